@@ -1,0 +1,1 @@
+"""Plumbline: a reproducibility study of Bayesian optimisation under imperfect models."""
