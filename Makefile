@@ -1,0 +1,51 @@
+# Two commands: `make study` and `make test`. Both make the virtual environment first if it is not there.
+#   make study              the quick preset, offline, on generated stand-ins
+#   make study DATA=real    the same on real data (downloaded, or from PLUMBLINE_MIRROR)
+#   make study ARGS=...     more options for snakemake: ARGS="--configfile config/desk.yaml"
+PYTHON ?= python3
+DATA ?= generated
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: study test test-all bench lint format clean
+.DEFAULT_GOAL := study
+
+# Made anew when the lock or the package's metadata change.
+$(VENV)/installed: envs/requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("plumbline needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+study: $(VENV)/installed
+	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
+
+# The fast tests: everything but whole pipelines and a Slurm cluster.
+test: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto -m "not slow and not slurm"
+
+# Everything, the pipeline runs and a real single-node Slurm (skipped, with the reason, where it cannot be started).
+test-all: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto -m "not slurm"
+	$(BIN)/python -m pytest -m slurm
+
+# Ratios of times, measured side by side: tests/benchmarks.
+bench: $(VENV)/installed
+	$(BIN)/python -m pytest tests/benchmarks --benchmark-only -m "slow or not slow"
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+clean:
+	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache

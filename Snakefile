@@ -1,0 +1,30 @@
+from snakemake.utils import min_version, validate
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+validate(config, "config/schemas/config.schema.json")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/features.smk"
+include: "workflow/rules/trials.smk"
+include: "workflow/rules/analysis.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/tracking.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    default_target: True
+    input:
+        f"{OUT}/report.html",
+        f"{OUT}/claims.csv",
+        f"{OUT}/tracked.txt",

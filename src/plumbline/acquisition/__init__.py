@@ -1,0 +1,1 @@
+"""Utilities, and how their maximiser is found."""

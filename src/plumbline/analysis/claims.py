@@ -1,0 +1,118 @@
+"""A verdict on every published claim."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from plumbline.analysis.collect import Evidence
+from plumbline.analysis.metrics import by_round
+from plumbline.analysis.statistics import Interval, find_statistic, paired_bootstrap
+from plumbline.study import Claim, ClaimTest
+
+Outcome = Literal["holds", "fails", "open"]
+Verdict = Literal["reproduced", "partly", "not reproduced", "inconclusive at this scale"]
+
+COLUMNS = [
+    "claim",
+    "experiment",
+    "source",
+    "statement",
+    "statistic",
+    "published",
+    "ours",
+    "low",
+    "high",
+    "seeds",
+    "budget",
+    "preset",
+    "data",
+    "outcome",
+    "verdict",
+]
+"""Of the table of claims: one row a test; `outcome` is the test's, `verdict` the claim's."""
+
+
+MIN_SEEDS = 5
+"""Below this many seeds a bootstrap interval is an ornament: the outcome is left open. CAL's own figures have five."""
+
+
+def outcome(interval: Interval, test: ClaimTest, seeds: int) -> Outcome:
+    """Return whether a statistic is on the claimed side of the threshold with its whole interval, or on the other."""
+    if seeds < MIN_SEEDS:
+        return "open"
+    sign = 1 if test.direction == "greater" else -1
+    low, high = sorted((sign * (interval.low - test.threshold), sign * (interval.high - test.threshold)))
+    if np.isnan(low) or np.isnan(high):
+        return "open"
+    if low > 0:
+        return "holds"
+    return "fails" if high < 0 else "open"
+
+
+def verdict(outcomes: Sequence[Outcome]) -> Verdict:
+    """Return the verdict on a claim from the outcomes of its tests.
+
+    Reproduced if all hold; partly if some do; not reproduced if none holds and any fails; else the intervals are too
+    wide to tell.
+    """
+    if all(one == "holds" for one in outcomes):
+        return "reproduced"
+    if "holds" in outcomes:
+        return "partly"
+    return "not reproduced" if "fails" in outcomes else "inconclusive at this scale"
+
+
+def measure(test: ClaimTest, evidence: Evidence, name: str) -> Interval:
+    """Return the statistic of a test with its interval, over the seeds and rounds that both methods have."""
+    method = by_round(evidence.trials(test.problem, test.method), test.metric)
+    baseline = by_round(evidence.trials(test.problem, test.baseline), test.metric) if test.baseline else None
+    if baseline is not None:
+        method, baseline = method.align(baseline, join="inner")
+    return paired_bootstrap(
+        find_statistic(test.statistic),
+        method.to_numpy(),
+        None if baseline is None else baseline.to_numpy(),
+        name,
+        **test.options,
+    )
+
+
+def describe(test: ClaimTest) -> str:
+    """Return a test in words."""
+    against = f" - {test.baseline}" if test.baseline else ""
+    options = "".join(f", {key} {value}" for key, value in test.options.items())
+    return (
+        f"{test.statistic} of {test.metric}, {test.method}{against} on {test.problem}{options}: "
+        f"{test.direction} than {test.threshold:g}"
+    )
+
+
+def claim_rows(name: str, claim: Claim, evidence: Evidence, preset: str, data: str) -> pd.DataFrame:
+    """Return the rows of one claim: a measurement a test, and the verdict on all of them."""
+    rows = []
+    for number, test in enumerate(claim.tests):
+        interval = measure(test, evidence, f"{name}.{number}")
+        trials = evidence.trials(test.problem, test.method)
+        seeds = trials["seed"].nunique()
+        rows.append(
+            {
+                "claim": name,
+                "experiment": claim.experiment,
+                "source": claim.source,
+                "statement": claim.statement,
+                "statistic": describe(test),
+                "published": test.published,
+                "ours": interval.value,
+                "low": interval.low,
+                "high": interval.high,
+                "seeds": seeds,
+                "budget": f"{trials['evaluation'].max() + 1} evaluations",
+                "preset": preset,
+                "data": data,
+                "outcome": outcome(interval, test, seeds),
+            }
+        )
+    judged = verdict([row["outcome"] for row in rows])
+    return pd.DataFrame([row | {"verdict": judged} for row in rows], columns=COLUMNS)

@@ -1,0 +1,89 @@
+"""An experiment's figure, table and claims, from its records and its YAML."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from plumbline.analysis.claims import COLUMNS, claim_rows
+from plumbline.analysis.collect import Evidence, evidence
+from plumbline.analysis.outputs import figures, tables
+from plumbline.config import Plan
+from plumbline.errors import PlumblineError
+from plumbline.files import atomic
+from plumbline.options import parse
+from plumbline.study import Experiment, datasets_of
+
+
+def _experiment(plan: Plan, name: str) -> Experiment:
+    experiment = plan.study_of(name).experiments[name].at(plan.config.preset)
+    if experiment is None:
+        raise PlumblineError(f"{name} is not part of preset {plan.config.preset!r}: choose another with --config")
+    return experiment
+
+
+def data_label(plan: Plan, name: str) -> str:
+    """Return the datasets that an experiment reads, stand-ins named as such; empty if it reads none."""
+    datasets = datasets_of(plan.study_of(name).trials(name, plan.config.preset, plan.stand_ins))
+    real = {stand_in: dataset for dataset, stand_in in plan.stand_ins.items()}
+    return ", ".join(f"{name} (generated, stands in for {real[name]})" if name in real else name for name in datasets)
+
+
+def budget_label(rows: pd.DataFrame) -> str:
+    """Return the evaluations of a trial in words, initial design first."""
+    if rows.empty:
+        return ""
+    counts = rows.groupby("key")["iteration"].agg(first=lambda column: int((column == 0).sum()), all="size")
+    texts = sorted({f"{row.first} + {row.all - row.first}" for row in counts.itertuples()})
+    return f"{' or '.join(texts)} evaluations"
+
+
+def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> None:
+    """Draw the figure of experiment `name` into each of `outputs`.
+
+    Raises:
+        PlumblineError: the experiment has no figure, or its options are wrong.
+    """
+    from plumbline.analysis import style
+
+    output = _experiment(plan, name).figure
+    if output is None:
+        raise PlumblineError(f"{name} has no figure")
+    entry = figures[output.kind]
+    with style.house_style():
+        figure = entry.build(found, parse(entry.options, output.options, f"figure of {name}"))
+        footer = style.Footer(
+            plan.config.preset, found.seeds, budget_label(found.rows), data_label(plan, name), len(found.failures)
+        )
+        style.add_footer(figure, footer)
+        for path in outputs:
+            with atomic(path) as part:
+                # Without a date two drawings of the same records are the same file.
+                metadata = {"Date": None} if path.suffix == ".svg" else {}
+                figure.savefig(part, format=path.suffix.removeprefix("."), metadata=metadata)
+
+
+def tabulate(plan: Plan, name: str, found: Evidence | None) -> pd.DataFrame:
+    """Return the table of experiment `name`; raise PlumblineError where it has none."""
+    output = _experiment(plan, name).table
+    if output is None:
+        raise PlumblineError(f"{name} has no table")
+    entry = tables[output.kind]
+    return entry.build(found, parse(entry.options, output.options, f"table of {name}"), plan.study_of(name))
+
+
+def judge_claims(plan: Plan, paths: Mapping[str, Path]) -> pd.DataFrame:
+    """Return the verdicts on the claims of all experiments in `paths` (name to records)."""
+    frames = [
+        claim_rows(
+            name,
+            claim,
+            evidence(paths[claim.experiment]),
+            plan.config.preset,
+            data_label(plan, claim.experiment) or "synthetic",
+        )
+        for study in plan.studies.values()
+        for name, claim in study.claims.items()
+        if claim.experiment in paths
+    ]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)

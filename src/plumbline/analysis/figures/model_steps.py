@@ -1,0 +1,68 @@
+"""What a method believed, and why it asked where it did, at selected steps of a one-dimensional run: CAL, figure 1."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plumbline.analysis import style
+from plumbline.analysis.collect import Evidence
+from plumbline.analysis.outputs import figures
+from plumbline.options import Options
+
+
+class StepsOptions(Options):
+    """Options of the figure; `minimise` turns it upside down, as the document has it."""
+
+    problem: str
+    methods: tuple[str, ...]
+    minimise: bool = False
+
+
+def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, colour: str) -> None:
+    """Draw truth, model, data and the next query."""
+    now = picture["iteration"].iloc[0]
+    seen, query = rows[rows["iteration"] < now], rows[rows["iteration"] == now]
+    mean, band = sign * picture["mean"], 2 * picture["sd"]
+    ax.fill_between(picture["x"], mean - band, mean + band, color=colour, alpha=0.2, linewidth=0, label="mean ± 2 sd")
+    ax.plot(picture["x"], mean, color=colour)
+    ax.plot(picture["x"], sign * picture["f"], color="0.25", linestyle="--", linewidth=1, label="truth")
+    ax.plot(seen["x"].str[0], sign * seen["y"].str[0], "o", color="black", markersize=3.5, label="observed")
+    ax.plot(query["x"].str[0], sign * query["y"].str[0], "*", color="#cc0000", markersize=10, label="next query", zorder=4)
+
+
+def draw_utility(ax: Axes, picture: pd.DataFrame, query: float) -> None:
+    """Draw the acquisition function, which is always maximised, and where."""
+    ax.plot(picture["x"], picture["acquisition"], color="#029e73", linewidth=1.2)
+    ax.axvline(query, color="#cc0000", linewidth=0.8)
+    ax.set_yticks([])
+
+
+@figures.register("model-steps", StepsOptions)
+def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
+    """The model before selected queries of the first seed, a row a method, with the utility below."""
+    pictures = evidence.snapshots[evidence.snapshots["problem"] == options.problem]
+    pictures = pictures[pictures["seed"] == pictures["seed"].min()]
+    steps = sorted(pictures["iteration"].unique())
+    sign = -1 if options.minimise else 1
+    figure, axes = style.panels(
+        2 * len(options.methods), len(steps), sharex=True, height_ratios=[3, 1] * len(options.methods)
+    )
+    figure.set_size_inches(2.9 * len(steps), 3.1 * len(options.methods))
+    scale = evidence.rows["f"].str[0].abs().max()
+    for i, method in enumerate(options.methods):
+        of_method = pictures[pictures["method"] == method]
+        rows = evidence.trials(options.problem, method)
+        rows = rows[rows["seed"] == pictures["seed"].min()]
+        for j, step in enumerate(steps):
+            top, bottom = axes[2 * i][j], axes[2 * i + 1][j]
+            picture = of_method[of_method["iteration"] == step]
+            draw_model(top, picture, rows, sign, style.PLAIN if i == 0 else style.CALIBRATED)
+            draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0][0])
+            top.set_ylim(-1.1 * scale, 1.1 * scale)
+            top.set_title(f"{method}, step {step}")
+        axes[2 * i][0].set_ylabel("f(x)")
+        axes[2 * i + 1][0].set_ylabel("utility")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    for ax in axes[-1]:
+        ax.set_xlabel("x")
+    return figure

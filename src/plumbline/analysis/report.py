@@ -1,0 +1,103 @@
+"""The study's page: verdicts first, then each experiment with its figure and table, then failures and provenance."""
+
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as parquet
+from jinja2 import Environment, StrictUndefined
+
+from plumbline.analysis.draw import data_label
+from plumbline.config import Plan
+from plumbline.files import write_text
+from plumbline.provenance import provenance
+from plumbline.study import Experiment, Study
+
+VERDICTS = ("reproduced", "partly", "not reproduced", "inconclusive at this scale")
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment on the page; `figure` is a data URI, `table` a frame."""
+
+    name: str
+    experiment: Experiment
+    figure: str | None
+    table: pd.DataFrame | None
+    failures: list[dict[str, Any]]
+    data: str
+    trials: int
+
+
+def data_uri(path: Path) -> str:
+    """Return a PNG as a data URI, so that the page is one file."""
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+
+
+def number(value: Any) -> str:
+    """Return a cell of a table: four significant digits for numbers, a dash for what is not there."""
+    if isinstance(value, float):
+        return "–" if pd.isna(value) else f"{value:.4g}"
+    return str(value)
+
+
+def failures_of(records: Path) -> list[dict[str, Any]]:
+    """Return (problem, method, seed, error) of each failed trial in an experiment's records."""
+    columns = ["problem", "method", "seed", "status", "error"]
+    rows = parquet.read_table(records, columns=columns).to_pylist()
+    return [row for row in rows if row["status"] == "error"]
+
+
+def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Section:
+    """Return an experiment's section from the files of its results."""
+    figure = folder / "figures" / f"{name}.png"
+    table = folder / "tables" / f"{name}.csv"
+    records = folder / "records" / f"{name}.parquet"
+    return Section(
+        name,
+        experiment,
+        data_uri(figure) if experiment.figure else None,
+        pd.read_csv(table) if experiment.table else None,
+        failures_of(records) if experiment.grid else [],
+        data_label(plan, name),
+        sum(len(chunk.seeds) for chunk in plan.chunks(name)),
+    )
+
+
+def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one entry a claim with the list of its tests."""
+    return [
+        {**tests.iloc[0].to_dict(), "tests": tests.to_dict("records")}
+        for _, tests in claims.groupby("claim", sort=False)
+    ]
+
+
+def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, list[Section]]]:
+    """Return the sections of each study, in order."""
+    groups: dict[str, tuple[Study, list[Section]]] = {}
+    for study, one in sections:
+        groups.setdefault(study.study, (study, []))[1].append(one)
+    return list(groups.values())
+
+
+def write_report(plan: Plan, folder: Path, output: Path) -> None:
+    """Write the page of the results in `folder` to `output`: one HTML file that needs no other."""
+    claims = pd.read_csv(folder / "claims.csv")
+    studies = by_study((study, section(plan, name, one, folder)) for study, name, one in plan.experiments())
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = number
+    template = package_files("plumbline.analysis").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
+    page = environment.from_string(template).render(
+        plan=plan,
+        claims=grouped_claims(claims),
+        verdicts=VERDICTS,
+        studies=studies,
+        failures=sum(len(one.failures) for _, sections in studies for one in sections),
+        provenance=json.dumps(provenance(), indent=1, sort_keys=True),
+    )
+    write_text(output, page)

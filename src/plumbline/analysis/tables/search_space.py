@@ -1,0 +1,42 @@
+"""The domain of each hyperparameter: CAL, tables 1 and 2, generated from the configuration in use."""
+
+import pandas as pd
+
+from plumbline.analysis.collect import Evidence
+from plumbline.analysis.outputs import tables
+from plumbline.errors import unknown
+from plumbline.options import Options
+from plumbline.study import Hyperparameter, Study
+
+
+class SpaceOptions(Options):
+    """Options of the table: which of the study's `spaces`."""
+
+    space: str
+
+
+def domain(parameter: Hyperparameter) -> str:
+    """Return the type of domain in the words of the paper."""
+    kind = "Discrete" if parameter.integer else "Continuous"
+    details = ["log-scale"] if parameter.scale == "log" else []
+    if parameter.step is not None:
+        details.append(f"step size {parameter.step:g}")
+    return f"{kind} ({', '.join(details)})" if details else kind
+
+
+@tables.register("search-space", SpaceOptions)
+def search_space(evidence: Evidence | None, options: SpaceOptions, study: Study) -> pd.DataFrame:
+    """Name, bounds and type of domain of each hyperparameter of a search space."""
+    if options.space not in study.spaces:
+        raise unknown("search space", options.space, study.spaces)
+    return pd.DataFrame(
+        [
+            {
+                "hyperparameter": parameter.name,
+                "low": f"{parameter.low:g}",
+                "high": f"{parameter.high:g}",
+                "domain": domain(parameter),
+            }
+            for parameter in study.spaces[options.space]
+        ]
+    )

@@ -1,0 +1,96 @@
+"""What methods, problems, figures and tables there are, known without importing torch.
+
+Building the list imports everything that is registered, which takes seconds; Snakemake reads the configuration at every
+start and in every cluster job. The list is therefore kept in the user's cache folder under a digest of the source.
+"""
+
+import importlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from jsonschema import Draft202012Validator
+
+from plumbline import files, sources
+from plumbline.errors import unknown
+from plumbline.options import Options, parse
+from plumbline.registry import Registry
+
+Kind = Literal["method", "problem", "figure", "table"]
+
+
+class Listing(Options):
+    """One registered name: what it is, where its code is, and the JSON schema of its options."""
+
+    name: str
+    summary: str
+    module: str
+    options: dict[str, Any]
+
+
+class Catalogue(Options):
+    """Every registered method, problem, figure and table, by name."""
+
+    method: dict[str, Listing]
+    problem: dict[str, Listing]
+    figure: dict[str, Listing]
+    table: dict[str, Listing]
+
+    def find(self, kind: Kind, name: str) -> Listing:
+        """Return the listing of `name`; raise PlumblineError with the nearest name if there is none."""
+        listings: dict[str, Listing] = getattr(self, kind)
+        if name not in listings:
+            raise unknown(kind, name, listings)
+        return listings[name]
+
+    def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
+        """Raise PlumblineError if `options` are not those of the `kind` called `name`."""
+        listing = self.find(kind, name)
+        if not Draft202012Validator(listing.options).is_valid(options):
+            # The schema says that something is wrong; the model says it better.
+            parse(_registry(kind)[name].options, options, f"{source}: {kind} {name!r}")
+
+
+REGISTRIES: dict[Kind, tuple[str, str]] = {
+    "method": ("plumbline.methods.base", "methods"),
+    "problem": ("plumbline.problems.base", "problems"),
+    "figure": ("plumbline.analysis.outputs", "figures"),
+    "table": ("plumbline.analysis.outputs", "tables"),
+}
+"""Module and name of each kind's registry, named rather than imported: torch is behind two of them."""
+
+
+def _registry(kind: Kind) -> Registry:
+    module, name = REGISTRIES[kind]
+    return getattr(importlib.import_module(module), name)
+
+
+def _listings(kind: Kind) -> dict[str, Listing]:
+    return {
+        name: Listing(
+            name=name, summary=entry.summary, module=entry.module, options=entry.options.model_json_schema()
+        )
+        for name, entry in _registry(kind).entries().items()
+    }
+
+
+def _cache_file() -> Path:
+    folder = platformdirs.user_cache_path("plumbline")
+    return folder / f"catalogue-{sources.package_digest()}.json"
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the catalogue of this source tree, from the cache where it is there."""
+    path = _cache_file()
+    try:
+        return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        built = Catalogue(**{kind: _listings(kind) for kind in REGISTRIES})
+    try:
+        files.write_text(path, json.dumps(built.model_dump()))
+    except OSError:
+        pass  # a read-only home costs seconds at the next start, nothing else
+    return built

@@ -1,0 +1,403 @@
+"""The command line: one thin command a stage; every rule of the workflow calls one.
+
+Imports are inside the commands: `plumbline --help` must not wait for torch, and a job that aggregates never loads it.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from plumbline.errors import PlumblineError, describe_os_error
+
+if TYPE_CHECKING:
+    from plumbline.config import Plan
+    from plumbline.observers import Observer
+
+app = typer.Typer(
+    name="plumbline",
+    help="A reproducibility study of Bayesian optimisation under imperfect models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+
+ConfigOption = Annotated[
+    str,
+    typer.Option(
+        "--config",
+        help="the configuration: YAML files laid over each other, separated by commas, or the values themselves as JSON",
+        metavar="FILES|JSON",
+    ),
+]
+DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
+StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
+OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
+
+CONFIG = "config/config.yaml"
+STORE = Path("results/store")
+DATA = Path("data")
+
+
+def _plan(config: str) -> "Plan":
+    """Return the plan of `--config`; the repository is the working directory."""
+    from plumbline.config import load_plan, read_config
+
+    if config.lstrip().startswith("{"):
+        return load_plan(json.loads(config), Path.cwd(), "--config")
+    return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
+
+
+def _one_thread() -> None:
+    """Keep torch to the cores that the job was given, one unless OMP_NUM_THREADS says otherwise."""
+    import torch
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+
+
+@app.command()
+def fetch(
+    dataset: str,
+    directory: Annotated[Path, typer.Option(help="folder of downloads")] = DATA / "raw",
+    mirror: Annotated[
+        Path | None, typer.Option(envvar="PLUMBLINE_MIRROR", help="folder that is tried before the network")
+    ] = None,
+    catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
+) -> None:
+    """Download a dataset, or take it from a mirror, and verify its checksum."""
+    from plumbline.data.datasets import find_dataset, load_datasets
+    from plumbline.data.fetch import fetch as fetch_dataset
+
+    print(fetch_dataset(find_dataset(load_datasets(catalogue), dataset), directory, mirror))
+
+
+@app.command()
+def features(
+    dataset: str,
+    output: OutputOption,
+    raw: Annotated[Path | None, typer.Option(help="the downloaded file; none for generated datasets")] = None,
+    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
+) -> None:
+    """Build the features of a dataset."""
+    from plumbline.data.datasets import find_dataset, load_datasets
+    from plumbline.data.features import build_features, write_features
+
+    entry = find_dataset(load_datasets(catalogue), dataset)
+    table = build_features(entry, raw, jobs)
+    write_features(table, output, entry)
+    print(f"{output}: {len(table)} rows")
+
+
+@app.command()
+def trials(
+    chunk: Annotated[str, typer.Option(help="spec and seeds as JSON; `plumbline plan --chunks` prints them")],
+    output: OutputOption,
+    store: StoreOption = STORE,
+    data: DataOption = DATA,
+) -> None:
+    """Run the seeds of one (problem, method), or go on with them, and gather their records."""
+    from plumbline import records
+    from plumbline.options import parse
+    from plumbline.specs import Chunk
+    from plumbline.trials import run_trial
+
+    _one_thread()
+    wanted = parse(Chunk, json.loads(chunk), "--chunk")
+    with _observers() as observers:
+        tables = [run_trial(spec, store, data, observers).table(spec) for spec in wanted.specs()]
+    records.write_table(output, records.concatenate(tables))
+
+
+@app.command()
+def trial(
+    problem: Annotated[str, typer.Option(help="a problem of `plumbline problems`, for instance ackley-2")],
+    method: Annotated[str, typer.Option(help="a method of `plumbline methods`")],
+    seed: int = 0,
+    rounds: int = 10,
+    q: Annotated[int, typer.Option(help="points a round")] = 1,
+    initial: Annotated[int, typer.Option(help="points of the initial design")] = 5,
+    design: Annotated[str, typer.Option(help="uniform, sobol, random-orthant or worst")] = "uniform",
+    option: Annotated[
+        list[str] | None, typer.Option("--option", "-p", help="an option of the method, as path=value: model.kernel=rbf")
+    ] = None,
+    problem_option: Annotated[
+        list[str] | None, typer.Option("--problem-option", "-P", help="an option of the problem: noise_std=0.1")
+    ] = None,
+    store: StoreOption = STORE,
+    data: DataOption = DATA,
+) -> None:
+    """Run one trial by hand and print what it found."""
+    from plumbline.options import parse
+    from plumbline.specs import TrialSpec
+    from plumbline.trials import run_trial
+
+    _one_thread()
+    spec = parse(
+        TrialSpec,
+        {
+            "problem": {"name": problem, "options": _settings(problem_option)},
+            "method": {"name": method, "options": _settings(option)},
+            "seed": seed,
+            "budget": {"initial": {"design": design, "size": initial}, "rounds": rounds, "q": q},
+        },
+        "trial",
+    )
+    spec.check("trial")
+    with _observers() as observers:
+        folder = run_trial(spec, store, data, observers)
+    _print_trial(folder.table(spec).to_pandas())
+    print(f"records: {folder.records_path}")
+    if folder.failed:
+        raise PlumblineError(f"the trial failed: see {folder.error_path}; `plumbline failures --forget` clears it")
+
+
+@app.command()
+def methods() -> None:
+    """List the methods, a line each."""
+    _print_listings("method")
+
+
+@app.command()
+def problems() -> None:
+    """List the problems, a line each."""
+    _print_listings("problem")
+
+
+@app.command()
+def plan(
+    config: ConfigOption = CONFIG,
+    chunks: Annotated[bool, typer.Option(help="print each job's --chunk instead")] = False,
+    store: StoreOption = STORE,
+    data: DataOption = DATA,
+) -> None:
+    """Say how many trials a preset has, how many are done, and what the rest will cost."""
+    from plumbline.plan import print_plan
+
+    loaded = _plan(config)
+    if chunks:
+        for _, name, _ in loaded.experiments():
+            for chunk in loaded.chunks(name):
+                print(chunk.model_dump_json())
+        return
+    print_plan(loaded, store, data)
+
+
+@app.command()
+def collect(
+    experiment: str,
+    chunks: Annotated[list[Path], typer.Argument(help="files of records that `plumbline trials` wrote")],
+    output: OutputOption,
+    snapshots: Annotated[Path, typer.Option(help="file to write the pictures of models to")],
+    config: ConfigOption = CONFIG,
+    store: StoreOption = STORE,
+) -> None:
+    """Put the records of an experiment together; refuse a grid with holes."""
+    from plumbline import records
+    from plumbline.analysis.collect import Grid
+    from plumbline.analysis.collect import collect as collect_records
+
+    loaded = _plan(config)
+    grid = Grid.of(loaded.chunks(experiment))
+    table, pictures = collect_records(chunks, grid, store, loaded.config.allow_incomplete)
+    records.write_table(output, table)
+    records.write_table(snapshots, pictures)
+
+
+@app.command()
+def figure(
+    experiment: str,
+    output: Annotated[list[Path], typer.Option("--output", "-o", help="files to write; their endings say the format")],
+    records: Annotated[Path, typer.Option(help="the experiment's records")],
+    snapshots: Annotated[Path, typer.Option(help="the experiment's pictures of models")],
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Draw an experiment's figure."""
+    from plumbline.analysis.collect import evidence
+    from plumbline.analysis.draw import draw
+
+    draw(_plan(config), experiment, evidence(records, snapshots), output)
+
+
+@app.command()
+def table(
+    experiment: str,
+    output: OutputOption,
+    records: Annotated[Path | None, typer.Option(help="the experiment's records, where it has any")] = None,
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Write an experiment's table as CSV."""
+    from plumbline.analysis.collect import evidence
+    from plumbline.analysis.draw import tabulate
+    from plumbline.files import atomic
+
+    frame = tabulate(_plan(config), experiment, evidence(records) if records else None)
+    with atomic(output) as part:
+        frame.to_csv(part, index=False, float_format="%.6g")
+
+
+@app.command()
+def claims(
+    records: Annotated[list[Path], typer.Argument(help="records of the experiments, each named after its experiment")],
+    output: OutputOption,
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Give a verdict on every claim that the records speak of."""
+    from plumbline.analysis.draw import judge_claims
+    from plumbline.files import atomic
+
+    frame = judge_claims(_plan(config), {path.stem: path for path in records})
+    with atomic(output) as part:
+        frame.to_csv(part, index=False, float_format="%.6g")
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="results of a preset")],
+    output: OutputOption,
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Write the study's page: verdicts, figures, tables, failures, provenance."""
+    from plumbline.analysis.report import write_report
+
+    write_report(_plan(config), folder, output)
+
+
+@app.command()
+def track(
+    chunks: Annotated[list[Path], typer.Argument(help="files of records that `plumbline trials` wrote")],
+    artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
+    config: ConfigOption = CONFIG,
+    store: StoreOption = STORE,
+    uri: Annotated[
+        str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
+    ] = "sqlite:///results/mlflow.db",
+) -> None:
+    """Import finished trials into MLflow; what is there already stays as it is."""
+    from plumbline.tracking import import_trials
+
+    print(import_trials(_plan(config), chunks, artifacts, store, uri))
+
+
+@app.command()
+def failures(
+    forget: Annotated[bool, typer.Option("--forget", help="clear them, so that the next run tries again")] = False,
+    store: StoreOption = STORE,
+    trials: Annotated[Path, typer.Option(help="folder of the jobs' records")] = Path("results/trials"),
+) -> None:
+    """List the trials that failed, and why."""
+    from plumbline.failures import failed_trials, forget_failures
+
+    failed = failed_trials(store)
+    for folder, name, reason in failed:
+        print(f"{name}: {reason}\n    {folder.error_path}")
+    if forget:
+        removed = forget_failures([folder for folder, _, _ in failed], trials)
+        print(f"{len(failed)} failures forgotten, {len(removed)} jobs to run again: start snakemake")
+    elif not failed:
+        print("no trial has failed")
+
+
+@app.command()
+def schema(output: OutputOption = Path("config/schemas/config.schema.json")) -> None:
+    """Write the JSON schema that Snakemake validates the configuration with."""
+    from plumbline.config import config_schema
+    from plumbline.files import write_text
+
+    write_text(output, json.dumps(config_schema(), indent=2) + "\n")
+
+
+def _settings(pairs: list[str] | None) -> dict[str, Any]:
+    """Return nested options of `a.b=value` pairs; values are YAML."""
+    import yaml
+
+    options: dict[str, Any] = {}
+    for pair in pairs or []:
+        path, equals, value = pair.partition("=")
+        if not equals:
+            raise PlumblineError(f"option {pair!r}: write it as name=value")
+        *parents, leaf = path.split(".")
+        inner = options
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
+        inner[leaf] = yaml.safe_load(value)
+    return options
+
+
+class _observers:
+    """Those who watch the trials of this process: a bar in a terminal, else a line a round; MLflow where a server is."""
+
+    def __enter__(self) -> "list[Observer]":
+        from plumbline.observers import LineLog, ProgressBar
+
+        self.bar = ProgressBar() if sys.stderr.isatty() else None
+        watching: list[Observer] = [self.bar or LineLog()]
+        uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+        if uri.startswith(("http://", "https://")):
+            from plumbline.tracking import LiveRun
+
+            watching.append(LiveRun(uri))
+        return watching
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar:
+            self.bar.close()
+
+
+def _print_listings(kind: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from plumbline.catalogue import catalogue
+
+    grid = Table.grid(padding=(0, 2))
+    for listing in getattr(catalogue(), kind).values():
+        grid.add_row(f"[bold]{listing.name}[/bold]", listing.summary)
+    Console(soft_wrap=True).print(grid)
+
+
+def _print_trial(frame: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    ok = frame[frame["status"] == "ok"]
+    grid = Table("round", "x", "y", "best y", "regret", "cdf of y", "seconds")
+    for row in ok.itertuples():
+        x = " ".join(f"{value:.4g}" for value in row.x[:6]) + (" ..." if len(row.x) > 6 else "")
+        numbers = (row.y[0], row.best_y, row.regret, row.pit, row.round_seconds)
+        grid.add_row(str(row.iteration), x, *(f"{value:.4g}" for value in numbers))
+    Console().print(grid)
+
+
+def main() -> None:
+    """Run the command line; what users are to read is one line, not a traceback."""
+    try:
+        app(standalone_mode=False)
+    except PlumblineError as error:
+        _fail(str(error))
+    except OSError as error:
+        if error.errno is None:
+            raise
+        _fail(describe_os_error(error))
+    except typer.Exit as error:
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.exit(130)
+    except Exception as error:
+        show = getattr(error, "show", None)
+        if show is None:
+            raise
+        show()
+        sys.exit(getattr(error, "exit_code", 2))
+
+
+def _fail(message: str) -> None:
+    print(f"plumbline: error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

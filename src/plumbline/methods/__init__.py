@@ -1,0 +1,1 @@
+"""Ask/tell policies, entered by name with one decorator."""

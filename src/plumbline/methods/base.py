@@ -1,0 +1,121 @@
+"""What every method has in common: what it is told, what it proposes, and the registry."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Generator, Tensor
+
+from plumbline.calibration.predictive import Predictive
+from plumbline.errors import PlumblineError
+from plumbline.options import Options, parse
+from plumbline.registry import Registry
+
+methods = Registry("method", "plumbline.methods")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Where a method may look.
+
+    Attributes:
+        bounds: `2 x d`.
+        candidates: `N x d` rows to choose from, or None for the whole box.
+    """
+
+    bounds: Tensor
+    candidates: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """What has been observed: `X`, `n x d` in the problem's bounds, and `Y`, `n x m` noisy values to be maximised."""
+
+    X: Tensor
+    Y: Tensor
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def join(self, X: Tensor, Y: Tensor) -> "History":
+        """Return the history with more rows."""
+        return History(torch.cat([self.X, X]), torch.cat([self.Y, Y]))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a method asks for.
+
+    Attributes:
+        X: `q x d` points to evaluate.
+        predict: maps `n x d` points to the predictive distribution of observations there, before any is made; None
+            for methods without a model.
+        acquisition: maps `n x d` points to the utility that was maximised, `n`; None for methods without one.
+        seconds: wall time of the parts, `fit` and `acquire`.
+        notes: numbers worth a column of a log (the scale of a recalibration, say).
+    """
+
+    X: Tensor
+    predict: Callable[[Tensor], Predictive] | None = None
+    acquisition: Callable[[Tensor], Tensor] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, float] = field(default_factory=dict)
+
+
+class Method(ABC):
+    """A policy: `ask` for points, `tell` what came of them.
+
+    A method draws from the generator that it is given and from nothing else, and keeps in `state_dict` whatever it
+    needs besides the history: a trial that was killed goes on from there.
+    """
+
+    Options: ClassVar[type[Options]] = Options
+
+    def __init__(self, domain: Domain, options: Any) -> None:
+        """Make a method for a domain; `options` is an instance of the class's `Options`."""
+        self.domain = domain
+        self.options = options
+
+    @abstractmethod
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return `q` points to evaluate next."""
+
+    def tell(self, X: Tensor, Y: Tensor) -> None:
+        """Take note of `Y` (`q x m`) observed at `X` (`q x d`); most methods read the history instead."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed method needs besides the history."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up the state that `state_dict` returned."""
+
+    def remaining(self, history: History) -> Tensor:
+        """Return the candidates (`N x d`) that were not evaluated yet.
+
+        Raises:
+            PlumblineError: none is left.
+        """
+        assert self.domain.candidates is not None
+        seen = (self.domain.candidates.unsqueeze(1) == history.X).all(dim=-1).any(dim=-1)
+        rest = self.domain.candidates[~seen]
+        if len(rest) == 0:
+            raise PlumblineError("every row of the table has been evaluated: lower `rounds` or enlarge `pool`")
+        return rest
+
+
+def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
+    """Return the method called `name` for `domain`.
+
+    Raises:
+        PlumblineError: unknown name, or options that are not the method's.
+    """
+    entry = methods[name]
+    return entry.build(domain, parse(entry.options, options, f"method {name!r}"))
+
+
+def draw_seed(generator: Generator) -> int:
+    """Return an integer seed for a library that wants one, drawn from `generator`."""
+    return int(torch.randint(2**31 - 1, (1,), generator=generator))

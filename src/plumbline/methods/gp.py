@@ -1,0 +1,218 @@
+"""Bayesian optimisation with an exact Gaussian process: fit, build a utility, maximise it."""
+
+from abc import abstractmethod
+from time import perf_counter
+
+import torch
+from botorch.acquisition import (
+    AcquisitionFunction,
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    UpperConfidenceBound,
+    qExpectedImprovement,
+    qLogExpectedImprovement,
+    qLogNoisyExpectedImprovement,
+    qProbabilityOfImprovement,
+    qUpperConfidenceBound,
+)
+from botorch.acquisition.analytic import LogProbabilityOfImprovement
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models import SingleTaskGP
+from botorch.sampling import SobolQMCNormalSampler
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+from torch import Generator, Size, Tensor
+
+from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table
+from plumbline.calibration.alpha import Alpha, alpha_at
+from plumbline.calibration.predictive import GaussianPredictive
+from plumbline.methods.base import History, Method, Proposal, draw_seed, methods
+from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.options import Options
+
+
+class GPOptions(Options):
+    """Options of every method with an exact Gaussian process.
+
+    Attributes:
+        model: kernel and priors.
+        search: the multi-start search for the acquisition's maximiser.
+        mc_samples: quasi-random posterior samples of the acquisitions without a closed form (all of them at q > 1).
+    """
+
+    model: ModelOptions = ModelOptions()
+    search: SearchOptions = SearchOptions()
+    mc_samples: PositiveInt = 128
+
+
+class ImprovementOptions(GPOptions):
+    """Options of the improvement-based acquisitions.
+
+    Attributes:
+        jitter: what must be gained over the best observation to count, in standard deviations of the observations.
+    """
+
+    jitter: NonNegativeFloat = 0.0
+
+
+class ConfidenceBoundOptions(GPOptions):
+    """Options of the upper confidence bound.
+
+    Attributes:
+        alpha: the bound is the upper end of the central credible interval of level `1 - alpha`.
+        sqrt_beta: the bound is `mean + sqrt_beta * sd`; used instead of `alpha` where given.
+    """
+
+    alpha: Alpha = 0.05
+    sqrt_beta: PositiveFloat | None = None
+
+
+class GPMethod(Method):
+    """The loop of Bayesian optimisation for one outcome; a subclass says which utility is maximised."""
+
+    options: GPOptions
+
+    @abstractmethod
+    def acquisition(
+        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
+    ) -> AcquisitionFunction:
+        """Return the utility of `q` points under the posterior of `model` seen through `transform`."""
+
+    def fit(self, history: History) -> SingleTaskGP:
+        """Return the model of what has been observed."""
+        return fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return the `q` points of greatest utility."""
+        started = perf_counter()
+        model = self.fit(history)
+        return self.propose(model, history, q, generator, seconds={"fit": perf_counter() - started})
+
+    def propose(
+        self,
+        model: SingleTaskGP,
+        history: History,
+        q: int,
+        generator: Generator,
+        transform: PosteriorTransform | None = None,
+        seconds: dict[str, float] | None = None,
+        notes: dict[str, float] | None = None,
+    ) -> Proposal:
+        """Return the `q` points of greatest utility under a given model."""
+        started = perf_counter()
+        seed = draw_seed(generator)
+        utility = self.acquisition(model, history, q, seed, transform)
+        if self.domain.candidates is None:
+            X = maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed)
+        else:
+            X = maximise_in_table(utility, self.remaining(history), q)
+
+        def predict(points: Tensor) -> GaussianPredictive:
+            with torch.no_grad():
+                posterior = model.posterior(points, observation_noise=True, posterior_transform=transform)
+            return GaussianPredictive(posterior.mean.squeeze(-1), posterior.variance.sqrt().squeeze(-1))
+
+        def surface(points: Tensor) -> Tensor:
+            with torch.no_grad():
+                return utility(points.unsqueeze(-2))
+
+        seconds = {**(seconds or {}), "acquire": perf_counter() - started}
+        return Proposal(X, predict, surface, seconds, notes or {})
+
+    def sampler(self, seed: int) -> SobolQMCNormalSampler:
+        """Return the base samples of a Monte Carlo acquisition."""
+        return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
+
+
+def improvement_threshold(history: History, jitter: float) -> Tensor:
+    """Return the value to improve on: the best observation plus `jitter` standard deviations of the observations."""
+    return history.Y.max() + jitter * history.Y.std()
+
+
+@methods.register("ei", ImprovementOptions)
+class ExpectedImprovementMethod(GPMethod):
+    """Expected improvement over the best observation, in closed form at q = 1."""
+
+    Options = ImprovementOptions
+    options: ImprovementOptions
+
+    def acquisition(
+        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
+    ) -> AcquisitionFunction:
+        """Return (q)EI."""
+        best = improvement_threshold(history, self.options.jitter)
+        if q == 1:
+            return ExpectedImprovement(model, best, posterior_transform=transform)
+        return qExpectedImprovement(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+
+
+@methods.register("logei", ImprovementOptions)
+class LogExpectedImprovementMethod(GPMethod):
+    """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
+
+    Options = ImprovementOptions
+    options: ImprovementOptions
+
+    def acquisition(
+        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
+    ) -> AcquisitionFunction:
+        """Return (q)LogEI."""
+        best = improvement_threshold(history, self.options.jitter)
+        if q == 1:
+            return LogExpectedImprovement(model, best, posterior_transform=transform)
+        return qLogExpectedImprovement(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+
+
+@methods.register("pi", ImprovementOptions)
+class ProbabilityOfImprovementMethod(GPMethod):
+    """Probability of improvement (its logarithm is maximised: the same maximiser)."""
+
+    Options = ImprovementOptions
+    options: ImprovementOptions
+
+    def acquisition(
+        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
+    ) -> AcquisitionFunction:
+        """Return (q)PI."""
+        best = improvement_threshold(history, self.options.jitter)
+        if q == 1:
+            return LogProbabilityOfImprovement(model, best, posterior_transform=transform)
+        return qProbabilityOfImprovement(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+
+
+@methods.register("ucb", ConfidenceBoundOptions)
+class UpperConfidenceBoundMethod(GPMethod):
+    """Upper confidence bound, from a level alpha or a fixed multiple of the standard deviation."""
+
+    Options = ConfidenceBoundOptions
+    options: ConfidenceBoundOptions
+
+    def acquisition(
+        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
+    ) -> AcquisitionFunction:
+        """Return (q)UCB."""
+        beta = self.sqrt_beta(len(history)) ** 2
+        if q == 1:
+            return UpperConfidenceBound(model, beta, posterior_transform=transform)
+        return qUpperConfidenceBound(model, beta, sampler=self.sampler(seed), posterior_transform=transform)
+
+    def sqrt_beta(self, n: int) -> float:
+        """Return the multiple of the standard deviation after `n` observations."""
+        if self.options.sqrt_beta is not None:
+            return self.options.sqrt_beta
+        level = torch.tensor(1 - alpha_at(self.options.alpha, n) / 2, dtype=torch.float64)
+        return float(torch.special.ndtri(level))
+
+
+@methods.register("nei", GPOptions)
+class NoisyExpectedImprovementMethod(GPMethod):
+    """Noisy expected improvement: the best value so far is itself uncertain (BoTorch's qLogNEI)."""
+
+    Options = GPOptions
+
+    def acquisition(
+        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
+    ) -> AcquisitionFunction:
+        """Return qLogNEI."""
+        return qLogNoisyExpectedImprovement(
+            model, history.X, sampler=self.sampler(seed), posterior_transform=transform, prune_baseline=True
+        )

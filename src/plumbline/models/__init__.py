@@ -1,0 +1,1 @@
+"""Probabilistic models of the objective."""

@@ -1,0 +1,1 @@
+"""What is optimised: BoTorch test problems, always to be maximised, entered by name with one decorator."""

@@ -1,0 +1,84 @@
+"""Test functions of the literature: BoTorch's own classes where they exist, negated to be maximised."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import torch
+from botorch.test_functions import (
+    Ackley,
+    Branin,
+    Hartmann,
+    Levy,
+    Rosenbrock,
+    SixHumpCamel,
+    StyblinskiTang,
+    SyntheticTestFunction,
+)
+from torch import Tensor
+
+from plumbline.problems.base import Context, ProblemOptions, ScalableOptions, problems
+
+
+class Forrester(SyntheticTestFunction):
+    """Forrester, Sobester & Keane (2008): `(6x - 2)^2 sin(12x - 4)` on [0, 1], one local and one global minimum."""
+
+    dim = 1
+    continuous_inds = [0]  # noqa: RUF012 - BoTorch's class attributes
+    _bounds = [(0.0, 1.0)]  # noqa: RUF012
+    _optimal_value = -6.020740055767083
+    _optimizers = [(0.757248757841856,)]  # noqa: RUF012
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        x = X.squeeze(-1)
+        return (6 * x - 2) ** 2 * torch.sin(12 * x - 4)
+
+
+class Alpine(SyntheticTestFunction):
+    """Alpine function number 1: `sum_i |x_i sin x_i + x_i / 10|` on [-10, 10]^d, minimum 0 at the origin."""
+
+    _optimal_value = 0.0
+    _check_grad_at_opt = False  # a kink
+
+    def __init__(self, dim: int, noise_std: float | None = None, negate: bool = False) -> None:
+        self.dim = dim
+        self.continuous_inds = list(range(dim))
+        self._bounds = [(-10.0, 10.0)] * dim
+        self._optimizers = [(0.0,) * dim]
+        super().__init__(noise_std=noise_std, negate=negate)
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        return (X * torch.sin(X) + 0.1 * X).abs().sum(dim=-1)
+
+
+class HartmannOptions(ProblemOptions):
+    """Options of the Hartmann functions."""
+
+    dim: Literal[3, 6]
+
+
+def _fixed(build: Callable[..., SyntheticTestFunction], options: ProblemOptions, _: Context) -> SyntheticTestFunction:
+    return build(noise_std=options.noise_std, negate=True)
+
+
+def _scalable(build: Callable[..., SyntheticTestFunction], options: ScalableOptions, _: Context) -> SyntheticTestFunction:
+    return build(dim=options.dim, noise_std=options.noise_std, negate=True)
+
+
+def _register(build: Callable[..., SyntheticTestFunction], name: str, summary: str, options: type[ProblemOptions]) -> None:
+    maker = _scalable if "dim" in options.model_fields else _fixed
+    enter = partial(maker, build)
+    enter.__module__ = __name__  # type: ignore[attr-defined]
+    problems.register(name, options, summary)(enter)
+
+
+_register(Forrester, "forrester", "1-d, a local minimum that traps and a narrow global one", ProblemOptions)
+_register(Branin, "branin", "2-d, three global minima", ProblemOptions)
+_register(SixHumpCamel, "six-hump-camel", "2-d, six local minima, two of them global", ProblemOptions)
+_register(Hartmann, "hartmann", "3-d or 6-d, four or six local minima (hartmann-3, hartmann-6)", HartmannOptions)
+_register(Ackley, "ackley", "any d, nearly flat with a deep hole at the origin (ackley-2)", ScalableOptions)
+_register(Alpine, "alpine", "any d, many kinked local minima (alpine-2)", ScalableOptions)
+_register(Levy, "levy", "any d, rugged along every axis (levy-5)", ScalableOptions)
+_register(Rosenbrock, "rosenbrock", "any d > 1, a curved narrow valley (rosenbrock-6)", ScalableOptions)
+_register(StyblinskiTang, "styblinski-tang", "any d, 2^d local minima (styblinski-tang-6)", ScalableOptions)
+

@@ -1,0 +1,94 @@
+"""Problems over a table: a finite set of candidates with known features and values."""
+
+import pandas as pd
+import torch
+from botorch.test_functions import SyntheticTestFunction
+from pydantic import Field, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.data.features import read_features
+from plumbline.data.molecules import DESCRIPTORS
+from plumbline.errors import PlumblineError, unknown
+from plumbline.options import Options
+from plumbline.problems.base import Context, problems
+
+
+class TabularProblem(SyntheticTestFunction):
+    """A problem whose points are the rows of a table.
+
+    Attributes:
+        candidates: `N x d` features of the rows that may be queried.
+        holdout: `M x d` features of the rows that are kept aside to check predictions on.
+    """
+
+    _is_minimization_by_default = False
+
+    def __init__(self, candidates: Tensor, values: Tensor, holdout: Tensor, holdout_values: Tensor) -> None:
+        """Make a problem of a table.
+
+        Args:
+            candidates: `N x d`, no two rows alike.
+            values: `N`, to be maximised.
+            holdout: `M x d`.
+            holdout_values: `M`.
+        """
+        self.dim = candidates.shape[1]
+        self.continuous_inds = list(range(self.dim))
+        self._optimal_value = float(values.max())
+        rows = torch.cat([candidates, holdout])
+        low, high = rows.amin(dim=0), rows.amax(dim=0)
+        # A column without spread still needs an interval to be normalised by.
+        self._bounds = [
+            (a, b if b > a else a + 1.0) for a, b in zip(low.tolist(), high.tolist(), strict=True)
+        ]
+        super().__init__(dtype=candidates.dtype)
+        self.register_buffer("candidates", candidates)
+        self.register_buffer("holdout", holdout)
+        self.register_buffer("_rows", rows)
+        self.register_buffer("_values", torch.cat([values, holdout_values]))
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        same = (X.unsqueeze(-2) == self._rows).all(dim=-1)
+        if not bool(same.any(dim=-1).all()):
+            raise ValueError("a tabular problem has values at its own rows only")
+        return self._values[same.to(torch.uint8).argmax(dim=-1)]
+
+
+def pool(n_rows: int, size: int, holdout_fraction: float, generator: Generator) -> tuple[Tensor, Tensor]:
+    """Return the row numbers of the candidates and of the holdout: a random pool of `size`, cut in two.
+
+    Raises:
+        PlumblineError: a table with fewer rows than the pool.
+    """
+    if n_rows < size:
+        raise PlumblineError(f"a pool of {size} rows from a table of {n_rows}: lower `pool` or build more features")
+    rows = torch.randperm(n_rows, generator=generator)[:size]
+    held = round(holdout_fraction * size)
+    return rows[held:], rows[:held]
+
+
+class MoleculeOptions(Options):
+    """Options of the molecule ranking problems; CBO, appendix C.3 and D."""
+
+    dataset: str
+    target: str
+    pool: PositiveInt = 256
+    holdout_fraction: float = Field(default=0.2, ge=0.0, lt=1.0)
+    maximise: bool = True
+
+
+def molecule_problem(table: pd.DataFrame, options: MoleculeOptions, generator: Generator) -> TabularProblem:
+    """Return the ranking problem over a random pool of the molecules in `table`."""
+    if options.target not in table:
+        raise unknown("target", options.target, set(table.columns) - set(DESCRIPTORS) - {"smiles"})
+    X = torch.from_numpy(table[list(DESCRIPTORS)].to_numpy("float64"))
+    y = torch.from_numpy(table[options.target].to_numpy("float64")) * (1 if options.maximise else -1)
+    rows, held = pool(len(table), options.pool, options.holdout_fraction, generator)
+    return TabularProblem(X[rows], y[rows], X[held], y[held])
+
+
+@problems.register("molecules", MoleculeOptions)
+def molecules(options: MoleculeOptions, context: Context) -> TabularProblem:
+    """Rank a pool of molecules by a property, from RDKit descriptors (zinc250k or generated-molecules)."""
+    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
+    return molecule_problem(table, options, context.generator)

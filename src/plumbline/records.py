@@ -1,0 +1,165 @@
+"""The one schema of a result row; reading and writing it.
+
+A row is one evaluation. What a trial computed (`RECORD`) is the same however often it is interrupted, to the byte;
+how long it took (`TIMING`) is not, and lies in a file of its own until both are joined for analysis.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+import pyarrow as arrow
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
+
+from plumbline import files
+from plumbline.errors import PlumblineError
+
+Row = dict[str, Any]
+
+_NUMBERS = arrow.list_(arrow.float64())
+
+RECORD = arrow.schema(
+    [
+        # Which trial.
+        ("key", arrow.string()),
+        ("problem", arrow.string()),
+        ("method", arrow.string()),
+        ("seed", arrow.int64()),
+        # Which evaluation: iteration 0 is the initial design.
+        ("iteration", arrow.int64()),
+        ("evaluation", arrow.int64()),
+        # What was asked and what came of it: noisy y, noise-free f, one entry an outcome, both to be maximised.
+        ("x", _NUMBERS),
+        ("y", _NUMBERS),
+        ("f", _NUMBERS),
+        # Best so far: the best observation, the best noise-free value, the noise-free value of the best observation.
+        ("best_y", arrow.float64()),
+        ("best_f", arrow.float64()),
+        ("incumbent_f", arrow.float64()),
+        # Regret: optimum minus f here, minus best_f, minus incumbent_f; NaN where the optimum is unknown.
+        ("instant_regret", arrow.float64()),
+        ("regret", arrow.float64()),
+        ("incumbent_regret", arrow.float64()),
+        # What the model said of y before it was observed; null for the initial design and for methods without a model.
+        ("predicted_mean", arrow.float64()),
+        ("predicted_sd", arrow.float64()),
+        ("pit", arrow.float64()),
+        ("nll", arrow.float64()),
+        ("crps", arrow.float64()),
+        # Its sets: miscoverage level, whether y was in, length, and coverage on the holdout; one entry a level.
+        ("alpha", _NUMBERS),
+        ("covered", _NUMBERS),
+        ("width", _NUMBERS),
+        ("holdout_coverage", _NUMBERS),
+        # Calibration score of all queries so far (CAL, section 5.1).
+        ("calibration_score", arrow.float64()),
+        # Numerical events of the round (jitter added, fit retried), and numbers that the method wants kept.
+        ("events", arrow.list_(arrow.string())),
+        ("notes", arrow.map_(arrow.string(), arrow.float64())),
+        # "ok", or "error" for the last row of a trial that failed, with the reason.
+        ("status", arrow.string()),
+        ("error", arrow.string()),
+    ]
+)
+
+TIMING = arrow.schema(
+    [
+        ("key", arrow.string()),
+        ("iteration", arrow.int64()),
+        ("fit_seconds", arrow.float64()),
+        ("acquire_seconds", arrow.float64()),
+        ("evaluate_seconds", arrow.float64()),
+        ("round_seconds", arrow.float64()),
+    ]
+)
+
+SECONDS = [name for name in TIMING.names if name.endswith("_seconds")]
+
+_FINITE = pa.Check(lambda column: column.map(lambda value: all(map(math.isfinite, value))), error="finite numbers")
+
+CHECKS = pa.DataFrameSchema(
+    {
+        "key": pa.Column(str, pa.Check.str_matches(r"^[0-9a-f]{16}$")),
+        "seed": pa.Column(int, pa.Check.ge(0)),
+        "iteration": pa.Column(int, pa.Check.ge(0)),
+        "evaluation": pa.Column(int, pa.Check.ge(0)),
+        "x": pa.Column(object, _FINITE),
+        "y": pa.Column(object, _FINITE),
+        "f": pa.Column(object, _FINITE),
+        "pit": pa.Column(float, pa.Check.in_range(0.0, 1.0), nullable=True),
+        "predicted_sd": pa.Column(float, pa.Check.ge(0.0), nullable=True),
+        "calibration_score": pa.Column(float, pa.Check.ge(0.0), nullable=True),
+        "status": pa.Column(str, pa.Check.isin(["ok", "error"])),
+    },
+    strict=False,
+)
+"""What must be true of the values; types are the Arrow schema's business."""
+
+
+def check(frame: pd.DataFrame, source: str | Path) -> None:
+    """Raise PlumblineError naming `source`, the column and the value where rows are not as they should be."""
+    try:
+        CHECKS.validate(frame)
+    except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
+        raise PlumblineError(f"{source}: records break the schema: {' '.join(str(error).split())[:300]}") from error
+
+
+def to_table(rows: Iterable[Row]) -> arrow.Table:
+    """Return rows as a checked table; missing fields are null.
+
+    Raises:
+        PlumblineError: values that the schema does not allow.
+    """
+    table = arrow.Table.from_pylist(list(rows), schema=RECORD)
+    check(table.to_pandas(), "these rows")
+    return table
+
+
+def write_table(path: Path, table: arrow.Table, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a table to Parquet atomically, with `metadata` in its schema."""
+    if metadata:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
+    with files.atomic(path) as part:
+        parquet.write_table(table, part, compression="zstd")
+
+
+def read_table(path: Path) -> arrow.Table:
+    """Read a Parquet file.
+
+    Raises:
+        PlumblineError: not there, truncated or corrupt, with the remedy.
+    """
+    try:
+        return parquet.read_table(path)
+    except FileNotFoundError as error:
+        raise PlumblineError(f"no records at {path}: run the trials first") from error
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise PlumblineError(f"{path} is corrupt ({error}): delete it and run again") from error
+
+
+def read_records(path: Path) -> pd.DataFrame:
+    """Read and check records joined with their timings.
+
+    Raises:
+        PlumblineError: not there, corrupt, or not as the schema says.
+    """
+    frame = read_table(path).to_pandas(maps_as_pydicts="strict")
+    check(frame, path)
+    return frame
+
+
+def join_timings(records: arrow.Table, timings: arrow.Table) -> arrow.Table:
+    """Return the records of one trial with the seconds of their rounds; nulls where a round has none."""
+    rows = compute.index_in(records["iteration"], value_set=timings["iteration"].combine_chunks())
+    for name in SECONDS:
+        records = records.append_column(name, timings[name].take(rows))
+    return records
+
+
+def concatenate(tables: Sequence[arrow.Table]) -> arrow.Table:
+    """Return all rows of `tables` in their order."""
+    return arrow.concat_tables(tables, promote_options="default")

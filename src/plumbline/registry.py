@@ -1,0 +1,63 @@
+"""Names for problems and methods: one decorator enters a class or a function, one call finds it again."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from plumbline.errors import unknown
+from plumbline.options import Options
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a registered name."""
+
+    name: str
+    summary: str
+    build: Callable[..., Any]
+    options: type[Options]
+    module: str
+
+
+class Registry:
+    """The named members of one package; its modules are imported when a name is first asked for."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self.package = package
+        self._entries: dict[str, Entry] = {}
+
+    def register(self, name: str, options: type[Options], summary: str | None = None) -> Callable[[T], T]:
+        """Enter the decorated class or function under `name`; its docstring's first line is the summary."""
+
+        def enter(build: T) -> T:
+            known = self._entries.get(name)
+            if known is not None and known.module != build.__module__:
+                raise ValueError(f"{self.kind} {name!r} is registered twice: {known.module} and {build.__module__}")
+            line = summary or (build.__doc__ or name).strip().splitlines()[0]
+            self._entries[name] = Entry(name, line, build, options, build.__module__)
+            return build
+
+        return enter
+
+    def entries(self) -> dict[str, Entry]:
+        """Return every entry by name, in alphabetical order."""
+        package = importlib.import_module(self.package)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{self.package}.{module.name}")
+        return dict(sorted(self._entries.items()))
+
+    def __getitem__(self, name: str) -> Entry:
+        """Return the entry of `name`.
+
+        Raises:
+            PlumblineError: unknown name, with the nearest known one.
+        """
+        entries = self.entries()
+        if name not in entries:
+            raise unknown(self.kind, name, entries)
+        return entries[name]

@@ -1,0 +1,27 @@
+"""Random streams derived by hashing, so that methods are compared on the same draws.
+
+A stream is named by (problem, seed, stream, index) and never by the method: each method sees the same initial
+design, and the same noise at its i-th evaluation. Streams are derived anew where they are needed; there is no
+generator state to save, which is what makes a resumed trial equal to an uninterrupted one.
+"""
+
+import hashlib
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import torch
+
+Stream = Literal["problem", "design", "noise", "holdout", "method", "bootstrap"]
+
+
+def stream_seed(problem: str, seed: int, stream: Stream, index: int = 0) -> int:
+    """Return a 63-bit integer seed for one stream of one (problem, seed) pair."""
+    name = f"{problem}|{seed}|{stream}|{index}".encode()
+    return int.from_bytes(hashlib.sha256(name).digest()[:8], "big") >> 1
+
+
+def generator(problem: str, seed: int, stream: Stream, index: int = 0) -> "torch.Generator":
+    """Return a CPU `torch.Generator` seeded for the stream."""
+    import torch
+
+    return torch.Generator().manual_seed(stream_seed(problem, seed, stream, index))

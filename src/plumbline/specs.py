@@ -1,0 +1,159 @@
+"""What a trial is, as data: the problem, the method, the seed and the budget."""
+
+import hashlib
+import json
+import re
+from typing import Any, Self
+
+from pydantic import Field, PositiveInt, field_validator, model_validator
+
+from plumbline.calibration.alpha import Alpha
+from plumbline.catalogue import catalogue
+from plumbline.options import Options
+
+Json = dict[str, Any]
+_LABEL = re.compile(r"[a-z0-9][a-z0-9._+-]*")
+_WITH_DIMENSION = re.compile(r"(?P<family>.+)-(?P<dim>\d+)")
+
+
+def canonical_json(data: Any) -> str:
+    """Return `data` as JSON with sorted keys and no spaces: equal data, equal text."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+def short_digest(text: str) -> str:
+    """Return 16 hex digits that stand for `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Reference(Options):
+    """A registered name with options; `label` is what figures and folders call it."""
+
+    name: str
+    options: Json = Field(default_factory=dict)
+    label: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_word(cls, data: Any) -> Any:
+        return {"name": data} if isinstance(data, str) else data
+
+    @model_validator(mode="after")
+    def _has_a_label(self) -> Self:
+        if not self.label:
+            object.__setattr__(self, "label", self.name)
+        return self
+
+    @field_validator("label")
+    @classmethod
+    def _is_safe_in_paths(cls, label: str) -> str:
+        if label and not _LABEL.fullmatch(label.format_map(_AnyField())):
+            raise ValueError(f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}")
+        return label
+
+
+class _AnyField(dict[str, str]):
+    """Stands for the options while a label such as `{dataset}-{target}` is checked."""
+
+    def __missing__(self, key: str) -> str:
+        return key
+
+
+class ProblemRef(Reference):
+    """A problem; `ackley-20` is short for name `ackley` with option `dim: 20`."""
+
+    @model_validator(mode="after")
+    def _split_dimension(self) -> Self:
+        match = _WITH_DIMENSION.fullmatch(self.name)
+        if match and self.name not in catalogue().problem and match["family"] in catalogue().problem:
+            object.__setattr__(self, "name", match["family"])
+            object.__setattr__(self, "options", {**self.options, "dim": int(match["dim"])})
+        return self
+
+    def resolved_label(self) -> str:
+        """Return the label with options filled in: `{dataset}-{target}` becomes `zinc250k-qed`."""
+        return self.label.format_map(self.options)
+
+    def identity(self) -> str:
+        """Return what random streams are keyed by: the problem itself, whatever it is labelled."""
+        return canonical_json({"name": self.name, "options": self.options})
+
+
+class MethodRef(Reference):
+    """A method."""
+
+
+class InitialDesign(Options):
+    """How a trial begins: `size` points by `design` (see `plumbline.problems.designs`)."""
+
+    design: str = Field(pattern="^(uniform|sobol|random-orthant|worst)$")
+    size: int = Field(ge=1, le=100_000)
+
+
+class Snapshots(Options):
+    """Pictures of the model on a grid of a one-dimensional problem: after which rounds, on how many points."""
+
+    rounds: tuple[PositiveInt, ...]
+    points: int = Field(default=201, ge=2, le=10_000)
+
+
+class Diagnostics(Options):
+    """What is checked at every query before it is observed.
+
+    Attributes:
+        alphas: miscoverage levels of the sets whose coverage and width are recorded.
+        holdout: number of fresh uniform points to check coverage on; for a tabular problem its own holdout rows are
+            used and this only switches the check on.
+        snapshots: pictures of the model for figures of one-dimensional runs.
+    """
+
+    alphas: tuple[Alpha, ...] = (0.5, 0.2, 0.1, 0.05)
+    holdout: int = Field(default=0, ge=0, le=100_000)
+    snapshots: Snapshots | None = None
+
+
+class Budget(Options):
+    """How long a trial goes on: `rounds` of `q` evaluations after the initial design."""
+
+    initial: InitialDesign
+    rounds: int = Field(ge=0, le=100_000)
+    q: int = Field(default=1, ge=1, le=1_000)
+
+
+class TrialSpec(Options):
+    """One method on one problem with one seed."""
+
+    problem: ProblemRef
+    method: MethodRef
+    seed: int = Field(ge=0, le=2**31 - 1)
+    budget: Budget
+    diagnostics: Diagnostics = Diagnostics()
+
+    def canonical(self) -> str:
+        """Return the spec as canonical JSON; defaults of the method's and problem's own options are not spelt out."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    def with_seed(self, seed: int) -> "TrialSpec":
+        """Return the same trial with another seed."""
+        return self.model_copy(update={"seed": seed})
+
+    def check(self, source: str) -> None:
+        """Raise PlumblineError where the problem or the method is unknown or has other options."""
+        catalogue().check("problem", self.problem.name, self.problem.options, source)
+        catalogue().check("method", self.method.name, self.method.options, source)
+
+
+class Chunk(Options):
+    """Seeds of one (problem, method) that one job runs, one after another."""
+
+    spec: TrialSpec
+    seeds: tuple[int, ...]
+
+    @property
+    def id(self) -> str:
+        """Return the digest that names the chunk's files."""
+        return short_digest(canonical_json(self.model_dump(mode="json")))
+
+    def specs(self) -> list[TrialSpec]:
+        """Return one spec a seed."""
+        return [self.spec.with_seed(seed) for seed in self.seeds]

@@ -1,0 +1,380 @@
+"""One seed: spec -> loop -> record, with a checkpoint after every round.
+
+Interrupted and resumed equals uninterrupted, byte for byte: nothing that a round computes depends on anything but the
+spec, the rows so far, the method's state, and random streams that are derived anew for each round.
+"""
+
+import math
+import traceback
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pyarrow as arrow
+import torch
+from botorch.test_functions.base import BaseTestProblem
+from torch import Tensor
+
+from plumbline import files, records, seeding
+from plumbline.calibration.alpha import alpha_at
+from plumbline.calibration.diagnostics import calibration_score
+from plumbline.calibration.predictive import Predictive
+from plumbline.errors import PlumblineError
+from plumbline.keys import trial_key
+from plumbline.methods.base import Domain, History, Method, Proposal, build_method
+from plumbline.observers import Observer
+from plumbline.problems.base import Context, build_problem, evaluate
+from plumbline.problems.designs import initial_design, uniform
+from plumbline.provenance import provenance
+from plumbline.records import Row
+from plumbline.specs import TrialSpec
+from plumbline.store import TrialFolder
+
+RETRIABLE = (OSError, MemoryError, torch.cuda.OutOfMemoryError)
+"""Accidents of the machine, not of the trial: the job fails, its checkpoint stays, and another attempt goes on."""
+
+
+@dataclass
+class Progress:
+    """All that a trial has to show so far; this is what a checkpoint holds."""
+
+    rows: list[Row] = field(default_factory=list)
+    timings: list[Row] = field(default_factory=list)
+    snapshots: list[Row] = field(default_factory=list)
+    method_state: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds behind it; 0 after the initial design, -1 before."""
+        return self.timings[-1]["iteration"] if self.timings else -1
+
+
+def save(progress: Progress, folder: TrialFolder) -> None:
+    """Write the checkpoint atomically: a kill leaves this one or the one before."""
+    with files.atomic(folder.checkpoint_path) as part:
+        torch.save(vars(progress), part)
+
+
+def restore(folder: TrialFolder) -> Progress:
+    """Return what the checkpoint holds, or nothing where there is none that can be read."""
+    if not folder.checkpoint_path.is_file():
+        return Progress()
+    try:
+        return Progress(**torch.load(folder.checkpoint_path, weights_only=True))
+    except Exception as error:  # a half-written file of a crashed machine may raise anything
+        warnings.warn(f"{folder.checkpoint_path} cannot be read ({error}): the trial starts over", stacklevel=2)
+        return Progress()
+
+
+class Trial:
+    """One method on one problem with one seed."""
+
+    def __init__(self, spec: TrialSpec, folder: TrialFolder, data: Path) -> None:
+        self.spec = spec
+        self.folder = folder
+        self.identity = spec.problem.identity()
+        context = Context(data=data, generator=self._stream("problem"))
+        self.problem: BaseTestProblem = build_problem(spec.problem.name, spec.problem.options, context)
+        self.domain = Domain(self.problem.bounds, getattr(self.problem, "candidates", None))
+        self.method: Method = build_method(spec.method.name, spec.method.options, self.domain)
+        self.optimum = optimal_value(self.problem)
+        self.holdout = self._holdout()
+        self.progress = Progress()
+
+    def _stream(self, name: seeding.Stream, index: int = 0) -> torch.Generator:
+        return seeding.generator(self.identity, self.spec.seed, name, index)
+
+    def _holdout(self) -> tuple[Tensor, Tensor] | None:
+        """Return the points and observations that predictions are checked on besides the queries."""
+        size = self.spec.diagnostics.holdout
+        if not size:
+            return None
+        stream = self._stream("holdout")
+        X = getattr(self.problem, "holdout", None)
+        if X is None:
+            X = uniform(self.problem.bounds, size, stream)
+        F = self.problem(X, noise=False).reshape(len(X), -1)
+        Y, _ = evaluate(self.problem, X, torch.randn(F.shape, generator=stream, dtype=F.dtype))
+        return X, Y.squeeze(-1)
+
+    def history(self) -> History:
+        """Return what has been observed so far."""
+        return History(
+            torch.tensor([row["x"] for row in self.progress.rows], dtype=torch.float64),
+            torch.tensor([row["y"] for row in self.progress.rows], dtype=torch.float64),
+        )
+
+    def run(self, observers: Sequence[Observer] = ()) -> None:
+        """Go on from `progress` to the end of the budget."""
+        self.method.load_state_dict(self.progress.method_state)
+        for observer in observers:
+            observer.start(self.folder.key, self.spec, max(self.progress.rounds, 0))
+        for iteration in range(self.progress.rounds + 1, self.spec.budget.rounds + 1):
+            started = perf_counter()
+            rows, seconds = self._first() if iteration == 0 else self._round(iteration)
+            self.progress.rows += rows
+            self.progress.method_state = self.method.state_dict()
+            timing = {name: seconds.get(name.removesuffix("_seconds"), 0.0) for name in records.SECONDS}
+            timing["round_seconds"] = perf_counter() - started
+            self.progress.timings.append({"key": self.folder.key, "iteration": iteration, **timing})
+            save(self.progress, self.folder)
+            for observer in observers:
+                observer.round(rows, timing)
+
+    def _first(self) -> tuple[list[Row], dict[str, float]]:
+        """Evaluate the initial design."""
+        initial = self.spec.budget.initial
+        X = initial_design(initial.design, self.problem, initial.size, self._stream("design"))  # type: ignore[arg-type]
+        started = perf_counter()
+        Y, F = self._evaluate(X)
+        seconds = {"evaluate": perf_counter() - started}
+        return self._rows(0, X, Y, F, [{} for _ in X], []), seconds
+
+    def _round(self, iteration: int) -> tuple[list[Row], dict[str, float]]:
+        """Ask, check what the model says of the answer, evaluate, tell."""
+        history = self.history()
+        stream = self._stream("method", iteration)
+        with warnings.catch_warnings(record=True) as caught, torch.random.fork_rng(devices=[]):
+            warnings.simplefilter("always")
+            # Some of BoTorch draws from the global stream: give it one of this round's own, and put the old one back.
+            torch.manual_seed(stream.initial_seed() % 2**31)
+            proposal = self.method.ask(history, self.spec.budget.q, stream)
+        forecast = proposal.predict(proposal.X) if proposal.predict else None
+        alphas = [alpha_at(alpha, len(history)) for alpha in self.spec.diagnostics.alphas]
+        holdout = self._holdout_coverage(proposal, alphas)
+        self._snapshot(iteration, proposal)
+        started = perf_counter()
+        Y, F = self._evaluate(proposal.X)
+        seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
+        self.method.tell(proposal.X, Y)
+        judged = judge(forecast, Y[:, 0], alphas) if forecast else [{} for _ in Y]
+        extra = {"holdout_coverage": holdout, "notes": list(proposal.notes.items())}
+        rows = self._rows(iteration, proposal.X, Y, F, [row | extra for row in judged], event_names(caught))
+        return rows, seconds
+
+    def _evaluate(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return noisy and noise-free values at `X`; the noise is that of these evaluations under any method."""
+        outcomes = getattr(self.problem, "num_objectives", 1)
+        first = len(self.progress.rows)
+        eps = torch.stack(
+            [torch.randn(outcomes, generator=self._stream("noise", first + i), dtype=X.dtype) for i in range(len(X))]
+        )
+        Y, F = evaluate(self.problem, X, eps)
+        for i in range(len(X)):
+            if not bool(torch.isfinite(Y[i]).all()):
+                raise PlumblineError(
+                    f"problem {self.spec.problem.label!r} returned {Y[i].tolist()} at evaluation {first + i}, "
+                    f"x = {X[i].tolist()}: an objective must be finite; penalise such points in the problem instead"
+                )
+        return Y, F
+
+    def _holdout_coverage(self, proposal: Proposal, alphas: list[float]) -> list[float]:
+        """Return the share of holdout observations in the model's sets, one a level."""
+        if self.holdout is None or proposal.predict is None:
+            return []
+        X, y = self.holdout
+        forecast = proposal.predict(X)
+        return [forecast.covers(y, alpha).double().mean().item() for alpha in alphas]
+
+    def _snapshot(self, iteration: int, proposal: Proposal) -> None:
+        """Keep a picture of the model on a grid, where the spec asks for one after the round before."""
+        wanted = self.spec.diagnostics.snapshots
+        if wanted is None or iteration not in wanted.rounds or proposal.predict is None:
+            return
+        low, high = self.domain.bounds[:, 0].tolist()
+        grid = torch.linspace(low, high, wanted.points, dtype=torch.float64).unsqueeze(-1)
+        forecast = proposal.predict(grid)
+        utility = proposal.acquisition(grid) if proposal.acquisition else torch.full((wanted.points,), torch.nan)
+        columns = (grid[:, 0], self.problem(grid, noise=False), forecast.mean, forecast.sd, utility)
+        self.progress.snapshots += [
+            dict(zip(SNAPSHOT.names, (self.folder.key, iteration, *values), strict=True))
+            for values in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+    def _rows(
+        self, iteration: int, X: Tensor, Y: Tensor, F: Tensor, diagnoses: list[Row], events: list[str]
+    ) -> list[Row]:
+        """Return the rows of one round: what was asked, what came, and the bests so far."""
+        rows: list[Row] = []
+        earlier = self.progress.rows
+        for i, diagnosis in enumerate(diagnoses):
+            before = rows[-1] if rows else (earlier[-1] if earlier else None)
+            row: Row = {
+                "key": self.folder.key,
+                "problem": self.spec.problem.label,
+                "method": self.spec.method.label,
+                "seed": self.spec.seed,
+                "iteration": iteration,
+                "evaluation": len(earlier) + i,
+                "x": X[i].tolist(),
+                "y": Y[i].tolist(),
+                "f": F[i].tolist(),
+                **best_so_far(before, Y[i].tolist(), F[i].tolist(), self.optimum),
+                **diagnosis,
+                "events": events,
+                "status": "ok",
+            }
+            pits = [past["pit"] for past in (*earlier, *rows, row) if past.get("pit") is not None]
+            if row.get("pit") is not None:
+                row["calibration_score"] = calibration_score(pits)
+            rows.append(row)
+        return rows
+
+
+SNAPSHOT = arrow.schema(
+    [
+        ("key", arrow.string()),
+        ("iteration", arrow.int64()),
+        ("x", arrow.float64()),
+        ("f", arrow.float64()),
+        ("mean", arrow.float64()),
+        ("sd", arrow.float64()),
+        ("acquisition", arrow.float64()),
+    ]
+)
+"""A picture of the model before the query of an iteration, on a grid of a one-dimensional problem."""
+
+
+def optimal_value(problem: BaseTestProblem) -> float:
+    """Return the greatest value of a single-outcome problem, NaN where it is unknown."""
+    try:
+        return float(problem.optimal_value)
+    except (AttributeError, NotImplementedError):
+        return math.nan
+
+
+def best_so_far(before: Row | None, y: list[float], f: list[float], optimum: float) -> Row:
+    """Return the bests and regrets after an evaluation; NaN for problems with several outcomes.
+
+    Args:
+        before: the row before, or None.
+        y: noisy values.
+        f: noise-free values.
+        optimum: the greatest possible noise-free value, or NaN.
+    """
+    if len(y) > 1:
+        return dict.fromkeys(BESTS, math.nan)
+    best_f, best_y, incumbent = f[0], y[0], f[0]
+    if before is not None:
+        best_f = max(best_f, before["best_f"])
+        if before["best_y"] >= best_y:
+            best_y, incumbent = before["best_y"], before["incumbent_f"]
+    regrets = (optimum - f[0], optimum - best_f, optimum - incumbent)
+    return dict(zip(BESTS, (best_y, best_f, incumbent, *regrets), strict=True))
+
+
+BESTS = ("best_y", "best_f", "incumbent_f", "instant_regret", "regret", "incumbent_regret")
+
+
+def judge(forecast: Predictive, y: Tensor, alphas: list[float]) -> list[Row]:
+    """Return how the forecasts fared, one row a point.
+
+    Args:
+        forecast: made before the observations.
+        y: `q` observations.
+        alphas: miscoverage levels of the sets to check.
+    """
+    columns = {
+        "predicted_mean": forecast.mean,
+        "predicted_sd": forecast.sd,
+        "pit": forecast.cdf(y),
+        "nll": -forecast.log_prob(y),
+        "crps": forecast.crps(y),
+        "covered": torch.stack([forecast.covers(y, alpha).double() for alpha in alphas], dim=-1),
+        "width": torch.stack([forecast.width(alpha).expand(len(y)) for alpha in alphas], dim=-1),
+    }
+    values = (column.tolist() for column in columns.values())
+    return [dict(zip(columns, row, strict=True)) | {"alpha": alphas} for row in zip(*values, strict=True)]
+
+
+ADVICE = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "NumericsWarning")
+"""Warnings that advise the programmer (BoTorch: prefer LogEI) and say nothing of this round's numbers."""
+
+
+def event_names(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Return the kinds of numerical warnings of a round: jitter, retries, lost precision."""
+    return sorted({warning.category.__name__ for warning in caught} - set(ADVICE))
+
+
+def write_results(folder: TrialFolder, spec: TrialSpec, progress: Progress, failure: Row | None = None) -> None:
+    """Write what a finished trial leaves behind; the records come last, because they say that it is finished."""
+    rows = progress.rows + ([failure] if failure else [])
+    records.write_table(folder.timings_path, arrow.Table.from_pylist(progress.timings, schema=records.TIMING))
+    if progress.snapshots:
+        records.write_table(folder.snapshots_path, arrow.Table.from_pylist(progress.snapshots, schema=SNAPSHOT))
+    wall = sum(timing["round_seconds"] for timing in progress.timings)
+    facts = {**provenance(), "spec": spec.model_dump(mode="json"), "wall_seconds": wall}
+    folder.write_json(folder.provenance_path, facts)
+    records.write_table(folder.records_path, records.to_table(rows))
+    folder.checkpoint_path.unlink(missing_ok=True)
+
+
+def failure_row(folder: TrialFolder, spec: TrialSpec, progress: Progress, message: str) -> Row:
+    """Return the row that says why a trial stopped."""
+    return {
+        "key": folder.key,
+        "problem": spec.problem.label,
+        "method": spec.method.label,
+        "seed": spec.seed,
+        "iteration": progress.rounds + 1,
+        "evaluation": len(progress.rows),
+        "x": [],
+        "y": [],
+        "f": [],
+        "events": [],
+        "status": "error",
+        "error": message,
+    }
+
+
+def describe(error: Exception) -> str:
+    """Return one line for what a trial raised."""
+    if isinstance(error, PlumblineError):
+        return str(error)
+    remedy = {
+        "NotPSDError": "the kernel matrix is not positive definite even with jitter: raise the noise floor or drop "
+        "duplicated points",
+        "ModelFittingError": "no attempt to fit the hyperparameters succeeded: try other priors",
+    }.get(type(error).__name__, "see error.json in the trial's folder")
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]} ({remedy})"
+
+
+def run_trial(spec: TrialSpec, store: Path, data: Path, observers: Sequence[Observer] = ()) -> TrialFolder:
+    """Run a trial, or go on with it, or find it done.
+
+    A method or problem that raises ends the trial with an error record; accidents of the machine (a full disk, no
+    memory) pass through, and the checkpoint stays for the next attempt.
+
+    Args:
+        spec: what to run.
+        store: the folder of all trials.
+        data: the folder of built features.
+        observers: who is told of each round.
+
+    Returns:
+        The trial's folder, with its records in place.
+    """
+    folder = TrialFolder(store, trial_key(spec, data))
+    with folder.lock():
+        if folder.done:
+            return folder
+        folder.write_json(folder.path / "spec.json", spec.model_dump(mode="json"))
+        progress, message = Progress(), None
+        try:
+            trial = Trial(spec, folder, data)
+            progress = trial.progress = restore(folder)
+            trial.run(observers)
+            write_results(folder, spec, progress)
+        except RETRIABLE:
+            raise
+        except Exception as error:
+            message = describe(error)
+            trace = traceback.format_exc()
+            folder.write_json(folder.error_path, {"error": message, "round": progress.rounds + 1, "traceback": trace})
+            write_results(folder, spec, progress, failure_row(folder, spec, progress, message))
+        for observer in observers:
+            observer.end(message)
+    return folder

@@ -1,0 +1,23 @@
+rule features:
+    """Turn a dataset into a table of features and targets."""
+    input:
+        raw_file,
+    output:
+        f"{DATA}/features/{{dataset}}.parquet",
+    params:
+        raw=lambda wildcards, input: f"--raw {input}" if input else "",
+        # Not used by the command: a change of the entry or of the code makes Snakemake build the table again.
+        entry=lambda wildcards: PLAN.datasets[wildcards.dataset].model_dump(),
+        code=source_digest("plumbline.data.features"),
+    log:
+        f"{LOGS}/features/{{dataset}}.log",
+    benchmark:
+        f"{BENCHMARKS}/features/{{dataset}}.tsv"
+    conda:
+        "../../envs/plumbline.yaml"
+    threads: 8
+    resources:
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
+        runtime=lambda wildcards, attempt: 60 * attempt,
+    shell:
+        "plumbline features {wildcards.dataset} {params.raw} --jobs {threads} --output {output} > {log} 2>&1"

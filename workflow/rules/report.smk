@@ -1,0 +1,23 @@
+rule report_page:
+    """Write the study's page: verdicts, figures, tables, failures, provenance."""
+    input:
+        figures=all_figures(),
+        tables=all_tables(),
+        claims=f"{OUT}/claims.csv",
+    output:
+        f"{OUT}/report.html",
+    params:
+        config=CONFIG_JSON,
+        folder=OUT,
+    log:
+        f"{LOGS}/{PLAN.config.preset}/report.log",
+    benchmark:
+        f"{BENCHMARKS}/{PLAN.config.preset}/report.tsv"
+    conda:
+        "../../envs/plumbline.yaml"
+    shell:
+        "plumbline report {params.folder} --config {params.config:q} --output {output} > {log} 2>&1"
+
+
+localrules:
+    report_page,
