@@ -6,6 +6,7 @@ start and in every cluster job. The list is therefore kept in the user's cache f
 
 import importlib
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -69,9 +70,7 @@ def _registry(kind: Kind) -> Registry:
 
 def _listings(kind: Kind) -> dict[str, Listing]:
     return {
-        name: Listing(
-            name=name, summary=entry.summary, module=entry.module, options=entry.options.model_json_schema()
-        )
+        name: Listing(name=name, summary=entry.summary, module=entry.module, options=entry.options.model_json_schema())
         for name, entry in _registry(kind).entries().items()
     }
 
@@ -89,8 +88,6 @@ def catalogue() -> Catalogue:
         return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         built = Catalogue(**{kind: _listings(kind) for kind in REGISTRIES})
-    try:
+    with suppress(OSError):  # a read-only home costs seconds at the next start, nothing else
         files.write_text(path, json.dumps(built.model_dump()))
-    except OSError:
-        pass  # a read-only home costs seconds at the next start, nothing else
     return built

@@ -6,6 +6,8 @@ Imports are inside the commands: `plumbline --help` must not wait for torch, and
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +31,7 @@ ConfigOption = Annotated[
     str,
     typer.Option(
         "--config",
-        help="the configuration: YAML files laid over each other, separated by commas, or the values themselves as JSON",
+        help="YAML files laid over each other, separated by commas, or the configuration itself as JSON",
         metavar="FILES|JSON",
     ),
 ]
@@ -122,10 +124,12 @@ def trial(
     initial: Annotated[int, typer.Option(help="points of the initial design")] = 5,
     design: Annotated[str, typer.Option(help="uniform, sobol, random-orthant or worst")] = "uniform",
     option: Annotated[
-        list[str] | None, typer.Option("--option", "-p", help="an option of the method, as path=value: model.kernel=rbf")
+        list[str] | None,
+        typer.Option("--option", "-p", help="an option of the method, as path=value: model.kernel=rbf"),
     ] = None,
     problem_option: Annotated[
-        list[str] | None, typer.Option("--problem-option", "-P", help="an option of the problem: noise_std=0.1")
+        list[str] | None,
+        typer.Option("--problem-option", "-P", help="an option of the problem: noise_std=0.1"),
     ] = None,
     store: StoreOption = STORE,
     data: DataOption = DATA,
@@ -241,15 +245,17 @@ def table(
 
 @app.command()
 def claims(
-    records: Annotated[list[Path], typer.Argument(help="records of the experiments, each named after its experiment")],
     output: OutputOption,
+    records: Annotated[
+        list[Path] | None, typer.Argument(help="records of the experiments, each named after its experiment")
+    ] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Give a verdict on every claim that the records speak of."""
     from plumbline.analysis.draw import judge_claims
     from plumbline.files import atomic
 
-    frame = judge_claims(_plan(config), {path.stem: path for path in records})
+    frame = judge_claims(_plan(config), {path.stem: path for path in records or []})
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
@@ -264,6 +270,36 @@ def report(
     from plumbline.analysis.report import write_report
 
     write_report(_plan(config), folder, output)
+
+
+@app.command()
+def reference(
+    experiments: Annotated[list[str], typer.Argument(help="names of experiments that were run")],
+    folder: Annotated[Path, typer.Option(help="results of the preset that ran them")],
+    config: ConfigOption = CONFIG,
+    store: StoreOption = STORE,
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the reference results")] = Path(
+        "results/reference"
+    ),
+) -> None:
+    """Keep results for good: copy figures, tables, curves and verdicts with their provenance."""
+    from plumbline.analysis.reference import keep
+
+    loaded = _plan(config)
+    for name in experiments:
+        keep(loaded, name, folder, store, output)
+
+
+@app.command()
+def verdicts(
+    claims: Annotated[Path, typer.Argument(help="a table of claims")] = Path("results/reference/claims.csv"),
+) -> None:
+    """Print the verdicts as a Markdown table."""
+    import pandas as pd
+
+    from plumbline.analysis.reference import verdict_table
+
+    print(verdict_table(pd.read_csv(claims)))
 
 
 @app.command()
@@ -327,24 +363,23 @@ def _settings(pairs: list[str] | None) -> dict[str, Any]:
     return options
 
 
-class _observers:
-    """Those who watch the trials of this process: a bar in a terminal, else a line a round; MLflow where a server is."""
+@contextmanager
+def _observers() -> "Iterator[list[Observer]]":
+    """Yield those who watch the trials: a bar in a terminal, else a line a round; MLflow where a server is."""
+    from plumbline.observers import LineLog, ProgressBar
 
-    def __enter__(self) -> "list[Observer]":
-        from plumbline.observers import LineLog, ProgressBar
+    bar = ProgressBar() if sys.stderr.isatty() else None
+    watching: list[Observer] = [bar or LineLog()]
+    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+    if uri.startswith(("http://", "https://")):
+        from plumbline.tracking import LiveRun
 
-        self.bar = ProgressBar() if sys.stderr.isatty() else None
-        watching: list[Observer] = [self.bar or LineLog()]
-        uri = os.environ.get("MLFLOW_TRACKING_URI", "")
-        if uri.startswith(("http://", "https://")):
-            from plumbline.tracking import LiveRun
-
-            watching.append(LiveRun(uri))
-        return watching
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar:
-            self.bar.close()
+        watching.append(LiveRun(uri))
+    try:
+        yield watching
+    finally:
+        if bar:
+            bar.close()
 
 
 def _print_listings(kind: Any) -> None:

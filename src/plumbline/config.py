@@ -23,7 +23,9 @@ class Config(Options):
     data: Literal["generated", "real"] = Field(
         default="generated", description="real datasets, or the generated stand-ins that need no network"
     )
-    mirror: str | None = Field(default=None, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null")
+    mirror: str | None = Field(
+        default=None, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null"
+    )
     studies: tuple[str, ...] = Field(min_length=1, description="names of files in config/studies")
     experiments: tuple[str, ...] = Field(default=(), description="build only these; empty for all of the preset")
     chunk: PositiveInt | None = Field(default=None, description="seeds a job; null for all seeds in one job")
@@ -99,9 +101,10 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         source = f"config/studies/{study.study}.yaml: {name}"
         for spec in study.trials(name, checked.preset, plan.stand_ins):
             spec.check(source)
-        for kind, output in (("figure", experiment.figure), ("table", experiment.table)):
-            if output is not None:
-                catalogue().check(kind, output.kind, output.options, source)
+        if experiment.figure is not None:
+            catalogue().check("figure", experiment.figure.kind, experiment.figure.options, source)
+        if experiment.table is not None:
+            catalogue().check("table", experiment.table.kind, experiment.table.options, source)
     return plan
 
 

@@ -20,8 +20,8 @@ class Options(BaseModel):
     def _name_unknown_fields(cls, data: Any) -> Any:
         """Say which fields there are, which pydantic's own message leaves out."""
         if isinstance(data, dict):
-            for field in data.keys() - cls.model_fields.keys():
-                raise ValueError(str(unknown("field", str(field), cls.model_fields)))
+            for field in sorted(map(str, data.keys() - cls.model_fields.keys())):
+                raise ValueError(str(unknown("field", field, cls.model_fields)))
         return data
 
 

@@ -99,9 +99,9 @@ def _hours(hours: float) -> str:
 def print_plan(plan: Plan, store: Path, data: Path) -> None:
     """Print the estimates as a table, with the sum."""
     rows = estimates(plan, store, data)
-    table = Table(title=f"preset {plan.config.preset}, {plan.config.data} data", title_justify="left")
-    for column in ("experiment", "title"):
-        table.add_column(column, overflow="fold")
+    table = Table(title=f"preset {plan.config.preset}, {plan.config.data} data", title_justify="left", expand=True)
+    table.add_column("experiment", no_wrap=True)
+    table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
     for column in ("trials", "done", "CPU", "GPU", "unmeasured"):
         table.add_column(column, justify="right")
     for row in rows:
@@ -115,6 +115,9 @@ def print_plan(plan: Plan, store: Path, data: Path) -> None:
         _hours(sum(row.gpu_hours for row in rows)),
         sum(row.unknown for row in rows),
     )
-    table.add_row("all", "trials that experiments share are counted in each", *map(str, total))
+    table.add_row("all", "shared trials are counted in each", *map(str, total))
     Console().print(table)
-    print("CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials; unmeasured trials not counted")
+    print(
+        "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials; "
+        "unmeasured trials are not counted"
+    )

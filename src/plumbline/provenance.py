@@ -9,13 +9,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("torch", "botorch", "gpytorch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "rdkit", "snakemake")
+PACKAGES = (
+    "torch",
+    "botorch",
+    "gpytorch",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "pyarrow",
+    "rdkit",
+    "snakemake",
+)
 
 
 def _git(*arguments: str) -> str | None:
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20, check=True
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

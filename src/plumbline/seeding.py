@@ -25,3 +25,10 @@ def generator(problem: str, seed: int, stream: Stream, index: int = 0) -> "torch
     import torch
 
     return torch.Generator().manual_seed(stream_seed(problem, seed, stream, index))
+
+
+def draw_seed(generator: "torch.Generator") -> int:
+    """Return an integer seed for a library that wants one, drawn from `generator`."""
+    import torch
+
+    return int(torch.randint(2**31 - 1, (1,), generator=generator))

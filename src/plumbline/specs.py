@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import Field, PositiveInt, field_validator, model_validator
@@ -48,7 +49,9 @@ class Reference(Options):
     @classmethod
     def _is_safe_in_paths(cls, label: str) -> str:
         if label and not _LABEL.fullmatch(label.format_map(_AnyField())):
-            raise ValueError(f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}")
+            raise ValueError(
+                f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}"
+            )
         return label
 
 
@@ -149,7 +152,7 @@ class Chunk(Options):
     spec: TrialSpec
     seeds: tuple[int, ...]
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Return the digest that names the chunk's files."""
         return short_digest(canonical_json(self.model_dump(mode="json")))

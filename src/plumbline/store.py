@@ -1,13 +1,13 @@
 """The trial store: a folder a trial, named by what was asked and by the code that answers.
 
-    results/store/<key>/
-      spec.json          what was asked
-      checkpoint.pt      after every round, until the trial is done
-      records.parquet    the result; there only when the trial is done
-      timings.parquet    seconds of each round
-      snapshots.parquet  pictures of the model, where asked for
-      provenance.json    code, versions, machine, wall time
-      error.json         instead of a result: why the trial failed
+results/store/<key>/
+  spec.json          what was asked
+  checkpoint.pt      after every round, until the trial is done
+  records.parquet    the result; there only when the trial is done
+  timings.parquet    seconds of each round
+  snapshots.parquet  pictures of the model, where asked for
+  provenance.json    code, versions, machine, wall time
+  error.json         instead of a result: why the trial failed
 """
 
 import json

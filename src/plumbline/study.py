@@ -17,7 +17,7 @@ MAX_SEEDS = 10_000
 
 
 class Resources(Options):
-    """What one job of a method asks of a cluster: GPUs, memory in MB, and minutes; both of the latter grow with retries."""
+    """What a job of a method asks of a cluster: GPUs, and memory in MB and minutes, which grow with retries."""
 
     gpu: int = Field(default=0, ge=0, le=8)
     mem_mb: int = Field(default=2_000, ge=100)
@@ -85,9 +85,7 @@ class Experiment(Options):
         if scale is None:
             return None
         changes: dict[str, Any] = {
-            name: value
-            for name in ("seeds", "grid", "diagnostics")
-            if (value := getattr(scale, name)) is not None
+            name: value for name in ("seeds", "grid", "diagnostics") if (value := getattr(scale, name)) is not None
         }
         if scale.rounds is not None and self.budget is not None:
             changes["budget"] = self.budget.model_copy(update={"rounds": scale.rounds})
@@ -171,6 +169,11 @@ class Study(Options):
             for label in block.methods
         ]
 
+    def problem_labels(self, name: str, preset: Preset, stand_ins: Mapping[str, str]) -> dict[str, str]:
+        """Return the label of each problem of experiment `name` in this run, by its label without stand-ins."""
+        real, used = (self.trials(name, preset, replaced) for replaced in ({}, stand_ins))
+        return {one.problem.label: other.problem.label for one, other in zip(real, used, strict=True)}
+
     def seeds(self, name: str, preset: Preset) -> range:
         """Return the seeds of experiment `name`: the same for each of its methods, which pairs them."""
         experiment = self.experiments[name].at(preset)
@@ -189,7 +192,10 @@ class Study(Options):
     def check(self, source: str) -> None:
         """Raise PlumblineError for a name that stands for nothing, before any trial is launched."""
         for name, experiment in self.experiments.items():
-            grids = [experiment.grid, *(s.grid for s in (experiment.quick, experiment.desk, experiment.paper) if s and s.grid)]
+            grids = [
+                experiment.grid,
+                *(s.grid for s in (experiment.quick, experiment.desk, experiment.paper) if s and s.grid),
+            ]
             for block in (block for grid in grids for block in grid):
                 for label in block.methods:
                     if label not in self.methods:
@@ -198,7 +204,9 @@ class Study(Options):
                 raise PlumblineError(f"{source}: {name}: a grid of trials needs a `budget`")
         for name, claim in self.claims.items():
             if claim.experiment not in self.experiments:
-                raise PlumblineError(f"{source}: claim {name}: {unknown('experiment', claim.experiment, self.experiments)}")
+                raise PlumblineError(
+                    f"{source}: claim {name}: {unknown('experiment', claim.experiment, self.experiments)}"
+                )
 
 
 def _budget(experiment: Experiment, block: Block) -> Budget:
@@ -211,7 +219,7 @@ def _budget(experiment: Experiment, block: Block) -> Budget:
 
 def _with_stand_in(problem: ProblemRef, stand_ins: Mapping[str, str]) -> ProblemRef:
     dataset = problem.options.get("dataset")
-    options = {**problem.options, "dataset": stand_ins[dataset]} if dataset in stand_ins else problem.options
+    options = {**problem.options, "dataset": stand_ins[str(dataset)]} if dataset in stand_ins else problem.options
     renamed = problem.model_copy(update={"options": options})
     return renamed.model_copy(update={"label": renamed.resolved_label()})
 

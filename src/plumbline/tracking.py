@@ -1,8 +1,8 @@
 """Records -> MLflow: the files are the truth, and MLflow is a window on them.
 
-`import_trials` writes finished trials to a store, as its only writer: many processes that open a new SQLite database at
-once die in its schema migration. `LiveRun` streams a trial to a tracking server while it runs. Both make the same run
-of the same trial: one MLflow run a trial, found again by its key in the tag `plumbline.trial`.
+`import_trials` writes finished trials to a store, as its only writer: of many processes that open a new
+SQLite database at once, most die in its schema migration. `LiveRun` streams a trial to a tracking server
+while it runs. Both make the same run of the same trial, found again by its key in the tag `plumbline.trial`.
 """
 
 import json
@@ -19,9 +19,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-# Whether and how a study runs is nobody else's business, and jobs on a cluster often have no way out. MLflow reads this
+# How a study is run is nobody else's business, and jobs on a cluster often have no way out. MLflow reads this
 # when it is imported.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+# Two lines on stdout for every run that ends are too many for an import of a thousand.
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 
 from filelock import FileLock
 from mlflow import MlflowClient
@@ -51,10 +53,10 @@ LEVELS = ("covered", "width", "holdout_coverage")
 """Columns that hold one entry a miscoverage level."""
 
 ITERATION = "iteration"
-"""The metric that says which round an evaluation was of: the last one logged of a row, so it tells that the row is whole."""
+"""The round that an evaluation was of: the last metric of a row, so that where it is, the row is whole."""
 
 MAX_METRICS, MAX_PARAMS, MAX_KEY, MAX_PARAM, MAX_TAG = 1000, 100, 250, 6000, 8000
-"""MLflow's limits: metrics and params a request, characters of a name, of a param's value, of a tag's value."""
+"""MLflow's limits: metrics and params a request; characters of a name, a param's value and a tag's value."""
 
 PAGE = 1000
 """Runs asked for at a time."""
@@ -108,7 +110,7 @@ def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
 
 
 def run_tags(key: str, spec: TrialSpec, origin: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tags that say which trial a run is, and of which code, where its provenance `origin` tells that."""
+    """Return the tags that say which trial a run is, and of which code, where its provenance tells."""
     tags = {
         TRIAL: key,
         "plumbline.problem": spec.problem.label,
@@ -133,23 +135,23 @@ def row_metrics(row: Row, levels: Sequence[str]) -> dict[str, float]:
         levels: `level_names` of its trial, in the order of the row's own `alpha`.
 
     Returns:
-        Metrics by name. What is not a finite number is left out: unknown regrets, diagnostics of methods without a
-        model, and the widths of sets that are the whole line.
+        Metrics by name. What is not a finite number is left out: unknown regrets, diagnostics of methods
+        without a model, and the widths of sets that are the whole line. Names have no slash: the user interface
+        would show what is before it, in sections of their own, ahead of the regret.
     """
     values = {name: row.get(name) for name in SCALARS}
     for column in LEVELS:
         entries = zip(levels, row.get(column) or (), strict=False)  # empty where nothing was forecast
-        values |= {f"{column}/alpha-{level}": value for level, value in entries}
-    values |= {f"notes/{_name(name)}": value for name, value in dict(row.get("notes") or ()).items()}
-    return {
-        name[:MAX_KEY]: float(value) for name, value in values.items() if value is not None and math.isfinite(value)
-    }
+        values |= {f"{column}.alpha-{level}": value for level, value in entries}
+    values |= {f"notes.{_name(name)}": value for name, value in dict(row.get("notes") or ()).items()}
+    known = {name: float(value) for name, value in values.items() if value is not None}
+    return {name[:MAX_KEY]: value for name, value in known.items() if math.isfinite(value)}
 
 
 def round_metrics(
     rows: Sequence[Row], seconds: Mapping[str, float | None], levels: Sequence[str], timestamp: int
 ) -> list[Metric]:
-    """Return the metrics of one round, by step = evaluation; its seconds are those of its last evaluation's step.
+    """Return the metrics of one round, by step = evaluation; its seconds are at the step of its last.
 
     Args:
         rows: the round's evaluations, all of them good.
@@ -161,8 +163,8 @@ def round_metrics(
     for row in rows:
         values = row_metrics(row, levels)
         if row is rows[-1]:
-            timed = {name: seconds.get(name) for name in records.SECONDS}
-            values |= {f"seconds/{name.removesuffix('_seconds')}": s for name, s in timed.items() if s is not None}
+            taken = {name.removesuffix("_seconds"): seconds.get(name) for name in records.SECONDS}
+            values |= {f"seconds.{part}": value for part, value in taken.items() if value is not None}
         values[ITERATION] = row["iteration"]
         metrics += [Metric(name, value, timestamp, row["evaluation"]) for name, value in values.items()]
     return metrics
@@ -175,7 +177,7 @@ def outcome(error: str | None) -> tuple[str, str | None]:
 
 def _name(text: str) -> str:
     """Return `text` with nothing in it that MLflow does not allow in a name."""
-    return re.sub(r"[^\w.\- /]+", "-", text)
+    return re.sub(r"[^\w.\- ]+", "-", text)
 
 
 def _clip(text: str, length: int) -> str:
@@ -217,7 +219,7 @@ def _experiment(client: MlflowClient, name: str, artifacts: str | None = None, n
 
 
 def live_experiment() -> str:
-    """Return the name of the MLflow experiment that trials stream to: MLFLOW_EXPERIMENT_NAME, or `plumbline`."""
+    """Return the MLflow experiment that trials stream to: that of MLFLOW_EXPERIMENT_NAME, or `plumbline`."""
     return os.environ.get("MLFLOW_EXPERIMENT_NAME") or "plumbline"
 
 
@@ -284,22 +286,22 @@ def _ends(path: Path) -> dict[str, tuple[int, str | None]]:
 def import_trials(plan: Plan, chunks: Sequence[Path], artifacts: Path, store: Path, uri: str) -> str:
     """Import finished trials into MLflow; what is there already, whole, stays as it is.
 
-    One MLflow experiment a study, one run a trial, and one run a preset that sums the study up, with its figures and
-    tables. A run that was left behind unfinished, by an import or a live stream that broke off, is made anew.
+    One MLflow experiment a study, one run a trial, and one run a preset that sums the study up, with its
+    figures and tables. A run that was left unfinished by an import or a stream that broke off is made anew.
 
     Args:
         plan: which experiments there are, and at which preset.
         chunks: files of records, each called `<chunk id>.parquet`.
         artifacts: the folder of the preset's results: `figures/`, `tables/`, `claims.csv`, `report.html`.
         store: the folder of all trials.
-        uri: `sqlite:///` and a path, where this must be the only writer; or `http(s)://` of a tracking server.
+        uri: `sqlite:///` and a path, where this must be the only writer; or `http(s)://` of a server.
 
     Returns:
         One line that says what was imported and how to look at it.
 
     Raises:
-        PlumblineError: records that cannot be read, a database that is none or of another version, a server that does
-            not answer.
+        PlumblineError: records that cannot be read, a database that is none or of another version, a server
+            that does not answer.
     """
     trials, strangers = finished_trials(plan, chunks)
     new = old = failed = 0
@@ -313,9 +315,10 @@ def import_trials(plan: Plan, chunks: Sequence[Path], artifacts: Path, store: Pa
                 failed += sum(trial.error is not None for trial in wanted.values())
     except (MlflowException, sqlite3.DatabaseError) as error:
         raise PlumblineError(f"MLflow at {uri}: {_remedy(error)}") from error
-    look = f"mlflow ui --backend-store-uri {uri}" if _database(uri) else uri
+    counts = f"{new} trials imported, {old} there already, {failed} of all failed"
     ignored = f", {len(strangers)} files of other configurations left out" if strangers else ""
-    return f"{new} trials imported, {old} there already, {failed} of all failed{ignored}; look at them: {look}"
+    look = f"mlflow ui --backend-store-uri {uri}" if _database(uri) else uri
+    return f"{counts}{ignored}; look at them, under Model training: {look}"
 
 
 def _database(uri: str) -> Path | None:
@@ -337,8 +340,9 @@ def _remedy(error: Exception) -> str:
 def _opened(uri: str) -> Iterator[tuple[MlflowClient, str | None]]:
     """Yield a client and the URI of the folder for artifacts, None for the server's own.
 
-    A SQLite database is made here, once, before anyone writes to it, and held against a second import. In WAL mode
-    the user interface can read while this writes. Artifacts lie beside the database, wherever the command was started.
+    A SQLite database is made here, once, before anyone writes to it, and held against a second import. In WAL
+    mode the user interface can read while this writes. Artifacts lie beside the database, wherever the
+    command was started.
     """
     path = _database(uri)
     if path is None:
@@ -383,7 +387,8 @@ class _StudyImport:
         missing = []
         for key, trial in wanted.items():
             runs = there.get(key, [])
-            whole = [run for run in runs if (run.info.status, run.data.tags.get(ERROR)) == outcome(trial.error)]
+            expected = outcome(trial.error)
+            whole = [run for run in runs if (run.info.status, run.data.tags.get(ERROR)) == expected]
             for run in runs:
                 if run not in whole:
                     self.client.delete_run(run.info.run_id)
@@ -399,13 +404,11 @@ class _StudyImport:
         return len(missing)
 
     def _there(self) -> dict[str, list[Run]]:
-        """Return all runs of trials by key: one search for all, since one a trial would take longer than the import."""
+        """Return all runs of trials by key: one search for all of them, not one a trial."""
         runs: dict[str, list[Run]] = {}
         token = None
         while True:
-            page = self.client.search_runs(
-                self.places, f"tags.`{TRIAL}` LIKE '%'", max_results=PAGE, page_token=token
-            )
+            page = self.client.search_runs(self.places, f"tags.`{TRIAL}` LIKE '%'", max_results=PAGE, page_token=token)
             for run in page:
                 runs.setdefault(run.data.tags[TRIAL], []).append(run)
             token = page.token
@@ -433,9 +436,12 @@ class _StudyImport:
         took = sum(_seconds(batch) for batch in rounds)
         end = (folder.records_path if folder.done else trial.path).stat().st_mtime
         status, error = outcome(trial.error)
-        tags = run_tags(trial.key, trial.spec, origin) | self._plan_tags(trial) | ({ERROR: error} if error else {})
+        tags = run_tags(trial.key, trial.spec, origin) | self._plan_tags(trial)
+        if error is not None:
+            tags[ERROR] = error
         begin = end - took
-        run = self.client.create_run(self.experiment, _milliseconds(begin), tags, title(trial.spec)).info.run_id
+        created = self.client.create_run(self.experiment, _milliseconds(begin), tags, title(trial.spec))
+        run = created.info.run_id
         _log_params(self.client, run, run_params(trial.spec))
         metrics, now, levels = [], begin, level_names(trial.spec)
         for batch in rounds:
@@ -469,13 +475,13 @@ class _StudyImport:
         experiments = RunTag("plumbline.experiment", ",".join(self.experiments))
         self.client.log_batch(run.info.run_id, metrics=metrics, tags=[experiments])
         for path in attachments(folder, self.experiments):
-            inner = path.parent.relative_to(folder)
-            self.client.log_artifact(run.info.run_id, str(path), None if inner == Path(".") else inner.as_posix())
+            inner = path.parent.relative_to(folder).as_posix()
+            self.client.log_artifact(run.info.run_id, str(path), None if inner == "." else inner)
         self.client.set_terminated(run.info.run_id, "FINISHED")
 
 
 def attachments(folder: Path, experiments: Sequence[str]) -> list[Path]:
-    """Return the figures and tables of `experiments` in a folder of results, the claims and the report, where there."""
+    """Return the figures and tables of `experiments` in a folder of results, and its claims and report."""
     outputs = [*folder.glob("figures/*.png"), *folder.glob("figures/*.svg"), *folder.glob("tables/*.csv")]
     chosen = sorted(path for path in outputs if path.name.partition(".")[0] in experiments)
     return chosen + [path for path in (folder / "claims.csv", folder / "report.html") if path.is_file()]
@@ -496,8 +502,11 @@ def _milliseconds(seconds: float) -> int:
 
 # Streaming.
 
-HASTE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "3", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
-"""How long a trial waits for a request, unless the environment says otherwise; MLflow's own are two minutes and seven."""
+HASTE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "5", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
+"""Seconds that a trial waits for an answer, and how often it asks again; the environment may say otherwise.
+
+MLflow's own settings are two minutes and seven times.
+"""
 
 GRACE, SHARE = 10.0, 0.1
 """What a trial spends on its stream at most: seconds, and a share of the seconds of its rounds."""
@@ -506,8 +515,8 @@ GRACE, SHARE = 10.0, 0.1
 class LiveRun:
     """Streams each round of a trial to a tracking server.
 
-    A server that is down or slow costs a trial a few seconds: the first failure, or too long a wait, is warned about
-    and ends the stream of that trial. Its run stays unfinished, and `import_trials` makes it anew.
+    A server that is down or slow costs a trial a few seconds: a failure, or too long a wait, ends the stream
+    of that trial, and the first one is warned about. The run stays unfinished: `import_trials` makes it anew.
 
     Args:
         uri: `http://` or `https://` of the server.
@@ -557,7 +566,7 @@ class LiveRun:
             self.run = run
 
     def _go_on(self, run: Run) -> None:
-        """Take up a run where it ends: rows that it has are not logged again, since a key's rows are always the same."""
+        """Take up a run where it ends: rows that it has are not logged again, they are the same."""
         steps = {entry.step for entry in self.client.get_metric_history(run.info.run_id, ITERATION)}
         self.evaluations = max(steps, default=-1) + 1
         self.whole = len(steps) == self.evaluations
@@ -575,7 +584,8 @@ class LiveRun:
         self.computed += seconds["round_seconds"]
         with self._sparing():
             self.whole &= new[0]["evaluation"] == self.evaluations
-            _log_metrics(self.client, self.run, round_metrics(new, seconds, self.levels, _milliseconds(time.time())))
+            metrics = round_metrics(new, seconds, self.levels, _milliseconds(time.time()))
+            _log_metrics(self.client, self.run, metrics)
             self.evaluations = new[-1]["evaluation"] + 1
 
     def end(self, error: str | None) -> None:

@@ -110,8 +110,6 @@ class Trial:
     def run(self, observers: Sequence[Observer] = ()) -> None:
         """Go on from `progress` to the end of the budget."""
         self.method.load_state_dict(self.progress.method_state)
-        for observer in observers:
-            observer.start(self.folder.key, self.spec, max(self.progress.rounds, 0))
         for iteration in range(self.progress.rounds + 1, self.spec.budget.rounds + 1):
             started = perf_counter()
             rows, seconds = self._first() if iteration == 0 else self._round(iteration)
@@ -362,10 +360,12 @@ def run_trial(spec: TrialSpec, store: Path, data: Path, observers: Sequence[Obse
         if folder.done:
             return folder
         folder.write_json(folder.path / "spec.json", spec.model_dump(mode="json"))
-        progress, message = Progress(), None
+        progress, message = restore(folder), None
+        for observer in observers:
+            observer.start(folder.key, spec, max(progress.rounds, 0))
         try:
             trial = Trial(spec, folder, data)
-            progress = trial.progress = restore(folder)
+            trial.progress = progress
             trial.run(observers)
             write_results(folder, spec, progress)
         except RETRIABLE:

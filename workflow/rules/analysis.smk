@@ -5,15 +5,15 @@ rule collect:
     output:
         records=f"{OUT}/records/{{experiment}}.parquet",
         snapshots=f"{OUT}/snapshots/{{experiment}}.parquet",
-    params:
-        config=CONFIG_JSON,
-        store=STORE,
     log:
         f"{LOGS}/{PLAN.config.preset}/collect/{{experiment}}.log",
     benchmark:
         f"{BENCHMARKS}/{PLAN.config.preset}/collect/{{experiment}}.tsv"
     conda:
         "../../envs/plumbline.yaml"
+    params:
+        config=CONFIG_JSON,
+        store=STORE,
     shell:
         "plumbline collect {wildcards.experiment} {input} --config {params.config:q} --store {params.store}"
         " --output {output.records} --snapshots {output.snapshots} > {log} 2>&1"
@@ -33,15 +33,15 @@ rule figure:
             labels={"experiment": "{experiment}", "kind": "figure"},
         ),
         png=f"{OUT}/figures/{{experiment}}.png",
-    params:
-        config=CONFIG_JSON,
-        experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
     log:
         f"{LOGS}/{PLAN.config.preset}/figures/{{experiment}}.log",
     benchmark:
         f"{BENCHMARKS}/{PLAN.config.preset}/figures/{{experiment}}.tsv"
     conda:
         "../../envs/plumbline.yaml"
+    params:
+        config=CONFIG_JSON,
+        experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
     shell:
         "plumbline figure {wildcards.experiment} --config {params.config:q} --records {input.records}"
         " --snapshots {input.snapshots} --output {output.svg} --output {output.png} > {log} 2>&1"
@@ -59,16 +59,16 @@ rule table:
             subcategory=title_of,
             labels={"experiment": "{experiment}", "kind": "table"},
         ),
-    params:
-        config=CONFIG_JSON,
-        experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
-        records=lambda wildcards, input: f"--records {input}" if input else "",
     log:
         f"{LOGS}/{PLAN.config.preset}/tables/{{experiment}}.log",
     benchmark:
         f"{BENCHMARKS}/{PLAN.config.preset}/tables/{{experiment}}.tsv"
     conda:
         "../../envs/plumbline.yaml"
+    params:
+        config=CONFIG_JSON,
+        experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
+        records=lambda wildcards, input: f"--records {input}" if input else "",
     shell:
         "plumbline table {wildcards.experiment} --config {params.config:q} {params.records} --output {output}"
         " > {log} 2>&1"
@@ -85,15 +85,15 @@ rule claims:
             category="Claims",
             labels={"experiment": "all", "kind": "verdicts"},
         ),
-    params:
-        config=CONFIG_JSON,
-        claims=[study.model_dump(mode="json")["claims"] for study in PLAN.studies.values()],
     log:
         f"{LOGS}/{PLAN.config.preset}/claims.log",
     benchmark:
         f"{BENCHMARKS}/{PLAN.config.preset}/claims.tsv"
     conda:
         "../../envs/plumbline.yaml"
+    params:
+        config=CONFIG_JSON,
+        claims=[study.model_dump(mode="json")["claims"] for study in PLAN.studies.values()],
     shell:
         "plumbline claims {input} --config {params.config:q} --output {output} > {log} 2>&1"
 

@@ -4,11 +4,6 @@ rule features:
         raw_file,
     output:
         f"{DATA}/features/{{dataset}}.parquet",
-    params:
-        raw=lambda wildcards, input: f"--raw {input}" if input else "",
-        # Not used by the command: a change of the entry or of the code makes Snakemake build the table again.
-        entry=lambda wildcards: PLAN.datasets[wildcards.dataset].model_dump(),
-        code=source_digest("plumbline.data.features"),
     log:
         f"{LOGS}/features/{{dataset}}.log",
     benchmark:
@@ -19,5 +14,10 @@ rule features:
     resources:
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
         runtime=lambda wildcards, attempt: 60 * attempt,
+    params:
+        raw=lambda wildcards, input: f"--raw {input}" if input else "",
+        # Not used by the command: a change of the entry or of the code makes Snakemake build the table again.
+        entry=lambda wildcards: PLAN.datasets[wildcards.dataset].model_dump(),
+        code=source_digest("plumbline.data.features"),
     shell:
         "plumbline features {wildcards.dataset} {params.raw} --jobs {threads} --output {output} > {log} 2>&1"

@@ -6,15 +6,15 @@ rule report_page:
         claims=f"{OUT}/claims.csv",
     output:
         f"{OUT}/report.html",
-    params:
-        config=CONFIG_JSON,
-        folder=OUT,
     log:
         f"{LOGS}/{PLAN.config.preset}/report.log",
     benchmark:
         f"{BENCHMARKS}/{PLAN.config.preset}/report.tsv"
     conda:
         "../../envs/plumbline.yaml"
+    params:
+        config=CONFIG_JSON,
+        folder=lambda wildcards, input: Path(input.claims).parent,
     shell:
         "plumbline report {params.folder} --config {params.config:q} --output {output} > {log} 2>&1"
 

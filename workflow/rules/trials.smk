@@ -4,12 +4,6 @@ rule trials:
         chunk_features,
     output:
         f"{RESULTS}/trials/{{problem}}/{{method}}/{{chunk}}.parquet",
-    params:
-        chunk=lambda wildcards: CHUNKS[wildcards.chunk].model_dump_json(),
-        # Not used by the command: a change of the method's or the problem's code makes Snakemake run the job again.
-        code=lambda wildcards: code_digest(CHUNKS[wildcards.chunk].spec),
-        store=STORE,
-        data=DATA,
     log:
         f"{LOGS}/trials/{{problem}}/{{method}}/{{chunk}}.log",
     benchmark:
@@ -21,6 +15,12 @@ rule trials:
         gpu=lambda wildcards: RESOURCES[wildcards.chunk].gpu,
         mem_mb=lambda wildcards, attempt: RESOURCES[wildcards.chunk].mem_mb * attempt,
         runtime=lambda wildcards, attempt: RESOURCES[wildcards.chunk].runtime * attempt,
+    params:
+        chunk=lambda wildcards: CHUNKS[wildcards.chunk].model_dump_json(),
+        # Not used by the command: a change of the method's or the problem's code makes Snakemake run the job again.
+        code=lambda wildcards: code_digest(CHUNKS[wildcards.chunk].spec),
+        store=STORE,
+        data=DATA,
     shell:
         "plumbline trials --chunk {params.chunk:q} --store {params.store} --data {params.data} --output {output}"
         " > {log} 2>&1"

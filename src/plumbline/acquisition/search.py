@@ -16,7 +16,9 @@ class SearchOptions(Options):
     maxiter: PositiveInt = 200
 
 
-def maximise_in_box(acquisition: AcquisitionFunction, bounds: Tensor, q: int, options: SearchOptions, seed: int) -> Tensor:
+def maximise_in_box(
+    acquisition: AcquisitionFunction, bounds: Tensor, q: int, options: SearchOptions, seed: int
+) -> Tensor:
     """Return the `q x d` maximiser of `acquisition` in `bounds` (`2 x d`); the same for the same seed."""
     X, _ = optimize_acqf(
         acquisition,

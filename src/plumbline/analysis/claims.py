@@ -1,7 +1,7 @@
 """A verdict on every published claim."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,7 @@ import pandas as pd
 from plumbline.analysis.collect import Evidence
 from plumbline.analysis.metrics import by_round
 from plumbline.analysis.statistics import Interval, find_statistic, paired_bootstrap
+from plumbline.errors import PlumblineError
 from plumbline.study import Claim, ClaimTest
 
 Outcome = Literal["holds", "fails", "open"]
@@ -64,19 +65,35 @@ def verdict(outcomes: Sequence[Outcome]) -> Verdict:
     return "not reproduced" if "fails" in outcomes else "inconclusive at this scale"
 
 
-def measure(test: ClaimTest, evidence: Evidence, name: str) -> Interval:
-    """Return the statistic of a test with its interval, over the seeds and rounds that both methods have."""
+def with_stand_ins(claim: Claim, labels: Mapping[str, str]) -> Claim:
+    """Return a claim whose tests name problems as the run does: `labels` gives the run's label of the document's."""
+    tests = tuple(test.model_copy(update={"problem": labels.get(test.problem, test.problem)}) for test in claim.tests)
+    return claim.model_copy(update={"tests": tests})
+
+
+def measure(test: ClaimTest, evidence: Evidence, name: str) -> tuple[Interval, int]:
+    """Return the statistic of a test with its interval, and the seeds that it rests on: those of both methods.
+
+    Raises:
+        PlumblineError: no trials, or none that share a seed and a round with a value of the metric.
+    """
     method = by_round(evidence.trials(test.problem, test.method), test.metric)
     baseline = by_round(evidence.trials(test.problem, test.baseline), test.metric) if test.baseline else None
     if baseline is not None:
         method, baseline = method.align(baseline, join="inner")
-    return paired_bootstrap(
+    if method.size == 0:
+        against = f" and {test.baseline!r}" if test.baseline else ""
+        raise PlumblineError(
+            f"{name}: no seed and round of {test.method!r}{against} on {test.problem!r} has {test.metric}"
+        )
+    interval = paired_bootstrap(
         find_statistic(test.statistic),
         method.to_numpy(),
         None if baseline is None else baseline.to_numpy(),
         name,
         **test.options,
     )
+    return interval, len(method)
 
 
 def describe(test: ClaimTest) -> str:
@@ -91,11 +108,10 @@ def describe(test: ClaimTest) -> str:
 
 def claim_rows(name: str, claim: Claim, evidence: Evidence, preset: str, data: str) -> pd.DataFrame:
     """Return the rows of one claim: a measurement a test, and the verdict on all of them."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, test in enumerate(claim.tests):
-        interval = measure(test, evidence, f"{name}.{number}")
+        interval, seeds = measure(test, evidence, f"{name}.{number}")
         trials = evidence.trials(test.problem, test.method)
-        seeds = trials["seed"].nunique()
         rows.append(
             {
                 "claim": name,

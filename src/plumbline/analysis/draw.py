@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from plumbline.analysis.claims import COLUMNS, claim_rows
-from plumbline.analysis.collect import Evidence, evidence
+from plumbline.analysis.claims import COLUMNS, claim_rows, with_stand_ins
+from plumbline.analysis.collect import TRIAL, Evidence, evidence
 from plumbline.analysis.outputs import figures, tables
 from plumbline.config import Plan
 from plumbline.errors import PlumblineError
@@ -33,7 +33,7 @@ def budget_label(rows: pd.DataFrame) -> str:
     """Return the evaluations of a trial in words, initial design first."""
     if rows.empty:
         return ""
-    counts = rows.groupby("key")["iteration"].agg(first=lambda column: int((column == 0).sum()), all="size")
+    counts = rows.groupby(TRIAL)["iteration"].agg(first=lambda column: int((column == 0).sum()), all="size")
     texts = sorted({f"{row.first} + {row.all - row.first}" for row in counts.itertuples()})
     return f"{' or '.join(texts)} evaluations"
 
@@ -44,23 +44,34 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
     Raises:
         PlumblineError: the experiment has no figure, or its options are wrong.
     """
+    import matplotlib.pyplot as plt
+
     from plumbline.analysis import style
 
     output = _experiment(plan, name).figure
     if output is None:
         raise PlumblineError(f"{name} has no figure")
     entry = figures[output.kind]
+    if found.rows.empty:
+        raise PlumblineError(f"{name} has no trial that ended well: nothing to draw; see `plumbline failures`")
     with style.house_style():
         figure = entry.build(found, parse(entry.options, output.options, f"figure of {name}"))
         footer = style.Footer(
-            plan.config.preset, found.seeds, budget_label(found.rows), data_label(plan, name), len(found.failures)
+            plan.config.preset,
+            found.seeds,
+            budget_label(found.rows),
+            data_label(plan, name),
+            len(found.failures),
         )
         style.add_footer(figure, footer)
-        for path in outputs:
-            with atomic(path) as part:
-                # Without a date two drawings of the same records are the same file.
-                metadata = {"Date": None} if path.suffix == ".svg" else {}
-                figure.savefig(part, format=path.suffix.removeprefix("."), metadata=metadata)
+        try:
+            for path in outputs:
+                with atomic(path) as part:
+                    # Without a date two drawings of the same records are the same file.
+                    metadata = {"Date": None} if path.suffix == ".svg" else {}
+                    figure.savefig(part, format=path.suffix.removeprefix("."), metadata=metadata)
+        finally:
+            plt.close(figure)
 
 
 def tabulate(plan: Plan, name: str, found: Evidence | None) -> pd.DataFrame:
@@ -77,7 +88,7 @@ def judge_claims(plan: Plan, paths: Mapping[str, Path]) -> pd.DataFrame:
     frames = [
         claim_rows(
             name,
-            claim,
+            with_stand_ins(claim, study.problem_labels(claim.experiment, plan.config.preset, plan.stand_ins)),
             evidence(paths[claim.experiment]),
             plan.config.preset,
             data_label(plan, claim.experiment) or "synthetic",

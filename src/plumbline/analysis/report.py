@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as parquet
 from jinja2 import Environment, StrictUndefined
 
 from plumbline.analysis.draw import data_label
 from plumbline.config import Plan
 from plumbline.files import write_text
 from plumbline.provenance import provenance
+from plumbline.records import read_table
 from plumbline.study import Experiment, Study
 
-VERDICTS = ("reproduced", "partly", "not reproduced", "inconclusive at this scale")
+REFERENCE = Path("results/reference/claims.csv")
+"""The committed verdicts."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def number(value: Any) -> str:
 def failures_of(records: Path) -> list[dict[str, Any]]:
     """Return (problem, method, seed, error) of each failed trial in an experiment's records."""
     columns = ["problem", "method", "seed", "status", "error"]
-    rows = parquet.read_table(records, columns=columns).to_pylist()
+    rows = read_table(records).select(columns).to_pylist()
     return [row for row in rows if row["status"] == "error"]
 
 
@@ -72,7 +73,7 @@ def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Sect
 def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
     """Return one entry a claim with the list of its tests."""
     return [
-        {**tests.iloc[0].to_dict(), "tests": tests.to_dict("records")}
+        {"tests": (rows := tests.to_dict("records")), **{str(key): value for key, value in rows[0].items()}}
         for _, tests in claims.groupby("claim", sort=False)
     ]
 
@@ -88,6 +89,7 @@ def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, lis
 def write_report(plan: Plan, folder: Path, output: Path) -> None:
     """Write the page of the results in `folder` to `output`: one HTML file that needs no other."""
     claims = pd.read_csv(folder / "claims.csv")
+    reference = pd.read_csv(REFERENCE) if REFERENCE.is_file() else claims.iloc[:0]
     studies = by_study((study, section(plan, name, one, folder)) for study, name, one in plan.experiments())
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
@@ -95,7 +97,7 @@ def write_report(plan: Plan, folder: Path, output: Path) -> None:
     page = environment.from_string(template).render(
         plan=plan,
         claims=grouped_claims(claims),
-        verdicts=VERDICTS,
+        reference=grouped_claims(reference),
         studies=studies,
         failures=sum(len(one.failures) for _, sections in studies for one in sections),
         provenance=json.dumps(provenance(), indent=1, sort_keys=True),

@@ -1,7 +1,7 @@
 """Statistics over seeds, with bootstrap intervals that keep the pairs together."""
 
-
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from plumbline.errors import PlumblineError, unknown
 from plumbline.seeding import stream_seed
 
 Array = NDArray[np.float64]
+
+Statistic = Callable[..., Array]
+"""Of `... x seeds x rounds` values of a method, and of a baseline on the same seeds (or None): `...` numbers."""
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
@@ -22,14 +25,6 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
-
-
-class Statistics(Protocol):
-    """A statistic of `seeds x rounds` values of a method, and of a baseline on the same seeds."""
-
-    def __call__(self, method: Array, baseline: Array | None, **options: Any) -> Array:
-        """Return one number a bootstrap batch."""
-        ...
 
 
 def _need(baseline: Array | None) -> Array:
@@ -63,13 +58,13 @@ def final_mean(method: Array, baseline: Array | None) -> Array:
     return method[..., -1].mean(axis=-1)
 
 
-STATISTICS: dict[str, Statistics] = {
+STATISTICS: dict[str, Statistic] = {
     function.__name__.replace("_", "-"): function
     for function in (final_difference, mean_difference, share_of_steps_below, share_above, final_mean)
 }
 
 
-def find_statistic(name: str) -> Statistics:
+def find_statistic(name: str) -> Statistic:
     """Return a statistic by name; raise PlumblineError if there is none."""
     if name not in STATISTICS:
         raise unknown("statistic", name, STATISTICS)
@@ -77,7 +72,7 @@ def find_statistic(name: str) -> Statistics:
 
 
 def paired_bootstrap(
-    statistic: Statistics, method: Array, baseline: Array | None, name: str, **options: Any
+    statistic: Statistic, method: Array, baseline: Array | None, name: str, **options: Any
 ) -> Interval:
     """Return a statistic with its percentile bootstrap interval over seeds.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -33,7 +34,12 @@ class Footer:
     failed: int = 0
 
     def __str__(self) -> str:
-        parts = [f"preset {self.preset}", f"{self.seeds} seed{'s' * (self.seeds != 1)}", self.budget, self.data]
+        parts = [
+            f"preset {self.preset}",
+            f"{self.seeds} seed{'s' * (self.seeds != 1)}",
+            self.budget,
+            self.data,
+        ]
         failed = f"{self.failed} FAILED TRIALS LEFT OUT" if self.failed else ""
         return "  ·  ".join(part for part in (*parts, failed) if part)
 
@@ -61,7 +67,8 @@ def house_style() -> Iterator[None]:
 
 def colours(names: Sequence[str]) -> dict[str, str]:
     """Return a colour a name, readable by the colour-blind, in the order given."""
-    palette = sns.color_palette("colorblind", len(names)).as_hex()
+    # Ten are readable by the colour-blind; beyond that they must at least differ.
+    palette = sns.color_palette("colorblind" if len(names) <= 10 else "husl", len(names)).as_hex()
     return dict(zip(names, palette, strict=True))
 
 
@@ -69,11 +76,16 @@ PLAIN, CALIBRATED = "#d55e00", "#0173b2"
 """Orange for the plain method and blue for the calibrated one, as in CAL's figures."""
 
 
-def panels(rows: int, columns: int, **options: object) -> tuple[Figure, list[list[Axes]]]:
+def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[Axes]]]:
     """Return a figure of `rows x columns` panels, always as a list of lists."""
     width, height = PANEL
     figure, axes = plt.subplots(
-        rows, columns, figsize=(width * columns, height * rows), squeeze=False, layout="constrained", **options
+        rows,
+        columns,
+        figsize=(width * columns, height * rows),
+        squeeze=False,
+        layout="constrained",
+        **options,
     )
     return figure, [list(row) for row in axes]
 

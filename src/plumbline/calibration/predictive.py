@@ -12,8 +12,15 @@ from torch.special import ndtr, ndtri
 class Predictive(Protocol):
     """What a method predicts of observations at `n` points; every result is of shape `n`."""
 
-    mean: Tensor
-    sd: Tensor
+    @property
+    def mean(self) -> Tensor:
+        """Expected observations."""
+        ...
+
+    @property
+    def sd(self) -> Tensor:
+        """Standard deviations of observations, noise included."""
+        ...
 
     def cdf(self, y: Tensor) -> Tensor:
         """Return the probability of an observation of at most `y` (`n`)."""

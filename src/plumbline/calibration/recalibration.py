@@ -1,4 +1,4 @@
-"""Recalibrators: from forecast CDF values to a map of levels, and to a scale of the standard deviation; CAL, section 3.3."""
+"""Recalibrators: from forecast CDF values to a map of levels, and to a scale of the sd; CAL, section 3.3."""
 
 import warnings
 from collections.abc import Callable
@@ -24,7 +24,7 @@ SCALE_BOUNDS = (0.1, 10.0)
 
 _LEVELS: Array = np.arange(1, 100) / 100
 _SCORES: Array = ndtri(_LEVELS)
-_LOG_SCALES: Array = np.linspace(*np.log(SCALE_BOUNDS), 47)
+_LOG_SCALES: Array = np.log(np.geomspace(*SCALE_BOUNDS, 47))
 
 
 def recalibration_set(pit: Array) -> tuple[Array, Array]:
@@ -44,10 +44,11 @@ def gp_level_map(pit: Array) -> LevelMap:
     """Return a Gaussian process regression of `phat(p)` on `p`, the recalibrator of CAL.
 
     Its prior mean is the identity: where there is no evidence the forecast is left as it is. Hyperparameters are by
-    maximum likelihood.
+    maximum likelihood, with a lengthscale of at least 0.2, since a map of levels is smooth. When all forecasts pile
+    up at the ends, or in the middle, the other levels have no evidence, and the correction is a timid one.
     """
     p, phat = recalibration_set(pit)
-    kernel = ConstantKernel(0.1, (1e-3, 1.0)) * RBF(0.3, (0.05, 5.0)) + WhiteKernel(1e-2, (1e-4, 0.25))
+    kernel = ConstantKernel(0.1, (1e-3, 1.0)) * RBF(0.3, (0.2, 5.0)) + WhiteKernel(1e-2, (1e-4, 0.25))
     with warnings.catch_warnings():
         # Hyperparameters at a bound are no accident here: the bounds say what a recalibrator may look like.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -32,7 +32,8 @@ def time_series(model: SingleTaskGP) -> Tensor:
     """Return the CDF values of one-step-ahead forecasts at the model's hyperparameters, in the order of the data.
 
     With `L L' = K + s2n I` the forecast of `y_i` from the earlier ones has standard score `(L^-1 (y - mean))_i`, so
-    one Cholesky factor serves all splits.
+    one Cholesky factor serves all splits. The model's mean and standard deviation of the outcomes, later ones included,
+    are kept.
     """
     _, scores = whitened_residuals(model)
     return ndtr(scores[FIRST_FORECAST:]).detach()
@@ -56,9 +57,10 @@ def refitted(fit: Fit, X: Tensor, Y: Tensor, splits: Splits) -> Tensor:
     """
     values = []
     for train, i in _folds(len(X), splits):
+        model = fit(X[train], Y[train])
         with torch.no_grad():
-            posterior = fit(X[train], Y[train]).posterior(X[i : i + 1], observation_noise=True)
-        values.append(ndtr((Y[i] - posterior.mean) / posterior.variance.sqrt()).flatten())
+            posterior = model.posterior(X[i : i + 1], observation_noise=True)
+            values.append(ndtr((Y[i] - posterior.mean) / posterior.variance.sqrt()).flatten())
     return torch.cat(values) if values else torch.empty(0, dtype=Y.dtype)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field, PositiveInt
@@ -25,9 +25,9 @@ class Dataset(Options):
 
     name: str = ""
     title: str
-    file: str | None = None
+    file: str | None = Field(default=None, pattern=r"^[^/]+$")
     url: str | None = None
-    hash: str | None = None
+    hash: str | None = Field(default=None, pattern=r"^((sha256:)?[0-9a-f]{64}|md5:[0-9a-f]{32})$")
     note: str = ""
     licence: str
     citation: str
@@ -39,13 +39,25 @@ def load_datasets(path: Path) -> dict[str, Dataset]:
     """Return the datasets listed in a YAML file, by name.
 
     Raises:
-        PlumblineError: a typo, with file, dataset and field.
+        PlumblineError: no such file, no YAML, or a typo, with file, dataset and field.
     """
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise PlumblineError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
-    return {name: parse(Dataset, {**entry, "name": name}, f"{path}: {name}") for name, entry in entries.items()}
+    if not isinstance(entries, dict):
+        raise PlumblineError(f"{path}: not a mapping of names to datasets")
+    datasets = {name: _dataset(name, entry, f"{path}: {name}") for name, entry in entries.items()}
+    for name, dataset in datasets.items():
+        if dataset.stands_in_for is not None and dataset.stands_in_for not in datasets:
+            raise PlumblineError(
+                f"{path}: {name}: stands_in_for: {unknown('dataset', dataset.stands_in_for, datasets)}"
+            )
+    return datasets
+
+
+def _dataset(name: str, entry: Any, source: str) -> Dataset:
+    return parse(Dataset, {**entry, "name": name} if isinstance(entry, dict) else entry, source)
 
 
 def find_dataset(datasets: Mapping[str, Dataset], name: str) -> Dataset:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow as arrow
@@ -16,10 +17,12 @@ from plumbline.data.generated import generated_molecules
 from plumbline.data.molecules import DESCRIPTORS, TARGETS, describe_molecules, read_smiles, sample_rows
 from plumbline.errors import PlumblineError
 
+_FINITE = pa.Check(np.isfinite, error="finite numbers")
+
 SCHEMA = pa.DataFrameSchema(
     {
         "smiles": pa.Column(str, unique=True),
-        **{name: pa.Column(float) for name in (*DESCRIPTORS, *TARGETS)},
+        **{name: pa.Column(float, _FINITE) for name in (*DESCRIPTORS, *TARGETS)},
         "qed": pa.Column(float, pa.Check.in_range(0.0, 1.0)),
         "sa": pa.Column(float, pa.Check.in_range(0.0, 11.0)),
     },
@@ -82,13 +85,26 @@ def read_features(path: Path) -> pd.DataFrame:
     """
     try:
         table = parquet.read_table(path).to_pandas()
-    except FileNotFoundError as error:
-        raise PlumblineError(f"no features at {path}: `plumbline features {path.stem}` builds them") from error
-    except (arrow.ArrowInvalid, OSError) as error:
-        raise PlumblineError(f"{path} is corrupt ({error}): delete it and run again") from error
+    except (arrow.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
     return _check(table, path)
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """Return what the table at `path` rests on."""
-    return json.loads(parquet.read_schema(path).metadata[METADATA])
+    """Return what the table at `path` rests on; see `provenance`.
+
+    Raises:
+        PlumblineError: not there, truncated, corrupt, or not written by `write_features`.
+    """
+    try:
+        return json.loads(parquet.read_schema(path).metadata[METADATA])
+    except (arrow.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+    except (KeyError, TypeError) as error:
+        raise PlumblineError(f"{path} does not say what it was built from: delete it and run again") from error
+
+
+def _unreadable(path: Path, error: Exception) -> PlumblineError:
+    if isinstance(error, FileNotFoundError):
+        return PlumblineError(f"no features at {path}: `plumbline features {path.stem}` builds them")
+    return PlumblineError(f"{path} is corrupt ({' '.join(str(error).split())}): delete it and run again")

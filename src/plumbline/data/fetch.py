@@ -1,5 +1,6 @@
 """Getting a file: from the mirror or from its source, verified, resumed, never half-written."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import IO, Any
 
 import pooch
 import requests
+import urllib3
 
 from plumbline.data.datasets import Dataset
 from plumbline.errors import PlumblineError
@@ -31,6 +33,7 @@ def copy_from(source: Path) -> Downloader:
 
     def download(url: str, output: str | IO[bytes], _: Any) -> None:
         shutil.copyfile(source, str(output))
+        Path(str(output)).chmod(0o644)  # pooch's temporary file is for its owner only; a data folder may be shared
 
     return download
 
@@ -59,21 +62,28 @@ def transfer(url: str, part: Path) -> None:
         requests.RequestException: no connection, or an error of the server.
     """
     have = part.stat().st_size if part.exists() else 0
-    headers = {"Range": f"bytes={have}-"} if have else {}
+    # A server that compresses on the way would send, and count in ranges, other bytes than the checksum is of.
+    headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
         if answer.status_code == requests.codes.requested_range_not_satisfiable:
             return  # all of it is here; the checksum will tell if it is not
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
         announced = int(answer.headers.get("Content-Length", -1))
+        start = have if resumed else 0
         came = 0
+        broken: urllib3.exceptions.HTTPError | None = None
         with part.open("ab" if resumed else "wb") as file:
-            # raw, not decoded: a .gz must arrive as it lies on the server.
-            for piece in answer.raw.stream(PIECE, decode_content=False):
-                file.write(piece)
-                came += len(piece)
-    if announced >= 0 and came < announced:
-        raise TruncatedError(f"{came} of {announced} bytes came")
+            try:
+                # raw, not decoded: a .gz must arrive as it lies on the server. Hence urllib3's errors, not requests'.
+                for piece in answer.raw.stream(PIECE, decode_content=False):
+                    file.write(piece)
+                    came += len(piece)
+            except urllib3.exceptions.HTTPError as error:
+                broken = error
+    if broken is not None or came < announced:
+        total = f" of {start + announced}" if announced >= 0 else ""
+        raise TruncatedError(f"{start + came}{total} bytes came") from broken
 
 
 def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path:
@@ -93,6 +103,8 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
     if mirrored is None and dataset.url is None:
         raise PlumblineError(f"{dataset.file} has no address: put it into a folder and name that in PLUMBLINE_MIRROR")
     directory.mkdir(parents=True, exist_ok=True)
+    if dataset.hash is None:
+        part.unlink(missing_ok=True)  # nothing would tell if the source had changed since
     pooch.get_logger().setLevel("WARNING")  # it would name the source even where the mirror is read
     try:
         pooch.retrieve(
@@ -102,26 +114,27 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
             path=directory,
             downloader=copy_from(mirrored) if mirrored else resume_into(part),
         )
+    except requests.RequestException as error:  # first: some of these are ValueErrors, too
+        lacking = f"; {mirror} does not have it" if mirror is not None else ""
+        raise PlumblineError(
+            f"cannot download {dataset.file} from {dataset.url} ({_reason(error)}{lacking}): run again when there is "
+            "a network, or put the file into a folder and name that in PLUMBLINE_MIRROR"
+        ) from error
     except ValueError as error:  # pooch's word for a checksum that does not match
         part.unlink(missing_ok=True)
         raise _wrong_checksum(dataset, mirrored, error) from error
-    except requests.RequestException as error:
-        raise PlumblineError(
-            f"cannot download {dataset.file} from {dataset.url} ({_reason(error)}): run again when there is a network, "
-            "or put the file into a folder and name that in PLUMBLINE_MIRROR"
-        ) from error
     return path
 
 
 def _wrong_checksum(dataset: Dataset, mirrored: Path | None, error: ValueError) -> PlumblineError:
-    got = str(error).split("Got: ")[-1].split()[0].rstrip(".") if "Got: " in str(error) else str(error)
+    found = re.search(r"but got (\w+)", str(error))
+    got = found[1] if found else str(error)
     if mirrored is not None:
         remedy = "replace or remove that file of the mirror"
     else:
         remedy = "the download was discarded; run again, and if it recurs the source has changed"
-    return PlumblineError(
-        f"wrong checksum of {mirrored or dataset.url}: expected {dataset.hash}, got {got}; {remedy}"
-    )
+    source = mirrored or f"{dataset.file} from {dataset.url}"
+    return PlumblineError(f"wrong checksum of {source}: expected {dataset.hash}, got {got}; {remedy}")
 
 
 def _reason(error: requests.RequestException) -> str:

@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from plumbline.calibration.predictive import Predictive
 from plumbline.errors import PlumblineError
-from plumbline.options import Options, parse
+from plumbline.options import parse
 from plumbline.registry import Registry
 
 methods = Registry("method", "plumbline.methods")
@@ -71,10 +71,8 @@ class Method(ABC):
     needs besides the history: a trial that was killed goes on from there.
     """
 
-    Options: ClassVar[type[Options]] = Options
-
     def __init__(self, domain: Domain, options: Any) -> None:
-        """Make a method for a domain; `options` is an instance of the class's `Options`."""
+        """Make a method for a domain; `options` is of the class that it is registered with."""
         self.domain = domain
         self.options = options
 
@@ -82,14 +80,14 @@ class Method(ABC):
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` points to evaluate next."""
 
-    def tell(self, X: Tensor, Y: Tensor) -> None:
+    def tell(self, X: Tensor, Y: Tensor) -> None:  # noqa: B027 - a hook
         """Take note of `Y` (`q x m`) observed at `X` (`q x d`); most methods read the history instead."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed method needs besides the history."""
         return {}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - a hook
         """Take up the state that `state_dict` returned."""
 
     def remaining(self, history: History) -> Tensor:
@@ -114,8 +112,3 @@ def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     """
     entry = methods[name]
     return entry.build(domain, parse(entry.options, options, f"method {name!r}"))
-
-
-def draw_seed(generator: Generator) -> int:
-    """Return an integer seed for a library that wants one, drawn from `generator`."""
-    return int(torch.randint(2**31 - 1, (1,), generator=generator))

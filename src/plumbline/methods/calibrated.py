@@ -37,7 +37,6 @@ class CalibratedOptions(Options):
 class CalibratedMethod(Method):
     """Any GP method with its standard deviation rescaled so that past forecasts would have been calibrated."""
 
-    Options = CalibratedOptions
     options: CalibratedOptions
 
     def __init__(self, domain: Domain, options: CalibratedOptions) -> None:

@@ -25,9 +25,10 @@ from torch import Generator, Size, Tensor
 from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.methods.base import History, Method, Proposal, draw_seed, methods
+from plumbline.methods.base import History, Method, Proposal, methods
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
+from plumbline.seeding import draw_seed
 
 
 class GPOptions(Options):
@@ -109,7 +110,7 @@ class GPMethod(Method):
         def predict(points: Tensor) -> GaussianPredictive:
             with torch.no_grad():
                 posterior = model.posterior(points, observation_noise=True, posterior_transform=transform)
-            return GaussianPredictive(posterior.mean.squeeze(-1), posterior.variance.sqrt().squeeze(-1))
+                return GaussianPredictive(posterior.mean.squeeze(-1), posterior.variance.sqrt().squeeze(-1))
 
         def surface(points: Tensor) -> Tensor:
             with torch.no_grad():
@@ -125,14 +126,14 @@ class GPMethod(Method):
 
 def improvement_threshold(history: History, jitter: float) -> Tensor:
     """Return the value to improve on: the best observation plus `jitter` standard deviations of the observations."""
-    return history.Y.max() + jitter * history.Y.std()
+    spread = history.Y.std() if len(history) > 1 else 0.0
+    return history.Y.max() + jitter * spread
 
 
 @methods.register("ei", ImprovementOptions)
 class ExpectedImprovementMethod(GPMethod):
     """Expected improvement over the best observation, in closed form at q = 1."""
 
-    Options = ImprovementOptions
     options: ImprovementOptions
 
     def acquisition(
@@ -149,7 +150,6 @@ class ExpectedImprovementMethod(GPMethod):
 class LogExpectedImprovementMethod(GPMethod):
     """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
 
-    Options = ImprovementOptions
     options: ImprovementOptions
 
     def acquisition(
@@ -166,7 +166,6 @@ class LogExpectedImprovementMethod(GPMethod):
 class ProbabilityOfImprovementMethod(GPMethod):
     """Probability of improvement (its logarithm is maximised: the same maximiser)."""
 
-    Options = ImprovementOptions
     options: ImprovementOptions
 
     def acquisition(
@@ -183,7 +182,6 @@ class ProbabilityOfImprovementMethod(GPMethod):
 class UpperConfidenceBoundMethod(GPMethod):
     """Upper confidence bound, from a level alpha or a fixed multiple of the standard deviation."""
 
-    Options = ConfidenceBoundOptions
     options: ConfidenceBoundOptions
 
     def acquisition(
@@ -206,8 +204,6 @@ class UpperConfidenceBoundMethod(GPMethod):
 @methods.register("nei", GPOptions)
 class NoisyExpectedImprovementMethod(GPMethod):
     """Noisy expected improvement: the best value so far is itself uncertain (BoTorch's qLogNEI)."""
-
-    Options = GPOptions
 
     def acquisition(
         self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None

@@ -1,17 +1,14 @@
 """Methods without a model."""
 
+from typing import Any
+
 import torch
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Generator
 
-from plumbline.methods.base import History, Method, Proposal, methods
+from plumbline.methods.base import Domain, History, Method, Proposal, methods
 from plumbline.options import Options
-
-
-class SobolOptions(Options):
-    """Options of the Sobol method: the seed of the scrambling."""
-
-    scramble_seed: int = 0
+from plumbline.seeding import draw_seed
 
 
 @methods.register("random", Options)
@@ -27,22 +24,34 @@ class RandomSearch(Method):
         return Proposal(low + (high - low) * torch.rand(q, len(low), generator=generator, dtype=low.dtype))
 
 
-@methods.register("sobol", SobolOptions)
+@methods.register("sobol", Options)
 class SobolSearch(Method):
     """The next points of a scrambled Sobol sequence, or rows of the table nearest to them."""
 
-    Options = SobolOptions
+    def __init__(self, domain: Domain, options: Options) -> None:
+        super().__init__(domain, options)
+        self.seed: int | None = None
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return the `q` points of the sequence that follow as many as were observed."""
+        if self.seed is None:
+            self.seed = draw_seed(generator)
         n = len(history)
-        X = draw_sobol_samples(self.domain.bounds, n=n + q, q=1, seed=self.options.scramble_seed).squeeze(1)[n:]
+        X = draw_sobol_samples(self.domain.bounds, n=n + q, q=1, seed=self.seed).squeeze(1)[n:]
         if self.domain.candidates is None:
             return Proposal(X)
         rest = self.remaining(history)
         spread = self.domain.bounds[1] - self.domain.bounds[0]
         rows: list[int] = []
-        for distances in torch.cdist(X / spread, rest / spread):
+        for distances in torch.cdist(X / spread, rest / spread)[: len(rest)]:
             distances[rows] = torch.inf
             rows.append(int(distances.argmin()))
         return Proposal(rest[rows])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the seed of the scrambling, drawn in the first round."""
+        return {"seed": self.seed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the same sequence."""
+        self.seed = state.get("seed")

@@ -44,7 +44,9 @@ class ModelOptions(Options):
     @model_validator(mode="after")
     def _botorch_priors_are_ard(self) -> Self:
         if self.priors == "botorch" and not self.ard:
-            raise ValueError("BoTorch's dimension-scaled priors are for `ard: true`; take `priors: none` or `conformal`")
+            raise ValueError(
+                "BoTorch's dimension-scaled priors are for `ard: true`; take `priors: none` or `conformal`"
+            )
         return self
 
 

@@ -3,16 +3,14 @@
 from typing import Literal
 
 import torch
+from botorch.test_functions.base import BaseTestProblem
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Generator, Tensor
 
 from plumbline.errors import PlumblineError
+from plumbline.seeding import draw_seed
 
 Design = Literal["uniform", "sobol", "random-orthant", "worst"]
-
-
-def _seed(generator: Generator) -> int:
-    return int(torch.randint(2**31 - 1, (1,), generator=generator))
 
 
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
@@ -22,7 +20,7 @@ def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
 
 def sobol(bounds: Tensor, n: int, generator: Generator) -> Tensor:
     """Return `n x d` scrambled Sobol points in `bounds` (`2 x d`)."""
-    return draw_sobol_samples(bounds, n=n, q=1, seed=_seed(generator)).squeeze(1)
+    return draw_sobol_samples(bounds, n=n, q=1, seed=draw_seed(generator)).squeeze(1)
 
 
 def random_orthant(bounds: Tensor, n: int, generator: Generator) -> Tensor:
@@ -42,7 +40,7 @@ def worst(candidates: Tensor, values: Tensor, n: int) -> Tensor:
     return candidates[values.argsort(stable=True)[:n]]
 
 
-def initial_design(design: Design, problem: torch.nn.Module, n: int, generator: Generator) -> Tensor:
+def initial_design(design: Design, problem: BaseTestProblem, n: int, generator: Generator) -> Tensor:
     """Return the `n x d` initial points of `problem`, in its own bounds.
 
     For a tabular problem `uniform` draws rows without replacement.
@@ -54,7 +52,9 @@ def initial_design(design: Design, problem: torch.nn.Module, n: int, generator: 
     if candidates is None:
         if design == "worst":
             raise PlumblineError("initial design 'worst' needs a table of known values: use it with tabular problems")
-        return {"uniform": uniform, "sobol": sobol, "random-orthant": random_orthant}[design](problem.bounds, n, generator)
+        return {"uniform": uniform, "sobol": sobol, "random-orthant": random_orthant}[design](
+            problem.bounds, n, generator
+        )
     if n > len(candidates):
         raise PlumblineError(f"an initial design of {n} rows from a table of {len(candidates)}: lower `initial.size`")
     if design == "worst":

@@ -38,9 +38,7 @@ class TabularProblem(SyntheticTestFunction):
         rows = torch.cat([candidates, holdout])
         low, high = rows.amin(dim=0), rows.amax(dim=0)
         # A column without spread still needs an interval to be normalised by.
-        self._bounds = [
-            (a, b if b > a else a + 1.0) for a, b in zip(low.tolist(), high.tolist(), strict=True)
-        ]
+        self._bounds = [(a, b if b > a else a + 1.0) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
         super().__init__(dtype=candidates.dtype)
         self.register_buffer("candidates", candidates)
         self.register_buffer("holdout", holdout)
@@ -81,8 +79,8 @@ def molecule_problem(table: pd.DataFrame, options: MoleculeOptions, generator: G
     """Return the ranking problem over a random pool of the molecules in `table`."""
     if options.target not in table:
         raise unknown("target", options.target, set(table.columns) - set(DESCRIPTORS) - {"smiles"})
-    X = torch.from_numpy(table[list(DESCRIPTORS)].to_numpy("float64"))
-    y = torch.from_numpy(table[options.target].to_numpy("float64")) * (1 if options.maximise else -1)
+    X = torch.from_numpy(table[list(DESCRIPTORS)].to_numpy("float64", copy=True))
+    y = torch.from_numpy(table[options.target].to_numpy("float64", copy=True)) * (1 if options.maximise else -1)
     rows, held = pool(len(table), options.pool, options.holdout_fraction, generator)
     return TabularProblem(X[rows], y[rows], X[held], y[held])
 

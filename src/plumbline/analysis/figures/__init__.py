@@ -1,1 +1,1 @@
-"""Kinds of figures, entered by name with one decorator: a function of (evidence, options) that returns a figure."""
+"""Kinds of figures, entered by name with one decorator: (evidence, options) in, a figure out."""

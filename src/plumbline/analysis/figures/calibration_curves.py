@@ -27,7 +27,9 @@ class CurvesOptions(Options):
     panels: tuple[Panel, ...]
 
 
-def draw_band(ax: Axes, evidence: Evidence, problem: str, method: str, metric: str, colour: str, label: str, sign: int) -> None:
+def draw_band(
+    ax: Axes, evidence: Evidence, problem: str, method: str, metric: str, colour: str, label: str, sign: int
+) -> None:
     """Draw mean and one standard error over seeds of a metric against rounds."""
     table = sign * by_round(evidence.trials(problem, method), metric)
     mean, error = mean_and_standard_error(table.to_numpy())
@@ -51,7 +53,7 @@ def calibration_curves(evidence: Evidence, options: CurvesOptions) -> Figure:
             draw_band(bottom, evidence, panel.problem, method, "best_f", colour, label, -1)
         top.set_title(panel.title)
         top.set_ylim(bottom=0)
-        optimum = -(evidence.trials(panel.problem, panel.plain)[["best_f", "regret"]].sum(axis=1).iloc[0])
+        optimum = -(evidence.trials(panel.problem, panel.plain)[["best_f", "regret"]].sum(axis=1, skipna=False).iloc[0])
         if np.isfinite(optimum):
             bottom.axhline(optimum, color="0.4", linestyle=":", linewidth=1, label="minimum")
         bottom.set_xlabel("step")

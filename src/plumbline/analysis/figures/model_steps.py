@@ -27,7 +27,15 @@ def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, c
     ax.plot(picture["x"], mean, color=colour)
     ax.plot(picture["x"], sign * picture["f"], color="0.25", linestyle="--", linewidth=1, label="truth")
     ax.plot(seen["x"].str[0], sign * seen["y"].str[0], "o", color="black", markersize=3.5, label="observed")
-    ax.plot(query["x"].str[0], sign * query["y"].str[0], "*", color="#cc0000", markersize=10, label="next query", zorder=4)
+    ax.plot(
+        query["x"].str[0],
+        sign * query["y"].str[0],
+        "*",
+        color="#cc0000",
+        markersize=10,
+        label="next query",
+        zorder=4,
+    )
 
 
 def draw_utility(ax: Axes, picture: pd.DataFrame, query: float) -> None:
@@ -48,7 +56,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
         2 * len(options.methods), len(steps), sharex=True, height_ratios=[3, 1] * len(options.methods)
     )
     figure.set_size_inches(2.9 * len(steps), 3.1 * len(options.methods))
-    scale = evidence.rows["f"].str[0].abs().max()
+    scale = float(evidence.rows["f"].map(lambda f: abs(f[0])).max())
     for i, method in enumerate(options.methods):
         of_method = pictures[pictures["method"] == method]
         rows = evidence.trials(options.problem, method)

@@ -24,7 +24,9 @@ class RankingOptions(Options):
     quantiles: tuple[float, float] = (0.2, 0.8)
 
 
-def draw_quantiles(ax: Axes, table: np.ndarray, steps: np.ndarray, colour: str, label: str, band: tuple[float, float]) -> None:
+def draw_quantiles(
+    ax: Axes, table: np.ndarray, steps: np.ndarray, colour: str, label: str, band: tuple[float, float]
+) -> None:
     """Draw the median over seeds, and a band of quantiles."""
     low, middle, high = np.quantile(table, [band[0], 0.5, band[1]], axis=0)
     ax.plot(steps, middle, color=colour, label=label)
@@ -43,7 +45,9 @@ def ranking_curves(evidence: Evidence, options: RankingOptions) -> Figure:
             ax = axes[row][column]
             for method in methods:
                 table = by_round(evidence.trials(problem, method), metric)
-                draw_quantiles(ax, table.to_numpy(), table.columns.to_numpy(), colour[method], method, options.quantiles)
+                draw_quantiles(
+                    ax, table.to_numpy(), table.columns.to_numpy(), colour[method], method, options.quantiles
+                )
             if nominal:
                 level = by_round(evidence.trials(problem, methods[0]), nominal).mean()
                 ax.plot(level.index, level, color="0.25", linestyle=":", linewidth=1, label="1 - alpha")

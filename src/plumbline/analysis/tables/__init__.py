@@ -1,1 +1,1 @@
-"""Kinds of tables, entered by name with one decorator: a function of (evidence, options, study) that returns a frame."""
+"""Kinds of tables, entered by name with one decorator: (evidence, options, study) in, a frame out."""

@@ -1,0 +1,117 @@
+"""Results that are committed: small tables, figures and verdicts, each with where it comes from."""
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from plumbline.analysis.collect import evidence
+from plumbline.analysis.draw import budget_label, data_label
+from plumbline.analysis.metrics import by_round
+from plumbline.analysis.statistics import mean_and_standard_error
+from plumbline.config import Plan
+from plumbline.errors import PlumblineError
+from plumbline.files import atomic, write_text
+from plumbline.store import TrialFolder
+
+CURVES = ("best_f", "regret", "calibration_score", "cumulative_regret", "query_coverage", "holdout_coverage")
+"""Metrics whose mean curves are kept, so that a figure can be compared without running anything."""
+
+
+def curves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and standard error over seeds of each metric of each method on each problem, by iteration."""
+    frames = []
+    for (problem, method), trials in rows.groupby(["problem", "method"], sort=False):
+        for metric in CURVES:
+            table = by_round(trials, metric)
+            if table.size == 0:
+                continue
+            mean, error = mean_and_standard_error(table.to_numpy())
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "problem": problem,
+                        "method": method,
+                        "metric": metric,
+                        "iteration": table.columns,
+                        "mean": mean,
+                        "standard_error": error,
+                        "seeds": len(table),
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+def combined_provenance(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return one provenance of many trials: each value that occurs, once, and the wall time of all."""
+    facts = list(facts)
+    keys = sorted({key for fact in facts for key in fact} - {"spec", "wall_seconds"})
+    values = {key: sorted({json.dumps(fact.get(key), sort_keys=True) for fact in facts}) for key in keys}
+    return {
+        **{key: [json.loads(text) for text in texts] for key, texts in values.items()},
+        "trials": len(facts),
+        "wall_hours": round(sum(fact["wall_seconds"] for fact in facts) / 3600, 3),
+    }
+
+
+def costs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the median seconds of a round of each method on each problem."""
+    rounds = rows[rows["iteration"] > 0].drop_duplicates(["key", "iteration"])
+    seconds = rounds.groupby(["problem", "method"], sort=False)["round_seconds"].median()
+    return seconds.rename("seconds_a_round").reset_index()
+
+
+def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Write `new` into the CSV at `path`, in place of the rows that have the same `keys`."""
+    if path.is_file():
+        old = pd.read_csv(path)
+        fresh = set(new[list(keys)].itertuples(index=False, name=None))
+        stays = [row not in fresh for row in old[list(keys)].itertuples(index=False, name=None)]
+        new = pd.concat([old[stays], new], ignore_index=True)
+    with atomic(path) as part:
+        new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
+
+
+def verdict_table(claims: pd.DataFrame) -> str:
+    """Return the verdicts as a Markdown table, a row a claim, as the README has them."""
+    lines = ["| claim | statement | experiment | scale | verdict |", "|---|---|---|---|---|"]
+    for name, tests in claims.groupby("claim", sort=False):
+        first, held = tests.iloc[0], (tests["outcome"] == "holds").sum()
+        scale = f"{first['preset']}: {first['seeds']} seeds, {first['budget']}"
+        verdict = f"**{first['verdict']}** ({held} of {len(tests)} tests hold)"
+        lines.append(f"| {name} | {first['statement']} | {first['experiment']} | {scale} | {verdict} |")
+    return "\n".join(lines)
+
+
+def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> None:
+    """Copy the results of experiment `name` from a preset's `folder` to the `reference` results, with provenance.
+
+    Raises:
+        PlumblineError: failed trials among them; reference results are whole or not at all.
+    """
+    found = evidence(folder / "records" / f"{name}.parquet")
+    if len(found.failures):
+        raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
+    home = reference / name
+    home.mkdir(parents=True, exist_ok=True)
+    for source in (*(folder / "figures").glob(f"{name}.*"), *(folder / "tables").glob(f"{name}.csv")):
+        shutil.copyfile(source, home / source.name.replace(".csv", "-table.csv"))
+    with atomic(home / f"{name}-curves.csv") as part:
+        curves(found.rows).to_csv(part, index=False, float_format="%.6g")
+    keys = found.rows["key"].unique()
+    about = {
+        "experiment": name,
+        "preset": plan.config.preset,
+        "data": data_label(plan, name) or "synthetic",
+        "seeds": found.seeds,
+        "budget": budget_label(found.rows),
+        **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
+    }
+    write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
+    claims = pd.read_csv(folder / "claims.csv")
+    merge(reference / "claims.csv", claims[claims["experiment"] == name], ["claim", "experiment"])
+    merge(reference / "costs.csv", costs(found.rows), ["problem", "method"])

@@ -1,0 +1,79 @@
+import pytest
+import torch
+from botorch.acquisition import ExpectedImprovement, UpperConfidenceBound, qUpperConfidenceBound
+from botorch.models import SingleTaskGP
+from botorch.sampling import SobolQMCNormalSampler
+from torch import Size, Tensor
+
+from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table
+from plumbline.errors import PlumblineError
+from plumbline.options import parse
+
+QUICK = SearchOptions(restarts=3, raw_samples=32, maxiter=30)
+
+
+def batch_utility(model: SingleTaskGP) -> qUpperConfidenceBound:
+    return qUpperConfidenceBound(model, 4.0, sampler=SobolQMCNormalSampler(Size([32]), seed=0))
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_same_seed_same_points_in_the_box(model: SingleTaskGP, bounds: Tensor, q: int) -> None:
+    utility = UpperConfidenceBound(model, 4.0) if q == 1 else batch_utility(model)
+    found = []
+    for _ in range(2):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            found.append(maximise_in_box(utility, bounds, q, QUICK, seed=11))
+    X = found[0]
+    assert torch.equal(*found)
+    assert X.shape == (q, 2)
+    assert not X.requires_grad
+    assert (bounds[0] <= X).all()
+    assert (bounds[1] >= X).all()
+
+
+def test_one_point_does_not_depend_on_the_global_stream(model: SingleTaskGP, bounds: Tensor) -> None:
+    utility = UpperConfidenceBound(model, 4.0)
+    found = []
+    for state in (1, 2):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(state)
+            found.append(maximise_in_box(utility, bounds, 1, QUICK, seed=11))
+    assert torch.equal(*found)
+
+
+def test_finds_the_best_of_a_grid(model: SingleTaskGP, bounds: Tensor) -> None:
+    utility = UpperConfidenceBound(model, 4.0)
+    axes = [torch.linspace(low, high, 61, dtype=torch.float64) for low, high in bounds.T.tolist()]
+    with torch.no_grad():
+        best = utility(torch.cartesian_prod(*axes).unsqueeze(1)).max()
+    X = maximise_in_box(utility, bounds, 1, SearchOptions(), seed=0)
+    assert utility(X) >= best - 1e-6
+
+
+@pytest.mark.parametrize("make", [lambda m: ExpectedImprovement(m, 40.0), lambda m: UpperConfidenceBound(m, 4.0)])
+def test_table_search_is_the_argmax(model: SingleTaskGP, bounds: Tensor, make) -> None:
+    U = torch.rand(50, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    choices = bounds[0] + (bounds[1] - bounds[0]) * U
+    utility = make(model)
+    with torch.no_grad():
+        best = choices[utility(choices.unsqueeze(1)).argmax()]
+    assert torch.equal(maximise_in_table(utility, choices, 1), best.unsqueeze(0))
+
+
+def test_table_search_returns_distinct_rows_the_best_first(model: SingleTaskGP, bounds: Tensor) -> None:
+    U = torch.rand(6, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    choices = bounds[0] + (bounds[1] - bounds[0]) * U
+    utility = batch_utility(model)
+    X = maximise_in_table(utility, choices, 4)
+    rows = [tuple(row) for row in X.tolist()]
+    assert len(set(rows)) == 4
+    assert set(rows) <= {tuple(row) for row in choices.tolist()}
+    assert utility.X_pending is None
+    with torch.no_grad():
+        assert torch.equal(X[0], choices[utility(choices.unsqueeze(1)).argmax()])
+
+
+def test_options_are_positive() -> None:
+    with pytest.raises(PlumblineError, match="restarts"):
+        parse(SearchOptions, {"restarts": 0}, "config")

@@ -1,0 +1,226 @@
+"""Evidence with curves that are known beforehand, written and read as the pipeline does it.
+
+Whoever adds a kind of figure or table adds an example of its options to `FIGURES` or `TABLES`.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+
+from plumbline import records
+from plumbline.analysis.collect import Evidence, evidence
+from plumbline.config import Config, Plan
+from plumbline.data.datasets import Dataset
+from plumbline.options import parse
+from plumbline.study import Study
+
+Row = dict[str, Any]
+Curve = Callable[[int, int], float]
+
+ALPHAS = (0.5, 0.1)
+ROUNDS, INITIAL, SEEDS = 6, 2, 3
+
+METHODS = ("plain", "calibrated")
+PROBLEMS = ("bowl", "valley")
+
+FIGURES: dict[str, dict[str, Any]] = {
+    "calibration-curves": {
+        "panels": [
+            {"title": "Bowl", "problem": "bowl", "plain": "plain", "calibrated": "calibrated"},
+            {"title": "Valley", "problem": "valley", "plain": "plain", "calibrated": "calibrated"},
+        ]
+    },
+    "model-steps": {"problem": "bowl", "methods": ["plain", "calibrated"], "minimise": True},
+    "ranking-curves": {},
+}
+"""Options of each kind of figure that fit the evidence of `usual`."""
+
+TABLES: dict[str, dict[str, Any]] = {
+    "final-values": {"metrics": ["regret", "nll", "calibration_score"]},
+    "search-space": {"space": "kitchen"},
+}
+"""Options of each kind of table that fit the evidence of `usual` and the study of `plan`."""
+
+
+def key_of(problem: str, method: str, seed: int) -> str:
+    return hashlib.sha256(f"{problem}|{method}|{seed}".encode()).hexdigest()[:16]
+
+
+def falling(seed: int, evaluation: int) -> float:
+    """Regret that falls with every evaluation, a little differently for each seed."""
+    return (4.0 + 0.1 * seed) / (1 + evaluation)
+
+
+def trial(
+    problem: str = "bowl",
+    method: str = "plain",
+    seed: int = 0,
+    *,
+    regret: Curve = falling,
+    rounds: int = ROUNDS,
+    q: int = 1,
+    initial: int = INITIAL,
+    optimum: float = 0.0,
+    model: bool = True,
+    key: str | None = None,
+) -> list[Row]:
+    """Return the rows of one trial whose instantaneous regrets are given by (seed, evaluation)."""
+    rng = np.random.default_rng([seed, rounds, q])
+    rows: list[Row] = []
+    iterations = [0] * initial + [1 + i // q for i in range(rounds * q)]
+    for evaluation, iteration in enumerate(iterations):
+        f = optimum - regret(seed, evaluation)
+        best = max([f, *(row["f"][0] for row in rows)])
+        row: Row = {
+            "key": key or key_of(problem, method, seed),
+            "problem": problem,
+            "method": method,
+            "seed": seed,
+            "iteration": iteration,
+            "evaluation": evaluation,
+            "x": [evaluation / 100],
+            "y": [f],
+            "f": [f],
+            "best_y": best,
+            "best_f": best,
+            "incumbent_f": best,
+            "instant_regret": optimum - f,
+            "regret": optimum - best,
+            "incumbent_regret": optimum - best,
+            "events": [],
+            "notes": {"jitter": 1e-6},
+            "status": "ok",
+            "fit_seconds": 0.2,
+            "acquire_seconds": 0.1,
+            "evaluate_seconds": 0.0,
+            "round_seconds": 0.25 + 0.05 * iteration,
+        }
+        if model and iteration > 0:
+            row |= {
+                "predicted_mean": f + 0.1,
+                "predicted_sd": 0.5,
+                "pit": float(rng.uniform()),
+                "nll": float(rng.normal()),
+                "crps": float(rng.uniform()),
+                "alpha": list(ALPHAS),
+                "covered": [float(rng.random() > alpha) for alpha in ALPHAS],
+                "width": [1.0 / iteration, 2.0 / iteration],
+                "holdout_coverage": [0.4 + 0.01 * iteration, 0.9],
+                "calibration_score": 1.0 / iteration,
+            }
+        rows.append(row)
+    return rows
+
+
+def failure(problem: str = "bowl", method: str = "plain", seed: int = 0, error: str = "NotPSDError: no") -> list[Row]:
+    """Return what a trial leaves that fails in its second round."""
+    rows = trial(problem, method, seed, rounds=1)
+    last = dict.fromkeys(rows[0], None) | {
+        "key": rows[0]["key"],
+        "problem": problem,
+        "method": method,
+        "seed": seed,
+        "iteration": 2,
+        "evaluation": len(rows),
+        **{name: [] for name in ("x", "y", "f", "events")},
+        "status": "error",
+        "error": error,
+    }
+    return [*rows, last]
+
+
+def table(rows: Iterable[Row]) -> arrow.Table:
+    """Return rows under the schema of records joined with their timings."""
+    schema = records.RECORD
+    for name in records.SECONDS:
+        schema = schema.append(arrow.field(name, arrow.float64()))
+    return arrow.Table.from_pylist(list(rows), schema=schema)
+
+
+def write(path: Path, *trials: Sequence[Row]) -> Path:
+    """Write the rows of trials as the pipeline does."""
+    records.write_table(path, table(row for rows in trials for row in rows))
+    return path
+
+
+def pictures(rows: Sequence[Row], steps: Sequence[int] = (1, 4)) -> list[Row]:
+    """Return snapshots of a trial's model before some of its rounds."""
+    grid = np.linspace(0.0, 1.0, 11)
+    return [
+        {
+            "key": rows[0]["key"],
+            "iteration": step,
+            "x": float(x),
+            "f": float(-((x - 0.3) ** 2)),
+            "mean": float(-((x - 0.35) ** 2)),
+            "sd": 0.1 / step,
+            "acquisition": float(x * (1 - x)),
+        }
+        for step in steps
+        for x in grid
+    ]
+
+
+def usual(folder: Path, failed: int = 0) -> Evidence:
+    """Return evidence of two methods on two problems with three seeds, and `failed` trials more."""
+    trials = [
+        trial(problem, method, seed, regret=falling if method == "calibrated" else lambda s, i: 2 * falling(s, i))
+        for problem in PROBLEMS
+        for method in METHODS
+        for seed in range(SEEDS)
+    ]
+    broken = [failure("bowl", "plain", SEEDS + i) for i in range(failed)]
+    path = write(folder / "usual.parquet", *trials, *broken)
+    snapshots = folder / "usual-snapshots.parquet"
+    taken = [picture for rows in trials if rows[0]["problem"] == "bowl" for picture in pictures(rows)]
+    records.write_table(snapshots, arrow.Table.from_pylist(taken))
+    return evidence(path, snapshots)
+
+
+def experiment(**changes: Any) -> dict[str, Any]:
+    """Return an experiment as YAML would have it: two problems, two methods, three seeds."""
+    return {
+        "title": "Two methods",
+        "caption": "What came of them.",
+        "grid": [{"problems": ["forrester"], "methods": list(METHODS)}],
+        "seeds": SEEDS,
+        "budget": {"initial": {"design": "uniform", "size": INITIAL}, "rounds": ROUNDS},
+        "quick": {},
+        **changes,
+    }
+
+
+def plan(
+    experiments: dict[str, Any], claims: dict[str, Any] | None = None, data: str = "generated", **changes: Any
+) -> Plan:
+    """Return the plan of one study with these experiments."""
+    study = parse(
+        Study,
+        {
+            "study": "made-up",
+            "title": "A made-up document",
+            "citation": "Nobody. Nowhere.",
+            "methods": {"plain": "ucb", "calibrated": "ei"},
+            "spaces": {
+                "kitchen": [
+                    {"name": "oven", "low": 1e-4, "high": 0.1, "scale": "log"},
+                    {"name": "eggs", "low": 1, "high": 12, "step": 1, "integer": True},
+                ]
+            },
+            "experiments": experiments,
+            "claims": claims or {},
+            **changes,
+        },
+        "made-up.yaml",
+    )
+    about = {"licence": "none", "citation": "none"}
+    datasets = {
+        "zinc250k": Dataset(name="zinc250k", title="real", file="zinc", **about),
+        "generated-molecules": Dataset(name="generated-molecules", title="made", stands_in_for="zinc250k", **about),
+    }
+    config = parse(Config, {"preset": "quick", "data": data, "studies": ["made-up"]}, "config")
+    return Plan(config=config, studies={"made-up": study}, datasets=datasets)

@@ -1,0 +1,113 @@
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import made_evidence as made
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.figure import Figure
+
+from plumbline.analysis.collect import Evidence, evidence
+from plumbline.analysis.draw import budget_label, data_label, draw, tabulate
+from plumbline.errors import PlumblineError
+
+FIGURE = {"kind": "ranking-curves"}
+MOLECULES = {"name": "molecules", "label": "{dataset}-{target}", "options": {"dataset": "zinc250k", "target": "qed"}}
+
+
+def grid(*problems: Any) -> list[dict[str, Any]]:
+    return [{"problems": list(problems), "methods": ["plain"]}]
+
+
+class TestDataLabel:
+    def test_synthetic_problems_have_none(self) -> None:
+        assert data_label(made.plan({"E": made.experiment()}), "E") == ""
+
+    def test_a_stand_in_is_named_as_such(self) -> None:
+        plan = made.plan({"E": made.experiment(grid=grid("forrester", MOLECULES))})
+        assert data_label(plan, "E") == "generated-molecules (generated, stands in for zinc250k)"
+
+    def test_real_data_is_named_as_it_is(self) -> None:
+        plan = made.plan({"E": made.experiment(grid=grid(MOLECULES))}, data="real")
+        assert data_label(plan, "E") == "zinc250k"
+
+    def test_each_dataset_once(self) -> None:
+        other = MOLECULES | {"options": {"dataset": "zinc250k", "target": "penalized_logp"}}
+        plan = made.plan({"E": made.experiment(grid=grid(MOLECULES, other))}, data="real")
+        assert data_label(plan, "E") == "zinc250k"
+
+    def test_generated_data_asked_for_by_name_is_not_passed_off_as_real(self) -> None:
+        asked = MOLECULES | {"options": {"dataset": "generated-molecules", "target": "qed"}}
+        for data in ("real", "generated"):
+            plan = made.plan({"E": made.experiment(grid=grid(asked))}, data=data)
+            assert "generated" in data_label(plan, "E")
+
+
+class TestBudgetLabel:
+    def label(self, folder: Path, *trials: list[dict[str, Any]]) -> str:
+        return budget_label(evidence(made.write(folder / "e.parquet", *trials)).rows)
+
+    def test_initial_design_and_queries(self, folder: Path) -> None:
+        assert self.label(folder, made.trial(initial=3, rounds=4), made.trial(seed=1, initial=3, rounds=4)) == (
+            "3 + 4 evaluations"
+        )
+
+    def test_batches_count_evaluations(self, folder: Path) -> None:
+        assert self.label(folder, made.trial(initial=3, rounds=4, q=2)) == "3 + 8 evaluations"
+
+    def test_problems_may_have_different_ones(self, folder: Path) -> None:
+        both = made.trial(initial=3, rounds=4), made.trial("valley", initial=5, rounds=2)
+        assert self.label(folder, *both) == "3 + 4 or 5 + 2 evaluations"
+
+    def test_one_trial_under_two_labels_is_not_counted_twice(self, folder: Path) -> None:
+        """Labels are no part of a key: two methods with the same options share their trials in the store."""
+        same = made.key_of("bowl", "plain", 0)
+        assert self.label(folder, made.trial(), made.trial(method="also", key=same)) == (
+            f"{made.INITIAL} + {made.ROUNDS} evaluations"
+        )
+
+    def test_of_nothing_it_is_empty(self, folder: Path) -> None:
+        assert self.label(folder, made.failure()) == ""
+
+
+class TestErrors:
+    def test_an_experiment_without_a_figure_or_a_table(self, found: Evidence, folder: Path) -> None:
+        plan = made.plan({"E": made.experiment()})
+        with pytest.raises(PlumblineError, match="E has no figure"):
+            draw(plan, "E", found, [folder / "E.svg"])
+        with pytest.raises(PlumblineError, match="E has no table"):
+            tabulate(plan, "E", found)
+
+    def test_an_experiment_that_the_preset_leaves_out(self, found: Evidence, folder: Path) -> None:
+        plan = made.plan({"E": made.experiment(figure=FIGURE, quick=None)})
+        for act in (lambda: draw(plan, "E", found, [folder / "E.svg"]), lambda: tabulate(plan, "E", found)):
+            with pytest.raises(PlumblineError, match="E is not part of preset 'quick'"):
+                act()
+
+    def test_an_unknown_experiment(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="unknown experiment 'MADE-F2': did you mean 'MADE-F1'"):
+            tabulate(made.plan({"MADE-F1": made.experiment()}), "MADE-F2", found)
+
+    def test_an_unknown_kind(self, found: Evidence, folder: Path) -> None:
+        plan = made.plan({"E": made.experiment(figure={"kind": "ranking-curve"}, table={"kind": "final-value"})})
+        with pytest.raises(PlumblineError, match="unknown figure 'ranking-curve': did you mean 'ranking-curves'"):
+            draw(plan, "E", found, [folder / "E.svg"])
+        with pytest.raises(PlumblineError, match="unknown table 'final-value': did you mean 'final-values'"):
+            tabulate(plan, "E", found)
+
+    def test_a_full_disk_leaves_the_old_figure(
+        self, found: Evidence, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = folder / "E.svg"
+        path.write_text("the old one", encoding="utf-8")
+
+        def full(self: Figure, target: Path, **_: Any) -> None:
+            Path(target).write_text("half of the new", encoding="utf-8")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(Figure, "savefig", full)
+        with pytest.raises(OSError, match="No space left"):
+            draw(made.plan({"E": made.experiment(figure=FIGURE)}), "E", found, [path])
+        plt.close("all")
+        assert [(p.name, p.read_text(encoding="utf-8")) for p in folder.iterdir()] == [("E.svg", "the old one")]

@@ -1,0 +1,215 @@
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import made_evidence as made
+import pandas as pd
+import pytest
+
+from plumbline.analysis.claims import COLUMNS
+from plumbline.analysis.report import data_uri, failures_of, number, write_report
+from plumbline.config import Plan
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+NASTY = "<script>alert('x')</script> & <b>"
+
+
+class Page(HTMLParser):
+    """What is on the page: its tags, their references, and its words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.words = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.references += [value for name, value in attrs if name in ("src", "href", "srcset", "data") and value]
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def claim_row(**changes: Any) -> dict[str, Any]:
+    row = dict.fromkeys(COLUMNS, "") | {
+        "claim": "K1",
+        "experiment": "MADE-F1",
+        "source": "section 5",
+        "statement": "It is better.",
+        "statistic": "final-difference of regret",
+        "published": "better",
+        "ours": -1.23456789,
+        "low": -2.0,
+        "high": -0.5,
+        "seeds": 3,
+        "budget": "8 evaluations",
+        "preset": "quick",
+        "data": "synthetic",
+        "outcome": "holds",
+        "verdict": "reproduced",
+    }
+    return row | changes
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Away from the repository, whose reference results would be on the page."""
+    monkeypatch.chdir(folder)
+
+
+def experiments(**changes: Any) -> dict[str, Any]:
+    return {
+        "MADE-F1": made.experiment(
+            title="The first", figure={"kind": "ranking-curves"}, table={"kind": "final-values"}, **changes
+        ),
+        "MADE-T1": {"title": "A space", "caption": "Of cooking.", "table": {"kind": "search-space"}, "quick": {}},
+        "MADE-F9": made.experiment(title="Left out", quick=None),
+    }
+
+
+def results(folder: Path, *trials: Any, claims: list[dict[str, Any]] | None = None) -> Path:
+    """Write a preset's results as the pipeline leaves them."""
+    for name in ("figures", "tables"):
+        (folder / name).mkdir(parents=True)
+    (folder / "figures" / "MADE-F1.png").write_bytes(PIXEL)
+    frame = pd.DataFrame({"method": ["plain"], "final_regret": [0.123456789], "calibration_score": [float("nan")]})
+    frame.to_csv(folder / "tables" / "MADE-F1.csv", index=False)
+    pd.DataFrame({"hyperparameter": ["oven"], "low": ["1e-4"]}).to_csv(folder / "tables" / "MADE-T1.csv", index=False)
+    made.write(folder / "records" / "MADE-F1.parquet", *(trials or [made.trial()]))
+    pd.DataFrame([claim_row()] if claims is None else claims, columns=COLUMNS).to_csv(
+        folder / "claims.csv", index=False
+    )
+    return folder
+
+
+def page(plan: Plan, folder: Path) -> Page:
+    output = folder / "page" / "report.html"
+    write_report(plan, folder, output)
+    assert [path.name for path in output.parent.iterdir()] == ["report.html"]
+    return Page(output.read_text(encoding="utf-8"))
+
+
+class TestPage:
+    def test_every_experiment_of_the_preset_is_there(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder))
+        assert {"MADE-F1", "MADE-T1", "claims", "provenance", "made-up"} <= set(found.ids)
+        for words in ("MADE-F1: The first", "What came of them.", "MADE-T1: A space", "A made-up document", "Nobody."):
+            assert words in found.words
+        assert "MADE-F9" not in found.words
+
+    def test_verdicts_come_first(self, folder: Path) -> None:
+        verdicts = ["reproduced", "partly", "not reproduced", "inconclusive at this scale"]
+        claims = [claim_row(claim=f"K{i}", verdict=verdict) for i, verdict in enumerate(verdicts)]
+        found = page(made.plan(experiments()), results(folder, claims=claims))
+        for i, verdict in enumerate(verdicts):
+            assert re.search(rf"K{i}\s+{verdict}", found.words)
+            assert f'class="verdict {verdict.replace(" ", "-")}"' in found.text
+            assert f".{verdict.replace(' ', '-')} {{" in found.text
+        assert found.words.index("K0") < found.words.index("MADE-F1: The first")
+
+    def test_each_test_of_a_claim_is_there_with_its_interval(self, folder: Path) -> None:
+        claims = [claim_row(), claim_row(statistic="another", ours=float("nan"), low=float("nan"), high=float("nan"))]
+        found = page(made.plan(experiments()), results(folder, claims=claims))
+        assert "-1.235" in found.words
+        assert "[-2, -0.5]" in found.words
+        assert "another" in found.words
+        assert "[–, –]" in found.words
+        assert found.ids.count("K1") == 1
+
+    def test_it_is_one_file_that_asks_for_no_other(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder))
+        assert not {"script", "link", "iframe", "object", "embed", "base"} & set(found.tags)
+        assert "img" in found.tags
+        for reference in found.references:
+            assert reference.startswith(("#", "data:image/png;base64,")), reference
+        assert not re.search(r"@import|url\(|https?://(?!www\.w3\.org)", found.text)
+
+    def test_its_links_lead_somewhere(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder))
+        for reference in found.references:
+            if reference.startswith("#"):
+                assert reference[1:] in found.ids
+
+    def test_numbers_are_short_and_blanks_are_dashes(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder))
+        assert "0.1235" in found.words
+        assert "0.123456789" not in found.words
+        assert "calibration score" in found.words
+        assert "nan" not in re.findall(r"\w+", found.words)
+
+    def test_stand_ins_are_owned_up_to(self, folder: Path) -> None:
+        molecules = {"name": "molecules", "options": {"dataset": "zinc250k", "target": "qed"}}
+        grid = [{"problems": [molecules], "methods": ["plain"]}]
+        found = page(made.plan(experiments(grid=grid)), results(folder))
+        assert "Generated stand-ins are in use: generated-molecules for zinc250k" in found.words
+        assert "generated-molecules (generated, stands in for zinc250k)" in found.words
+
+    def test_without_claims_it_says_so(self, folder: Path) -> None:
+        assert "No claim rests on" in page(made.plan(experiments()), results(folder, claims=[])).words
+
+    def test_a_table_without_rows_is_no_accident(self, folder: Path) -> None:
+        done = results(folder)
+        (folder / "tables" / "MADE-T1.csv").write_text("hyperparameter,low\n", encoding="utf-8")
+        assert "MADE-T1" in page(made.plan(experiments()), done).words
+
+    def test_written_twice_it_is_the_same_page(self, folder: Path) -> None:
+        plan, done = made.plan(experiments()), results(folder)
+        assert page(plan, done).text == page(plan, done).text
+
+
+class TestFailures:
+    def test_they_are_warned_of_above_and_named_below(self, folder: Path) -> None:
+        done = results(folder, made.trial(), made.failure(seed=1, error="NotPSDError: a kernel"), made.failure(seed=2))
+        found = page(made.plan(experiments()), done)
+        assert "2 trials failed" in found.words
+        assert found.words.index("2 trials failed") < found.words.index("A claim is")
+        assert "2 of 6 trials failed:" in found.words
+        assert "bowl plain seed 1: NotPSDError: a kernel" in found.words
+
+    def test_without_any_there_is_no_warning(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder))
+        assert "failed" not in found.words
+        assert 'class="warning"' not in found.text
+
+    def test_those_of_a_file(self, folder: Path) -> None:
+        path = made.write(folder / "e.parquet", made.trial(), made.failure(seed=4))
+        assert [(row["seed"], row["error"]) for row in failures_of(path)] == [(4, "NotPSDError: no")]
+
+
+class TestEscaping:
+    def test_words_from_files_are_never_markup(self, folder: Path) -> None:
+        claims = [claim_row(statement=NASTY, statistic=NASTY, published=NASTY)]
+        done = results(folder, made.trial(), made.failure(seed=1, error=NASTY), claims=claims)
+        pd.DataFrame({NASTY: [NASTY]}).to_csv(folder / "tables" / "MADE-F1.csv", index=False)
+        found = page(made.plan(experiments(caption=NASTY), title=NASTY, citation=NASTY), done)
+        assert "script" not in found.tags
+        assert "<script" not in found.text
+        assert found.words.count("<script>alert('x')</script> & <b>") >= 7
+
+
+class TestParts:
+    def test_numbers(self) -> None:
+        assert [number(value) for value in (1.23456, 12345.678, 1e-7, float("nan"), 3, "a", -0.0)] == [
+            "1.235",
+            "1.235e+04",
+            "1e-07",
+            "–",
+            "3",
+            "a",
+            "-0",
+        ]
+
+    def test_a_picture_is_part_of_the_page(self, folder: Path) -> None:
+        path = folder / "pixel.png"
+        path.write_bytes(PIXEL)
+        uri = data_uri(path)
+        assert base64.b64decode(uri.removeprefix("data:image/png;base64,")) == PIXEL

@@ -1,0 +1,20 @@
+"""Two pieces of work timed in turn, so that a noisy machine disturbs both alike."""
+
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+
+def paired_ratio(work: Callable[[], object], reference: Callable[[], object], repeats: int = 7) -> float:
+    """Return the median over repeats of the time of `work` over that of `reference`, measured one after the other."""
+    work()
+    reference()
+    ratios = []
+    for _ in range(repeats):
+        times = []
+        for piece in (work, reference):
+            started = perf_counter()
+            piece()
+            times.append(perf_counter() - started)
+        ratios.append(times[0] / times[1])
+    return median(ratios)

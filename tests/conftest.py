@@ -1,0 +1,99 @@
+"""What the tests of the trials, the configuration and the command line share."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.specs import Budget, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec
+
+ROOT = Path(__file__).parents[1]
+CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
+"""Options that make a round of a Gaussian-process method cost a fraction of a second."""
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def one_core() -> dict[str, str]:
+    """The environment of a subprocess: this checkout's package, one thread, no tracking server."""
+    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MLFLOW", "PLUMBLINE"))}
+    return {**kept, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "COLUMNS": "200"}
+
+
+@pytest.fixture(scope="session")
+def molecules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the features of some eighty generated molecules."""
+    from plumbline.data.datasets import find_dataset, load_datasets
+    from plumbline.data.features import build_features, write_features
+    from plumbline.keys import features_path
+
+    entry = find_dataset(load_datasets(ROOT / "config/datasets.yaml"), "generated-molecules")
+    assert entry.features is not None
+    small = entry.model_copy(update={"features": entry.features.model_copy(update={"rows": 80})})
+    data = tmp_path_factory.mktemp("data")
+    write_features(build_features(small), features_path(data, "generated-molecules"), small)
+    return data
+
+
+@pytest.fixture(scope="session")
+def cheap_spec() -> Callable[..., TrialSpec]:
+    """Return a factory of trials that take seconds at most; `options` are the method's."""
+
+    def make(
+        problem: str | dict[str, Any] = "branin",
+        method: str = "random",
+        *,
+        options: dict[str, Any] | None = None,
+        seed: int = 0,
+        rounds: int = 3,
+        size: int = 4,
+        q: int = 1,
+        label: str = "",
+        **diagnostics: Any,
+    ) -> TrialSpec:
+        cheap = {"random": {}, "sobol": {}, "calibrated": {"base": "ucb", "base_options": CHEAP}}.get(method, CHEAP)
+        return TrialSpec(
+            problem=ProblemRef.model_validate(problem),
+            method=MethodRef(name=method, options=cheap if options is None else options, label=label),
+            seed=seed,
+            budget=Budget(initial=InitialDesign(design="uniform", size=size), rounds=rounds, q=q),
+            diagnostics=Diagnostics(**diagnostics),
+        )
+
+    return make
+
+
+@pytest.fixture
+def register() -> Iterator[Callable[..., None]]:
+    """Return what enters a toy method or problem for one test: its name, kind, and how it is built.
+
+    Toys lie outside the package: their source counts as that of the module given.
+    """
+    from plumbline.catalogue import _registry, catalogue
+    from plumbline.options import Options
+    from plumbline.registry import Entry
+
+    entered: list[tuple[Any, str]] = []
+
+    def enter(kind: str, name: str, build: Callable[..., Any], module: str, options: type[Options] = Options) -> None:
+        from plumbline.catalogue import Listing
+
+        registry = _registry(kind)  # type: ignore[arg-type]
+        registry.entries()
+        assert name not in registry._entries
+        registry._entries[name] = Entry(name, "a toy", build, options, module)
+        listings = getattr(catalogue(), kind)
+        listings[name] = Listing(name=name, summary="a toy", module=module, options=options.model_json_schema())
+        entered.extend([(registry._entries, name), (listings, name)])
+
+    yield enter
+    for entries, name in entered:
+        del entries[name]

@@ -1,0 +1,142 @@
+import gzip
+import importlib.metadata
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from plumbline.data.datasets import Dataset, Features
+from plumbline.data.features import build_features, read_features, read_provenance, write_features
+from plumbline.data.molecules import DESCRIPTORS, TARGETS, describe_molecules, sample_rows
+from plumbline.errors import PlumblineError
+
+SMILES = ["CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O", "C1CC", "CC(=O)Nc1ccc(O)cc1", "CCCCCC"]
+
+
+def dataset(features: Features | None, file: str | None = "few.txt.gz") -> Dataset:
+    return Dataset(name="few", title="a few", file=file, licence="none", citation="us", features=features)
+
+
+FEW = dataset(Features(kind="molecules", rows=4, seed=1))
+GENERATED = dataset(Features(kind="generated-molecules", rows=12, seed=3), file=None)
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return describe_molecules(SMILES)
+
+
+@pytest.fixture
+def written(tmp_path: Path, table: pd.DataFrame) -> Path:
+    path = tmp_path / "features" / "few.parquet"
+    write_features(table, path, FEW)
+    return path
+
+
+class TestBuild:
+    def test_from_a_file_with_a_sample_of_its_rows(self, tmp_path: Path) -> None:
+        raw = tmp_path / "few.txt.gz"
+        raw.write_bytes(gzip.compress("\n".join(SMILES).encode()))
+        built = build_features(FEW, raw)
+        expected = describe_molecules(sample_rows(SMILES, 4, 1))
+        pd.testing.assert_frame_equal(built, expected, check_exact=True)
+        assert built.columns.tolist() == ["smiles", *DESCRIPTORS, *TARGETS]
+
+    def test_from_nothing(self) -> None:
+        built = build_features(GENERATED)
+        assert 0 < len(built) <= 12
+        pd.testing.assert_frame_equal(built, build_features(GENERATED), check_exact=True)
+
+    def test_a_missing_file_is_named(self) -> None:
+        with pytest.raises(PlumblineError, match=r"'few' is built from few\.txt\.gz: fetch it"):
+            build_features(FEW)
+
+    def test_a_dataset_that_other_code_reads_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(PlumblineError, match="'few' has no `features` entry"):
+            build_features(dataset(None), tmp_path / "few.txt.gz")
+
+
+class TestRoundTrip:
+    def test_the_table_comes_back_to_the_bit(self, written: Path, table: pd.DataFrame) -> None:
+        pd.testing.assert_frame_equal(read_features(written), table, check_exact=True)
+
+    def test_with_what_it_rests_on(self, written: Path) -> None:
+        found = read_provenance(written)
+        assert found["rdkit"] == importlib.metadata.version("rdkit")
+        assert Dataset.model_validate(found["dataset"]) == FEW
+
+    def test_written_twice_it_is_the_same_file(self, written: Path, table: pd.DataFrame) -> None:
+        before = written.read_bytes()
+        write_features(table, written, FEW)
+        assert written.read_bytes() == before
+
+    def test_nothing_lies_beside_it(self, written: Path) -> None:
+        assert [path.name for path in written.parent.iterdir()] == ["few.parquet"]
+
+
+class TestDamage:
+    def test_a_missing_file_names_the_command_that_builds_it(self, tmp_path: Path) -> None:
+        with pytest.raises(PlumblineError, match=r"no features at .*: `plumbline features zinc250k` builds them"):
+            read_features(tmp_path / "zinc250k.parquet")
+
+    @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
+    def test_a_truncated_file_is_one_line_with_the_remedy(self, written: Path, share: float) -> None:
+        whole = written.read_bytes()
+        written.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(PlumblineError, match=r"is corrupt .*: delete it and run again") as error:
+            read_features(written)
+        assert "\n" not in str(error.value)
+        assert str(written) in str(error.value)
+
+    def test_zeroed_pages_are_one_line_with_the_remedy(self, written: Path) -> None:
+        content = bytearray(written.read_bytes())
+        content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+        written.write_bytes(bytes(content))
+        with pytest.raises(PlumblineError) as error:
+            read_features(written)
+        assert "\n" not in str(error.value)
+
+    def test_another_kind_of_file_is_one_line_with_the_remedy(self, written: Path) -> None:
+        written.write_text("smiles,qed\nCCO,0.4\n", encoding="utf-8")
+        with pytest.raises(PlumblineError, match="is corrupt"):
+            read_features(written)
+
+
+class TestSchema:
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"qed": 1.5}, "qed"),
+            ({"sa": -1.0}, "sa"),
+            ({"logp": np.nan}, "logp"),
+            ({"smiles": "CCO"}, "smiles"),
+            ({"mol_weight": "heavy"}, "mol_weight"),
+            ({"surprise": 1.0}, "surprise"),
+        ],
+    )
+    def test_a_violation_is_one_line_naming_file_and_column(
+        self, tmp_path: Path, table: pd.DataFrame, change: dict[str, object], said: str
+    ) -> None:
+        path = tmp_path / "few.parquet"
+        with pytest.raises(PlumblineError, match="features break their schema") as error:
+            write_features(table.assign(**change), path, FEW)
+        message = str(error.value)
+        assert "\n" not in message
+        assert str(path) in message
+        assert said in message
+        assert not path.exists()
+
+    @pytest.mark.parametrize("column", ["smiles", "qed", "exact_mol_wt"])
+    def test_a_missing_column_is_named(self, tmp_path: Path, table: pd.DataFrame, column: str) -> None:
+        with pytest.raises(PlumblineError, match=column):
+            write_features(table.drop(columns=column), tmp_path / "few.parquet", FEW)
+
+    def test_a_file_that_breaks_it_is_refused_at_reading_too(self, written: Path, table: pd.DataFrame) -> None:
+        table.assign(qed=2.0).to_parquet(written)
+        with pytest.raises(PlumblineError, match=r"few\.parquet: features break their schema.*qed"):
+            read_features(written)
+
+    def test_infinite_values_are_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
+        with pytest.raises(PlumblineError, match="logp"):
+            write_features(table.assign(logp=np.inf), tmp_path / "few.parquet", FEW)

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+from situations import QUICK, Situation, ask, box
+
+from plumbline.errors import PlumblineError
+from plumbline.methods.base import Domain, History, build_method
+from plumbline.methods.gp import improvement_threshold
+
+LINE = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+
+
+def on_a_line() -> Situation:
+    X = torch.tensor([[0.05], [0.3], [0.45], [0.8], [0.95]], dtype=torch.float64)
+    return Situation(Domain(LINE), History(X, 10 * torch.sin(9 * X)))
+
+
+@pytest.mark.parametrize(
+    ("options", "n", "alpha"),
+    [
+        ({}, 9, 0.05),
+        ({"alpha": 0.2}, 9, 0.2),
+        ({"alpha": "1/sqrt(n)"}, 16, 0.25),
+        ({"alpha": "1/sqrt(n)"}, 10_000, 0.01),
+        ({"alpha": "max(.05, 1/sqrt(n))"}, 10_000, 0.05),
+    ],
+)
+def test_sqrt_beta_is_the_upper_end_of_the_interval(options: dict, n: int, alpha: float) -> None:
+    method = build_method("ucb", options, Domain(LINE))
+    assert method.sqrt_beta(n) == pytest.approx(norm.ppf(1 - alpha / 2))
+
+
+def test_given_sqrt_beta_wins() -> None:
+    method = build_method("ucb", {"alpha": 0.3, "sqrt_beta": 1.25}, Domain(LINE))
+    assert method.sqrt_beta(5) == 1.25
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0.2}, {"sqrt_beta": 3.0}, {"alpha": "1/sqrt(n)"}])
+def test_ucb_is_mean_plus_deviations_of_the_latent_function(options: dict) -> None:
+    place = on_a_line()
+    method = build_method("ucb", {**QUICK, **options}, place.domain)
+    proposal = ask(method, place.history, 1)
+    model = method.fit(place.history)
+    with torch.no_grad():
+        latent = model.posterior(place.history.X)
+        expected = latent.mean + method.sqrt_beta(5) * latent.variance.sqrt()
+    torch.testing.assert_close(proposal.acquisition(place.history.X), expected.squeeze(-1), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb"])
+def test_finds_the_maximiser_of_the_utility_written_out(name: str) -> None:
+    place = on_a_line()
+    method = build_method(name, {}, place.domain)
+    grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
+    model = method.fit(place.history)
+    with torch.no_grad():
+        posterior = model.posterior(grid)
+    mean, sd = posterior.mean.flatten().numpy(), posterior.variance.sqrt().flatten().numpy()
+    u = (mean - place.history.Y.max().item()) / sd
+    utility = {
+        "ei": sd * (u * norm.cdf(u) + norm.pdf(u)),
+        "logei": sd * (u * norm.cdf(u) + norm.pdf(u)),
+        "pi": u,
+        "ucb": mean + norm.ppf(0.975) * sd,
+    }[name]
+    assert ask(method, place.history, 1).X.item() == pytest.approx(grid[int(np.argmax(utility))].item(), abs=2e-3)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.01, 0.5])
+def test_jitter_is_in_standard_deviations_of_the_observations(jitter: float) -> None:
+    place = on_a_line()
+    y = place.history.Y.flatten().numpy()
+    best = y.max() + jitter * y.std(ddof=1)
+    assert improvement_threshold(place.history, jitter).item() == pytest.approx(best)
+    method = build_method("ei", {**QUICK, "jitter": jitter}, place.domain)
+    X = torch.tensor([[0.1], [0.2], [0.62]], dtype=torch.float64)
+    model = method.fit(place.history)
+    with torch.no_grad():
+        posterior = model.posterior(X)
+    mean, sd = posterior.mean.flatten().numpy(), posterior.variance.sqrt().flatten().numpy()
+    u = (mean - best) / sd
+    found = ask(method, place.history, 1).acquisition(X)
+    np.testing.assert_allclose(found, sd * (u * norm.cdf(u) + norm.pdf(u)), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb", "nei"])
+def test_one_observation_is_enough_to_go_on(name: str) -> None:
+    place = box(n=1)
+    X = ask(build_method(name, QUICK, place.domain), place.history, 1).X
+    assert torch.isfinite(X).all()
+
+
+def test_prediction_is_of_observations_not_of_the_latent_function() -> None:
+    place = on_a_line()
+    method = build_method("ucb", QUICK, place.domain)
+    model = method.fit(place.history)
+    with torch.no_grad():
+        posterior = model.posterior(place.history.X, observation_noise=True)
+    predictive = ask(method, place.history, 1).predict(place.history.X)
+    torch.testing.assert_close(predictive.sd, posterior.variance.sqrt().squeeze(-1))
+    torch.testing.assert_close(predictive.mean, posterior.mean.squeeze(-1))
+
+
+def test_nested_option_errors_say_where() -> None:
+    with pytest.raises(PlumblineError, match=r"method 'ei': model\.kernel: .*matern52"):
+        build_method("ei", {"model": {"kernel": "cubic"}}, Domain(LINE))

@@ -1,0 +1,213 @@
+"""What every registered method must do; a method registered later is tested without a change here."""
+
+import io
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from situations import QUICK, Situation, ask, box, objective, table
+
+from plumbline.errors import PlumblineError
+from plumbline.methods.base import Method, Proposal, build_method, methods
+
+CALIBRATED = [
+    {"base": "ei"},
+    {"base": "logei", "splits": "time-series", "recalibrator": "isotonic"},
+    {"base": "pi", "recalibrator": "none"},
+    {"base": "nei", "splits": "time-series"},
+    {"base": "ucb", "recalibrator": "isotonic"},
+]
+"""Every base, every way to split and every recalibrator at least once."""
+
+EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "calibrated": [{**options, "base_options": QUICK} for options in CALIBRATED],
+}
+"""Options of the methods that cannot be built from none."""
+
+WITHOUT_MODEL = {"random", "sobol"}
+"""Methods that predict nothing."""
+
+
+def _examples(name: str) -> list[dict[str, Any] | None]:
+    if name in EXAMPLES:
+        return list(EXAMPLES[name])
+    options = methods[name].options
+    quick = {field: value for field, value in QUICK.items() if field in options.model_fields}
+    try:
+        options.model_validate(quick)
+    except ValidationError:
+        return [None]
+    return [quick]
+
+
+def _label(case: tuple[str, dict[str, Any] | None]) -> str:
+    name, options = case
+    return "-".join([name, *(str(value) for value in (options or {}).values() if isinstance(value, str))])
+
+
+CASES = [(name, options) for name in methods.entries() for options in _examples(name)]
+PLACES: dict[str, Callable[[], Situation]] = {"box": box, "table": table}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A method, where it was asked, and what it proposed."""
+
+    name: str
+    make: Callable[..., Method]
+    place: Situation
+    q: int
+    proposal: Proposal
+    streams_kept: bool
+
+
+def _streams() -> tuple[Any, ...]:
+    return torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
+
+
+@pytest.fixture(scope="module", params=CASES, ids=_label)
+def make(request: pytest.FixtureRequest) -> Callable[..., Method]:
+    """Build the case's method for a situation."""
+    name, options = request.param
+    if options is None:
+        pytest.fail(f"method {name!r} needs options: add an example to EXAMPLES in {__file__}")
+
+    def build(place: Situation) -> Method:
+        return build_method(name, options, place.domain)
+
+    build.method = name  # type: ignore[attr-defined]
+    return build
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["q1", "q3"])
+def q(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def answer(request: pytest.FixtureRequest, make: Callable[..., Method], q: int) -> Iterator[Answer]:
+    """Ask once for all the tests that look at the answer."""
+    place = PLACES[request.param]()
+    method = make(place)
+    before = _streams()
+    proposal = ask(method, place.history, q)
+    return Answer(make.method, make, place, q, proposal, _streams() == before)  # type: ignore[attr-defined]
+
+
+def test_proposes_points_of_the_domain(answer: Answer) -> None:
+    X = answer.proposal.X
+    domain = answer.place.domain
+    assert X.shape == (answer.q, 2)
+    assert X.dtype == torch.float64
+    assert not X.requires_grad
+    assert (domain.bounds[0] <= X).all()
+    assert (domain.bounds[1] >= X).all()
+    if domain.candidates is not None:
+        chosen = {tuple(row) for row in X.tolist()}
+        seen = {tuple(row) for row in answer.place.history.X.tolist()}
+        assert len(chosen) == answer.q
+        assert chosen <= {tuple(row) for row in domain.candidates.tolist()} - seen
+
+
+def test_leaves_every_global_stream_as_it_was(answer: Answer) -> None:
+    assert answer.streams_kept
+
+
+def test_same_generator_same_proposal(answer: Answer) -> None:
+    """Bit by bit, by another instance, whatever was drawn elsewhere before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(123)
+        np.random.seed(123)  # noqa: NPY002 - libraries may draw from it
+        random.seed(123)
+        again = ask(answer.make(answer.place), answer.place.history, answer.q)
+    assert torch.equal(again.X, answer.proposal.X)
+    assert again.notes == answer.proposal.notes
+
+
+def test_reports_finite_times_and_notes(answer: Answer) -> None:
+    for numbers in (answer.proposal.seconds, answer.proposal.notes):
+        assert all(isinstance(value, float) and math.isfinite(value) for value in numbers.values())
+    assert set(answer.proposal.seconds) <= {"fit", "acquire"}
+    assert all(value >= 0 for value in answer.proposal.seconds.values())
+
+
+def test_predicts_what_it_says_it_predicts(answer: Answer) -> None:
+    predict = answer.proposal.predict
+    assert (predict is None) == (answer.name in WITHOUT_MODEL)
+    if predict is None:
+        return
+    for X in (answer.proposal.X, answer.place.history.X):
+        predictive = predict(X)
+        y = objective(X).squeeze(-1)
+        results = [predictive.mean, predictive.sd, predictive.cdf(y), predictive.log_prob(y), predictive.crps(y)]
+        for result in results:
+            assert result.shape == (len(X),)
+            assert torch.isfinite(result).all()
+        assert (predictive.sd > 0).all()
+        assert predictive.covers(y, 0.2).dtype == torch.bool
+        assert (predictive.width(0.05) > predictive.width(0.5)).all()
+
+
+def test_predictions_carry_no_autograd_graph(answer: Answer) -> None:
+    if answer.proposal.predict is None:
+        return
+    predictive = answer.proposal.predict(answer.proposal.X)
+    assert not predictive.mean.requires_grad
+    assert not predictive.sd.requires_grad
+
+
+def test_predicts_better_than_a_constant_where_it_has_data(answer: Answer) -> None:
+    if answer.proposal.predict is None:
+        return
+    y = answer.place.history.Y.squeeze(-1)
+    errors = answer.proposal.predict(answer.place.history.X).mean - y
+    assert errors.square().mean() < y.var()
+
+
+def test_a_tables_choice_maximises_its_own_utility(answer: Answer) -> None:
+    if answer.proposal.acquisition is None or answer.q > 1 or answer.place.domain.candidates is None:
+        return  # a batch is chosen jointly, a box by a search
+    values = answer.proposal.acquisition(answer.make(answer.place).remaining(answer.place.history))
+    assert not torch.isnan(values).any()
+    assert answer.proposal.acquisition(answer.proposal.X).item() == pytest.approx(values.max().item(), rel=1e-9)
+
+
+def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
+    place = table()
+    method = make(place)
+    X = place.domain.candidates[:1]
+    method.tell(X, objective(X))
+
+    file = io.BytesIO()
+    torch.save(method.state_dict(), file)
+    file.seek(0)
+    resumed = make(place)
+    resumed.load_state_dict(torch.load(file, weights_only=True))
+
+    assert torch.equal(ask(resumed, place.history, 1).X, ask(method, place.history, 1).X)
+
+
+def test_exhausted_table_is_told_in_one_line(make: Callable[..., Method]) -> None:
+    place = table(size=5, seen=5)
+    with pytest.raises(PlumblineError, match="every row of the table has been evaluated") as caught:
+        ask(make(place), place.history, 1)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.OptimizationWarning")
+def test_more_points_than_rows_left_are_not_made_up(make: Callable[..., Method]) -> None:
+    place = table(size=8, seen=6)
+    X = ask(make(place), place.history, 3).X
+    assert len(X) == len({tuple(row) for row in X.tolist()}) == 2
+
+
+def test_unknown_option_names_the_field(make: Callable[..., Method]) -> None:
+    name = make.method  # type: ignore[attr-defined]
+    with pytest.raises(PlumblineError, match="unknown field 'no_such_option'"):
+        build_method(name, {"no_such_option": 1}, box().domain)

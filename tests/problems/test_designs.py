@@ -1,0 +1,105 @@
+import pytest
+import torch
+from botorch.test_functions.base import BaseTestProblem
+
+from plumbline.errors import PlumblineError
+from plumbline.problems.designs import initial_design, random_orthant, sobol, uniform, worst
+from plumbline.problems.synthetic import Alpine
+from plumbline.problems.tabular import TabularProblem
+
+BOUNDS = torch.tensor([[-2.0, 5.0, 0.0], [3.0, 6.0, 1e-3]], dtype=torch.float64)
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture
+def table() -> BaseTestProblem:
+    X = torch.rand(12, 2, generator=generator(0), dtype=torch.float64)
+    y = torch.randn(12, generator=generator(1), dtype=torch.float64)
+    return TabularProblem(X[:10], y[:10], X[10:], y[10:])
+
+
+@pytest.mark.parametrize("design", [uniform, sobol, random_orthant])
+@pytest.mark.parametrize("n", [1, 7, 64])
+def test_fills_the_box_and_is_reproducible(design, n: int) -> None:
+    X = design(BOUNDS, n, generator(4))
+    assert X.shape == (n, 3)
+    assert X.dtype == torch.float64
+    assert (BOUNDS[0] <= X).all()
+    assert (BOUNDS[1] >= X).all()
+    assert torch.equal(X, design(BOUNDS, n, generator(4)))
+    assert not torch.equal(X, design(BOUNDS, n, generator(5)))
+
+
+@pytest.mark.parametrize("design", [uniform, sobol])
+def test_reaches_both_halves_of_every_axis(design) -> None:
+    upper = design(BOUNDS, 64, generator(0)) > BOUNDS.mean(dim=0)
+    assert (upper.double().mean(dim=0) - 0.5).abs().max() < 0.2
+
+
+@pytest.mark.parametrize("design", [uniform, sobol, random_orthant])
+def test_leaves_the_global_stream_alone(design) -> None:
+    before = torch.get_rng_state()
+    design(BOUNDS, 5, generator(0))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_orthant_is_one_and_seeds_reach_all() -> None:
+    centre = BOUNDS.mean(dim=0)
+    seen = set()
+    for seed in range(60):
+        X = random_orthant(BOUNDS, 8, generator(seed))
+        halves = centre < X
+        assert (halves == halves[0]).all()
+        seen.add(tuple(halves[0].tolist()))
+    assert len(seen) == 8
+
+
+def test_orthant_is_filled_from_end_to_end() -> None:
+    X = random_orthant(BOUNDS, 256, generator(0))
+    half = (BOUNDS[1] - BOUNDS[0]) / 2
+    assert ((X.amax(dim=0) - X.amin(dim=0)) / half).min() > 0.95
+
+
+def test_worst_are_the_lowest_values() -> None:
+    candidates = torch.arange(5, dtype=torch.float64).unsqueeze(-1)
+    values = torch.tensor([3.0, -1.0, 2.0, -1.0, 0.0], dtype=torch.float64)
+    assert worst(candidates, values, 3).flatten().tolist() == [1.0, 3.0, 4.0]
+
+
+def test_worst_design_of_a_table(table: BaseTestProblem) -> None:
+    X = initial_design("worst", table, 4, generator(0))
+    chosen = table(X, noise=False)
+    others = sorted(table(table.candidates, noise=False).tolist())
+    assert sorted(chosen.tolist()) == others[:4]
+
+
+def test_uniform_design_of_a_table_draws_candidates_without_replacement(table: BaseTestProblem) -> None:
+    X = initial_design("uniform", table, 10, generator(0))
+    assert sorted(X.tolist()) == sorted(table.candidates.tolist())
+    assert torch.equal(X[:3], initial_design("uniform", table, 3, generator(0)))
+
+
+def test_box_designs_by_name() -> None:
+    problem = Alpine(dim=2, negate=True)
+    for name, design in (("uniform", uniform), ("sobol", sobol), ("random-orthant", random_orthant)):
+        X = initial_design(name, problem, 5, generator(3))
+        assert torch.equal(X, design(problem.bounds, 5, generator(3)))
+
+
+def test_worst_needs_a_table() -> None:
+    with pytest.raises(PlumblineError, match="needs a table"):
+        initial_design("worst", Alpine(dim=2, negate=True), 3, generator(0))
+
+
+@pytest.mark.parametrize("design", ["sobol", "random-orthant"])
+def test_box_design_on_a_table_says_what_a_table_takes(design: str, table: BaseTestProblem) -> None:
+    with pytest.raises(PlumblineError, match=r"'worst' or 'uniform'"):
+        initial_design(design, table, 3, generator(0))
+
+
+def test_more_points_than_rows(table: BaseTestProblem) -> None:
+    with pytest.raises(PlumblineError, match="11 rows from a table of 10"):
+        initial_design("uniform", table, 11, generator(0))

@@ -1,0 +1,144 @@
+"""What every registered problem must do; a problem registered later is tested without a change here."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from botorch.test_functions.base import BaseTestProblem
+from pydantic import ValidationError
+
+from plumbline.problems.base import Context, build_problem, evaluate, noise_std, problems
+from plumbline.problems.designs import uniform
+
+EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "hartmann": [{"dim": 3}, {"dim": 6}],
+    "molecules": [
+        {"dataset": "small-molecules", "target": "qed", "pool": 30, "holdout_fraction": 0.2},
+        {"dataset": "small-molecules", "target": "sa", "pool": 40, "holdout_fraction": 0.0, "maximise": False},
+    ],
+}
+"""Options of the problems that cannot be built from none, or from a dimension of two alone."""
+
+Build = Callable[..., BaseTestProblem]
+
+
+def _acceptable(name: str, options: dict[str, Any]) -> bool:
+    try:
+        problems[name].options.model_validate(options)
+    except ValidationError:
+        return False
+    return True
+
+
+def _examples(name: str) -> list[dict[str, Any] | None]:
+    if name in EXAMPLES:
+        return list(EXAMPLES[name])
+    return [next((options for options in ({}, {"dim": 2}) if _acceptable(name, options)), None)]
+
+
+CASES = [(name, options) for name in problems.entries() for options in _examples(name)]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def build(request: pytest.FixtureRequest, context: Callable[[int], Context]) -> Build:
+    """Build the case's problem, with more options where a test wants some."""
+    name, options = request.param
+    if options is None:
+        pytest.fail(f"problem {name!r} needs options: add an example to EXAMPLES in {__file__}")
+
+    def make(seed: int = 0, **more: Any) -> BaseTestProblem:
+        return build_problem(name, {**options, **more}, context(seed))
+
+    make.takes_noise = "noise_std" in problems[name].options.model_fields  # type: ignore[attr-defined]
+    return make
+
+
+def points(problem: BaseTestProblem, n: int, seed: int = 1) -> torch.Tensor:
+    """Return `n` points where the problem may be asked: rows of its table if it has one."""
+    generator = torch.Generator().manual_seed(seed)
+    candidates = getattr(problem, "candidates", None)
+    if candidates is None:
+        return uniform(problem.bounds, n, generator)
+    return candidates[torch.randint(len(candidates), (n,), generator=generator)]
+
+
+def test_bounds_are_a_finite_box(build: Build) -> None:
+    problem = build()
+    assert problem.bounds.shape == (2, problem.dim)
+    assert problem.bounds.dtype == torch.float64
+    assert torch.isfinite(problem.bounds).all()
+    assert (problem.bounds[0] < problem.bounds[1]).all()
+
+
+def test_values_are_finite_float64_and_the_same_row_by_row(build: Build) -> None:
+    problem = build()
+    X = points(problem, 6)
+    together = problem(X, noise=False)
+    apart = torch.stack([problem(row, noise=False) for row in X])
+    batched = problem(X.reshape(2, 3, -1), noise=False)
+    assert together.dtype == torch.float64
+    assert len(together) == 6
+    assert torch.isfinite(together).all()
+    torch.testing.assert_close(together, apart, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(together.reshape(batched.shape), batched, rtol=1e-12, atol=1e-12)
+
+
+def test_is_to_be_maximised(build: Build) -> None:
+    assert not build().is_minimization_problem
+
+
+def _optimum(problem: BaseTestProblem) -> float:
+    try:
+        return problem.optimal_value
+    except (AttributeError, NotImplementedError):
+        pytest.skip("no optimal value is known")
+
+
+def test_optimal_value_is_attained(build: Build) -> None:
+    problem = build()
+    optimum = _optimum(problem)
+    known = getattr(problem, "candidates", None)
+    if known is None:
+        known = getattr(problem, "optimizers", None)
+    if known is None:
+        pytest.skip("no optimiser is known")
+    values = problem(known, noise=False)
+    if getattr(problem, "candidates", None) is not None:
+        values = values.max()
+    torch.testing.assert_close(values, torch.full_like(values, optimum), atol=1e-4, rtol=1e-5)
+
+
+def test_optimal_value_is_not_exceeded(build: Build) -> None:
+    """Regret is drawn on a logarithmic scale: it must not go below zero at the optimum either."""
+    problem = build()
+    optimum = _optimum(problem)
+    assert problem(points(problem, 2000), noise=False).max() <= optimum + 1e-9
+    known = getattr(problem, "optimizers", None)
+    if known is not None:
+        assert problem(known, noise=False).max() <= optimum + 1e-9
+
+
+def test_same_options_and_seed_give_the_same_problem(build: Build) -> None:
+    one, other = build(seed=3), build(seed=3)
+    X = points(one, 5)
+    assert torch.equal(one.bounds, other.bounds)
+    assert torch.equal(one(X, noise=False), other(X, noise=False))
+    assert torch.equal(one(X, noise=False), one(X, noise=False))
+
+
+def test_noise_is_the_standard_deviation_times_the_draws(build: Build) -> None:
+    if build.takes_noise:  # type: ignore[attr-defined]
+        problem = build(noise_std=0.25)
+        assert (noise_std(problem, points(problem, 5)) == 0.25).all()
+    else:
+        problem = build()
+    X = points(problem, 5)
+    F = problem(X, noise=False).reshape(5, -1)
+    eps = torch.randn(F.shape, generator=torch.Generator().manual_seed(2), dtype=F.dtype)
+    before = torch.get_rng_state()
+    Y, exact = evaluate(problem, X, eps)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(exact, F)
+    assert torch.equal(Y, F + noise_std(problem, X) * eps)
+    assert torch.equal(evaluate(problem, X, torch.zeros_like(eps))[0], F)

@@ -1,0 +1,105 @@
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plumbline.data.molecules import DESCRIPTORS
+from plumbline.errors import PlumblineError
+from plumbline.options import parse
+from plumbline.problems.base import build_problem
+from plumbline.problems.tabular import MoleculeOptions, TabularProblem, molecule_problem, pool
+
+ASKED = {"dataset": "small-molecules", "target": "qed", "pool": 30}
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture
+def problem() -> TabularProblem:
+    X = torch.tensor([[0.0, 7.0], [1.0, 7.0], [2.0, 7.0], [3.0, 7.0], [-4.0, 7.0]], dtype=torch.float64)
+    y = torch.tensor([0.1, 0.5, -2.0, 0.4, 9.0], dtype=torch.float64)
+    return TabularProblem(X[:4], y[:4], X[4:], y[4:])
+
+
+def test_looks_rows_up_in_any_order_and_shape(problem: TabularProblem) -> None:
+    X = problem.candidates[[2, 0, 2]]
+    assert problem(X, noise=False).tolist() == [-2.0, 0.1, -2.0]
+    assert problem(X.reshape(3, 1, 2), noise=False).shape == (3, 1)
+    assert problem(problem.holdout, noise=False).tolist() == [9.0]
+
+
+def test_optimum_is_the_best_candidate_not_the_best_holdout(problem: TabularProblem) -> None:
+    assert problem.optimal_value == 0.5
+
+
+@pytest.mark.parametrize("x", [[0.5, 7.0], [0.0, 7.5], [1e-12, 7.0]])
+def test_has_no_values_off_the_table(problem: TabularProblem, x: list[float]) -> None:
+    with pytest.raises(ValueError, match="own rows only"):
+        problem(torch.tensor([x], dtype=torch.float64), noise=False)
+
+
+def test_bounds_hold_all_rows_and_a_constant_column_has_an_interval(problem: TabularProblem) -> None:
+    assert problem.bounds.tolist() == [[-4.0, 7.0], [3.0, 8.0]]
+
+
+@given(rows=st.integers(1, 60), size=st.integers(1, 60), fraction=st.floats(0, 0.99), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_pool_is_cut_in_two_disjoint_parts(rows: int, size: int, fraction: float, seed: int) -> None:
+    if size > rows:
+        with pytest.raises(PlumblineError, match=f"pool of {size} rows from a table of {rows}"):
+            pool(rows, size, fraction, generator(seed))
+        return
+    kept, held = pool(rows, size, fraction, generator(seed))
+    chosen = [*kept.tolist(), *held.tolist()]
+    assert len(set(chosen)) == len(chosen) == size
+    assert set(chosen) <= set(range(rows))
+    assert len(held) == round(fraction * size)
+
+
+def test_molecules_keep_features_and_values_together(molecule_table: pd.DataFrame) -> None:
+    problem = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
+    assert problem.candidates.shape == (24, len(DESCRIPTORS))
+    assert problem.holdout.shape == (6, len(DESCRIPTORS))
+    by_features = {tuple(row[list(DESCRIPTORS)]): row["qed"] for _, row in molecule_table.iterrows()}
+    for part in (problem.candidates, problem.holdout):
+        expected = [by_features[tuple(row)] for row in part.tolist()]
+        assert problem(part, noise=False).tolist() == expected
+
+
+def test_holdout_is_no_candidate(molecule_table: pd.DataFrame) -> None:
+    problem = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
+    same = (problem.candidates.unsqueeze(1) == problem.holdout).all(dim=-1)
+    assert not same.any()
+
+
+def test_minimised_target_is_negated(molecule_table: pd.DataFrame) -> None:
+    up = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
+    asked = parse(MoleculeOptions, {**ASKED, "maximise": False}, "test")
+    down = molecule_problem(molecule_table, asked, generator())
+    assert torch.equal(up.candidates, down.candidates)
+    assert torch.equal(up(up.candidates, noise=False), -down(up.candidates, noise=False))
+    assert down.optimal_value == -up(up.candidates, noise=False).min()
+
+
+def test_seeds_draw_different_pools(context) -> None:
+    one, other = (build_problem("molecules", ASKED, context(seed)) for seed in (0, 1))
+    assert not torch.equal(one.candidates, other.candidates)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": "qedd"}, "did you mean 'qed'"),
+        ({"pool": 41}, "pool of 41 rows from a table of 40"),
+        ({"dataset": "nowhere"}, "no features at"),
+        ({"poool": 3}, "did you mean 'pool'"),
+        ({"holdout_fraction": 1.0}, "holdout_fraction"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(context, change: dict[str, object], message: str) -> None:
+    with pytest.raises(PlumblineError, match=message) as caught:
+        build_problem("molecules", {**ASKED, **change}, context(0))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,160 @@
+"""The profile `slurm` on a real cluster: `pytest -m slurm tests/slurm` as root; see docs/slurm.md."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+import yaml
+
+if TYPE_CHECKING:  # only then: another folder's conftest.py may have taken the module's name
+    from conftest import SnakemakeRun
+
+PROFILE = Path(__file__).resolve().parents[2] / "slurm" / "config.yaml"
+
+# The jobs that are killed note in runs.log that they ran: a retry shows there as another line. `tries`
+# carries Snakemake's `attempt` into the shell; memory is left to the profile's default.
+SNAKEFILE = r"""
+rule all:
+    localrule: True
+    input:
+        expand("cheap-{i}.txt", i=range(3)), "gpu.txt", "killed.txt", "cancelled.txt",
+
+rule cheap:
+    output: "cheap-{i}.txt"
+    shell: "echo job=$SLURM_JOB_ID partition=$SLURM_JOB_PARTITION > {output}"
+
+rule gpu:
+    output: "gpu.txt"
+    resources:
+        gpu=1,
+        slurm_partition="gpu",
+    shell: "echo partition=$SLURM_JOB_PARTITION devices=${{CUDA_VISIBLE_DEVICES:-none}} > {output}"
+
+# As if by the kernel for want of memory: SIGKILL, without a chance to clean up.
+rule killed:
+    output: "killed.txt"
+    resources:
+        tries=lambda wildcards, attempt: attempt,
+    shell:
+        '''
+        granted=$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%m)
+        echo killed try={resources.tries} asked={resources.mem_mb} granted=$granted >> runs.log
+        if [ {resources.tries} -eq 1 ]; then touch {output}; kill -KILL $$; fi
+        test ! -e {output}
+        echo done > {output}
+        '''
+
+# As if by an administrator: the whole Slurm job goes.
+rule cancelled:
+    output: "cancelled.txt"
+    resources:
+        tries=lambda wildcards, attempt: attempt,
+    shell:
+        '''
+        granted=$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%m)
+        echo cancelled try={resources.tries} asked={resources.mem_mb} granted=$granted >> runs.log
+        if [ {resources.tries} -eq 1 ]; then scancel $SLURM_JOB_ID; sleep 60; fi
+        echo done > {output}
+        '''
+"""
+
+
+def fields(line: str) -> dict[str, str]:
+    """`a=1 b=2` as a dictionary."""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
+
+
+@pytest.mark.slurm
+def test_profile_runs_gpu_jobs_and_retries_killed_ones(
+    directory_with_profile: Path, snakemake_on_slurm: Callable[..., SnakemakeRun]
+) -> None:
+    directory = directory_with_profile
+    (directory / "Snakefile").write_text(SNAKEFILE)
+
+    run = snakemake_on_slurm(directory, timeout=180)
+
+    assert run.returncode == 0, run.tail()
+    cheap = [fields((directory / f"cheap-{i}.txt").read_text()) for i in range(3)]
+    assert {job["partition"] for job in cheap} == {"cpu"}
+    assert len({job["job"] for job in cheap}) == 3
+    gpu = fields((directory / "gpu.txt").read_text())
+    assert gpu["partition"] == "gpu"
+    assert gpu["devices"] in {"0", "1"}
+    runs = (directory / "runs.log").read_text().splitlines()
+    for rule in ("killed", "cancelled"):
+        assert (directory / f"{rule}.txt").read_text() == "done\n"
+        attempts = [fields(line) for line in runs if line.startswith(f"{rule} ")]
+        # Exactly two: retries must not multiply inside the Slurm job.
+        assert [attempt["try"] for attempt in attempts] == ["1", "2"], run.tail()
+        assert [attempt["granted"] for attempt in attempts] == [f"{attempt['asked']}M" for attempt in attempts]
+        assert int(attempts[1]["asked"]) == 2 * int(attempts[0]["asked"])
+
+
+def test_profile_keeps_out_of_known_traps() -> None:
+    """Needs no cluster. The reasons are in the profile's comments."""
+    profile = yaml.safe_load(PROFILE.read_text())
+    assert profile["slurm-status-command"] == "squeue"
+    # The plugin falls back to sacct below 3 x the interval; 300 s is Slurm's default MinJobAge.
+    assert 3 * profile["slurm-init-seconds-before-status-checks"] <= 300
+    assert profile["retries"] == 2
+    assert "attempt" in profile["default-resources"]["mem_mb"]
+    assert "attempt" in profile["default-resources"]["runtime"]
+
+
+STUDY = {
+    "study": "cluster",
+    "title": "A study of the cluster",
+    "citation": "-",
+    "methods": {
+        "random": {"name": "random", "resources": {"mem_mb": 1000, "runtime": 5}},
+        "ei": {"name": "ei", "resources": {"mem_mb": 1500, "runtime": 10}},
+    },
+    "experiments": {
+        "X-1": {
+            "title": "Two methods",
+            "grid": [{"problems": ["branin"], "methods": ["random", "ei"]}],
+            "seeds": 1,
+            "budget": {"initial": {"design": "uniform", "size": 4}, "rounds": 40},
+            "table": {"kind": "final-values"},
+            "quick": {},
+        }
+    },
+}
+
+
+def kill_when_under_way(store: Path, process: str, rounds: int) -> None:
+    """Send SIGKILL to a trial of at least `rounds` rounds, once, as the kernel does for want of memory."""
+    deadline = time.monotonic() + 150
+    while time.monotonic() < deadline:
+        logs = (store.parent / "logs" / "trials" / "branin" / process).glob("*.log")
+        if any(f"round {rounds}/" in log.read_text() for log in logs):
+            subprocess.run(["pkill", "-KILL", "-f", f"plumbline trials .*{process}"], check=False)
+            return
+        time.sleep(0.2)
+
+
+@pytest.mark.slurm
+def test_the_study_resumes_a_killed_trial(
+    repository_copy: Path, snakemake_on_slurm: Callable[..., SnakemakeRun]
+) -> None:
+    (repository_copy / "config" / "studies" / "cluster.yaml").write_text(yaml.safe_dump(STUDY))
+    results = repository_copy / "results"
+    killer = threading.Thread(target=kill_when_under_way, args=(results / "store", "ei", 3))
+    killer.start()
+
+    run = snakemake_on_slurm(repository_copy, "--config", "studies=[cluster]", "chunk=1", timeout=400)
+
+    killer.join()
+    assert run.returncode == 0, run.tail()
+    (log,) = (results / "logs" / "trials" / "branin" / "ei").glob("*.log")
+    assert "going on after round" in log.read_text(), log.read_text()
+    records = pd.read_csv(results / "quick" / "tables" / "X-1.csv")
+    assert set(records["method"]) == {"random", "ei"}
+    assert "2 trials imported" in (results / "quick" / "tracked.txt").read_text()

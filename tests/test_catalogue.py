@@ -1,0 +1,105 @@
+"""What there is, known without importing torch."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from plumbline import catalogue as module
+from plumbline.catalogue import Catalogue, catalogue
+from plumbline.errors import PlumblineError
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Let the test read the cache file anew."""
+    catalogue.cache_clear()
+    yield
+    catalogue.cache_clear()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> Path:
+    """An empty cache folder."""
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    return tmp_path / "plumbline"
+
+
+def test_everything_registered_is_listed() -> None:
+    known = catalogue()
+    for kind in module.REGISTRIES:
+        assert sorted(getattr(known, kind)) == sorted(module._registry(kind).entries())
+    assert known.method["ei"].module == "plumbline.methods.gp"
+    assert known.problem["ackley"].module == "plumbline.problems.synthetic"
+    assert known.figure
+    assert known.table
+
+
+def test_every_name_has_a_one_line_summary() -> None:
+    for kind in module.REGISTRIES:
+        for listing in getattr(catalogue(), kind).values():
+            assert listing.summary.strip(), listing.name
+            assert "\n" not in listing.summary
+
+
+def test_a_warm_cache_needs_no_torch(one_core: dict[str, str], tmp_path: Path) -> None:
+    env = {**one_core, "XDG_CACHE_HOME": str(tmp_path)}
+    code = "import sys; from plumbline.catalogue import catalogue; catalogue(); print('torch' in sys.modules)"
+    answers = [
+        subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True).stdout.strip()
+        for _ in range(2)
+    ]
+    assert answers == ["True", "False"]
+
+
+def test_the_cache_is_written_and_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = catalogue()
+    (path,) = cache.iterdir()
+    assert path.name == f"catalogue-{module.sources.package_digest()}.json"
+    catalogue.cache_clear()
+    monkeypatch.setattr(module, "_listings", None)
+    assert catalogue() == built
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"method": {}}'])
+def test_a_broken_cache_is_built_again(cache: Path, content: str) -> None:
+    cache.mkdir()
+    module._cache_file().write_text(content)
+    assert "ei" in catalogue().method
+    assert Catalogue.model_validate_json(module._cache_file().read_text()) == catalogue()
+
+
+def test_a_home_that_cannot_be_written(cache: Path) -> None:
+    cache.write_text("a file where the folder would be")
+    assert "ei" in catalogue().method
+
+
+def test_another_source_tree_has_another_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = module._cache_file()
+    monkeypatch.setattr(module.sources, "package_digest", lambda: "f" * 16)
+    assert module._cache_file() != before
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(PlumblineError, match="unknown method 'cb': did you mean 'ucb'"):
+        catalogue().find("method", "cb")
+    with pytest.raises(PlumblineError, match="unknown table 'final-value': did you mean 'final-values'"):
+        catalogue().check("table", "final-value", {}, "here")
+
+
+def test_options_are_checked() -> None:
+    known = catalogue()
+    known.check("method", "ucb", {"sqrt_beta": 2, "model": {"kernel": "rbf"}}, "here")
+    with pytest.raises(
+        PlumblineError, match=r"^here: method 'ucb': sqrt_beta: Input should be greater than 0 \(got -1\)$"
+    ):
+        known.check("method", "ucb", {"sqrt_beta": -1}, "here")
+    with pytest.raises(
+        PlumblineError, match=r"^here: method 'ucb': model: unknown field 'kernl': did you mean 'kernel'"
+    ):
+        known.check("method", "ucb", {"model": {"kernl": "rbf"}}, "here")
+    with pytest.raises(PlumblineError, match="here: problem 'hartmann': dim: Input should be 3 or 6"):
+        known.check("problem", "hartmann", {"dim": 4}, "here")

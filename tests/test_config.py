@@ -1,0 +1,177 @@
+"""The committed configuration is sound, and a mistake in it is one line."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plumbline.config import Config, Plan, config_schema, load_plan, read_config
+from plumbline.errors import PlumblineError
+
+PRESETS = ("quick", "desk", "paper")
+
+
+def preset(root: Path, name: str) -> Config:
+    files = [root / "config/config.yaml"] + ([] if name == "quick" else [root / f"config/{name}.yaml"])
+    return read_config(*files)
+
+
+@pytest.fixture(scope="module")
+def plans(root: Path) -> dict[str, Plan]:
+    return {name: load_plan(preset(root, name), root) for name in PRESETS}
+
+
+@pytest.fixture
+def copy(root: Path, tmp_path: Path) -> Path:
+    """A copy of the configuration to spoil."""
+    shutil.copytree(root / "config", tmp_path / "config")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_loads(plans: dict[str, Plan], name: str) -> None:
+    plan = plans[name]
+    assert plan.config.preset == name
+    assert plan.config.data == ("generated" if name == "quick" else "real")
+    assert bool(plan.stand_ins) == (name == "quick")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_experiment_expands(plans: dict[str, Plan], name: str) -> None:
+    plan = plans[name]
+    ids: dict[str, str] = {}
+    for study, experiment, scaled in plan.experiments():
+        chunks = plan.chunks(experiment)
+        assert bool(chunks) == bool(scaled.grid)
+        assert scaled.figure or scaled.table, f"{experiment} has nothing to show"
+        for chunk in chunks:
+            assert chunk.spec.method.label in study.methods
+            assert "{" not in chunk.spec.problem.label
+            assert len(chunk.seeds) == 1 or name != "paper"
+            text = chunk.model_dump_json()
+            assert ids.setdefault(chunk.id, text) == text
+        grid = [(c.spec.problem.label, c.spec.method.label, seed) for c in chunks for seed in c.seeds]
+        assert len(set(grid)) == len(grid), f"{experiment} has two trials of one name"
+
+
+def test_quick_has_some_experiment_of_every_study(plans: dict[str, Plan], root: Path) -> None:
+    built = {study.study for study, _, _ in plans["quick"].experiments()}
+    assert built == set(plans["quick"].config.studies)
+    assert built == {path.stem for path in (root / "config/studies").glob("*.yaml")}
+
+
+def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
+    for name in ("desk", "paper"):
+        assert [experiment for _, experiment, _ in plans[name].experiments()] == plans[name].names()
+
+
+def test_quick_needs_no_download(plans: dict[str, Plan]) -> None:
+    plan = plans["quick"]
+    for _, name, _ in plan.experiments():
+        for chunk in plan.chunks(name):
+            dataset = chunk.spec.problem.options.get("dataset")
+            assert dataset is None or plan.datasets[dataset].url is None
+
+
+def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
+    """A claim about a method that its experiment does not run would never get a verdict."""
+    for name in ("desk", "paper"):
+        plan = plans[name]
+        for study in plan.studies.values():
+            for claim in study.claims.values():
+                trials = study.trials(claim.experiment, plan.config.preset, plan.stand_ins)
+                grid = {(spec.problem.label, spec.method.label) for spec in trials}
+                for test in claim.tests:
+                    assert (test.problem, test.method) in grid
+                    assert test.baseline is None or (test.problem, test.baseline) in grid
+
+
+def test_the_committed_schema_is_that_of_the_code(root: Path) -> None:
+    committed = json.loads((root / "config/schemas/config.schema.json").read_text())
+    assert committed == json.loads(json.dumps(config_schema())), "run `plumbline schema`"
+
+
+def test_later_files_win(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("studies: [x]\nchunk: 3\n")
+    (tmp_path / "b.yaml").write_text("chunk: 1\n")
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    config = read_config(tmp_path / "a.yaml", tmp_path / "b.yaml", tmp_path / "empty.yaml")
+    assert (config.studies, config.chunk) == (("x",), 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"preset": "quik"}, "config: preset: Input should be 'quick', 'desk' or 'paper' (got 'quik')"),
+        ({"studies": ["calibratd"]}, "unknown study 'calibratd': did you mean 'calibrated'?"),
+        ({"studies": []}, "config: studies: "),
+        ({"experiments": ["CAL-F9"]}, "unknown experiment 'CAL-F9': did you mean 'CAL-F"),
+        ({"chunk": 0}, "config: chunk: Input should be greater than 0 (got 0)"),
+        ({"sedes": 3}, "config: unknown field 'sedes'"),
+        ({"data": "fake"}, "config: data: Input should be 'generated' or 'real' (got 'fake')"),
+    ],
+)
+def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Path) -> None:
+    data = preset(root, "quick").model_dump(mode="json") | changes
+    with pytest.raises(PlumblineError) as caught:
+        load_plan(data, root)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "sqrt_beta: 2.0",
+            "sqrt_bata: 2.0",
+            "CAL-F1: method 'ucb': unknown field 'sqrt_bata': did you mean 'sqrt_beta'?",
+        ),
+        ("kernel: rbf", "kernel: rfb", "method 'ucb': model.kernel: Input should be"),
+        ("[forrester]", "[forester]", "unknown problem 'forester': did you mean 'forrester'?"),
+        ("ackley-2, alpine-2", "ackley, alpine-2", "CAL-F2: problem 'ackley': dim: Field required"),
+        ("kind: model-steps", "kind: model-step", "unknown figure 'model-step': did you mean 'model-steps'?"),
+        ("kind: search-space", "kind: search-pace", "unknown table 'search-pace': did you mean 'search-space'?"),
+        ("minimise: true", "minimize: true", "CAL-F1: figure 'model-steps': unknown field 'minimize'"),
+        ("{base: ucb,", "{base: ucp,", "method 'calibrated': base: Input should be"),
+        ("title: Selected", "titel: Selected", "experiments.CAL-F1: unknown field 'titel': did you mean 'title'?"),
+    ],
+)
+def test_a_typo_in_a_study_is_found_at_load(old: str, new: str, message: str, copy: Path) -> None:
+    path = copy / "config/studies/calibrated.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(PlumblineError) as caught:
+        load_plan(preset(copy, "quick"), copy)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_plan_finds_its_experiments(plans: dict[str, Plan], root: Path) -> None:
+    plan = plans["quick"]
+    assert plan.study_of("CAL-F2").study == "calibrated"
+    with pytest.raises(PlumblineError, match="unknown experiment 'CAL-F0'"):
+        plan.study_of("CAL-F0")
+    only = load_plan(preset(root, "quick").model_copy(update={"experiments": ("CAL-T1", "CAL-F2")}), root)
+    assert [name for _, name, _ in only.experiments()] == ["CAL-F2", "CAL-T1"]
+
+
+def test_stand_ins_are_datasets_of_their_own(plans: dict[str, Plan]) -> None:
+    plan = plans["quick"]
+    for real, generated in plan.stand_ins.items():
+        assert real != generated
+        assert plan.datasets[generated].url is None
+        assert plan.datasets[real].features is not None
+
+
+def test_every_dataset_has_what_its_kind_needs(root: Path) -> None:
+    entries = yaml.safe_load((root / "config/datasets.yaml").read_text())
+    for name, entry in entries.items():
+        assert entry.get("file") or entry.get("stands_in_for"), name
+        assert entry.get("hash") or entry.get("note") or not entry.get("file"), (
+            f"{name} has no checksum and says not why"
+        )

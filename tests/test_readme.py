@@ -1,0 +1,78 @@
+"""The README is true: its examples run, and its verdicts are those of the reference results."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from plumbline.analysis.reference import verdict_table
+from plumbline.cli import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def code_after(heading: str) -> str:
+    """Return the first Python block of a section."""
+    section = README.split(f"## {heading}\n", 1)[1]
+    match = re.search(r"```python\n(.*?)```", section, re.DOTALL)
+    assert match is not None
+    return match[1]
+
+
+@pytest.fixture
+def package_copy(tmp_path):
+    """Return (folder of a copy of the package, function that runs its command line)."""
+    shutil.copytree(ROOT / "src" / "plumbline", tmp_path / "src" / "plumbline")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "plumbline", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    return tmp_path / "src" / "plumbline", run
+
+
+def test_a_method_is_added_as_the_readme_says(package_copy):
+    package, run = package_copy
+    code = code_after("Add a method")
+    assert len([line for line in code.splitlines() if line.strip()]) < 20
+    (package / "methods" / "epsilon.py").write_text(code)
+    command = re.search(r"^plumbline (trial --problem branin --method epsilon-ei.*)$", README, re.MULTILINE)
+    assert command is not None
+
+    done = run(*command[1].split())
+
+    assert done.returncode == 0, done.stderr
+    assert "round 5/5" in done.stderr
+    assert "epsilon-ei" in run("methods").stdout
+
+
+def test_a_problem_is_added_as_the_readme_says(package_copy):
+    package, run = package_copy
+    (package / "problems" / "griewank.py").write_text(code_after("Add a problem"))
+
+    done = run("trial", "--problem", "griewank-2", "--method", "random", "--rounds", "2")
+
+    assert done.returncode == 0, done.stderr
+    assert "griewank-2 random seed 0: done" in done.stderr
+
+
+def test_verdicts_are_those_of_the_reference_results():
+    assert verdict_table(pd.read_csv(ROOT / "results" / "reference" / "claims.csv")) in README
+
+
+def test_every_command_named_exists():
+    known = {command.name or command.callback.__name__ for command in app.registered_commands}
+    named = set(re.findall(r"^plumbline (\w+)", README, re.MULTILINE)) - {"preset"}
+    assert named <= known
+
+
+def test_every_link_leads_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("http") or (ROOT / target).exists(), target

@@ -1,0 +1,156 @@
+"""What a digest of source follows, and what it overlooks."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from plumbline import sources
+from plumbline.sources import NEUTRAL, closure, package_digest, source_digest
+
+FILES = {
+    "__init__.py": "",
+    "base.py": '"""Base."""\n\ndef double(x):\n    """Twice."""\n    return 2 * x\n',
+    "records.py": "def write(x):\n    return x\n",
+    "parts/__init__.py": "from fake.base import double\n",
+    "parts/one.py": "from fake.parts import three\n\ndef one():\n    return three.three()\n",
+    "parts/two.py": "def two():\n    from fake import records\n    import fake.lonely\n    return 2\n",
+    "parts/three.py": "import torch\n\nclass Three:\n    x: int = 3\n\ndef three():\n    return Three.x\n",
+    "lonely.py": "y = 1\n",
+    "circle.py": "from fake.circle_back import f\n",
+    "circle_back.py": "from fake import circle\n",
+}
+
+
+class Fake:
+    """A package on disk that `plumbline.sources` takes for its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name, text in FILES.items():
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        forget()
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def digests(self) -> dict[str, str]:
+        forget()
+        names = ["base", "records", "parts.one", "parts.two", "parts.three", "lonely"]
+        return {name: source_digest(f"fake.{name}") for name in names}
+
+    def changed_by(self, change: Callable[[], None]) -> set[str]:
+        before = self.digests()
+        change()
+        after = self.digests()
+        return {name for name in before if before[name] != after[name]}
+
+
+def forget() -> None:
+    for cached in (sources._tree, sources._imports, sources._digest, sources.source_digest):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    monkeypatch.setattr(sources, "PACKAGE", "fake")
+    monkeypatch.setattr(sources, "ROOT", tmp_path / "fake")
+    monkeypatch.setattr(sources, "NEUTRAL", frozenset({"fake.records"}))
+    yield Fake(tmp_path / "fake")
+    forget()
+
+
+def test_closures(fake: Fake) -> None:
+    assert closure("fake.base") == ["fake.base"]
+    three = ["fake", "fake.base", "fake.parts", "fake.parts.three"]
+    # What a package imports counts for every module that imports one of its modules.
+    assert closure("fake.parts.one") == [*three[:3], "fake.parts.one", "fake.parts.three"]
+    assert closure("fake.parts.two") == ["fake", "fake.lonely", "fake.parts.two"]
+    assert closure("fake.circle") == ["fake", "fake.circle", "fake.circle_back"]
+    assert closure("fake.records") == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "dependants"),
+    [
+        ("base.py", "2 * x", "3 * x", {"base", "parts.one"}),
+        ("base.py", "double(x)", "double(x=1)", {"base", "parts.one"}),
+        ("parts/three.py", "x: int = 3", "x: int = 4", {"parts.three", "parts.one"}),
+        ("parts/one.py", "three.three()", "-three.three()", {"parts.one"}),
+        ("parts/two.py", "return 2", "return 1", {"parts.two"}),
+        ("lonely.py", "y = 1", "y = 2", {"lonely", "parts.two"}),
+        ("records.py", "return x", "return None", set()),
+    ],
+)
+def test_an_edit_changes_its_dependants_only(fake: Fake, file: str, old: str, new: str, dependants: set[str]) -> None:
+    assert fake.changed_by(lambda: fake.edit(file, old, new)) == dependants
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""Base."""', '"""Something else."""'),
+        ('"""Base."""\n', "# a comment\n"),
+        ('    """Twice."""\n', ""),
+        ("    return 2 * x", "    # why not\n    return (2\n            * x)"),
+        ("def double(x):", "\n\n\ndef double(  x  ) :"),
+        ("return 2 * x", "return 2 * x  # noqa"),
+    ],
+)
+def test_layout_does_not_count(fake: Fake, old: str, new: str) -> None:
+    assert fake.changed_by(lambda: fake.edit("base.py", old, new)) == set()
+
+
+def test_a_string_that_is_used_counts(fake: Fake) -> None:
+    fake.write("base.py", 'NAME = "a"\n')
+    assert fake.changed_by(lambda: fake.edit("base.py", '"a"', '"b"')) == {"base", "parts.one"}
+
+
+def test_a_new_import_is_followed(fake: Fake) -> None:
+    fake.write("parts/two.py", "import fake.base\n")
+    assert fake.changed_by(lambda: fake.edit("base.py", "2 * x", "3 * x")) >= {"parts.two"}
+
+
+def test_relative_names_of_functions_are_no_modules(fake: Fake) -> None:
+    assert "fake.base.double" not in closure("fake.parts")
+
+
+def test_the_digest_of_everything(fake: Fake) -> None:
+    before = package_digest()
+    assert package_digest() == before
+    fake.edit("base.py", '"""Base."""', '"""Other."""')
+    assert package_digest() != before
+
+
+def test_this_package() -> None:
+    for module in NEUTRAL:
+        assert sources._path(module) is not None, f"{module} is neutral and does not exist"
+    everything = closure("plumbline.methods.calibrated", "plumbline.problems.synthetic", "plumbline.trials")
+    assert {"plumbline.methods.gp", "plumbline.models.exact", "plumbline.seeding"} <= set(everything)
+    assert not NEUTRAL & set(everything)
+    assert not [module for module in everything if "analysis" in module or "tracking" in module]
+    assert "plumbline.methods.calibrated" not in closure("plumbline.methods.sampling", "plumbline.trials")
+
+
+def test_the_loop_names_no_method_and_no_problem() -> None:
+    """Otherwise editing one would invalidate the trials of all."""
+    loop = closure("plumbline.trials")
+    allowed = {"plumbline.methods", "plumbline.methods.base", "plumbline.problems"}
+    allowed |= {"plumbline.problems.base", "plumbline.problems.designs"}
+    assert {module for module in loop if module.startswith(("plumbline.methods", "plumbline.problems"))} <= allowed
+
+
+def test_own_imports_are_absolute(root: Path) -> None:
+    """A relative import would not be followed."""
+    import ast
+
+    for path in (root / "src/plumbline").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}:{node.lineno}"

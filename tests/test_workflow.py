@@ -1,0 +1,314 @@
+"""The workflow, run for real on a study so small that its jobs take seconds."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+PARTS = ("workflow", "config", "src", "envs", "slurm")
+STUDY = """
+study: tiny
+title: A tiny study
+citation: Nobody.
+methods:
+  dice: {name: random}
+  flaky: {name: flaky}
+  bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}
+experiments:
+  TINY-T1:
+    title: A table
+    grid: [{problems: [branin], methods: [dice, flaky]}]
+    seeds: 2
+    budget: {initial: {design: uniform, size: 3}, rounds: 2}
+    table: {kind: final-values, options: {metrics: [regret]}}
+    quick: {}
+  TINY-F1:
+    title: A figure
+    grid: [{problems: [forrester], methods: [bound]}]
+    budget: {initial: {design: uniform, size: 3}, rounds: 1}
+    diagnostics: {snapshots: {rounds: [1], points: 9}}
+    figure: {kind: model-steps, options: {problem: forrester, methods: [bound]}}
+    quick: {}
+claims:
+  K1:
+    source: nowhere
+    statement: Dice win.
+    experiment: TINY-T1
+    tests:
+      - {statistic: final-difference, metric: regret, problem: branin, method: dice, baseline: flaky, direction: less}
+"""
+FLAKY = '''"""A method that fails, or dawdles, where a file says so."""
+
+import time
+from pathlib import Path
+
+import torch
+
+from plumbline.methods.base import History, Method, Proposal, methods
+from plumbline.options import Options
+
+
+@methods.register("flaky", Options)
+class Flaky(Method):
+    """The middle of the box."""
+
+    def ask(self, history: History, q: int, generator: torch.Generator) -> Proposal:
+        """Return the middle."""
+        if Path("BROKEN").exists():
+            raise RuntimeError("broken on purpose")
+        if Path("SLOW").exists() and len(history) > 3:
+            time.sleep(120)
+        return Proposal(self.domain.bounds.mean(dim=0, keepdim=True).expand(q, -1) * 1.0)
+'''
+
+
+class Checkout:
+    """A copy of the repository in a folder of its own."""
+
+    def __init__(self, path: Path, env: dict[str, str]) -> None:
+        self.path = path
+        self.env = {**env, "PYTHONPATH": str(path / "src"), "XDG_CACHE_HOME": str(path.parent / "cache")}
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", *arguments]
+
+    def snakemake(self, *arguments: str, cores: int = 2) -> "subprocess.CompletedProcess[str]":
+        command = self.command("snakemake", "--cores", str(cores), *arguments)
+        return subprocess.run(
+            command,
+            cwd=self.path,
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+
+    def plumbline(self, *arguments: str) -> str:
+        done = subprocess.run(
+            self.command("plumbline", *arguments),
+            cwd=self.path,
+            env=self.env,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def build(self) -> str:
+        """Run all of it."""
+        done = self.snakemake()
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def todo(self, *arguments: str) -> dict[str, int]:
+        """Return the number of jobs of each rule that a run would start."""
+        done = self.snakemake("--dry-run", *arguments)
+        assert done.returncode == 0, done.stdout
+        table = done.stdout.partition("Job stats:")[2].partition("\n\n")[0]
+        counts = {name: int(count) for name, count in re.findall(r"^(\w+)\s+(\d+)\s*$", table, re.MULTILINE)}
+        counts.pop("total", None)
+        return counts
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.path / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def results(self) -> dict[str, bytes]:
+        """Return the records of each finished trial."""
+        store = self.path / "results/store"
+        return {path.parent.name: path.read_bytes() for path in store.glob("*/records.parquet")}
+
+
+@pytest.fixture(scope="session")
+def layout(root: Path, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Checkout:
+    """The repository as it is, without results."""
+    path = tmp_path_factory.mktemp("layout") / "repository"
+    path.mkdir()
+    shutil.copy2(root / "Snakefile", path)
+    for part in PARTS:
+        shutil.copytree(root / part, path / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    checkout = Checkout(path, one_core)
+    del checkout.env["XDG_CACHE_HOME"]  # this source has its catalogue already
+    return checkout
+
+
+def test_lint(layout: Checkout) -> None:
+    done = layout.snakemake("--lint")
+    assert done.returncode == 0, done.stdout
+    assert "Congratulations, your workflow is in a good condition!" in done.stdout
+
+
+@pytest.mark.parametrize("preset", ["quick", "desk", "paper"])
+def test_every_preset_is_a_graph(layout: Checkout, preset: str) -> None:
+    todo = layout.todo(*([] if preset == "quick" else ["--configfile", f"config/{preset}.yaml"]))
+    assert todo["all"] == todo["claims"] == todo["report_page"] == todo["track"] == 1
+    assert todo["trials"] > 1
+    assert todo["figure"] > 1
+    assert todo.get("fetch", 0) == (0 if preset == "quick" else 1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "part"),
+    [
+        ("experiments=[CAL-F9]", "unknown experiment 'CAL-F9': did you mean 'CAL-F"),
+        ("studies=[calibratd]", "unknown study 'calibratd': did you mean 'calibrated'?"),
+    ],
+)
+def test_a_typo_in_the_config_is_one_line(layout: Checkout, setting: str, part: str) -> None:
+    done = layout.snakemake("--dry-run", "--config", setting)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout
+    assert "WorkflowError" in done.stdout
+    assert [part in line for line in done.stdout.splitlines()].count(True) == 1
+
+
+@pytest.mark.parametrize(("setting", "parts"), [("preset=quik", ["quik", "quick"]), ("chunks=1", ["chunks"])])
+def test_a_typo_that_the_schema_finds(layout: Checkout, setting: str, parts: list[str]) -> None:
+    done = layout.snakemake("--dry-run", "--config", setting)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout
+    for part in parts:
+        assert part in done.stdout
+
+
+@pytest.fixture(scope="session")
+def source(layout: Checkout, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Checkout:
+    """The repository with the tiny study alone, before anything has run."""
+    checkout = Checkout(tmp_path_factory.mktemp("source") / "repository", one_core)
+    shutil.copytree(layout.path, checkout.path, ignore=shutil.ignore_patterns(".snakemake"))
+    (checkout.path / "config/studies/tiny.yaml").write_text(STUDY)
+    checkout.edit("config/config.yaml", "studies: [", "studies: [tiny] # [")
+    (checkout.path / "src/plumbline/methods/flaky.py").write_text(FLAKY)
+    return checkout
+
+
+@pytest.fixture(scope="session")
+def built(source: Checkout, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Checkout:
+    """The tiny study, built once."""
+    checkout = Checkout(tmp_path_factory.mktemp("built") / "repository", one_core)
+    shutil.copytree(source.path, checkout.path)
+    checkout.build()
+    return checkout
+
+
+@pytest.fixture
+def copy_of(tmp_path: Path, one_core: dict[str, str]) -> Callable[[Checkout], Checkout]:
+    """Return what copies a checkout, results and Snakemake's memory included."""
+
+    def make(checkout: Checkout) -> Checkout:
+        copied = Checkout(tmp_path / "repository", one_core)
+        shutil.copytree(checkout.path, copied.path)
+        return copied
+
+    return make
+
+
+@pytest.mark.slow
+def test_a_run_makes_everything(built: Checkout) -> None:
+    made = built.path / "results/quick"
+    for name in ("figures/TINY-F1.svg", "figures/TINY-F1.png", "tables/TINY-T1.csv", "claims.csv", "report.html"):
+        assert (made / name).stat().st_size > 0
+    assert (built.path / "results/mlflow.db").is_file()
+    assert (made / "tracked.txt").read_text().strip()
+    assert len(built.results()) == 5
+    assert not list(built.path.glob("results/store/*/checkpoint.pt"))
+    assert (made / "claims.csv").read_text().count("K1,TINY-T1,") == 1
+
+
+@pytest.mark.slow
+def test_a_second_run_does_nothing(built: Checkout) -> None:
+    assert built.todo() == {}
+    assert "Nothing to be done" in built.build()
+
+
+@pytest.mark.slow
+def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
+    built: Checkout, copy_of: Callable[[Checkout], Checkout]
+) -> None:
+    checkout = copy_of(built)
+    flaky = "src/plumbline/methods/flaky.py"
+    checkout.edit(flaky, '"""Return the middle."""', '"""Return the very middle."""  # a comment')
+    assert checkout.todo() == {}
+    before = checkout.results()
+    checkout.edit(flaky, "* 1.0", "* 0.5")
+    todo = checkout.todo()
+    assert todo["trials"] == 1
+    assert todo["collect"] == 1
+    assert "figure" not in todo
+    checkout.build()
+    after = checkout.results()
+    assert before.items() <= after.items(), "what was computed stays"
+    assert len(after) == len(before) + 2
+    checkout.edit("src/plumbline/trials.py", "iteration == 0", "iteration < 1")
+    assert checkout.todo()["trials"] == 3, "the loop is everyone's"
+
+
+@pytest.mark.slow
+def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
+    checkout = copy_of(source)
+    (checkout.path / "BROKEN").touch()
+    done = checkout.snakemake("--keep-going")
+    assert done.returncode == 1
+    assert "Error in rule collect" in done.stdout
+    log = Path("results/logs/quick/collect/TINY-T1.log")
+    assert str(log) in done.stdout
+    (line,) = (checkout.path / log).read_text().splitlines()
+    assert line.startswith(
+        "plumbline: error: 2 of 4 trials failed, the first: branin flaky seed 0: RuntimeError: broken"
+    )
+    assert "`plumbline failures`" in line
+    assert (checkout.path / "results/quick/figures/TINY-F1.svg").is_file(), "the rest goes on"
+    assert not (checkout.path / "results/quick/report.html").exists()
+
+    (checkout.path / "BROKEN").unlink()
+    text = checkout.plumbline("failures", "--forget")
+    assert "branin flaky seed 1: RuntimeError: broken on purpose" in text
+    assert "2 failures forgotten, 1 jobs to run again" in text
+    todo = checkout.todo()
+    assert todo["trials"] == 1
+    assert todo["collect"] == 1
+    assert "figure" not in todo
+    checkout.build()
+    assert checkout.todo() == {}
+    assert "no trial has failed" in checkout.plumbline("failures")
+
+
+@pytest.mark.slow
+def test_a_killed_job_goes_on(built: Checkout, source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
+    checkout = copy_of(source)
+    (checkout.path / "SLOW").touch()
+    command = checkout.command("snakemake", "--cores", "1", "results/quick/tables/TINY-T1.csv")
+    log = checkout.path / "output"
+    with log.open("w") as stream:
+        run = subprocess.Popen(command, cwd=checkout.path, env=checkout.env, stdout=stream, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + 180
+        while not (dawdling := [p for p in checkout.path.rglob("flaky/*.log") if "round 1/2" in p.read_text()]):
+            assert time.monotonic() < deadline, log.read_text()
+            assert run.poll() is None, log.read_text()
+            time.sleep(0.2)
+        for process in psutil.Process(run.pid).children(recursive=True):
+            line = process.cmdline()
+            if "plumbline" in line and "trials" in line and line[0] != "/bin/bash":
+                os.kill(process.pid, 9)
+        assert run.wait(timeout=60) == 1
+    finally:
+        if run.poll() is None:
+            run.kill()
+    assert not list(checkout.path.glob("results/trials/branin/flaky/*.parquet"))
+    (checkout.path / "SLOW").unlink()
+    checkout.build()
+    assert "branin flaky seed 0: trial" in dawdling[0].read_text()
+    assert "going on after round 1" in dawdling[0].read_text()
+    assert checkout.results() == built.results()
