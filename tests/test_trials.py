@@ -505,7 +505,7 @@ def test_diagnostics_are_those_of_the_model_before_the_observation(cheap_spec: M
         mean, sd = posterior.mean.item(), posterior.variance.sqrt().item()
         assert row["predicted_mean"] == pytest.approx(mean, abs=1e-8)
         assert row["predicted_sd"] == pytest.approx(sd, abs=1e-8)
-        normal = torch.distributions.Normal(mean, sd)
+        normal = torch.distributions.Normal(*torch.tensor([mean, sd], dtype=torch.float64))
         y = torch.tensor(row["y"][0], dtype=torch.float64)
         assert row["pit"] == pytest.approx(normal.cdf(y).item(), abs=1e-8)
         assert row["nll"] == pytest.approx(-normal.log_prob(y).item(), abs=1e-8)

@@ -61,7 +61,8 @@ def isotonic_level_map(pit: Array) -> LevelMap:
     p, phat = recalibration_set(pit)
     regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
     regression.fit(np.concatenate([[0.0], p, [1.0]]), np.concatenate([[0.0], phat, [1.0]]))
-    return regression.predict
+    # Forecasts within rounding of 1 are pooled with the end point: hold it.
+    return lambda levels: np.where(levels < 1.0, regression.predict(levels), 1.0)
 
 
 def identity_level_map(pit: Array) -> LevelMap:
