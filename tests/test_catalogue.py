@@ -57,8 +57,8 @@ def test_a_warm_cache_needs_no_torch(one_core: dict[str, str], tmp_path: Path) -
 
 def test_the_cache_is_written_and_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = catalogue()
-    (path,) = cache.iterdir()
-    assert path.name == f"catalogue-{module.sources.package_digest()}.json"
+    (path,) = cache.rglob("*.json")
+    assert path.parent.name == module.sources.package_digest()
     catalogue.cache_clear()
     monkeypatch.setattr(module, "_listings", None)
     assert catalogue() == built
@@ -66,10 +66,11 @@ def test_the_cache_is_written_and_read(cache: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"method": {}}'])
 def test_a_broken_cache_is_built_again(cache: Path, content: str) -> None:
-    cache.mkdir()
-    module._cache_file().write_text(content)
+    path = module._cache_folder() / "catalogue.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
     assert "ei" in catalogue().method
-    assert Catalogue.model_validate_json(module._cache_file().read_text()) == catalogue()
+    assert Catalogue.model_validate_json(path.read_text()) == catalogue()
 
 
 def test_a_home_that_cannot_be_written(cache: Path) -> None:
@@ -78,9 +79,9 @@ def test_a_home_that_cannot_be_written(cache: Path) -> None:
 
 
 def test_another_source_tree_has_another_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = module._cache_file()
+    before = module._cache_folder()
     monkeypatch.setattr(module.sources, "package_digest", lambda: "f" * 16)
-    assert module._cache_file() != before
+    assert module._cache_folder() != before
 
 
 def test_unknown_names() -> None:
@@ -103,3 +104,18 @@ def test_options_are_checked() -> None:
         known.check("method", "ucb", {"model": {"kernl": "rbf"}}, "here")
     with pytest.raises(PlumblineError, match="here: problem 'hartmann': dim: Input should be 3 or 6"):
         known.check("problem", "hartmann", {"dim": 4}, "here")
+
+
+def test_options_found_right_are_not_checked_twice(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known, options = catalogue(), {"jitter": 0.0125}
+    monkeypatch.setattr(module, "_CHECKED", set())
+    known.check("method", "ei", options, "here")
+    monkeypatch.setattr(module, "_CHECKED", set())
+    monkeypatch.setattr(module, "_registry", None)  # another process, which must not need it
+    known.check("method", "ei", options, "here")
+
+
+def test_options_of_options_are_checked_too() -> None:
+    options = {"base": "ucb", "base_options": {"sqrt_bata": 2}}
+    with pytest.raises(PlumblineError, match=r"here: method 'calibrated': base_options: .*did you mean 'sqrt_beta'"):
+        catalogue().check("method", "calibrated", options, "here")

@@ -145,7 +145,9 @@ def test_a_failed_trial_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(RandomSearch, "ask", lambda *arguments: 1 / 0)
     result = run(*TRIAL)
-    check_one_line((result[0], result[1], result[2].splitlines()[-1] + "\n"), "the trial failed: see results/store/")
+    check_one_line(
+        (result[0], result[1], result[2].splitlines()[-1] + "\n"), "ZeroDivisionError", "(see results/store/"
+    )
     code, output, _ = run("failures")
     assert code == 0
     assert "branin random seed 0: ZeroDivisionError" in output

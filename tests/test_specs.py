@@ -159,3 +159,14 @@ def test_ids_differ_exactly_where_chunks_differ(
     assert (first.id == second.id) == (first == second)
     again = Chunk.model_validate_json(first.model_dump_json())
     assert again.id == first.id
+
+
+def test_two_dimensions_are_one_too_many() -> None:
+    with pytest.raises(ValidationError, match="which of the two is meant"):
+        ProblemRef.model_validate({"name": "ackley-2", "options": {"dim": 3}})
+
+
+@pytest.mark.parametrize("label", ["{datset}-x", "{a.b}", "{dataset}/.."])
+def test_a_label_that_cannot_be_filled_in_is_one_line(label: str) -> None:
+    with pytest.raises((PlumblineError, ValidationError), match=r"label"):
+        ProblemRef.model_validate({"name": "molecules", "options": {"dataset": "x"}, "label": label}).resolved_label()

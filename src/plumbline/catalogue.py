@@ -4,6 +4,7 @@ Building the list imports everything that is registered, which takes seconds; Sn
 start and in every cluster job. The list is therefore kept in the user's cache folder under a digest of the source.
 """
 
+import hashlib
 import importlib
 import json
 from contextlib import suppress
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from jsonschema import Draft202012Validator
 
 from plumbline import files, sources
 from plumbline.errors import unknown
@@ -48,10 +48,16 @@ class Catalogue(Options):
 
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
         """Raise PlumblineError if `options` are not those of the `kind` called `name`."""
-        listing = self.find(kind, name)
-        if not Draft202012Validator(listing.options).is_valid(options):
-            # The schema says that something is wrong; the model says it better.
+        self.find(kind, name)
+        asked = json.dumps([kind, name, options], sort_keys=True)
+        mark = _cache_folder() / hashlib.sha256(asked.encode()).hexdigest()[:16]
+        if asked not in _CHECKED and not mark.exists():
+            # The model that checks them is behind an import of torch: once they are found right, that is kept.
             parse(_registry(kind)[name].options, options, f"{source}: {kind} {name!r}")
+            with suppress(OSError):
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.touch()
+        _CHECKED.add(asked)
 
 
 REGISTRIES: dict[Kind, tuple[str, str]] = {
@@ -75,15 +81,18 @@ def _listings(kind: Kind) -> dict[str, Listing]:
     }
 
 
-def _cache_file() -> Path:
-    folder = platformdirs.user_cache_path("plumbline")
-    return folder / f"catalogue-{sources.package_digest()}.json"
+_CHECKED: set[str] = set()
+"""Options that this process has found right."""
+
+
+def _cache_folder() -> Path:
+    return platformdirs.user_cache_path("plumbline") / sources.package_digest()
 
 
 @cache
 def catalogue() -> Catalogue:
     """Return the catalogue of this source tree, from the cache where it is there."""
-    path = _cache_file()
+    path = _cache_folder() / "catalogue.json"
     try:
         return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -49,7 +49,7 @@ def _plan(config: str) -> "Plan":
     from plumbline.config import load_plan, read_config
 
     if config.lstrip().startswith("{"):
-        return load_plan(json.loads(config), Path.cwd(), "--config")
+        return load_plan(_json(config, "--config"), Path.cwd(), "--config")
     return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
 
 
@@ -108,7 +108,7 @@ def trials(
     from plumbline.trials import run_trial
 
     _one_thread()
-    wanted = parse(Chunk, json.loads(chunk), "--chunk")
+    wanted = parse(Chunk, _json(chunk, "--chunk"), "--chunk")
     with _observers() as observers:
         tables = [run_trial(spec, store, data, observers).table(spec) for spec in wanted.specs()]
     records.write_table(output, records.concatenate(tables))
@@ -156,7 +156,8 @@ def trial(
     _print_trial(folder.table(spec).to_pandas())
     print(f"records: {folder.records_path}")
     if folder.failed:
-        raise PlumblineError(f"the trial failed: see {folder.error_path}; `plumbline failures --forget` clears it")
+        reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
+        raise PlumblineError(f"{reason} (see {folder.error_path}; `plumbline failures --forget` clears it)")
 
 
 @app.command()
@@ -359,8 +360,20 @@ def _settings(pairs: list[str] | None) -> dict[str, Any]:
         inner = options
         for parent in parents:
             inner = inner.setdefault(parent, {})
-        inner[leaf] = yaml.safe_load(value)
+            if not isinstance(inner, dict):
+                raise PlumblineError(f"option {pair!r}: {parent!r} has a value of its own already")
+        try:
+            inner[leaf] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise PlumblineError(f"option {pair!r}: {' '.join(str(error).split())}") from error
     return options
+
+
+def _json(text: str, source: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise PlumblineError(f"{source} is no JSON: {error}") from error
 
 
 @contextmanager
@@ -422,11 +435,9 @@ def main() -> None:
     except typer.Abort:
         sys.exit(130)
     except Exception as error:
-        show = getattr(error, "show", None)
-        if show is None:
+        if not hasattr(error, "format_message"):
             raise
-        show()
-        sys.exit(getattr(error, "exit_code", 2))
+        _fail(f"{error.format_message()} (see --help)")  # a mistake on the command line
 
 
 def _fail(message: str) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 
 from plumbline.catalogue import catalogue
 from plumbline.data.datasets import Dataset, load_datasets
-from plumbline.errors import unknown
+from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse
 from plumbline.specs import Chunk
 from plumbline.study import Experiment, Preset, Study, load_study, read_yaml
@@ -112,5 +112,8 @@ def read_config(*paths: Path) -> Config:
     """Return the configuration of YAML files, later ones over earlier ones, as Snakemake's --configfile does."""
     merged: dict[str, Any] = {}
     for path in paths:
-        merged |= read_yaml(path) or {}
+        content = read_yaml(path) or {}
+        if not isinstance(content, dict):
+            raise PlumblineError(f"{path}: a configuration is a mapping of names to values")
+        merged |= content
     return parse(Config, merged, paths[-1])

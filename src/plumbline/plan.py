@@ -45,6 +45,8 @@ def measured_costs(store: Path, reference: Path = REFERENCE_COSTS) -> Costs:
     """Return the costs of the trials in the store, and for what it lacks those of the reference results."""
     measured = []
     for path in store.glob("*/provenance.json"):
+        if (path.parent / "error.json").is_file():
+            continue  # it stopped early: its seconds are not those of its budget
         facts = json.loads(path.read_text(encoding="utf-8"))
         spec = TrialSpec.model_validate(facts["spec"])
         if spec.budget.rounds:

@@ -10,6 +10,7 @@ from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from plumbline.calibration.alpha import Alpha
 from plumbline.catalogue import catalogue
+from plumbline.errors import PlumblineError
 from plumbline.options import Options
 
 Json = dict[str, Any]
@@ -25,6 +26,13 @@ def canonical_json(data: Any) -> str:
 def short_digest(text: str) -> str:
     """Return 16 hex digits that stand for `text`."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def safe_label(label: str) -> str:
+    """Return `label` if it can name a file; raise ValueError otherwise."""
+    if not _LABEL.fullmatch(label):
+        raise ValueError(f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}")
+    return label
 
 
 class Reference(Options):
@@ -48,18 +56,9 @@ class Reference(Options):
     @field_validator("label")
     @classmethod
     def _is_safe_in_paths(cls, label: str) -> str:
-        if label and not _LABEL.fullmatch(label.format_map(_AnyField())):
-            raise ValueError(
-                f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}"
-            )
+        if label:
+            safe_label(re.sub(r"\{[a-z_]+\}", "field", label))
         return label
-
-
-class _AnyField(dict[str, str]):
-    """Stands for the options while a label such as `{dataset}-{target}` is checked."""
-
-    def __missing__(self, key: str) -> str:
-        return key
 
 
 class ProblemRef(Reference):
@@ -69,13 +68,22 @@ class ProblemRef(Reference):
     def _split_dimension(self) -> Self:
         match = _WITH_DIMENSION.fullmatch(self.name)
         if match and self.name not in catalogue().problem and match["family"] in catalogue().problem:
+            if self.options.get("dim", int(match["dim"])) != int(match["dim"]):
+                raise ValueError(f"{self.name!r} with option `dim: {self.options['dim']}`: which of the two is meant?")
             object.__setattr__(self, "name", match["family"])
             object.__setattr__(self, "options", {**self.options, "dim": int(match["dim"])})
         return self
 
     def resolved_label(self) -> str:
-        """Return the label with options filled in: `{dataset}-{target}` becomes `zinc250k-qed`."""
-        return self.label.format_map(self.options)
+        """Return the label with options filled in: `{dataset}-{target}` becomes `zinc250k-qed`.
+
+        Raises:
+            PlumblineError: a field that is no option, or a label that cannot name a file.
+        """
+        try:
+            return safe_label(self.label.format_map(self.options))
+        except (KeyError, AttributeError, IndexError, ValueError) as error:
+            raise PlumblineError(f"label {self.label!r} of problem {self.name!r}: {error}") from error
 
     def identity(self) -> str:
         """Return what random streams are keyed by: the problem itself, whatever it is labelled."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse
-from plumbline.specs import Budget, Chunk, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec
+from plumbline.specs import Budget, Chunk, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec, safe_label
 
 Preset = Literal["quick", "desk", "paper"]
 Seeds = PositiveInt
@@ -138,7 +138,7 @@ class Study(Options):
     study: str
     title: str
     citation: str
-    methods: dict[str, MethodEntry] = Field(default_factory=dict)
+    methods: dict[Annotated[str, AfterValidator(safe_label)], MethodEntry] = Field(default_factory=dict)
     spaces: dict[str, tuple[Hyperparameter, ...]] = Field(default_factory=dict)
     experiments: dict[str, Experiment]
     claims: dict[str, Claim] = Field(default_factory=dict)

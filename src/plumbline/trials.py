@@ -7,7 +7,8 @@ spec, the rows so far, the method's state, and random streams that are derived a
 import math
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -135,8 +136,7 @@ class Trial:
         """Ask, check what the model says of the answer, evaluate, tell."""
         history = self.history()
         stream = self._stream("method", iteration)
-        with warnings.catch_warnings(record=True) as caught, torch.random.fork_rng(devices=[]):
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True) as caught, every_warning(), torch.random.fork_rng(devices=[]):
             # Some of BoTorch draws from the global stream: give it one of this round's own, and put the old one back.
             torch.manual_seed(stream.initial_seed() % 2**31)
             proposal = self.method.ask(history, self.spec.budget.q, stream)
@@ -288,6 +288,19 @@ def judge(forecast: Predictive, y: Tensor, alphas: list[float]) -> list[Row]:
     return [dict(zip(columns, row, strict=True)) | {"alpha": alphas} for row in zip(*values, strict=True)]
 
 
+@contextmanager
+def every_warning() -> Iterator[None]:
+    """Let warnings come each time inside the block: those that torch gives once a process would tell a resumed trial
+    from an uninterrupted one."""
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    warnings.simplefilter("always")
+    try:
+        yield
+    finally:
+        torch.set_warn_always(before)
+
+
 ADVICE = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "NumericsWarning")
 """Warnings that advise the programmer (BoTorch: prefer LogEI) and say nothing of this round's numbers."""
 
@@ -307,7 +320,8 @@ def write_results(folder: TrialFolder, spec: TrialSpec, progress: Progress, fail
     facts = {**provenance(), "spec": spec.model_dump(mode="json"), "wall_seconds": wall}
     folder.write_json(folder.provenance_path, facts)
     records.write_table(folder.records_path, records.to_table(rows))
-    folder.checkpoint_path.unlink(missing_ok=True)
+    if failure is None:
+        folder.checkpoint_path.unlink(missing_ok=True)
 
 
 def failure_row(folder: TrialFolder, spec: TrialSpec, progress: Progress, message: str) -> Row:
@@ -359,6 +373,7 @@ def run_trial(spec: TrialSpec, store: Path, data: Path, observers: Sequence[Obse
     with folder.lock():
         if folder.done:
             return folder
+        folder.error_path.unlink(missing_ok=True)
         folder.write_json(folder.path / "spec.json", spec.model_dump(mode="json"))
         progress, message = restore(folder), None
         for observer in observers:

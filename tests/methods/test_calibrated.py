@@ -82,7 +82,7 @@ def test_few_observations(n: int, splits: str) -> None:
 
 
 def test_base_options_are_checked() -> None:
-    with pytest.raises(PlumblineError, match="method 'ucb': unknown field 'alhpa': did you mean 'alpha'"):
+    with pytest.raises(PlumblineError, match="base_options: unknown field 'alhpa': did you mean 'alpha'"):
         calibrated(box(), base_options={"alhpa": 0.1})
 
 

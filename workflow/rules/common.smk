@@ -4,6 +4,9 @@ import sys
 import time
 from pathlib import Path
 
+# The checkout's own package, whichever is installed.
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 

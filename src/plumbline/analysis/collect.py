@@ -93,7 +93,7 @@ def refuse_holes(table: arrow.Table, grid: Grid) -> None:
         raise PlumblineError(
             f"{len(failed)} of {len(grid.expected)} trials failed, the first: {first['problem']} {first['method']} "
             f"seed {first['seed']}: {first['error']}. See `plumbline failures`; mend and run again, or set "
-            "`allow_incomplete: true` to go on without them"
+            "`--config allow_incomplete=True` to go on without them"
         )
     missing = sorted(grid.expected - set(frame[TRIAL].itertuples(index=False, name=None)))
     if missing:

@@ -1,9 +1,9 @@
 """Calibrated Bayesian optimisation: any Gaussian-process method on a model that is recalibrated each round."""
 
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Generator, Tensor
 
 from plumbline.acquisition.scaling import ScaledDeviation
@@ -13,7 +13,7 @@ from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, History, Method, Proposal, build_method, methods
 from plumbline.methods.gp import GPMethod
 from plumbline.models.exact import fit_gp
-from plumbline.options import Options
+from plumbline.options import Options, parse
 
 
 class CalibratedOptions(Options):
@@ -31,6 +31,14 @@ class CalibratedOptions(Options):
     splits: Splits = "leave-one-out"
     recalibrator: Recalibrator = "gp"
     refit: bool = False
+
+    @model_validator(mode="after")
+    def _base_options_are_the_bases(self) -> Self:
+        try:
+            parse(methods[self.base].options, self.base_options, "base_options")
+        except PlumblineError as error:
+            raise ValueError(str(error)) from error
+        return self
 
 
 @methods.register("calibrated", CalibratedOptions)
