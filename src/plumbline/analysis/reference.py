@@ -67,6 +67,8 @@ def costs(rows: pd.DataFrame) -> pd.DataFrame:
 
 def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
     """Write `new` into the CSV at `path`, in place of the rows that have the same `keys`."""
+    if new.empty:
+        return
     if path.is_file():
         old = pd.read_csv(path)
         fresh = set(new[list(keys)].itertuples(index=False, name=None))
