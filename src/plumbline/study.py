@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, Field, PositiveInt
+from pydantic import AfterValidator, Field
 
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse
 from plumbline.specs import Budget, Chunk, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec, safe_label
 
 Preset = Literal["quick", "desk", "paper"]
-Seeds = PositiveInt
 MAX_SEEDS = 10_000
 
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from time import perf_counter
+from typing import ClassVar
 
 import torch
 from botorch.acquisition import (
@@ -130,52 +131,45 @@ def improvement_threshold(history: History, jitter: float) -> Tensor:
     return history.Y.max() + jitter * spread
 
 
-@methods.register("ei", ImprovementOptions)
-class ExpectedImprovementMethod(GPMethod):
-    """Expected improvement over the best observation, in closed form at q = 1."""
+class ImprovementMethod(GPMethod):
+    """A utility of how much better than the best observation a point may be: one in closed form, one for batches."""
 
     options: ImprovementOptions
+    closed_form: ClassVar[type[AcquisitionFunction]]
+    batch: ClassVar[type[AcquisitionFunction]]
 
     def acquisition(
         self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
     ) -> AcquisitionFunction:
-        """Return (q)EI."""
+        """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
         best = improvement_threshold(history, self.options.jitter)
         if q == 1:
-            return ExpectedImprovement(model, best, posterior_transform=transform)
-        return qExpectedImprovement(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+            return self.closed_form(model, best, posterior_transform=transform)
+        return self.batch(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+
+
+@methods.register("ei", ImprovementOptions)
+class ExpectedImprovementMethod(ImprovementMethod):
+    """Expected improvement over the best observation, in closed form at q = 1."""
+
+    closed_form = ExpectedImprovement
+    batch = qExpectedImprovement
 
 
 @methods.register("logei", ImprovementOptions)
-class LogExpectedImprovementMethod(GPMethod):
+class LogExpectedImprovementMethod(ImprovementMethod):
     """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
 
-    options: ImprovementOptions
-
-    def acquisition(
-        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
-    ) -> AcquisitionFunction:
-        """Return (q)LogEI."""
-        best = improvement_threshold(history, self.options.jitter)
-        if q == 1:
-            return LogExpectedImprovement(model, best, posterior_transform=transform)
-        return qLogExpectedImprovement(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+    closed_form = LogExpectedImprovement
+    batch = qLogExpectedImprovement
 
 
 @methods.register("pi", ImprovementOptions)
-class ProbabilityOfImprovementMethod(GPMethod):
+class ProbabilityOfImprovementMethod(ImprovementMethod):
     """Probability of improvement (its logarithm is maximised: the same maximiser)."""
 
-    options: ImprovementOptions
-
-    def acquisition(
-        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
-    ) -> AcquisitionFunction:
-        """Return (q)PI."""
-        best = improvement_threshold(history, self.options.jitter)
-        if q == 1:
-            return LogProbabilityOfImprovement(model, best, posterior_transform=transform)
-        return qProbabilityOfImprovement(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+    closed_form = LogProbabilityOfImprovement
+    batch = qProbabilityOfImprovement
 
 
 @methods.register("ucb", ConfidenceBoundOptions)
