@@ -24,16 +24,32 @@ from hypothesis import strategies as st
 from linear_operator.utils.errors import NotPSDError
 
 from plumbline import trials
+from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, History, Method, Proposal
 from plumbline.methods.gp import GPMethod
 from plumbline.records import RECORD, read_records
 from plumbline.specs import Chunk, TrialSpec, canonical_json
 from plumbline.store import TrialFolder
-from plumbline.trials import Progress, Trial, best_so_far, describe, event_names, restore, run_trial, save
+from plumbline.trials import (
+    Progress,
+    Trial,
+    best_so_far,
+    describe,
+    event_names,
+    hypervolume_so_far,
+    restore,
+    run_trial,
+    save,
+)
 
 Make = Callable[..., TrialSpec]
 Register = Callable[..., None]
 Rows = list[dict[str, Any]]
+QUICK_CONFORMAL: dict[str, Any] = {
+    "posterior": {"candidates": 16},
+    "ratio": {"hidden": 8, "steps": 5},
+    "search": {"chains": 2, "steps": 6, "burn_in": 2, "raw_samples": 8},
+}
 EARLIEST, LATEST = 0, 3
 POINTS = ("before the query", "after the query", "before the checkpoint", "at its rename", "after the checkpoint")
 
@@ -672,3 +688,117 @@ def test_warnings_given_once_a_process_are_recorded_in_every_round(
     spec = cheap_spec("branin", "warning", rounds=3, options={})
     events = [row["events"] for row in rows_of(run_trial(spec, tmp_path, tmp_path)) if row["iteration"]]
     assert events == [["UserWarning"]] * 3
+
+
+class Remembering(Method):
+    """Its sets hold every observation that it was not shown, or none of them; it notes what it was shown."""
+
+    shown: list[torch.Tensor] = []  # noqa: RUF012
+    asked: list[torch.Tensor] = []  # noqa: RUF012
+
+    def ask(self, history: History, q: int, generator: torch.Generator) -> Proposal:
+        U = torch.rand(q, 1, generator=generator, dtype=torch.float64)
+        return Proposal(U, lambda X: GaussianPredictive(0 * X[:, 0], 0 * X[:, 0] + 1.0))
+
+    def predictor(self, history: History) -> Any:
+        Remembering.shown.append(history.X)
+
+        def predict(X: torch.Tensor) -> GaussianPredictive:
+            Remembering.asked.append(X)
+            # The sets of every second point are wide enough.
+            wide = torch.arange(len(X)) % 2 == 0
+            return GaussianPredictive(0 * X[:, 0], torch.where(wide, 1e9, 1e-9).double())
+
+        return predict
+
+
+def test_coverage_on_a_share_of_the_data_is_of_a_model_of_the_rest(
+    cheap_spec: Make, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Remembering, "shown", [])
+    monkeypatch.setattr(Remembering, "asked", [])
+    register("method", "remembering", Remembering, "plumbline.methods.sampling")
+    spec = cheap_spec("forrester", "remembering", options={}, size=6, rounds=4, holdout_fraction=0.4, alphas=[0.2, 0.5])
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    assert [row["status"] for row in rows] == ["ok"] * 10
+    data = [row["x"] for row in rows]
+    held = [round(0.4 * n) for n in range(6, 10)]
+    assert [len(X) for X in Remembering.asked] == held == [2, 3, 3, 4]
+    for i, (shown, asked) in enumerate(zip(Remembering.shown, Remembering.asked, strict=True)):
+        assert sorted(shown.tolist() + asked.tolist()) == sorted(data[: 6 + i]), "the data are split in two"
+        share = -(-len(asked) // 2) / len(asked)
+        assert rows[6 + i]["holdout_coverage"] == pytest.approx([share, share])
+    assert all(not row["holdout_coverage"] for row in rows[:6])
+    again = rows_of(run_trial(spec, tmp_path / "again", tmp_path))
+    assert again == rows
+    assert all(torch.equal(a, b) for a, b in zip(Remembering.asked[:4], Remembering.asked[4:], strict=True))
+    assert not torch.equal(Remembering.asked[1], Remembering.asked[2]), "the share is drawn anew each round"
+
+
+@pytest.mark.parametrize("method", ["ucb", "cucb"])
+def test_coverage_on_a_share_of_the_data_is_the_same_after_an_interruption(
+    method: str, cheap_spec: Make, tmp_path: Path
+) -> None:
+    problem = {"name": "forrester", "options": {"noise_std": 0.5}}
+    options = QUICK_CONFORMAL if method == "cucb" else None
+    spec = cheap_spec(problem, method, options=options, size=6, rounds=2, holdout_fraction=0.3)
+    whole = run_trial(spec, tmp_path / "whole", tmp_path)
+    with interrupted(2, "after the query", KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        run_trial(spec, tmp_path / "parts", tmp_path)
+    parts = run_trial(spec, tmp_path / "parts", tmp_path)
+    assert bytes_of(parts) == bytes_of(whole)
+    assert [len(row["holdout_coverage"] or []) for row in rows_of(whole)] == [0] * 6 + [4] * 2
+
+
+def test_methods_without_a_model_have_no_coverage_on_the_data(cheap_spec: Make, tmp_path: Path) -> None:
+    rows = rows_of(run_trial(cheap_spec("forrester", "random", holdout_fraction=0.5), tmp_path, tmp_path))
+    assert [row["status"] for row in rows] == ["ok"] * 7
+    assert not any(row["holdout_coverage"] for row in rows)
+
+
+def test_two_holdouts_are_one_too_many(cheap_spec: Make) -> None:
+    with pytest.raises(ValueError, match="which of the two is meant"):
+        cheap_spec(holdout=4, holdout_fraction=0.2)
+    with pytest.raises(ValueError, match="less than 1"):
+        cheap_spec(holdout_fraction=1.0)
+
+
+@pytest.mark.parametrize("method", ["random", "ehvi", "cnehvi"])
+def test_hypervolume_of_two_outcomes_never_falls(method: str, cheap_spec: Make, tmp_path: Path) -> None:
+    options = {**QUICK_CONFORMAL, "fronts": 2} if method == "cnehvi" else None
+    spec = cheap_spec("branin-currin", method, options=options, size=6, rounds=3, q=2, holdout_fraction=0.2)
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    assert [row["status"] for row in rows] == ["ok"] * 12, rows[-1]["error"]
+    volumes = [row["hypervolume"] for row in rows]
+    assert all(later >= earlier >= 0 for earlier, later in pairwise(volumes))
+    assert volumes[-1] > 0
+    assert all(len(row["y"]) == len(row["f"]) == 2 for row in rows)
+    for row in rows[6:]:
+        assert row["predicted_mean"] is row["predicted_sd"] is row["pit"] is row["crps"] is None
+        assert row["calibration_score"] is None
+        assert (row["nll"] is None) == (method == "random")
+        lengths = {len(row[name] or []) for name in ("covered", "width", "holdout_coverage")}
+        assert lengths == {0 if method == "random" else 4}
+    assert all(row["best_y"] != row["best_y"] for row in rows), "there is no best"
+
+
+def test_hypervolumes_by_hand() -> None:
+    ref_point = torch.tensor([0.0, -1.0], dtype=torch.float64)
+    first, second, dominated, below = [2.0, 0.0], [1.0, 2.0], [0.5, 0.5], [-1.0, 9.0]
+    assert hypervolume_so_far([below], ref_point) == {"hypervolume": 0.0}
+    assert hypervolume_so_far([first], ref_point) == {"hypervolume": 2.0}
+    # 2 x 1 and 1 x 3 overlap in 1 x 1.
+    assert hypervolume_so_far([first, second], ref_point) == {"hypervolume": 4.0}
+    assert hypervolume_so_far([first, dominated, below, second, first], ref_point) == {"hypervolume": 4.0}
+    assert hypervolume_so_far([first], None) == {}
+
+
+def test_one_outcome_has_no_hypervolume(cheap_spec: Make, tmp_path: Path) -> None:
+    rows = rows_of(run_trial(cheap_spec(), tmp_path, tmp_path))
+    assert all(row["hypervolume"] is None for row in rows)
+
+
+def test_a_method_of_several_outcomes_on_one_is_a_failed_row(cheap_spec: Make, tmp_path: Path) -> None:
+    rows = rows_of(run_trial(cheap_spec("branin", "ehvi"), tmp_path, tmp_path))
+    assert rows[-1]["status"] == "error"
+    assert "needs a problem with several outcomes" in rows[-1]["error"]

@@ -44,7 +44,10 @@ RECORD = arrow.schema(
         ("instant_regret", arrow.float64()),
         ("regret", arrow.float64()),
         ("incumbent_regret", arrow.float64()),
+        # Volume that the noise-free values so far dominate above the reference point; null with one outcome.
+        ("hypervolume", arrow.float64()),
         # What the model said of y before it was observed; null for the initial design and for methods without a model.
+        # With several outcomes, nll is of the joint density, and the others are null.
         ("predicted_mean", arrow.float64()),
         ("predicted_sd", arrow.float64()),
         ("pit", arrow.float64()),

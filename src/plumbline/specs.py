@@ -97,7 +97,7 @@ class MethodRef(Reference):
 class InitialDesign(Options):
     """How a trial begins: `size` points by `design` (see `plumbline.problems.designs`)."""
 
-    design: str = Field(pattern="^(uniform|sobol|random-orthant|worst)$")
+    design: str = Field(pattern="^(uniform|sobol|random-orthant|worst|source)$")
     size: int = Field(ge=1, le=100_000)
 
 
@@ -115,12 +115,21 @@ class Diagnostics(Options):
         alphas: miscoverage levels of the sets whose coverage and width are recorded.
         holdout: number of fresh uniform points to check coverage on; for a tabular problem its own holdout rows are
             used and this only switches the check on.
+        holdout_fraction: instead, check coverage on this random share of the data so far, drawn anew each round, with
+            the model fitted to the rest (CBO, figures 7 and 11).
         snapshots: pictures of the model for figures of one-dimensional runs.
     """
 
     alphas: tuple[Alpha, ...] = (0.5, 0.2, 0.1, 0.05)
     holdout: int = Field(default=0, ge=0, le=100_000)
+    holdout_fraction: float = Field(default=0.0, ge=0.0, lt=1.0)
     snapshots: Snapshots | None = None
+
+    @model_validator(mode="after")
+    def _one_holdout(self) -> Self:
+        if self.holdout and self.holdout_fraction:
+            raise ValueError("`holdout` (fresh points) or `holdout_fraction` (of the data): which of the two is meant?")
+        return self
 
 
 class Budget(Options):

@@ -40,6 +40,7 @@ class Block(Options):
     methods: tuple[str, ...] = Field(min_length=1)
     initial: InitialDesign | None = None
     rounds: int | None = Field(default=None, ge=0, le=100_000)
+    q: int | None = Field(default=None, ge=1, le=1_000)
 
 
 class Scale(Options):
@@ -52,7 +53,7 @@ class Scale(Options):
 
 
 class Output(Options):
-    """A figure or a table: which kind of `plumbline.analysis`, with its options."""
+    """A figure, a table or an illustration: its kind, with its options."""
 
     kind: str
     options: dict[str, Any] = Field(default_factory=dict)
@@ -61,7 +62,8 @@ class Output(Options):
 class Experiment(Options):
     """The trials of one figure or table, at the document's settings, and what each preset changes of them.
 
-    A preset that is null leaves the experiment out. Without a grid the experiment needs no trials.
+    A preset that is null leaves the experiment out. Without a grid the experiment needs no trials; what a figure shows
+    without any is its illustration.
     """
 
     title: str
@@ -72,6 +74,8 @@ class Experiment(Options):
     seeds: int = Field(default=1, ge=1, le=MAX_SEEDS)
     budget: Budget | None = None
     diagnostics: Diagnostics = Diagnostics()
+    illustration: Output | None = None
+    """What is computed for the figure besides trials, or in their place (see `plumbline.illustrations`)."""
     figure: Output | None = None
     table: Output | None = None
     quick: Scale | None = None
@@ -211,7 +215,7 @@ class Study(Options):
 def _budget(experiment: Experiment, block: Block) -> Budget:
     assert experiment.budget is not None
     changes: dict[str, Any] = {
-        key: value for key in ("initial", "rounds") if (value := getattr(block, key)) is not None
+        key: value for key in ("initial", "rounds", "q") if (value := getattr(block, key)) is not None
     }
     return experiment.budget.model_copy(update=changes)
 

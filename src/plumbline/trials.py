@@ -12,17 +12,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as arrow
 import torch
 from botorch.test_functions.base import BaseTestProblem
+from botorch.utils.multi_objective.hypervolume import Hypervolume
+from botorch.utils.multi_objective.pareto import is_non_dominated
 from torch import Tensor
 
 from plumbline import files, records, seeding
 from plumbline.calibration.alpha import alpha_at
 from plumbline.calibration.diagnostics import calibration_score
-from plumbline.calibration.predictive import Predictive
+from plumbline.calibration.predictive import Predictive, SetPredictive
 from plumbline.errors import PlumblineError
 from plumbline.keys import trial_key
 from plumbline.methods.base import Domain, History, Method, Proposal, build_method
@@ -79,7 +81,7 @@ class Trial:
         self.identity = spec.problem.identity()
         context = Context(data=data, generator=self._stream("problem"))
         self.problem: BaseTestProblem = build_problem(spec.problem.name, spec.problem.options, context)
-        self.domain = Domain(self.problem.bounds, getattr(self.problem, "candidates", None))
+        self.domain = domain_of(self.problem)
         self.method: Method = build_method(spec.method.name, spec.method.options, self.domain)
         self.optimum = optimal_value(self.problem)
         self.holdout = self._holdout()
@@ -99,7 +101,7 @@ class Trial:
             X = uniform(self.problem.bounds, size, stream)
         F = self.problem(X, noise=False).reshape(len(X), -1)
         Y, _ = evaluate(self.problem, X, torch.randn(F.shape, generator=stream, dtype=F.dtype))
-        return X, Y.squeeze(-1)
+        return X, Y
 
     def history(self) -> History:
         """Return what has been observed so far."""
@@ -142,13 +144,13 @@ class Trial:
             proposal = self.method.ask(history, self.spec.budget.q, stream)
         forecast = proposal.predict(proposal.X) if proposal.predict else None
         alphas = [alpha_at(alpha, len(history)) for alpha in self.spec.diagnostics.alphas]
-        holdout = self._holdout_coverage(proposal, alphas)
+        holdout = self._holdout_coverage(iteration, proposal, history, alphas)
         self._snapshot(iteration, proposal)
         started = perf_counter()
         Y, F = self._evaluate(proposal.X)
         seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
         self.method.tell(proposal.X, Y)
-        judged = judge(forecast, Y[:, 0], alphas) if forecast else [{} for _ in Y]
+        judged = judge(forecast, Y, alphas) if forecast else [{} for _ in Y]
         extra = {"holdout_coverage": holdout, "notes": list(proposal.notes.items())}
         rows = self._rows(iteration, proposal.X, Y, F, [row | extra for row in judged], event_names(caught))
         return rows, seconds
@@ -169,13 +171,22 @@ class Trial:
                 )
         return Y, F
 
-    def _holdout_coverage(self, proposal: Proposal, alphas: list[float]) -> list[float]:
+    def _holdout_coverage(
+        self, iteration: int, proposal: Proposal, history: History, alphas: list[float]
+    ) -> list[float]:
         """Return the share of holdout observations in the model's sets, one a level."""
-        if self.holdout is None or proposal.predict is None:
+        if self.holdout is not None and proposal.predict is not None:
+            X, Y = self.holdout
+            return coverage(proposal.predict(X), Y, alphas)
+        held = round(self.spec.diagnostics.holdout_fraction * len(history))
+        if held == 0:
             return []
-        X, y = self.holdout
-        forecast = proposal.predict(X)
-        return [forecast.covers(y, alpha).double().mean().item() for alpha in alphas]
+        order = torch.randperm(len(history), generator=self._stream("holdout", iteration))
+        kept = History(history.X[order[held:]], history.Y[order[held:]])
+        predict = self.method.predictor(kept)
+        if predict is None:
+            return []
+        return coverage(predict(history.X[order[:held]]), history.Y[order[:held]], alphas)
 
     def _snapshot(self, iteration: int, proposal: Proposal) -> None:
         """Keep a picture of the model on a grid, where the spec asks for one after the round before."""
@@ -184,7 +195,7 @@ class Trial:
             return
         low, high = self.domain.bounds[:, 0].tolist()
         grid = torch.linspace(low, high, wanted.points, dtype=torch.float64).unsqueeze(-1)
-        forecast = proposal.predict(grid)
+        forecast = cast(Predictive, proposal.predict(grid))
         utility = proposal.acquisition(grid) if proposal.acquisition else torch.full((wanted.points,), torch.nan)
         columns = (grid[:, 0], self.problem(grid, noise=False), forecast.mean, forecast.sd, utility)
         self.progress.snapshots += [
@@ -211,6 +222,9 @@ class Trial:
                 "y": Y[i].tolist(),
                 "f": F[i].tolist(),
                 **best_so_far(before, Y[i].tolist(), F[i].tolist(), self.optimum),
+                **hypervolume_so_far(
+                    [*(past["f"] for past in (*earlier, *rows)), F[i].tolist()], self.domain.ref_point
+                ),
                 **diagnosis,
                 "events": events,
                 "status": "ok",
@@ -234,6 +248,16 @@ SNAPSHOT = arrow.schema(
     ]
 )
 """A picture of the model before the query of an iteration, on a grid of a one-dimensional problem."""
+
+
+def domain_of(problem: BaseTestProblem) -> Domain:
+    """Return what a method may know of a problem."""
+    return Domain(
+        problem.bounds,
+        getattr(problem, "candidates", None),
+        getattr(problem, "ref_point", None),
+        getattr(problem, "shift", None),
+    )
 
 
 def optimal_value(problem: BaseTestProblem) -> float:
@@ -264,26 +288,46 @@ def best_so_far(before: Row | None, y: list[float], f: list[float], optimum: flo
     return dict(zip(BESTS, (best_y, best_f, incumbent, *regrets), strict=True))
 
 
+def hypervolume_so_far(F: list[list[float]], ref_point: Tensor | None) -> Row:
+    """Return the volume that the noise-free values `F` dominate above the reference point; nothing without one."""
+    if ref_point is None:
+        return {}
+    values = torch.tensor(F, dtype=ref_point.dtype)
+    front = values[is_non_dominated(values)]
+    return {"hypervolume": Hypervolume(ref_point).compute(front)}
+
+
 BESTS = ("best_y", "best_f", "incumbent_f", "instant_regret", "regret", "incumbent_regret")
 
 
-def judge(forecast: Predictive, y: Tensor, alphas: list[float]) -> list[Row]:
-    """Return how the forecasts fared, one row a point.
+def coverage(forecast: SetPredictive, Y: Tensor, alphas: list[float]) -> list[float]:
+    """Return the share of `n x m` observations in their sets, one a level."""
+    y = Y.squeeze(-1)
+    return [forecast.covers(y, alpha).mean().item() for alpha in alphas]
+
+
+def judge(forecast: SetPredictive, Y: Tensor, alphas: list[float]) -> list[Row]:
+    """Return how the forecasts fared, one row a point; with several outcomes, how the joint ones did.
 
     Args:
         forecast: made before the observations.
-        y: `q` observations.
+        Y: `q x m` observations.
         alphas: miscoverage levels of the sets to check.
     """
+    y = Y.squeeze(-1)
     columns = {
-        "predicted_mean": forecast.mean,
-        "predicted_sd": forecast.sd,
-        "pit": forecast.cdf(y),
         "nll": -forecast.log_prob(y),
-        "crps": forecast.crps(y),
-        "covered": torch.stack([forecast.covers(y, alpha).double() for alpha in alphas], dim=-1),
+        "covered": torch.stack([forecast.covers(y, alpha) for alpha in alphas], dim=-1),
         "width": torch.stack([forecast.width(alpha).expand(len(y)) for alpha in alphas], dim=-1),
     }
+    if Y.shape[1] == 1:
+        single = cast(Predictive, forecast)
+        columns |= {
+            "predicted_mean": single.mean,
+            "predicted_sd": single.sd,
+            "pit": single.cdf(y),
+            "crps": single.crps(y),
+        }
     values = (column.tolist() for column in columns.values())
     return [dict(zip(columns, row, strict=True)) | {"alpha": alphas} for row in zip(*values, strict=True)]
 

@@ -36,6 +36,16 @@ FIGURES: dict[str, dict[str, Any]] = {
     },
     "model-steps": {"problem": "bowl", "methods": ["plain", "calibrated"], "minimise": True},
     "ranking-curves": {},
+    "curves": {
+        "rows": [
+            {"metric": "best_f", "label": "best"},
+            {"metric": "query_coverage", "label": "coverage", "nominal": "mean_nominal_coverage", "limits": [0, 1.03]},
+        ]
+    },
+    "coverage-density": {
+        "level": 0.5,
+        "panels": [{"title": "bowl", "problem": "bowl", "methods": {"plain": "Plain", "calibrated": "Calibrated"}}],
+    },
 }
 """Options of each kind of figure that fit the evidence of `usual`."""
 

@@ -37,6 +37,12 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
             values.append(np.mean([other["covered"][0] for other in past]))
         elif name == "mean_nominal_coverage":
             values.append(np.mean([1 - other["alpha"][0] for other in past]))
+        elif name.startswith("query_coverage_"):
+            gap = np.mean([other["covered"][0] - (1 - other["alpha"][0]) for other in past])
+            values.append(abs(gap) if name.endswith("error") else gap)
+        elif name.startswith("holdout_coverage_"):
+            gap = row["holdout_coverage"][0] - (1 - row["alpha"][0])
+            values.append(abs(gap) if name.endswith("error") else gap)
         else:
             values.append(
                 {
@@ -53,7 +59,7 @@ class TestMetric:
     def test_each_derived_one_is_what_a_loop_says(self, rows: pd.DataFrame, name: str) -> None:
         found = metric(rows, name)
         assert found.index.tolist() == rows.index.tolist()
-        np.testing.assert_allclose(found, loop(rows, name), rtol=1e-12)
+        np.testing.assert_allclose(found, loop(rows, name), rtol=1e-12, atol=1e-12)
 
     @pytest.mark.parametrize("name", COLUMNS)
     def test_each_other_is_a_column(self, rows: pd.DataFrame, name: str) -> None:
@@ -63,6 +69,13 @@ class TestMetric:
         doubles = [field.name for field in RECORD if str(field.type) == "double"]
         assert doubles == COLUMNS
         assert {"regret", "best_f", "nll", "calibration_score"} <= set(COLUMNS)
+
+    def test_seconds_and_notes_are_metrics(self, rows: pd.DataFrame) -> None:
+        seconds = metric(rows, "round_seconds")
+        pd.testing.assert_series_equal(seconds[rows["iteration"] > 0], rows["round_seconds"][rows["iteration"] > 0])
+        assert seconds[rows["iteration"] == 0].isna().all()
+        assert metric(rows, "notes.jitter").tolist() == [1e-6] * len(rows)
+        assert metric(rows, "notes.no_such").isna().all()
 
     def test_an_unknown_one_is_answered_with_the_nearest(self, rows: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match="unknown metric 'regrets': did you mean 'regret'"):

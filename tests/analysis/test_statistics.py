@@ -10,6 +10,7 @@ from plumbline.analysis.statistics import (
     Interval,
     find_statistic,
     mean_and_standard_error,
+    median_interval,
     paired_bootstrap,
 )
 from plumbline.errors import PlumblineError
@@ -24,10 +25,26 @@ BY_HAND: dict[str, tuple[dict[str, Any], float]] = {
     "share-of-steps-below": ({}, 2 / 3),
     "share-above": ({"level": 0.5}, 1 / 2),
     "final-mean": ({}, 0.5),
+    "mean-level": ({}, 16 / 6),
+    # Standard deviations .5 and 1 of the last columns.
+    "spread-difference": ({}, 0.5 - 1.0),
+    "deviation-difference": ({"level": 3.0}, ((2 - 1) + (3 - 1)) / 2),
+    "mean-ratio": ({}, 16 / 24),
+    "median-ratio": ({}, 2.5 / 4),
+    "final-ratio": ({}, 1 / 6),
 }
 """Options of each statistic, and its value for `METHOD` and `BASELINE`."""
 
-PAIRED = ("final-difference", "mean-difference", "share-of-steps-below")
+PAIRED = (
+    "final-difference",
+    "mean-difference",
+    "share-of-steps-below",
+    "spread-difference",
+    "deviation-difference",
+    "mean-ratio",
+    "median-ratio",
+    "final-ratio",
+)
 
 
 @pytest.fixture
@@ -162,3 +179,20 @@ class TestMeanAndStandardError:
     def test_of_numbers(self) -> None:
         mean, error = mean_and_standard_error(np.array([1.0, 3.0]))
         assert (float(mean), float(error)) == (2.0, 1.0)
+
+
+class TestMedianInterval:
+    def test_it_holds_the_median_and_shrinks_with_seeds(self) -> None:
+        values = np.random.default_rng(0).normal(size=(400, 3))
+        low, middle, high = median_interval(values)
+        assert_allclose(middle, np.median(values, axis=0))
+        assert (low < middle).all()
+        assert (middle < high).all()
+        few_low, _, few_high = median_interval(values[:20])
+        assert (few_high - few_low > high - low).all()
+
+    def test_its_width_is_that_of_theory(self) -> None:
+        """The median of n normal values has a standard error of 1.2533 / sqrt(n)."""
+        values = np.random.default_rng(1).normal(size=(2_000, 5))
+        low, _, high = median_interval(values)
+        assert_allclose(high - low, 2 * 1.96 * 1.2533 / np.sqrt(2_000), rtol=0.3)

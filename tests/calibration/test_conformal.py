@@ -1,115 +1,167 @@
-"""Closed-form conformal scores against refits, exact sets against a fine grid, coverage against its guarantee."""
+"""Closed-form conformal scores against refits, masks against their definitions, coverage against its guarantee."""
 
 import math
 
 import pytest
 import torch
-from botorch.models import SingleTaskGP
-from gpytorch.constraints import GreaterThan
+from gp_cases import cube, made_model, random_weights, refitted, refitted_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.calibration.conformal import ConformalSets, augment, conformity_mass, exact_sets, parabolas, scores
-from plumbline.models.exact import ModelOptions, make_gp
-
-BOUNDS = torch.tensor([[-1.0, 0.0], [2.0, 3.0]], dtype=torch.float64)
-
-
-def made_model(n: int, noise: float = 1e-2, seed: int = 0) -> SingleTaskGP:
-    generator = torch.Generator().manual_seed(seed)
-    X = BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * torch.rand(n, 2, generator=generator, dtype=torch.float64)
-    Y = torch.sin(3 * X).sum(dim=-1, keepdim=True) + 0.1 * torch.randn(n, 1, generator=generator, dtype=torch.float64)
-    model = make_gp(X, Y, BOUNDS, ModelOptions(priors="none"))
-    model.covar_module.base_kernel.lengthscale = 0.3
-    model.likelihood.noise_covar.register_constraint("raw_noise", GreaterThan(1e-10))
-    model.likelihood.noise = noise
-    return model.eval()
+from plumbline.calibration.conformal import (
+    acceptance,
+    augment,
+    conformity_mass,
+    effective_sample_size,
+    factorise,
+    importance_weights,
+    powers,
+    quadratics,
+    scores,
+)
 
 
-def points(b: int, seed: int = 1) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * torch.rand(b, 2, generator=generator, dtype=torch.float64)
-
-
-def refitted_scores(model: SingleTaskGP, x: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-    """Algorithm 1 by the letter: put the label into the data, predict every datum, the new one last."""
-    inputs = torch.cat([model.train_inputs[0], model.transform_inputs(x.unsqueeze(0))])
-    mean = model.mean_module(inputs)
-    targets = torch.cat([model.train_targets, label.reshape(1)]) - mean
-    K = model.covar_module(inputs).to_dense()
-    s2n = model.likelihood.noise
-    inverse = torch.linalg.inv(K + s2n * torch.eye(len(K)))
-    posterior_mean = K @ inverse @ targets
-    posterior_variance = (K - K @ inverse @ K).diagonal() + s2n
-    return torch.distributions.Normal(posterior_mean, posterior_variance.sqrt()).log_prob(targets)
+def labels_of(system, z: torch.Tensor) -> torch.Tensor:
+    return system.mean.unsqueeze(-2) + z @ system.root.mT
 
 
 @pytest.mark.parametrize("noise", [1e-4, 1e-2, 0.3])
-def test_scores_are_those_of_refits(noise: float) -> None:
-    model, X = made_model(12, noise), points(4)
-    system = augment(model, X)
-    z = torch.linspace(-4, 4, 7, dtype=torch.float64).expand(4, 7)
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_scores_are_those_of_refits(noise: float, q: int) -> None:
+    n = 12
+    model, U = made_model(n, noise), cube(4, q)
+    system = augment(factorise(model), U)
+    z = 3 * torch.randn(4, 7, q, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     data, own = scores(system, z)
+    labels = labels_of(system, z)
     for i in range(4):
         for j in range(7):
-            label = system.mean[i] + system.sd[i] * z[i, j]
-            expected = refitted_scores(model, X[i], label)
-            torch.testing.assert_close(data[i, j], expected[:-1], rtol=0, atol=1e-8)
-            torch.testing.assert_close(own[i, j], expected[-1], rtol=0, atol=1e-8)
+            expected = refitted_scores(model, U[i], labels[i, j])
+            torch.testing.assert_close(data[i, j], expected[:n], rtol=0, atol=1e-8)
+            torch.testing.assert_close(own[i, j], expected[n:], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_function_after_refitting_is_that_of_refits(q: int) -> None:
+    model, U = made_model(10), cube(2, q)
+    system = augment(factorise(model), U)
+    z = torch.randn(2, 3, q, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    mean, root = system.function_mean(z), system.function_root()
+    for i in range(2):
+        for j in range(3):
+            expected, covariance = refitted(model, U[i], labels_of(system, z)[i, j])
+            torch.testing.assert_close(mean[i, j], expected[-q:])
+            torch.testing.assert_close(root[i] @ root[i].mT, covariance[-q:, -q:], rtol=1e-6, atol=1e-9)
 
 
 def test_augmented_moments_are_the_posterior() -> None:
-    model, X = made_model(12), points(5)
-    system = augment(model, X)
+    model, U = made_model(12), cube(5)
+    system = augment(factorise(model), U)
     with torch.no_grad():
-        posterior = model.posterior(X, observation_noise=True)
-    mean = system.mean * model.outcome_transform.stdvs.squeeze() + model.outcome_transform.means.squeeze()
-    torch.testing.assert_close(mean, posterior.mean.squeeze(-1))
-    sd = system.sd * model.outcome_transform.stdvs.squeeze()
-    torch.testing.assert_close(sd, posterior.variance.sqrt().squeeze(-1))
+        posterior = model.posterior(model.input_transform.untransform(U.squeeze(1)), observation_noise=True)
+    scale, shift = model.outcome_transform.stdvs.squeeze(), model.outcome_transform.means.squeeze()
+    torch.testing.assert_close(system.mean * scale + shift, posterior.mean)
+    torch.testing.assert_close(system.sd * scale, posterior.variance.sqrt())
 
 
-def test_parabolas_are_differences_of_scores() -> None:
-    system = augment(made_model(9), points(3))
-    z = torch.linspace(-5, 5, 11, dtype=torch.float64).expand(3, 11)
-    data, own = scores(system, z)
-    powers = torch.stack([z.square(), z, torch.ones_like(z)], dim=-1)
-    difference = torch.einsum("bkp,bnp->bkn", powers, parabolas(system))
-    torch.testing.assert_close(difference, own.unsqueeze(-1) - data)
+@pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
+def test_quadratics_are_differences_of_scores(q: int, m: int) -> None:
+    """Of several outputs, the scores are added up."""
+    systems = [augment(factorise(made_model(9, seed=i)), cube(3, q)) for i in range(m)]
+    z = torch.randn(3, 11, q, m, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    difference = torch.einsum("bqnp,bkp->bknq", quadratics(systems), powers(z))
+    expected = torch.zeros_like(difference)
+    for i, system in enumerate(systems):
+        data, own = scores(system, z[..., i])
+        expected += own.unsqueeze(-2) - data.unsqueeze(-1)
+    torch.testing.assert_close(difference, expected)
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.integers(2, 20), st.floats(1e-4, 0.4), st.floats(0.05, 0.6), st.integers(0, 100), st.booleans())
-def test_exact_sets_agree_with_a_fine_grid(n: int, noise: float, alpha: float, seed: int, even: bool) -> None:
-    system = augment(made_model(n, noise, seed), points(3, seed + 1))
-    generator = torch.Generator().manual_seed(seed)
-    weights = torch.ones(3, n + 1, dtype=torch.float64)
-    if not even:
-        weights = torch.rand(3, n + 1, generator=generator, dtype=torch.float64) + 1e-3
-    weights = weights / weights.sum(dim=-1, keepdim=True)
-    q = parabolas(system)
-    sets = exact_sets(q, weights, alpha)
-    grid = torch.linspace(-20, 20, 100_001, dtype=torch.float64).expand(3, -1)
-    inside = conformity_mass(q, weights, grid) > alpha
-    cell = 40 / 100_000
-    clipped = ConformalSets(sets.edges.clamp(-20, 20), sets.inside)
-    assert (clipped.width() - inside.double().mean(dim=-1) * 40).abs().max() <= cell * (2 * n + 2)
+@given(st.integers(1, 3), st.integers(2, 9), st.floats(0.02, 0.6), st.integers(0, 100))
+def test_mass_and_masks_are_algorithm_1_and_2(q: int, n: int, alpha: float, seed: int) -> None:
+    systems = [augment(factorise(made_model(n, seed=seed)), cube(2, q, seed))]
+    weights = random_weights(2, q, n, seed)
+    z = 2 * torch.randn(2, 5, q, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    mass = conformity_mass(quadratics(systems), weights, z)
+    data, own = scores(systems[0], z.squeeze(-1))
+    for b in range(2):
+        for k in range(5):
+            for i in range(q):
+                h = (data[b, k] <= own[b, k, i]).double()
+                expected = (h * weights[b, i, :-1]).sum() + weights[b, i, -1]
+                assert mass[b, i, k].item() == pytest.approx(expected.item(), abs=1e-12)
+                w = weights[b, i, -1].item()
+                sharp = acceptance(mass[b, i, k], weights[b, i, -1], alpha).item()
+                assert sharp == float(expected > alpha)
+                coin = acceptance(mass[b, i, k], weights[b, i, -1], alpha, randomised=True).item()
+                heads = min(max((expected.item() - alpha) / w, 0.0), 1.0)
+                by_hand = heads * (expected.item() > alpha) + (1 - heads) * (expected.item() - w > alpha)
+                assert coin == pytest.approx(by_hand, abs=1e-9)
 
 
-def test_below_one_in_n_plus_one_the_set_is_the_whole_line() -> None:
-    n = 8
-    weights = torch.full((1, n + 1), 1 / (n + 1), dtype=torch.float64)
-    sets = exact_sets(parabolas(augment(made_model(n), points(1))), weights, alpha=0.9 / (n + 1))
-    assert sets.inside[sets.edges[:, 1:] > sets.edges[:, :-1]].all()
-    assert math.isinf(sets.width().item())
+def test_relaxation_tends_to_the_sharp_masks() -> None:
+    system = [augment(factorise(made_model(15)), cube(3))]
+    weights, z = random_weights(3, 1, 15, 0), torch.linspace(-3, 3, 40, dtype=torch.float64)
+    z = z.expand(3, 40)[..., None, None]
+    sharp = conformity_mass(quadratics(system), weights, z)
+    errors = [(conformity_mass(quadratics(system), weights, z, tau) - sharp).abs().mean() for tau in (1.0, 1e-2, 1e-5)]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-3
+    clear = (sharp - 0.2).abs() > 0.01
+    own = weights[..., -1:]
+    relaxed = acceptance(sharp, own, 0.2, tau=1e-4)
+    assert torch.equal(relaxed[clear].round(), acceptance(sharp, own, 0.2)[clear])
 
 
-def test_scores_are_differentiable_in_the_test_point() -> None:
-    model = made_model(6)
-    z = torch.tensor([[0.7, -1.2], [0.1, 2.0]], dtype=torch.float64)
+@pytest.mark.parametrize("n", [5, 16, 64])
+def test_randomised_sets_are_exactly_valid(n: int) -> None:
+    """2,000 exchangeable draws: within 3 standard errors of 1 - alpha, where n instead of n + 1 would show."""
+    alpha, draws = 0.2, 2_000
+    generator = torch.Generator().manual_seed(n)
+    covered = torch.zeros(draws, dtype=torch.float64)
+    model = made_model(n, 0.05)
+    for i in range(draws):
+        U = torch.rand(n + 1, 2, generator=generator, dtype=torch.float64)
+        y = torch.sin(9 * U).sum(dim=-1) + 0.3 * torch.randn(n + 1, generator=generator, dtype=torch.float64)
+        model.set_train_data(U[:n], y[:n], strict=False)
+        system = augment(factorise(model), U[n:].unsqueeze(0))
+        z = ((y[n] - system.mean) / system.sd).reshape(1, 1, 1, 1)
+        weights = torch.full((1, 1, n + 1), 1 / (n + 1), dtype=torch.float64)
+        mass = conformity_mass(quadratics([system]), weights, z)
+        heads = acceptance(mass, weights[..., -1:], alpha, randomised=True)
+        covered[i] = (torch.rand((), generator=generator) < heads).double()
+    assert abs(covered.mean().item() - (1 - alpha)) <= 3 * math.sqrt(alpha * (1 - alpha) / draws)
 
-    def all_scores(X: torch.Tensor) -> torch.Tensor:
-        data, own = scores(augment(model, X), z)
-        return torch.cat([data, own.unsqueeze(-1)], dim=-1)
 
-    assert torch.autograd.gradcheck(all_scores, points(2).requires_grad_())
+def test_weights_follow_the_density_ratio() -> None:
+    ratio_data, ratio_test = torch.tensor([1.0, 2.0, 5.0]), torch.tensor([[2.0, 12.0]])
+    weights = importance_weights(ratio_data.log(), ratio_test.log())
+    torch.testing.assert_close(weights[0, 0], torch.tensor([0.1, 0.2, 0.5, 0.2]))
+    torch.testing.assert_close(weights[0, 1], torch.tensor([0.05, 0.1, 0.25, 0.6]))
+
+
+def test_effective_sample_size_of_even_and_of_lonely_weights() -> None:
+    even, lonely = torch.full((8,), 1 / 8), torch.tensor([1.0, 0.0, 0.0])
+    assert effective_sample_size(even).item() == pytest.approx(8)
+    assert effective_sample_size(lonely).item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_scores_are_differentiable_in_the_test_points(q: int) -> None:
+    factors = factorise(made_model(6))
+    z = torch.randn(2, 2, q, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    def all_scores(U: torch.Tensor) -> torch.Tensor:
+        return torch.cat(scores(augment(factors, U), z), dim=-1)
+
+    assert torch.autograd.gradcheck(all_scores, cube(2, q).requires_grad_())
+
+
+def test_duplicated_training_points_leave_scores_finite() -> None:
+    model = made_model(6, noise=5e-4)
+    inputs, targets = model.train_inputs[0], model.train_targets
+    model.set_train_data(inputs.repeat(2, 1), targets.repeat(2), strict=False)
+    system = augment(factorise(model), torch.cat([cube(2), inputs[:2].unsqueeze(1)]))
+    for part in scores(system, torch.linspace(-3, 3, 9, dtype=torch.float64).expand(4, 9).unsqueeze(-1)):
+        assert torch.isfinite(part).all()

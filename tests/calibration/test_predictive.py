@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from plumbline.calibration.predictive import GaussianPredictive
+from plumbline.calibration.predictive import GaussianPredictive, JointGaussianPredictive
 
 means = st.floats(-50, 50)
 sds = st.floats(0.05, 20)
@@ -64,3 +64,39 @@ def test_shapes_are_those_of_the_points() -> None:
         assert result.shape == (4,)
     assert predictive.width(0.1).shape == (4,)
     assert (predictive.width(0.1).diff() > 0).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_joint_sets_hold_their_level_of_draws(m: int) -> None:
+    n = 20_000
+    generator = torch.Generator().manual_seed(m)
+    mean, sd = torch.arange(1.0, m + 1).double().expand(n, m), torch.linspace(0.5, 3.0, m).double().expand(n, m)
+    y = mean + sd * torch.randn(n, m, generator=generator, dtype=torch.float64)
+    for alpha in (0.05, 0.2, 0.5):
+        share = JointGaussianPredictive(mean, sd).covers(y, alpha).mean().item()
+        assert share == pytest.approx(1 - alpha, abs=3 * (alpha * (1 - alpha) / n) ** 0.5)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5])
+def test_the_joint_sets_volume_is_that_on_a_grid(alpha: float) -> None:
+    mean, sd = torch.tensor([3.0, -1.0]).double(), torch.tensor([0.5, 4.0]).double()
+    axis = torch.linspace(-4, 4, 1_001, dtype=torch.float64)
+    y = mean + sd * torch.cartesian_prod(axis, axis)
+    many = JointGaussianPredictive(mean.expand_as(y), sd.expand_as(y))
+    area = many.covers(y, alpha).mean().item() * 64 * sd.prod().item()
+    found = JointGaussianPredictive(mean[None], sd[None]).width(alpha)
+    assert found.shape == (1,)
+    assert found.item() == pytest.approx(area, rel=1e-2)
+
+
+def test_the_joint_set_of_one_outcome_is_the_central_interval() -> None:
+    mean, sd = one(2.0), one(3.0)
+    joint, plain = JointGaussianPredictive(mean[:, None], sd[:, None]), GaussianPredictive(mean, sd)
+    assert joint.width(0.1).item() == pytest.approx(plain.width(0.1).item())
+    torch.testing.assert_close(joint.log_prob(one(5.0)[:, None]), plain.log_prob(one(5.0)))
+
+
+def test_the_joint_density_is_the_product() -> None:
+    mean, sd = torch.tensor([[3.0, -1.0]]).double(), torch.tensor([[0.5, 4.0]]).double()
+    found = JointGaussianPredictive(mean, sd).log_prob(torch.zeros_like(mean)).item()
+    assert found == pytest.approx(norm.logpdf(0, 3, 0.5) + norm.logpdf(0, -1, 4))

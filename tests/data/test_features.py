@@ -4,11 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as parquet
 import pytest
 
+from plumbline.data import antibodies
+from plumbline.data.antibodies import describe_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import build_features, read_features, read_provenance, write_features
-from plumbline.data.molecules import DESCRIPTORS, TARGETS, describe_molecules, sample_rows
+from plumbline.data.generated_antibodies import generated_antibodies
+from plumbline.data.molecules import DESCRIPTORS, DOCKING, TARGETS, describe_molecules, sample_rows
 from plumbline.errors import PlumblineError
 
 SMILES = ["CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O", "C1CC", "CC(=O)Nc1ccc(O)cc1", "CCCCCC"]
@@ -133,10 +137,106 @@ class TestSchema:
             write_features(table.drop(columns=column), tmp_path / "few.parquet", FEW)
 
     def test_a_file_that_breaks_it_is_refused_at_reading_too(self, written: Path, table: pd.DataFrame) -> None:
-        table.assign(qed=2.0).to_parquet(written)
+        content = parquet.read_table(written)
+        place = content.column_names.index("qed")
+        parquet.write_table(content.set_column(place, "qed", [[2.0] * len(table)]), written)
         with pytest.raises(PlumblineError, match=r"few\.parquet: features break their schema.*qed"):
             read_features(written)
 
     def test_infinite_values_are_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match="logp"):
             write_features(table.assign(logp=np.inf), tmp_path / "few.parquet", FEW)
+
+    def test_a_file_that_does_not_say_what_it_is_is_refused(self, written: Path, table: pd.DataFrame) -> None:
+        table.to_parquet(written)
+        for read in (read_features, read_provenance):
+            with pytest.raises(PlumblineError, match="does not say what it was built from: delete it"):
+                read(written)
+
+    def test_a_table_of_a_dataset_that_has_none_is_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
+        with pytest.raises(PlumblineError, match="'few' has no `features` entry"):
+            write_features(table, tmp_path / "few.parquet", dataset(None))
+
+    @pytest.mark.parametrize(("column", "value"), [("mol_weight", np.nan), ("qed", np.inf)])
+    def test_a_number_that_is_none_is_named_by_row_and_column(
+        self, tmp_path: Path, table: pd.DataFrame, column: str, value: float
+    ) -> None:
+        table = table.copy()
+        table.loc[2, column] = value
+        with pytest.raises(PlumblineError, match=rf"{column} of row 2 \(CC.*\) is {value}"):
+            write_features(table, tmp_path / "few.parquet", FEW)
+
+
+def of_kind(kind: str, file: str | None, rows: int = 4) -> Dataset:
+    return dataset(Features.model_validate({"kind": kind, "rows": rows, "seed": 1}), file)
+
+
+@pytest.fixture(scope="module")
+def scores(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(**{DOCKING: np.linspace(-9.0, -5.0, len(table))})
+
+
+class TestDocking:
+    def test_from_the_published_layout(self, tmp_path: Path, scores: pd.DataFrame) -> None:
+        raw = tmp_path / "scores.csv"
+        scores.rename(columns={"logp": "logP", "penalized_logp": "penalized_logP", "sa": "SA"}).to_csv(raw, index=False)
+        entry = of_kind("docking", raw.name, rows=100)
+        built = build_features(entry, raw)
+        pd.testing.assert_frame_equal(built, scores, check_exact=True)
+        write_features(built, tmp_path / "scores.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "scores.parquet"), scores, check_exact=True)
+        fewer = build_features(of_kind("docking", raw.name, rows=2), raw)
+        assert fewer.index.tolist() == [0, 1]
+        assert set(fewer["smiles"]) < set(scores["smiles"])
+
+    def test_generated(self, tmp_path: Path) -> None:
+        entry = of_kind("generated-docking", None, rows=12)
+        built = build_features(entry)
+        molecules = build_features(of_kind("generated-molecules", None, rows=12))
+        pd.testing.assert_frame_equal(built.drop(columns=DOCKING), molecules, check_exact=True)
+        write_features(built, tmp_path / "scores.parquet", entry)
+
+    def test_a_table_without_scores_is_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
+        with pytest.raises(PlumblineError, match=f"features break their schema.*{DOCKING}"):
+            write_features(table, tmp_path / "scores.parquet", of_kind("docking", "scores.csv"))
+
+    def test_scores_in_a_table_of_molecules_are_refused(self, tmp_path: Path, scores: pd.DataFrame) -> None:
+        with pytest.raises(PlumblineError, match=f"features break their schema.*{DOCKING}"):
+            write_features(scores, tmp_path / "few.parquet", FEW)
+
+
+class TestAntibodies:
+    ENTRY = of_kind("antibodies", "unit.csv.gz")
+
+    @pytest.fixture
+    def raw(self, tmp_path: Path) -> Path:
+        lines = ["sequence_alignment_aa_heavy,sequence_alignment_aa_light"]
+        lines += [",".join(pair) for pair in generated_antibodies(9, 0)]
+        path = tmp_path / "unit.csv.gz"
+        path.write_bytes(gzip.compress(b'"{}"\n') + gzip.compress("\n".join(lines).encode()))
+        return path
+
+    def test_from_a_file_with_a_sample_of_its_rows_and_back(self, tmp_path: Path, raw: Path) -> None:
+        built = build_features(self.ENTRY, raw)
+        expected = describe_pairs(sample_rows(generated_antibodies(9, 0), 4, 1))
+        pd.testing.assert_frame_equal(built, expected, check_exact=True)
+        assert built.columns.tolist() == [*antibodies.CHAINS, *antibodies.DESCRIPTORS, *antibodies.TARGETS]
+        write_features(built, tmp_path / "unit.parquet", self.ENTRY)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "unit.parquet"), built, check_exact=True)
+        found = read_provenance(tmp_path / "unit.parquet")
+        assert found["biopython"] == importlib.metadata.version("biopython")
+        assert Dataset.model_validate(found["dataset"]) == self.ENTRY
+
+    def test_generated(self) -> None:
+        built = build_features(of_kind("generated-antibodies", None, rows=6))
+        pd.testing.assert_frame_equal(built, describe_pairs(generated_antibodies(6, 1)), check_exact=True)
+
+    def test_a_chain_too_short_for_a_descriptor_is_named_by_row_and_column(self, tmp_path: Path) -> None:
+        with pytest.warns(RuntimeWarning):
+            table = describe_pairs([*generated_antibodies(1, 0), antibodies.Pair("EVQL", "DIQMT")])
+        with pytest.raises(PlumblineError, match=r"heavy_flexibility of row 1 \(EVQL\) is nan"):
+            write_features(table, tmp_path / "unit.parquet", self.ENTRY)
+
+    def test_a_table_of_molecules_is_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
+        with pytest.raises(PlumblineError, match="features break their schema"):
+            write_features(table, tmp_path / "unit.parquet", self.ENTRY)

@@ -12,6 +12,7 @@ from plumbline.data.generated import (
     acceptable,
     cross,
     generated_molecules,
+    made_up_docking_scores,
     mutate,
 )
 from plumbline.data.molecules import describe_molecules
@@ -160,3 +161,20 @@ class TestAsAProblem:
     def test_targets_have_no_ties_to_speak_of(self, table: pd.DataFrame) -> None:
         for target in ("qed", "penalized_logp"):
             assert table[target].nunique() > 0.95 * len(table)
+
+
+class TestMadeUpDockingScores:
+    def test_range_and_spread_are_those_of_docking_scores(self, table: pd.DataFrame) -> None:
+        scores = made_up_docking_scores(table)
+        assert scores.between(-12, -2).all()
+        assert scores.std() > 0.8
+        assert scores.nunique() > 0.95 * len(table)
+
+    def test_by_hand_at_the_middle_of_everything(self) -> None:
+        columns = ["heavy_atom_mol_wt", "max_partial_charge", "fp_density_morgan_2", "logp"]
+        row = pd.DataFrame([[280.0, 0.22, 2.0, 0.0], [1e6, 9.0, 99.0, 0.0]], columns=columns)
+        assert made_up_docking_scores(row).tolist() == pytest.approx([-3 - 2 - 2 - 2, -3 - 4])
+
+    def test_it_is_a_function_of_the_molecule_alone(self, table: pd.DataFrame) -> None:
+        scores = made_up_docking_scores(table)
+        pd.testing.assert_series_equal(made_up_docking_scores(table.iloc[::-1]), scores.iloc[::-1])

@@ -15,6 +15,7 @@ from rdkit import Chem
 
 from plumbline.data.molecules import (
     DESCRIPTORS,
+    DOCKING,
     LOGP_MEAN,
     LOGP_SD,
     RING_MEAN,
@@ -26,6 +27,7 @@ from plumbline.data.molecules import (
     describe_molecules,
     large_ring_penalty,
     penalized_logp,
+    read_docking,
     read_smiles,
     sample_rows,
 )
@@ -274,3 +276,57 @@ class TestPublishedTable:
         difference = (computed["penalized_logp"] - published["penalized_logP"]).abs()
         assert (difference > 1e-9).sum() == 2
         assert difference.max() < 0.25
+
+    def test_it_is_read_as_it_is(self, published: pd.DataFrame) -> None:
+        table = read_docking(Path(os.environ["PLUMBLINE_MIRROR"]) / "zinc_subsample.csv")
+        assert table.columns.tolist() == ["smiles", *DESCRIPTORS, *TARGETS, DOCKING]
+        assert len(table) == 512
+        for name in ("smiles", *DESCRIPTORS, DOCKING):
+            assert table[name].tolist() == published[name].tolist()
+        assert table["sa"].tolist() == published["SA"].tolist()
+
+
+class TestReadDocking:
+    @pytest.fixture
+    def rows(self) -> pd.DataFrame:
+        """A table as it is published, its columns in another order, whole numbers and a column that is not wanted."""
+        names = {"logp": "logP", "penalized_logp": "penalized_logP", "sa": "SA"}
+        table = describe_molecules(SOME).rename(columns=names).assign(unwanted=1)
+        return table.assign(num_radical_electrons=0, **{DOCKING: np.linspace(-9, -5, len(SOME))})[::-1]
+
+    def write(self, tmp_path: Path, table: pd.DataFrame) -> Path:
+        table.to_csv(tmp_path / "scores.csv", index=False)
+        return tmp_path / "scores.csv"
+
+    def test_columns_types_and_values(self, tmp_path: Path, rows: pd.DataFrame) -> None:
+        table = read_docking(self.write(tmp_path, rows))
+        assert table.columns.tolist() == ["smiles", *DESCRIPTORS, *TARGETS, DOCKING]
+        assert table["smiles"].tolist() == rows["smiles"].tolist()
+        assert (table.dtypes[1:] == "float64").all()
+        assert table[DOCKING].tolist() == rows[DOCKING].tolist()
+        assert table["logp"].tolist() == rows["logP"].tolist()
+
+    def test_repeats_are_left_out_and_counted(self, tmp_path: Path, rows: pd.DataFrame, caplog) -> None:
+        table = read_docking(self.write(tmp_path, pd.concat([rows, rows[:2]])))
+        assert len(table) == len(rows)
+        assert f"{len(rows) + 2} molecules: 2 repeat" in caplog.text
+
+    @pytest.mark.parametrize("column", ["smiles", "mol_weight", "logP", DOCKING])
+    def test_a_missing_column_is_one_line(self, tmp_path: Path, rows: pd.DataFrame, column: str) -> None:
+        name = "logp" if column == "logP" else column
+        with pytest.raises(PlumblineError, match=rf"scores\.csv has no column {name}:") as error:
+            read_docking(self.write(tmp_path, rows.drop(columns=column)))
+        assert "\n" not in str(error.value)
+
+    def test_text_for_a_number_is_one_line(self, tmp_path: Path, rows: pd.DataFrame) -> None:
+        path = self.write(tmp_path, rows.assign(mol_weight="heavy"))
+        with pytest.raises(PlumblineError, match=r"scores\.csv cannot be read .*heavy.*fetch it again"):
+            read_docking(path)
+
+    @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00broken", b'a,b\n"1,2\n'])
+    def test_what_is_no_csv_is_one_line(self, tmp_path: Path, content: bytes) -> None:
+        path = tmp_path / "scores.csv"
+        path.write_bytes(content)
+        with pytest.raises(PlumblineError, match=r"scores\.csv") as error:
+            read_docking(path)
+        assert "\n" not in str(error.value)

@@ -10,13 +10,25 @@ from plumbline.methods.base import Domain, History, Method, Proposal
 
 BOX = torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)
 
+REF_POINT = torch.tensor([150.0, -4.0], dtype=torch.float64)
+"""What two outcomes must exceed; most rows do."""
+
 QUICK: dict[str, Any] = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "mc_samples": 8}
 """A search that is over soon; its quality is not what is tested."""
 
+QUICK_CONFORMAL: dict[str, Any] = {
+    "posterior": {"candidates": 16},
+    "ratio": {"hidden": 8, "steps": 5},
+    "search": {"chains": 2, "steps": 6, "burn_in": 2, "raw_samples": 8},
+}
+"""The same of conformal methods."""
 
-def objective(X: Tensor) -> Tensor:
-    """Return something smooth, in units far from standard ones: `n x d` in, `n x 1` out."""
-    return 200 + 30 * (torch.sin(X[:, :1] / 2) - (X[:, 1:2] / 10 - 0.4) ** 2)
+
+def objective(X: Tensor, outcomes: int = 1) -> Tensor:
+    """Return something smooth, in units far from standard ones: `n x 2` in, `n x outcomes` out (at most two)."""
+    first = 200 + 30 * (torch.sin(X[:, :1] / 2) - (X[:, 1:2] / 10 - 0.4) ** 2)
+    second = -1 - torch.cos(X[:, :1] / 3) - (X[:, 1:2] / 10 - 0.9) ** 2
+    return torch.cat([first, second], dim=-1)[:, :outcomes]
 
 
 def rows(n: int, seed: int) -> Tensor:
@@ -32,16 +44,24 @@ class Situation:
     domain: Domain
     history: History
 
+    @property
+    def outcomes(self) -> int:
+        return self.history.Y.shape[-1]
 
-def box(n: int = 6) -> Situation:
+
+def box(n: int = 6, outcomes: int = 1) -> Situation:
     X = rows(n, 0)
-    return Situation(Domain(BOX), History(X, objective(X)))
+    return Situation(_domain(None, outcomes), History(X, objective(X, outcomes)))
 
 
-def table(size: int = 20, seen: int = 6) -> Situation:
+def table(size: int = 20, seen: int = 6, outcomes: int = 1) -> Situation:
     X = rows(size, 1)
     known = X[torch.randperm(size, generator=torch.Generator().manual_seed(2))[:seen]]
-    return Situation(Domain(BOX, X), History(known, objective(known)))
+    return Situation(_domain(X, outcomes), History(known, objective(known, outcomes)))
+
+
+def _domain(candidates: Tensor | None, outcomes: int) -> Domain:
+    return Domain(BOX, candidates, REF_POINT if outcomes > 1 else None)
 
 
 def ask(method: Method, history: History, q: int, seed: int = 5) -> Proposal:

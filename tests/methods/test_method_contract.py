@@ -4,6 +4,7 @@ import io
 import math
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
-from situations import QUICK, Situation, ask, box, objective, table
+from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, table
 
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Method, Proposal, build_method, methods
@@ -27,23 +28,27 @@ CALIBRATED = [
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "calibrated": [{**options, "base_options": QUICK} for options in CALIBRATED],
+    "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],
 }
-"""Options of the methods that cannot be built from none."""
+"""Options of the methods that cannot be built from none, or that are several methods in one."""
 
 WITHOUT_MODEL = {"random", "sobol"}
 """Methods that predict nothing."""
+
+OF_TWO_OUTCOMES = {"ehvi", "nehvi", "cehvi", "cnehvi"}
+"""Methods that need several outcomes and a reference point."""
 
 
 def _examples(name: str) -> list[dict[str, Any] | None]:
     if name in EXAMPLES:
         return list(EXAMPLES[name])
     options = methods[name].options
-    quick = {field: value for field, value in QUICK.items() if field in options.model_fields}
-    try:
-        options.model_validate(quick)
-    except ValidationError:
-        return [None]
-    return [quick]
+    for values in (QUICK, QUICK_CONFORMAL):
+        quick = {field: value for field, value in values.items() if field in options.model_fields}
+        with suppress(ValidationError):
+            options.model_validate(quick)
+            return [quick]
+    return [None]
 
 
 def _label(case: tuple[str, dict[str, Any] | None]) -> str:
@@ -82,6 +87,7 @@ def make(request: pytest.FixtureRequest) -> Callable[..., Method]:
         return build_method(name, options, place.domain)
 
     build.method = name  # type: ignore[attr-defined]
+    build.outcomes = 2 if name in OF_TWO_OUTCOMES else 1  # type: ignore[attr-defined]
     return build
 
 
@@ -93,7 +99,7 @@ def q(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="module", params=PLACES)
 def answer(request: pytest.FixtureRequest, make: Callable[..., Method], q: int) -> Iterator[Answer]:
     """Ask once for all the tests that look at the answer."""
-    place = PLACES[request.param]()
+    place = PLACES[request.param](outcomes=make.outcomes)  # type: ignore[attr-defined]
     method = make(place)
     before = _streams()
     proposal = ask(method, place.history, q)
@@ -142,16 +148,23 @@ def test_predicts_what_it_says_it_predicts(answer: Answer) -> None:
     assert (predict is None) == (answer.name in WITHOUT_MODEL)
     if predict is None:
         return
+    m = answer.place.outcomes
     for X in (answer.proposal.X, answer.place.history.X):
         predictive = predict(X)
-        y = objective(X).squeeze(-1)
-        results = [predictive.mean, predictive.sd, predictive.cdf(y), predictive.log_prob(y), predictive.crps(y)]
+        y = objective(X, m).squeeze(-1)
+        assert predictive.mean.shape == predictive.sd.shape == y.shape
+        assert torch.isfinite(predictive.mean).all()
+        results = [predictive.log_prob(y), predictive.covers(y, 0.2)]
+        if m == 1:
+            results += [predictive.cdf(y), predictive.crps(y)]
         for result in results:
             assert result.shape == (len(X),)
             assert torch.isfinite(result).all()
         assert (predictive.sd > 0).all()
-        assert predictive.covers(y, 0.2).dtype == torch.bool
-        assert (predictive.width(0.05) > predictive.width(0.5)).all()
+        assert set(predictive.covers(y, 0.2).tolist()) <= {0.0, 1.0}
+        assert predictive.width(0.2).shape == (len(X),)
+        # Not strictly: a conformal set may be the whole line at both levels.
+        assert (predictive.width(0.05) >= predictive.width(0.5)).all()
 
 
 def test_predictions_carry_no_autograd_graph(answer: Answer) -> None:
@@ -167,7 +180,7 @@ def test_predicts_better_than_a_constant_where_it_has_data(answer: Answer) -> No
         return
     y = answer.place.history.Y.squeeze(-1)
     errors = answer.proposal.predict(answer.place.history.X).mean - y
-    assert errors.square().mean() < y.var()
+    assert (errors.square().mean(dim=0) < y.var(dim=0)).all()
 
 
 def test_a_tables_choice_maximises_its_own_utility(answer: Answer) -> None:
@@ -179,10 +192,10 @@ def test_a_tables_choice_maximises_its_own_utility(answer: Answer) -> None:
 
 
 def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
-    place = table()
+    place = table(outcomes=make.outcomes)  # type: ignore[attr-defined]
     method = make(place)
     X = place.domain.candidates[:1]
-    method.tell(X, objective(X))
+    method.tell(X, objective(X, place.outcomes))
 
     file = io.BytesIO()
     torch.save(method.state_dict(), file)
@@ -194,7 +207,7 @@ def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
 
 
 def test_exhausted_table_is_told_in_one_line(make: Callable[..., Method]) -> None:
-    place = table(size=5, seen=5)
+    place = table(size=5, seen=5, outcomes=make.outcomes)  # type: ignore[attr-defined]
     with pytest.raises(PlumblineError, match="every row of the table has been evaluated") as caught:
         ask(make(place), place.history, 1)
     assert "\n" not in str(caught.value)
@@ -202,7 +215,7 @@ def test_exhausted_table_is_told_in_one_line(make: Callable[..., Method]) -> Non
 
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.OptimizationWarning")
 def test_more_points_than_rows_left_are_not_made_up(make: Callable[..., Method]) -> None:
-    place = table(size=8, seen=6)
+    place = table(size=8, seen=6, outcomes=make.outcomes)  # type: ignore[attr-defined]
     X = ask(make(place), place.history, 3).X
     assert len(X) == len({tuple(row) for row in X.tolist()}) == 2
 

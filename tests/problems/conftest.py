@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 import torch
 
-from plumbline.data.datasets import Dataset
+from plumbline.data.antibodies import describe_pairs
+from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import write_features
+from plumbline.data.generated_antibodies import generated_antibodies
 from plumbline.data.molecules import DESCRIPTORS, TARGETS
 from plumbline.problems.base import Context
 
@@ -29,11 +31,22 @@ def molecule_table() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.DataFrame) -> Path:
-    """A data folder with the features of one dataset, `small-molecules`."""
+    """A data folder with the features of `small-molecules`, `small-docking` and `small-antibodies`."""
     folder = tmp_path_factory.mktemp("data")
-    (folder / "features").mkdir()
-    dataset = Dataset(name="small-molecules", title="for tests", licence="none", citation="none")
-    write_features(molecule_table, folder / "features" / "small-molecules.parquet", dataset)
+    tables = {
+        "molecules": molecule_table,
+        "docking": molecule_table.assign(**{"3pbl_docking": -5.0 - molecule_table["sa"] / 10}),
+        "antibodies": describe_pairs(generated_antibodies(40, 0)),
+    }
+    for kind, table in tables.items():
+        dataset = Dataset(
+            name=f"small-{kind}",
+            title="for tests",
+            licence="none",
+            citation="none",
+            features=Features.model_validate({"kind": kind, "rows": 40}),
+        )
+        write_features(table, folder / "features" / f"small-{kind}.parquet", dataset)
     return folder
 
 

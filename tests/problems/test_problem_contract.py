@@ -8,15 +8,19 @@ import torch
 from botorch.test_functions.base import BaseTestProblem
 from pydantic import ValidationError
 
-from plumbline.problems.base import Context, build_problem, evaluate, noise_std, problems
+from plumbline.errors import PlumblineError
+from plumbline.problems.base import Context, build_problem, evaluate, noise_std, problems, spread
 from plumbline.problems.designs import uniform
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "antibodies": [{"dataset": "small-antibodies", "pool": 30}],
     "hartmann": [{"dim": 3}, {"dim": 6}],
     "molecules": [
         {"dataset": "small-molecules", "target": "qed", "pool": 30, "holdout_fraction": 0.2},
         {"dataset": "small-molecules", "target": "sa", "pool": 40, "holdout_fraction": 0.0, "maximise": False},
+        {"dataset": "small-docking", "target": "3pbl_docking", "pool": 30, "maximise": False},
     ],
+    "rkhs": [{"dim": 1}, {"dim": 2, "kernel": "matern52", "basis": 40}],
 }
 """Options of the problems that cannot be built from none, or from a dimension of two alone."""
 
@@ -50,6 +54,7 @@ def build(request: pytest.FixtureRequest, context: Callable[[int], Context]) -> 
     def make(seed: int = 0, **more: Any) -> BaseTestProblem:
         return build_problem(name, {**options, **more}, context(seed))
 
+    make.takes_scale = "noise_scale" in problems[name].options.model_fields  # type: ignore[attr-defined]
     make.takes_noise = "noise_std" in problems[name].options.model_fields  # type: ignore[attr-defined]
     return make
 
@@ -77,15 +82,24 @@ def test_values_are_finite_float64_and_the_same_row_by_row(build: Build) -> None
     together = problem(X, noise=False)
     apart = torch.stack([problem(row, noise=False) for row in X])
     batched = problem(X.reshape(2, 3, -1), noise=False)
+    outcomes = problem.num_objectives
     assert together.dtype == torch.float64
-    assert len(together) == 6
+    assert together.shape == ((6,) if outcomes == 1 else (6, outcomes))
     assert torch.isfinite(together).all()
     torch.testing.assert_close(together, apart, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(together.reshape(batched.shape), batched, rtol=1e-12, atol=1e-12)
 
 
 def test_is_to_be_maximised(build: Build) -> None:
-    assert not build().is_minimization_problem
+    """BoTorch gives several outcomes no direction: that one is told by the sign of the reference point."""
+    problem = build()
+    if problem.num_objectives == 1:
+        assert not problem.is_minimization_problem
+        return
+    assert problem.ref_point.shape == (problem.num_objectives,)
+    better = (problem(points(problem, 200), noise=False) > problem.ref_point).all(dim=-1)
+    assert better.any()
+    assert problem.max_hv > 0
 
 
 def _optimum(problem: BaseTestProblem) -> float:
@@ -142,3 +156,26 @@ def test_noise_is_the_standard_deviation_times_the_draws(build: Build) -> None:
     assert torch.equal(exact, F)
     assert torch.equal(Y, F + noise_std(problem, X) * eps)
     assert torch.equal(evaluate(problem, X, torch.zeros_like(eps))[0], F)
+
+
+def test_noise_scale_is_in_units_of_the_functions_own_spread(build: Build) -> None:
+    if not build.takes_scale:  # type: ignore[attr-defined]
+        pytest.skip("has no option noise_scale")
+    problem = build(noise_scale=0.1)
+    X = points(problem, 3000)
+    std = noise_std(problem, X[:5])
+    assert std.shape == (1, problem.num_objectives)
+    torch.testing.assert_close(std, 0.1 * spread(build()).reshape(1, -1), rtol=1e-12, atol=0.0)
+    # A sample that has nothing to do with the Sobol points: the heaviest tails are Rosenbrock's.
+    sampled = problem(X, noise=False).reshape(len(X), -1).std(dim=0)
+    torch.testing.assert_close(std.squeeze(0), 0.1 * sampled, rtol=0.1, atol=0.0)
+    assert torch.equal(problem(X[:5], noise=False), build()(X[:5], noise=False))
+
+
+def test_two_kinds_of_noise_are_refused(build: Build) -> None:
+    if not build.takes_scale:  # type: ignore[attr-defined]
+        pytest.skip("has no option noise_scale")
+    with pytest.raises(PlumblineError, match="noise_std and noise_scale") as caught:
+        build(noise_std=0.1, noise_scale=0.1)
+    assert "\n" not in str(caught.value)
+    assert (noise_std(build(noise_std=0.0, noise_scale=0.0), torch.zeros(1, 1)) == 0).all()

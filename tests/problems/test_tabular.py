@@ -4,6 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plumbline.data import antibodies
+from plumbline.data.features import read_features
 from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
@@ -102,4 +104,39 @@ def test_seeds_draw_different_pools(context) -> None:
 def test_mistakes_are_told_in_one_line(context, change: dict[str, object], message: str) -> None:
     with pytest.raises(PlumblineError, match=message) as caught:
         build_problem("molecules", {**ASKED, **change}, context(0))
+    assert "\n" not in str(caught.value)
+
+
+def test_docking_is_ranked_by_its_published_descriptors_the_lowest_score_first(context, molecule_table) -> None:
+    options = {"dataset": "small-docking", "target": "3pbl_docking", "pool": 40, "maximise": False}
+    problem = build_problem("molecules", options, context(0))
+    rows = torch.cat([problem.candidates, problem.holdout])
+    assert rows.shape == (40, len(DESCRIPTORS))
+    assert problem(rows, noise=False).max().item() == pytest.approx(5.0 + molecule_table["sa"].max() / 10)
+
+
+def test_antibodies_keep_features_and_stability_together(context, data_folder) -> None:
+    problem = build_problem("antibodies", {"dataset": "small-antibodies", "pool": 30}, context(0))
+    table = read_features(data_folder / "features" / "small-antibodies.parquet")
+    assert problem.dim == len(antibodies.DESCRIPTORS) == 22
+    assert not any("instability" in name for name in antibodies.DESCRIPTORS)
+    by_features = dict(zip(map(tuple, table[list(antibodies.DESCRIPTORS)].to_numpy()), table["stability"], strict=True))
+    expected = [by_features[tuple(row)] for row in problem.candidates.tolist()]
+    assert problem(problem.candidates, noise=False).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("antibodies", {"dataset": "small-molecules"}, "'small-molecules' has no column heavy_molecular_weight"),
+        ("molecules", {"dataset": "small-antibodies", "target": "stability"}, "has no column exact_mol_wt"),
+        ("antibodies", {"dataset": "small-antibodies", "target": "stabilty"}, "did you mean 'stability'"),
+        ("antibodies", {"dataset": "small-antibodies", "target": "heavy"}, "unknown target 'heavy'"),
+        ("antibodies", {"dataset": "small-antibodies", "target": "heavy_gravy"}, "unknown target 'heavy_gravy'"),
+        ("molecules", {"dataset": "small-molecules", "target": "mol_weight"}, "unknown target 'mol_weight'"),
+    ],
+)
+def test_a_table_for_another_problem_is_told_in_one_line(context, name, options, message) -> None:
+    with pytest.raises(PlumblineError, match=message) as caught:
+        build_problem(name, options, context(0))
     assert "\n" not in str(caught.value)

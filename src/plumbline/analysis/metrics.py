@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from plumbline.errors import unknown
-from plumbline.records import RECORD
+from plumbline.records import RECORD, SECONDS
 
 COVERAGE_LEVEL = 0
 """Which of an experiment's levels the coverage metrics are about: the first."""
@@ -51,6 +51,26 @@ def set_width(rows: pd.DataFrame) -> pd.Series:
     return _of_level(rows["width"])
 
 
+def query_coverage_gap(rows: pd.DataFrame) -> pd.Series:
+    """Return how far the coverage of queries so far lies above the level that it should have."""
+    return query_coverage(rows) - mean_nominal_coverage(rows)
+
+
+def query_coverage_error(rows: pd.DataFrame) -> pd.Series:
+    """Return the size of the gap of query coverage."""
+    return query_coverage_gap(rows).abs()
+
+
+def holdout_coverage_gap(rows: pd.DataFrame) -> pd.Series:
+    """Return how far holdout coverage lies above the level that it should have."""
+    return holdout_coverage(rows) - nominal_coverage(rows)
+
+
+def holdout_coverage_error(rows: pd.DataFrame) -> pd.Series:
+    """Return the size of the gap of holdout coverage."""
+    return holdout_coverage_gap(rows).abs()
+
+
 DERIVED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
     metric.__name__: metric
     for metric in (
@@ -60,12 +80,20 @@ DERIVED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
         nominal_coverage,
         mean_nominal_coverage,
         set_width,
+        query_coverage_gap,
+        query_coverage_error,
+        holdout_coverage_gap,
+        holdout_coverage_error,
     )
 }
 """Metrics that are not a column of the records."""
 
 COLUMNS = [field.name for field in RECORD if str(field.type) == "double"]
 """Metrics that are."""
+
+
+NOTE = "notes."
+"""`notes.effective_sample_size` is the metric of a number that a method noted."""
 
 
 def metric(rows: pd.DataFrame, name: str) -> pd.Series:
@@ -78,7 +106,12 @@ def metric(rows: pd.DataFrame, name: str) -> pd.Series:
         return DERIVED[name](rows).reindex(rows.index)
     if name in COLUMNS:
         return rows[name]
-    raise unknown("metric", name, [*DERIVED, *COLUMNS])
+    if name in SECONDS:
+        return rows[name].where(rows["iteration"] > 0)  # the initial design is nobody's round
+    if name.startswith(NOTE):
+        note = name.removeprefix(NOTE)
+        return rows["notes"].map(lambda notes: (notes or {}).get(note, np.nan)).astype(float)
+    raise unknown("metric", name, [*DERIVED, *COLUMNS, *SECONDS])
 
 
 def by_round(rows: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -58,9 +58,52 @@ def final_mean(method: Array, baseline: Array | None) -> Array:
     return method[..., -1].mean(axis=-1)
 
 
+def mean_level(method: Array, baseline: Array | None) -> Array:
+    """Return the mean over seeds and rounds."""
+    return method.mean(axis=(-2, -1))
+
+
+def spread_difference(method: Array, baseline: Array | None) -> Array:
+    """Return the standard deviation over seeds at the last round, method minus baseline: who is steadier."""
+    return method[..., -1].std(axis=-1) - _need(baseline)[..., -1].std(axis=-1)
+
+
+def deviation_difference(method: Array, baseline: Array | None, level: float = 0.0) -> Array:
+    """Return the mean over seeds of the distance to `level` at the last round, method minus baseline."""
+    distance = np.abs(method - level) - np.abs(_need(baseline) - level)
+    return distance[..., -1].mean(axis=-1)
+
+
+def mean_ratio(method: Array, baseline: Array | None) -> Array:
+    """Return the mean over seeds and rounds of the method divided by the baseline's."""
+    return method.mean(axis=(-2, -1)) / _need(baseline).mean(axis=(-2, -1))
+
+
+def median_ratio(method: Array, baseline: Array | None) -> Array:
+    """Return the median over seeds and rounds of the method divided by the baseline's: for times, which have tails."""
+    return np.median(method, axis=(-2, -1)) / np.median(_need(baseline), axis=(-2, -1))
+
+
+def final_ratio(method: Array, baseline: Array | None) -> Array:
+    """Return the mean over seeds at the last round, divided by the baseline's."""
+    return method[..., -1].mean(axis=-1) / _need(baseline)[..., -1].mean(axis=-1)
+
+
 STATISTICS: dict[str, Statistic] = {
     function.__name__.replace("_", "-"): function
-    for function in (final_difference, mean_difference, share_of_steps_below, share_above, final_mean)
+    for function in (
+        final_difference,
+        mean_difference,
+        share_of_steps_below,
+        share_above,
+        final_mean,
+        mean_level,
+        spread_difference,
+        deviation_difference,
+        mean_ratio,
+        median_ratio,
+        final_ratio,
+    )
 }
 
 
@@ -116,3 +159,17 @@ def mean_and_standard_error(values: Array) -> tuple[Array, Array]:
     seeds = len(values)
     spread = np.std(values, axis=0, ddof=1) if seeds > 1 else np.zeros(values.shape[1:])
     return np.mean(values, axis=0), spread / np.sqrt(seeds)
+
+
+def median_interval(values: Array) -> tuple[Array, Array, Array]:
+    """Return the median over the first axis between the ends of its bootstrap interval: low, median, high.
+
+    Args:
+        values: `seeds x rounds`; whole seeds are drawn.
+    """
+    seeds = len(values)
+    rng = np.random.default_rng(stream_seed("median", seeds, "bootstrap"))
+    medians = np.nanmedian(values[rng.integers(seeds, size=(1_000, seeds))], axis=1)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.nanquantile(medians, [tail, 1 - tail], axis=0)
+    return low, np.nanmedian(values, axis=0), high

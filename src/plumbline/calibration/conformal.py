@@ -1,14 +1,16 @@
-"""Full conformal Bayes for exact Gaussian processes, in closed form and without a grid.
+"""Full conformal Bayes for exact Gaussian processes, in closed form: scores, masses, relaxed and randomised masks.
 
-CBO's Algorithm 1 refits the model on each candidate label. Here the refitted residuals and variances of all data are a
-line and a constant in the standard score `z = (label - mean) / sd` of the label, from one block inverse; the scores are
-then parabolas in `z`, and the set is found from their crossings.
+CBO's Algorithm 1 refits the model on each candidate label. Here the refitted residuals are lines in the label and the
+refitted variances do not depend on it, from one block inverse; differences of scores are then quadratics in the label's
+whitened residual, and all labels of all test points are scored by one matrix product. Batches of `q` test points are
+augmented together, and the scores of several independent outputs are added up.
 
-Notation: `K + s2n I = L L'`, `B = (L L')^-1`, `a = B (y - mean)`; at a test point `u = B k_x`, and `S2` is the
-predictive variance of the observation. Everything is in the model's standardised space, and
-differentiable in the test point.
+Notation: `K + s2n I = R R'`, `B = (R R')^-1`, `a = B (y - mean)`; at `q` test points `u = B k_X`, and `S = L L'` is the
+predictive covariance of their observations. A label `y` enters as `z = L^-1 (y - mean)`. Everything is in the model's
+standardised space, and differentiable in the test points.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,156 +21,264 @@ from plumbline.models.exact import whitened_residuals
 
 
 @dataclass(frozen=True)
-class Augmented:
-    """What refitting on one more observation needs, at each of `b` test points.
+class Factors:
+    """What one Cholesky of a fitted model gives, once a fit.
 
     Attributes:
-        mean: `b`, predictive mean.
-        sd: `b`, predictive standard deviation of the observation, `S`.
+        model: an exact Gaussian process in evaluation mode, with one outcome and homoscedastic noise.
+        inverse_root: `n x n`, `R^-1`.
+        whitened: `n`, `R^-1 (y - mean)`.
         a: `n`, `B (y - mean)`.
-        u: `b x n`, `B k_x`.
         precision: `n`, the diagonal of `B`.
         noise: the noise variance `s2n`.
+        variance: the prior variance of `f`, the same everywhere; None if the kernel is not stationary.
+    """
+
+    model: SingleTaskGP
+    inverse_root: Tensor
+    whitened: Tensor
+    a: Tensor
+    precision: Tensor
+    noise: Tensor
+    variance: Tensor | None
+
+    @property
+    def inputs(self) -> Tensor:
+        """The data's inputs in the unit cube, `n x d`."""
+        return self.model.train_inputs[0]
+
+
+def factorise(model: SingleTaskGP) -> Factors:
+    """Return the factors of a model; no gradient flows into its hyperparameters."""
+    with torch.no_grad():
+        R, whitened = whitened_residuals(model)
+        inverse = torch.linalg.solve_triangular(R, torch.eye(len(R), dtype=R.dtype), upper=False)
+        kernel, first = model.covar_module, model.train_inputs[0][:1]
+        return Factors(
+            model=model,
+            inverse_root=inverse,
+            whitened=whitened,
+            a=inverse.mT @ whitened,
+            precision=inverse.square().sum(dim=0),
+            noise=model.likelihood.noise.detach().squeeze(),
+            variance=kernel.forward(first, first, diag=True).squeeze() if kernel.is_stationary else None,
+        )
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """What refitting on `q` more observations needs, at each of `b` batches of test points.
+
+    Attributes:
+        mean: `b x q`, predictive mean.
+        root: `b x q x q`, lower Cholesky factor `L` of the predictive covariance of the observations.
+        loadings: `b x n x q`, `u L^-T`.
+        dual_root: `b x q x q`, `L^-T`.
+        a, precision, noise: of `Factors`.
     """
 
     mean: Tensor
-    sd: Tensor
+    root: Tensor
+    loadings: Tensor
+    dual_root: Tensor
     a: Tensor
-    u: Tensor
     precision: Tensor
     noise: Tensor
 
+    @property
+    def sd(self) -> Tensor:
+        """Predictive standard deviations of the observations, `b x q`."""
+        return self.root.square().sum(dim=-1).sqrt()
+
     def variances(self) -> tuple[Tensor, Tensor]:
-        """Return the refitted predictive variances at the data, `b x n`, and at the test points, `b`.
+        """Return the refitted predictive variances at the data, `b x n`, and at the test points, `b x q`.
 
-        `s2n (2 - s2n A_ii)` with the augmented inverse `A`: they do not depend on the label.
+        `s2n (2 - s2n A_ii)` with the augmented inverse `A`: they do not depend on the labels.
         """
-        s2n, S2 = self.noise, self.sd.square()
-        data = s2n * (2 - s2n * (self.precision + self.u.square() / S2.unsqueeze(-1)))
-        return data, s2n * (2 - s2n / S2)
+        s2n = self.noise
+        data = s2n * (2 - s2n * (self.precision + self.loadings.square().sum(dim=-1)))
+        return data, s2n * (2 - s2n * self.dual_root.square().sum(dim=-1))
 
-    def residuals(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the refitted residuals as lines in `z`: `r_i = intercept_i + slope_i z` at the data, `slope z` at the
-        test point; shapes `n`, `b x n`, `b`."""
-        slope = self.noise / self.sd
-        return self.noise * self.a, -slope.unsqueeze(-1) * self.u, slope
+    def function_mean(self, z: Tensor) -> Tensor:
+        """Return the mean of `f` at the test points after refitting on labels: `b x k x q` in and out."""
+        return self.mean.unsqueeze(-2) + z @ (self.root - self.noise * self.dual_root).mT
+
+    def function_root(self) -> Tensor:
+        """Return a root of the covariance of `f` at the test points after refitting: `b x q x q`, for any label."""
+        eye = torch.eye(self.root.shape[-1], dtype=self.root.dtype)
+        return cholesky(self.noise * (eye - self.noise * self.dual_root @ self.dual_root.mT))
 
 
-def augment(model: SingleTaskGP, X: Tensor) -> Augmented:
+def cholesky(S: Tensor) -> Tensor:
+    """Return the lower Cholesky factor of `... x q x q`; a square root at q = 1, which is cheaper."""
+    if S.shape[-1] == 1:
+        return S.clamp_min(1e-30).sqrt()
+    eye = torch.eye(S.shape[-1], dtype=S.dtype)
+    return torch.linalg.cholesky(S + 1e-12 * S.diagonal(dim1=-2, dim2=-1).mean(dim=-1)[..., None, None] * eye)
+
+
+def dual(root: Tensor) -> Tensor:
+    """Return `L^-T` of lower triangular `L`, `... x q x q`."""
+    if root.shape[-1] == 1:
+        return root.reciprocal()
+    eye = torch.eye(root.shape[-1], dtype=root.dtype).expand_as(root)
+    return torch.linalg.solve_triangular(root, eye, upper=False).mT
+
+
+def covariances(factors: Factors, U: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return prior means `b x q`, cross-covariances with the data `b x q x n`, and prior covariances `b x q x q`.
+
+    Args:
+        factors: of a fitted model.
+        U: `b x q x d`, in the unit cube.
+    """
+    b, q, d = U.shape
+    rows = U.reshape(b * q, d)
+    # `forward` is the covariance itself; a call would wrap it in lazy layers that cost more than what they wrap.
+    kernel = factors.model.covar_module.forward
+    cross = kernel(rows, factors.inputs).reshape(b, q, -1)
+    if q > 1:
+        prior = kernel(U, U)
+    elif factors.variance is not None:
+        prior = factors.variance.expand(b, 1, 1)
+    else:
+        prior = kernel(rows, rows, diag=True).reshape(b, 1, 1)
+    return factors.model.mean_module(rows).reshape(b, q), cross, prior
+
+
+def augment(factors: Factors, U: Tensor) -> Augmented:
     """Return the augmented system at test points.
 
     Args:
-        model: an exact Gaussian process in evaluation mode, with one outcome and homoscedastic noise.
-        X: `b x d`, in the problem's bounds.
+        factors: of a fitted model.
+        U: `b x q x d`, in the unit cube.
     """
-    L, whitened = whitened_residuals(model)
-    train, test = model.train_inputs[0], model.transform_inputs(X)
-    cross = model.covar_module(test, train).to_dense()
-    prior = model.covar_module(test, diag=True)
-    half = torch.linalg.solve_triangular(L, cross.mT, upper=False)
-    noise = model.likelihood.noise.squeeze()
-    inverse = torch.linalg.solve_triangular(L, torch.eye(len(L), dtype=L.dtype), upper=False)
+    mean, cross, prior = covariances(factors, U)
+    half = cross @ factors.inverse_root.mT
+    eye = torch.eye(U.shape[-2], dtype=U.dtype)
+    root = cholesky(prior + factors.noise * eye - half @ half.mT)
+    dual_root = dual(root)
     return Augmented(
-        mean=model.mean_module(test) + whitened @ half,
-        sd=(prior - half.square().sum(dim=0) + noise).sqrt(),
-        a=inverse.mT @ whitened,
-        u=(inverse.mT @ half).mT,
-        precision=inverse.square().sum(dim=0),
-        noise=noise,
+        mean=mean + half @ factors.whitened,
+        root=root,
+        loadings=(half @ factors.inverse_root).mT @ dual_root,
+        dual_root=dual_root,
+        a=factors.a,
+        precision=factors.precision,
+        noise=factors.noise,
     )
 
 
 def scores(system: Augmented, z: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the log predictive densities after refitting on each candidate label; CBO, Algorithm 1.
+    """Return the log predictive densities after refitting on candidate labels; CBO, Algorithm 1.
 
     Args:
-        system: at `b` test points.
-        z: `b x k` standard scores of candidate labels.
+        system: at `b` batches of `q` test points.
+        z: `b x k x q` whitened candidate labels.
 
     Returns:
-        Of the data, `b x k x n`, and of the test point itself, `b x k`.
+        Of the data, `b x k x n`, and of the test points themselves, `b x k x q`.
     """
     data_variance, own_variance = system.variances()
-    intercept, slope, own_slope = system.residuals()
-    r = intercept + slope.unsqueeze(-2) * z.unsqueeze(-1)
-    own = own_slope.unsqueeze(-1) * z
-    return _log_density(r, data_variance.unsqueeze(-2)), _log_density(own, own_variance.unsqueeze(-1))
+    residual = system.noise * (system.a - z @ system.loadings.mT)
+    own = system.noise * z @ system.dual_root.mT
+    return _log_density(residual, data_variance.unsqueeze(-2)), _log_density(own, own_variance.unsqueeze(-2))
 
 
 def _log_density(residual: Tensor, variance: Tensor) -> Tensor:
     return -0.5 * (torch.log(2 * torch.pi * variance) + residual.square() / variance)
 
 
-def parabolas(system: Augmented) -> Tensor:
-    """Return the coefficients of `q_i(z) = s_own(z) - s_i(z)`: `b x n x 3`, highest power first.
-
-    A datum conforms less than the label where `q_i` is not negative.
-    """
-    data_variance, own_variance = system.variances()
-    intercept, slope, own_slope = system.residuals()
-    square = slope.square() / data_variance - (own_slope.square() / own_variance).unsqueeze(-1)
-    linear = 2 * intercept * slope / data_variance
-    constant = intercept.square() / data_variance + torch.log(data_variance / own_variance.unsqueeze(-1))
-    return 0.5 * torch.stack([square, linear, constant], dim=-1)
+def powers(z: Tensor) -> Tensor:
+    """Return `1, z, z (x) z` of labels `b x k x q x m`: `b x k x m (1 + q + q^2)`."""
+    b, k, q, m = z.shape
+    z = z.mT
+    square = (z.unsqueeze(-1) * z.unsqueeze(-2)).reshape(b, k, m, q * q)
+    return torch.cat([torch.ones_like(z[..., :1]), z, square], dim=-1).reshape(b, k, -1)
 
 
-def conformity_mass(q: Tensor, weights: Tensor, z: Tensor) -> Tensor:
-    """Return the weight of the data that conform no more than the label, the label's own included.
+def quadratics(systems: Sequence[Augmented]) -> Tensor:
+    """Return the coefficients, on `powers`, of the score of each test point minus that of each datum.
+
+    A datum conforms no more than the label where the difference is not negative.
 
     Args:
-        q: `b x n x 3` parabolas.
-        weights: `b x (n + 1)`, the label's own last; they sum to one.
-        z: `b x k` standard scores of labels.
+        systems: one an output, at `b` batches of `q` test points with `n` data.
 
     Returns:
-        `b x k`; a label is in the set where this exceeds alpha.
+        `b x q x n x m (1 + q + q^2)`.
     """
-    powers = torch.stack([z.square(), z, torch.ones_like(z)], dim=-1)
-    conforms = torch.einsum("bkp,bnp->bkn", powers, q) >= 0
-    return torch.einsum("bkn,bn->bk", conforms.to(weights.dtype), weights[:, :-1]) + weights[:, -1:]
+    return torch.cat([_quadratics(system) for system in systems], dim=-1)
 
 
-@dataclass(frozen=True)
-class ConformalSets:
-    """Unions of intervals, one a test point, in standard scores.
-
-    Attributes:
-        edges: `b x (m + 1)`, sorted; the first is -inf and the last inf.
-        inside: `b x m`, which of the intervals between them belong to the set.
-    """
-
-    edges: Tensor
-    inside: Tensor
-
-    def width(self) -> Tensor:
-        """Return the total length, `b`; inf where the set is unbounded."""
-        lengths = self.edges[:, 1:] - self.edges[:, :-1]
-        return torch.where(self.inside, lengths, 0.0).sum(dim=-1)
+def _quadratics(system: Augmented) -> Tensor:
+    data_variance, own_variance = system.variances()
+    W, P, a, s2n = system.loadings, system.dual_root, system.a, system.noise
+    b, n, q = W.shape
+    weighted = (s2n.square() / data_variance).unsqueeze(-1) * W
+    logs = torch.log(data_variance).unsqueeze(-2) - torch.log(own_variance).unsqueeze(-1)
+    constant = 0.5 * (logs + (s2n.square() * a.square() / data_variance).unsqueeze(-2))
+    linear = -a.unsqueeze(-1) * weighted
+    of_data = (weighted.unsqueeze(-1) * W.unsqueeze(-2)).reshape(b, 1, n, q * q)
+    own = P / own_variance.sqrt().unsqueeze(-1) * s2n
+    of_own = (own.unsqueeze(-1) * own.unsqueeze(-2)).reshape(b, q, 1, q * q)
+    return torch.cat([constant.unsqueeze(-1), linear.unsqueeze(1).expand(b, q, n, q), 0.5 * (of_data - of_own)], dim=-1)
 
 
-def exact_sets(q: Tensor, weights: Tensor, alpha: float) -> ConformalSets:
-    """Return the conformal sets, without a grid: the mass changes only at the roots of the parabolas.
+def importance_weights(log_ratio_data: Tensor, log_ratio_test: Tensor) -> Tensor:
+    """Return normalised weights under covariate shift; CBO, definition 2.1 and Algorithm 4.
 
     Args:
-        q: `b x n x 3` parabolas.
-        weights: `b x (n + 1)`, the label's own last; they sum to one.
-        alpha: miscoverage.
+        log_ratio_data: `n`, log density ratio (query over data) at the data.
+        log_ratio_test: `b x q`, at the test points.
+
+    Returns:
+        `b x q x (n + 1)`, the test point's own last; they sum to one.
     """
-    A, B, C = q.unbind(dim=-1)
-    # The root of larger size by the stable formula, the other from their product; a straight line has one.
-    discriminant = (B.square() - 4 * A * C).sqrt()
-    sum_ = -0.5 * (B + torch.copysign(discriminant, B))
-    roots = torch.cat([sum_ / A, C / sum_], dim=-1)
-    roots = torch.where(roots.isfinite(), roots, torch.inf).sort(dim=-1).values
-    ends = torch.full_like(roots[:, :1], torch.inf)
-    edges = torch.cat([-ends, roots, ends], dim=-1)
-    inside = conformity_mass(q, weights, _between(edges)) > alpha
-    return ConformalSets(edges, inside & (edges[:, 1:] > edges[:, :-1]))
+    data = log_ratio_data.expand(*log_ratio_test.shape, -1)
+    return torch.softmax(torch.cat([data, log_ratio_test.unsqueeze(-1)], dim=-1), dim=-1)
 
 
-def _between(edges: Tensor) -> Tensor:
-    """Return a point inside each interval, unbounded ones included."""
-    low, high = edges[:, :-1], edges[:, 1:]
-    middle = torch.where(low.isneginf(), high - 1.0, torch.where(high.isposinf(), low + 1.0, 0.5 * (low + high)))
-    # What is left are the whole line, and empty intervals at infinity: any point will do.
-    return torch.where(middle.isfinite(), middle, 0.0)
+def effective_sample_size(weights: Tensor) -> Tensor:
+    """Return `1 / sum w^2` of normalised weights `... x (n + 1)`: between 1 and n + 1 (Kish, 1965)."""
+    return weights.square().sum(dim=-1).reciprocal()
+
+
+def conformity_mass(coefficients: Tensor, weights: Tensor, z: Tensor, tau: float = 0.0) -> Tensor:
+    """Return the weight of the data that conform no more than the label, the label's own included.
+
+    A label is in the set where this exceeds alpha. With `tau > 0` the comparisons of scores are sigmoids; the label is
+    always as good as itself, so that its own weight counts in full at any `tau`.
+
+    Args:
+        coefficients: `b x q x n x p` of `quadratics`.
+        weights: `b x q x (n + 1)`.
+        z: `b x k x q x m` whitened labels.
+        tau: strength of the relaxation.
+
+    Returns:
+        `b x q x k`.
+    """
+    difference = coefficients @ powers(z).mT.unsqueeze(1)
+    conforms = torch.sigmoid(difference / tau) if tau > 0 else (difference >= 0).to(weights.dtype)
+    return (weights[..., None, :-1] @ conforms).squeeze(-2) + weights[..., -1:]
+
+
+def acceptance(mass: Tensor, own_weight: Tensor, alpha: float, tau: float = 0.0, randomised: bool = False) -> Tensor:
+    """Return the probability that a label is put into the set; CBO, Algorithms 1 and 2.
+
+    Args:
+        mass: of `conformity_mass`.
+        own_weight: broadcasts to `mass`; the label's own weight.
+        alpha: miscoverage.
+        tau: strength of the relaxation; 0 for the sharp set.
+        randomised: flip Algorithm 2's coin, which makes the sets exactly valid: its expectation is returned.
+    """
+    if not randomised:
+        return _above(mass, alpha, tau)
+    heads = ((mass - alpha) / own_weight).clamp(0.0, 1.0)
+    return heads * _above(mass, alpha, tau) + (1 - heads) * _above(mass - own_weight, alpha, tau)
+
+
+def _above(mass: Tensor, alpha: float, tau: float) -> Tensor:
+    return torch.sigmoid((mass - alpha) / tau) if tau > 0 else (mass > alpha).to(mass.dtype)

@@ -1,16 +1,34 @@
 """Predictive distributions of observations, and what can be checked of them."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
+from scipy.stats import chi2
 from torch import Tensor
 from torch.distributions import Normal
 from torch.special import ndtr, ndtri
 
 
-class Predictive(Protocol):
-    """What a method predicts of observations at `n` points; every result is of shape `n`."""
+class SetPredictive(Protocol):
+    """What is checked of any forecast of `n` points, of one outcome or of several; every result is of shape `n`."""
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Return the log density at `y` (`n`, or `n x m`)."""
+        ...
+
+    def covers(self, y: Tensor, alpha: float) -> Tensor:
+        """Return the probability that the set of level `1 - alpha` holds `y`: 0 or 1 unless the set is randomised."""
+        ...
+
+    def width(self, alpha: float) -> Tensor:
+        """Return the length (area, volume) of the set of level `1 - alpha`."""
+        ...
+
+
+class Predictive(SetPredictive, Protocol):
+    """What a method predicts of observations of one outcome at `n` points; every result is of shape `n`."""
 
     @property
     def mean(self) -> Tensor:
@@ -26,20 +44,8 @@ class Predictive(Protocol):
         """Return the probability of an observation of at most `y` (`n`)."""
         ...
 
-    def log_prob(self, y: Tensor) -> Tensor:
-        """Return the log density at `y` (`n`)."""
-        ...
-
     def crps(self, y: Tensor) -> Tensor:
         """Return the continuous ranked probability score at `y` (`n`), in units of y; less is better."""
-        ...
-
-    def covers(self, y: Tensor, alpha: float) -> Tensor:
-        """Return whether the set of level `1 - alpha` holds `y` (`n`)."""
-        ...
-
-    def width(self, alpha: float) -> Tensor:
-        """Return the length of the set of level `1 - alpha`."""
         ...
 
 
@@ -74,9 +80,41 @@ class GaussianPredictive:
         return self.sd * ndtri(torch.tensor(1 - alpha / 2, dtype=self.sd.dtype))
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
-        """Return whether the central interval of level `1 - alpha` holds `y`."""
-        return (y - self.mean).abs() <= self.half_width(alpha)
+        """Return 1 where the central interval of level `1 - alpha` holds `y`, else 0."""
+        return ((y - self.mean).abs() <= self.half_width(alpha)).to(self.sd.dtype)
 
     def width(self, alpha: float) -> Tensor:
         """Return the length of the central interval of level `1 - alpha`."""
         return 2 * self.half_width(alpha)
+
+
+@dataclass(frozen=True)
+class JointGaussianPredictive:
+    """Several independent Gaussian outcomes with ellipsoidal credible sets, the smallest of their level.
+
+    Attributes:
+        mean: `n x m`.
+        sd: `n x m`, noise included.
+    """
+
+    mean: Tensor
+    sd: Tensor
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Return the log density at `y` (`n x m`): `n`."""
+        return Normal(self.mean, self.sd).log_prob(y).sum(dim=-1)
+
+    def radius(self, alpha: float) -> float:
+        """Return the radius, in standard deviations, of the set of level `1 - alpha`."""
+        return math.sqrt(chi2.ppf(1 - alpha, df=self.mean.shape[-1]))
+
+    def covers(self, y: Tensor, alpha: float) -> Tensor:
+        """Return 1 where the ellipsoid of level `1 - alpha` holds `y` (`n x m`), else 0: `n`."""
+        distance = ((y - self.mean) / self.sd).square().sum(dim=-1).sqrt()
+        return (distance <= self.radius(alpha)).to(self.sd.dtype)
+
+    def width(self, alpha: float) -> Tensor:
+        """Return the volume of the ellipsoid of level `1 - alpha`: `n`."""
+        m = self.mean.shape[-1]
+        ball = math.pi ** (m / 2) / math.gamma(m / 2 + 1) * self.radius(alpha) ** m
+        return ball * self.sd.prod(dim=-1)

@@ -10,11 +10,13 @@ from pydantic import Field, PositiveInt
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse
 
+Kind = Literal["molecules", "docking", "antibodies", "generated-molecules", "generated-docking", "generated-antibodies"]
+
 
 class Features(Options):
     """How a dataset becomes a table: the builder, how many rows of it, and the seed they are drawn or made with."""
 
-    kind: Literal["molecules", "generated-molecules"]
+    kind: Kind
     member: str | None = None
     rows: PositiveInt
     seed: int = Field(default=0, ge=0)

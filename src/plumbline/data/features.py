@@ -12,28 +12,47 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 
 from plumbline import files
-from plumbline.data.datasets import Dataset
-from plumbline.data.generated import generated_molecules
-from plumbline.data.molecules import DESCRIPTORS, TARGETS, describe_molecules, read_smiles, sample_rows
+from plumbline.data import antibodies, molecules
+from plumbline.data.antibodies import describe_pairs, read_pairs
+from plumbline.data.datasets import Dataset, Features
+from plumbline.data.generated import generated_molecules, made_up_docking_scores
+from plumbline.data.generated_antibodies import generated_antibodies
+from plumbline.data.molecules import DOCKING, describe_molecules, read_docking, read_smiles, sample_rows
 from plumbline.errors import PlumblineError
 
 _FINITE = pa.Check(np.isfinite, error="finite numbers")
 
-SCHEMA = pa.DataFrameSchema(
+MOLECULES = pa.DataFrameSchema(
     {
         "smiles": pa.Column(str, unique=True),
-        **{name: pa.Column(float, _FINITE) for name in (*DESCRIPTORS, *TARGETS)},
+        **{name: pa.Column(float, _FINITE) for name in (*molecules.DESCRIPTORS, *molecules.TARGETS)},
         "qed": pa.Column(float, pa.Check.in_range(0.0, 1.0)),
         "sa": pa.Column(float, pa.Check.in_range(0.0, 11.0)),
     },
     strict=True,
 )
 
+ANTIBODIES = pa.DataFrameSchema(
+    {
+        **{chain: pa.Column(str, pa.Check.str_matches(r"^[A-Z]+$")) for chain in antibodies.CHAINS},
+        **{name: pa.Column(float, _FINITE) for name in (*antibodies.DESCRIPTORS, *antibodies.TARGETS)},
+    },
+    strict=True,
+    unique=list(antibodies.CHAINS),
+)
+
+SCHEMAS = {
+    "molecules": MOLECULES,
+    "docking": MOLECULES.add_columns({DOCKING: pa.Column(float, _FINITE)}),
+    "antibodies": ANTIBODIES,
+}
+"""What a table of each kind holds; a generated one is like the one it stands in for."""
+
 METADATA = b"plumbline"
 
 
 def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> pd.DataFrame:
-    """Return the table of a dataset: canonical SMILES, descriptors, targets.
+    """Return the table of a dataset: molecules or antibodies, their descriptors, their targets.
 
     Args:
         dataset: with its `features` entry.
@@ -43,35 +62,62 @@ def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> 
     Raises:
         PlumblineError: a dataset that has no features, or no file where one is needed.
     """
-    how = dataset.features
-    if how is None:
-        raise PlumblineError(f"dataset {dataset.name!r} has no `features` entry: nothing is built from it")
-    if how.kind == "generated-molecules":
-        return describe_molecules(generated_molecules(how.rows, how.seed), jobs)
+    how = _how(dataset)
+    if how.kind.startswith("generated-"):
+        return _generate(how, jobs)
     if raw is None:
         raise PlumblineError(f"dataset {dataset.name!r} is built from {dataset.file}: fetch it and name it with --raw")
+    if how.kind == "docking":
+        table = read_docking(raw)
+        return table.loc[sample_rows(range(len(table)), how.rows, how.seed)].reset_index(drop=True)
+    if how.kind == "antibodies":
+        return describe_pairs(sample_rows(read_pairs(raw), how.rows, how.seed), jobs)
     return describe_molecules(sample_rows(read_smiles(raw, how.member), how.rows, how.seed), jobs)
 
 
+def _generate(how: Features, jobs: int) -> pd.DataFrame:
+    if how.kind == "generated-antibodies":
+        return describe_pairs(generated_antibodies(how.rows, how.seed), jobs)
+    table = describe_molecules(generated_molecules(how.rows, how.seed), jobs)
+    return table.assign(**{DOCKING: made_up_docking_scores(table)}) if how.kind == "generated-docking" else table
+
+
+def _how(dataset: Dataset) -> Features:
+    if dataset.features is None:
+        raise PlumblineError(f"dataset {dataset.name!r} has no `features` entry: nothing is built from it")
+    return dataset.features
+
+
+def _like(kind: str) -> str:
+    """Return the kind of table that a kind of builder makes."""
+    return kind.removeprefix("generated-")
+
+
 def provenance(dataset: Dataset) -> dict[str, Any]:
-    """Return what a table rests on: the dataset's entry and the RDKit that computed it."""
-    return {"dataset": dataset.model_dump(mode="json"), "rdkit": importlib.metadata.version("rdkit")}
+    """Return what a table rests on: the dataset's entry and the library that computed it, RDKit or BioPython."""
+    library = "biopython" if _like(_how(dataset).kind) == "antibodies" else "rdkit"
+    return {"dataset": dataset.model_dump(mode="json"), library: importlib.metadata.version(library)}
 
 
-def _check(table: pd.DataFrame, source: str | Path) -> pd.DataFrame:
+def _check(table: pd.DataFrame, kind: str, source: str | Path) -> pd.DataFrame:
+    broken = f"{source}: features break their schema: "
+    numbers = table.select_dtypes("number")
+    for row, column in np.argwhere(~np.isfinite(numbers.to_numpy("float64")))[:1]:
+        value, name = numbers.iloc[row, column], numbers.columns[column]
+        raise PlumblineError(f"{broken}{name} of row {row} ({str(table.iloc[row, 0])[:40]}) is {value}")
     try:
-        return SCHEMA.validate(table)
+        return SCHEMAS[_like(kind)].validate(table)
     except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
-        raise PlumblineError(f"{source}: features break their schema: {' '.join(str(error).split())[:300]}") from error
+        raise PlumblineError(f"{broken}{' '.join(str(error).split())[:300]}") from error
 
 
 def write_features(table: pd.DataFrame, path: Path, dataset: Dataset) -> None:
     """Write a checked table to Parquet atomically, with its provenance.
 
     Raises:
-        PlumblineError: a table that breaks the schema.
+        PlumblineError: a table that breaks the schema of the dataset's kind.
     """
-    content = arrow.Table.from_pandas(_check(table, path), preserve_index=False)
+    content = arrow.Table.from_pandas(_check(table, _how(dataset).kind, path), preserve_index=False)
     metadata = {**(content.schema.metadata or {}), METADATA: json.dumps(provenance(dataset)).encode()}
     with files.atomic(path) as part:
         parquet.write_table(content.replace_schema_metadata(metadata), part)
@@ -84,10 +130,11 @@ def read_features(path: Path) -> pd.DataFrame:
         PlumblineError: not there, truncated, corrupt, or not as the schema says; with the remedy.
     """
     try:
-        table = parquet.read_table(path).to_pandas()
+        content = parquet.read_table(path)
+        table = content.to_pandas()
     except (arrow.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
-    return _check(table, path)
+    return _check(table, _metadata(content.schema, path)["dataset"]["features"]["kind"], path)
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
@@ -97,9 +144,15 @@ def read_provenance(path: Path) -> dict[str, Any]:
         PlumblineError: not there, truncated, corrupt, or not written by `write_features`.
     """
     try:
-        return json.loads(parquet.read_schema(path).metadata[METADATA])
+        schema = parquet.read_schema(path)
     except (arrow.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
+    return _metadata(schema, path)
+
+
+def _metadata(schema: arrow.Schema, path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(schema.metadata[METADATA])
     except (KeyError, TypeError) as error:
         raise PlumblineError(f"{path} does not say what it was built from: delete it and run again") from error
 

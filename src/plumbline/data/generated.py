@@ -1,8 +1,9 @@
-"""A dataset that needs no download: molecules made by mutating well-known drugs in SELFIES space."""
+"""Datasets that need no download: molecules made by mutating well-known drugs in SELFIES space."""
 
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import selfies
 from numpy.random import Generator
 from rdkit import Chem, rdBase
@@ -123,3 +124,18 @@ def generated_molecules(size: int, seed: int) -> list[str]:
             if smiles is not None:
                 found[smiles] = None
     return list(found)
+
+
+def made_up_docking_scores(table: pd.DataFrame) -> pd.Series:
+    """Return a number a molecule that is no docking score: a smooth function of three descriptors and of logP.
+
+    It has the range of one (-12 to -3, the lower the better) and like one falls with size, up to a point; and it has
+    the best molecules in the middle of two other descriptors, so that a model has something to learn.
+
+    Args:
+        table: of `describe_molecules`.
+    """
+    size = 1 / (1 + np.exp(-(table["heavy_atom_mol_wt"] - 280) / 60))
+    charge = np.exp(-(((table["max_partial_charge"] - 0.22) / 0.1) ** 2))
+    density = np.exp(-(((table["fp_density_morgan_2"] - 2.0) / 0.4) ** 2))
+    return -3 - 4 * size - 2 * charge - 2 * density - np.tanh(table["logp"] / 3)

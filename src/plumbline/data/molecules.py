@@ -6,7 +6,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import networkx
 import numpy as np
@@ -19,6 +19,8 @@ from rdkit.Contrib.SA_Score import sascorer
 from plumbline.errors import PlumblineError
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 DESCRIPTORS: dict[str, Callable[[Any], float]] = {
     "exact_mol_wt": Descriptors.ExactMolWt,  # type: ignore[attr-defined]
@@ -37,6 +39,12 @@ DESCRIPTORS: dict[str, Callable[[Any], float]] = {
 """The features of CBO's tabular problems, under the (mis)spelling of the published table."""
 
 TARGETS = ("logp", "penalized_logp", "qed", "sa")
+
+DOCKING = "3pbl_docking"
+"""The target of CBO's docking problem: the score of DRD3 (PDB entry 3pbl), the lower the better."""
+
+PUBLISHED_NAMES = {"logP": "logp", "penalized_logP": "penalized_logp", "SA": "sa"}
+"""What the published table of docking scores calls the targets that are ours, too."""
 
 # Mean and standard deviation over ZINC250k of logP, minus the SA score, and minus the large-ring penalty. Two sets are
 # in use in public code; this is the one that CBO's published table was made with (510 of its 512 rows agree to 1e-14).
@@ -68,12 +76,12 @@ def read_smiles(path: Path, member: str | None = None) -> list[str]:
     return [word for line in text.splitlines() if (word := line.strip().strip('"'))]
 
 
-def sample_rows(smiles: Sequence[str], n: int, seed: int) -> list[str]:
-    """Return `n` of the SMILES (all, if there are fewer), drawn without replacement, in their order."""
-    if n >= len(smiles):
-        return list(smiles)
-    rows = np.random.default_rng(seed).choice(len(smiles), size=n, replace=False)
-    return [smiles[i] for i in np.sort(rows)]
+def sample_rows(rows: Sequence[T], n: int, seed: int) -> list[T]:
+    """Return `n` of the rows (all, if there are fewer), drawn without replacement, in their order."""
+    if n >= len(rows):
+        return list(rows)
+    chosen = np.random.default_rng(seed).choice(len(rows), size=n, replace=False)
+    return [rows[i] for i in np.sort(chosen)]
 
 
 def large_ring_penalty(molecule: Any) -> int:
@@ -135,3 +143,27 @@ def describe_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 500) -
         int((finite & ~first).sum()),
     )
     return kept
+
+
+def read_docking(path: Path) -> pd.DataFrame:
+    """Return CBO's published table of docking scores: `smiles`, its own descriptors and targets, `3pbl_docking`.
+
+    Nothing is computed. Rows whose molecule or descriptors another row has already are left out, with a warning that
+    counts them.
+
+    Raises:
+        PlumblineError: a file that is no csv, lacks a column, or has text for a number.
+    """
+    columns = ["smiles", *DESCRIPTORS, *TARGETS, DOCKING]
+    try:
+        table = pd.read_csv(path).rename(columns=PUBLISHED_NAMES)
+        lacking = [column for column in columns if column not in table]
+        if lacking:
+            raise PlumblineError(f"{path} has no column {lacking[0]}: it is not the published table of docking scores")
+        table = table[columns].astype(dict.fromkeys(columns[1:], "float64"))
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
+        raise PlumblineError(f"{path} cannot be read ({' '.join(str(error).split())}): fetch it again") from error
+    repeats = table.duplicated(subset=list(DESCRIPTORS)) | table.duplicated(subset="smiles")
+    if repeats.any():
+        log.warning("%d molecules: %d repeat another's descriptors", len(table), int(repeats.sum()))
+    return table[~repeats].reset_index(drop=True)

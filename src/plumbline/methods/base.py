@@ -3,17 +3,36 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Generator, Tensor
 
-from plumbline.calibration.predictive import Predictive
+from plumbline.calibration.predictive import SetPredictive
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
 from plumbline.registry import Registry
 
 methods = Registry("method", "plumbline.methods")
+
+Predictor = Callable[[Tensor], SetPredictive]
+"""Maps `n x d` points to the predictive distribution of observations there."""
+
+
+class CovariateShift(Protocol):
+    """Known densities of data, `p`, and of queries, `p'`."""
+
+    def source(self, n: int, generator: Generator) -> Tensor:
+        """Return `n x d` draws of `p`."""
+        ...
+
+    def target(self, n: int, generator: Generator) -> Tensor:
+        """Return `n x d` draws of `p'`."""
+        ...
+
+    def log_ratio(self, X: Tensor) -> Tensor:
+        """Return `log p'(x) / p(x)` at `... x d`: `...`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -23,10 +42,14 @@ class Domain:
     Attributes:
         bounds: `2 x d`.
         candidates: `N x d` rows to choose from, or None for the whole box.
+        ref_point: `m`, what several outcomes must exceed to count in the hypervolume; None for one outcome.
+        shift: where queries come from by design, if they are not chosen (offline checks of coverage).
     """
 
     bounds: Tensor
     candidates: Tensor | None = None
+    ref_point: Tensor | None = None
+    shift: CovariateShift | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +81,7 @@ class Proposal:
     """
 
     X: Tensor
-    predict: Callable[[Tensor], Predictive] | None = None
+    predict: Predictor | None = None
     acquisition: Callable[[Tensor], Tensor] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     notes: dict[str, float] = field(default_factory=dict)
@@ -79,6 +102,10 @@ class Method(ABC):
     @abstractmethod
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` points to evaluate next."""
+
+    def predictor(self, history: History) -> Predictor | None:
+        """Return predictions from `history` alone, for points distributed like its own; None without a model."""
+        return None
 
     def tell(self, X: Tensor, Y: Tensor) -> None:  # noqa: B027 - a hook
         """Take note of `Y` (`q x m`) observed at `X` (`q x d`); most methods read the history instead."""

@@ -3,6 +3,7 @@
 from time import perf_counter
 from typing import Any, Literal, Self
 
+from botorch.models import SingleTaskGP
 from pydantic import Field, model_validator
 from torch import Generator, Tensor
 
@@ -10,8 +11,8 @@ from plumbline.acquisition.scaling import ScaledDeviation
 from plumbline.calibration.recalibration import Recalibrator, recalibrated_scale
 from plumbline.calibration.splits import Splits, forecast_cdf, refitted
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, Method, Proposal, build_method, methods
-from plumbline.methods.gp import GPMethod
+from plumbline.methods.base import Domain, History, Method, Predictor, Proposal, build_method, methods
+from plumbline.methods.gp import GPMethod, gaussian_predictor
 from plumbline.models.exact import fit_gp
 from plumbline.options import Options, parse
 
@@ -57,13 +58,22 @@ class CalibratedMethod(Method):
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return the `q` points of greatest utility under the recalibrated model; CAL, Algorithm 2."""
         started = perf_counter()
-        model = self.base.fit(history)
-        cdf = self._refitted_cdf(history) if self.options.refit else forecast_cdf(model, self.options.splits)
-        scale = recalibrated_scale(cdf.numpy(), self.options.recalibrator)
+        model, scale = self._recalibrated(history)
         seconds = {"fit": perf_counter() - started}
         return self.base.propose(
             model, history, q, generator, ScaledDeviation(scale), seconds, notes={"sd_scale": scale}
         )
+
+    def predictor(self, history: History) -> Predictor:
+        """Return recalibrated predictions from `history` alone."""
+        model, scale = self._recalibrated(history)
+        return gaussian_predictor(model, ScaledDeviation(scale))
+
+    def _recalibrated(self, history: History) -> tuple[SingleTaskGP, float]:
+        """Return the model, and what its standard deviation is to be multiplied by."""
+        model = self.base.fit(history)
+        cdf = self._refitted_cdf(history) if self.options.refit else forecast_cdf(model, self.options.splits)
+        return model, recalibrated_scale(cdf.numpy(), self.options.recalibrator)
 
     def _refitted_cdf(self, history: History) -> Tensor:
         def fit(X: Tensor, Y: Tensor) -> Any:

@@ -1,6 +1,7 @@
 """Bayesian optimisation with an exact Gaussian process: fit, build a utility, maximise it."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from time import perf_counter
 from typing import ClassVar
 
@@ -26,7 +27,7 @@ from torch import Generator, Size, Tensor
 from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.methods.base import History, Method, Proposal, methods
+from plumbline.methods.base import History, Method, Predictor, Proposal, methods
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
@@ -108,21 +109,33 @@ class GPMethod(Method):
         else:
             X = maximise_in_table(utility, self.remaining(history), q)
 
-        def predict(points: Tensor) -> GaussianPredictive:
-            with torch.no_grad():
-                posterior = model.posterior(points, observation_noise=True, posterior_transform=transform)
-                return GaussianPredictive(posterior.mean.squeeze(-1), posterior.variance.sqrt().squeeze(-1))
-
         def surface(points: Tensor) -> Tensor:
             with torch.no_grad():
                 return utility(points.unsqueeze(-2))
 
         seconds = {**(seconds or {}), "acquire": perf_counter() - started}
-        return Proposal(X, predict, surface, seconds, notes or {})
+        return Proposal(X, gaussian_predictor(model, transform), surface, seconds, notes or {})
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` alone."""
+        return gaussian_predictor(self.fit(history))
 
     def sampler(self, seed: int) -> SobolQMCNormalSampler:
         """Return the base samples of a Monte Carlo acquisition."""
         return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
+
+
+def gaussian_predictor(
+    model: SingleTaskGP, transform: PosteriorTransform | None = None
+) -> Callable[[Tensor], GaussianPredictive]:
+    """Return what maps `n x d` points to the model's forecasts of observations there, seen through `transform`."""
+
+    def predict(points: Tensor) -> GaussianPredictive:
+        with torch.no_grad():
+            posterior = model.posterior(points, observation_noise=True, posterior_transform=transform)
+            return GaussianPredictive(posterior.mean.squeeze(-1), posterior.variance.sqrt().squeeze(-1))
+
+    return predict
 
 
 def improvement_threshold(history: History, jitter: float) -> Tensor:

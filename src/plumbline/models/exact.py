@@ -17,7 +17,7 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.priors import GammaPrior
 from linear_operator.utils.cholesky import psd_safe_cholesky
-from pydantic import model_validator
+from pydantic import PositiveFloat, model_validator
 from torch import Tensor
 
 from plumbline.options import Options
@@ -35,11 +35,13 @@ class ModelOptions(Options):
             lengthscales, Gamma(2, 0.15) on the output scale, noise variance in [5e-4, 0.5] (CBO, appendix D).
             `none`: maximum likelihood.
         ard: one lengthscale an input, or one for all.
+        lengthscale: a known one, in the unit cube, which is then not fitted: for well-specified models.
     """
 
     kernel: Literal["matern52", "rbf"] = "matern52"
     priors: Literal["botorch", "conformal", "none"] = "botorch"
     ard: bool = True
+    lengthscale: PositiveFloat | None = None
 
     @model_validator(mode="after")
     def _botorch_priors_are_ard(self) -> Self:
@@ -82,10 +84,15 @@ def make_gp(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> Sing
         bounds: `2 x d`.
         options: kernel and priors.
     """
+    kernel = make_kernel(X.shape[-1], options)
+    if options.lengthscale is not None:
+        stationary = getattr(kernel, "base_kernel", kernel)
+        stationary.lengthscale = options.lengthscale
+        stationary.raw_lengthscale.requires_grad_(requires_grad=False)
     return SingleTaskGP(
         X,
         Y,
-        covar_module=make_kernel(X.shape[-1], options),
+        covar_module=kernel,
         likelihood=make_likelihood(options),
         input_transform=Normalize(d=X.shape[-1], bounds=bounds),
         outcome_transform=Standardize(m=1),

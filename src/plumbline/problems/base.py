@@ -2,23 +2,40 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import torch
 from botorch.test_functions.base import BaseTestProblem
-from pydantic import NonNegativeFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveInt, model_validator
 from torch import Generator, Tensor
+from torch.quasirandom import SobolEngine
 
 from plumbline.options import Options, parse
 from plumbline.registry import Registry
 
 problems = Registry("problem", "plumbline.problems")
 
+ProblemT = TypeVar("ProblemT", bound=BaseTestProblem)
+
 
 class ProblemOptions(Options):
-    """Options of a problem whose dimension is fixed."""
+    """Options of a problem whose dimension is fixed.
+
+    Attributes:
+        noise_std: standard deviation of the observation noise, in the units of the function.
+        noise_scale: the same in units of the function's own standard deviation over its box (see `spread`); it takes
+            the place of `noise_std`.
+    """
 
     noise_std: NonNegativeFloat = 0.0
+    noise_scale: NonNegativeFloat | None = None
+
+    @model_validator(mode="after")
+    def _one_noise(self) -> Self:
+        # A default that is not 0 is no contradiction: `noise_scale` replaces it.
+        if self.noise_scale is not None and self.noise_std > 0 and "noise_std" in self.model_fields_set:
+            raise ValueError("noise_std and noise_scale are two ways to say one thing: give one of them")
+        return self
 
 
 class ScalableOptions(ProblemOptions):
@@ -43,6 +60,26 @@ def build_problem(name: str, options: dict[str, Any], context: Context) -> BaseT
     """
     entry = problems[name]
     return entry.build(parse(entry.options, options, f"problem {name!r}"), context)
+
+
+def spread(problem: BaseTestProblem, n: int = 4096) -> Tensor:
+    """Return the standard deviation of the noise-free function over its box, one an outcome: `m`.
+
+    It is taken over the first `n` points of the unscrambled Sobol sequence, so that it is always the same number.
+    """
+    unit = SobolEngine(problem.dim).draw(n, dtype=problem.bounds.dtype)
+    X = problem.bounds[0] + (problem.bounds[1] - problem.bounds[0]) * unit
+    return problem(X, noise=False).reshape(n, -1).std(dim=0)
+
+
+def with_noise(problem: ProblemT, options: ProblemOptions) -> ProblemT:
+    """Return `problem`, its observations as noisy as `options` say."""
+    if options.noise_scale is None:
+        problem.noise_std = options.noise_std
+    else:
+        std = (options.noise_scale * spread(problem)).tolist()
+        problem.noise_std = std[0] if len(std) == 1 else std
+    return problem
 
 
 def noise_std(problem: BaseTestProblem, X: Tensor) -> Tensor:

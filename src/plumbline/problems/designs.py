@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from plumbline.errors import PlumblineError
 from plumbline.seeding import draw_seed
 
-Design = Literal["uniform", "sobol", "random-orthant", "worst"]
+Design = Literal["uniform", "sobol", "random-orthant", "worst", "source"]
 
 
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
@@ -43,11 +43,19 @@ def worst(candidates: Tensor, values: Tensor, n: int) -> Tensor:
 def initial_design(design: Design, problem: BaseTestProblem, n: int, generator: Generator) -> Tensor:
     """Return the `n x d` initial points of `problem`, in its own bounds.
 
-    For a tabular problem `uniform` draws rows without replacement.
+    For a tabular problem `uniform` draws rows without replacement. `source` draws from the distribution that a problem
+    with covariate shift has its training inputs from.
 
     Raises:
         PlumblineError: a design that the problem cannot have, or more points than rows.
     """
+    if design == "source":
+        shift = getattr(problem, "shift", None)
+        if shift is None:
+            raise PlumblineError(
+                "initial design 'source' needs a problem with covariate shift, such as hartmann3-shift"
+            )
+        return shift.source(n, generator)
     candidates: Tensor | None = getattr(problem, "candidates", None)
     if candidates is None:
         if design == "worst":

@@ -17,7 +17,7 @@ from botorch.test_functions import (
 )
 from torch import Tensor
 
-from plumbline.problems.base import Context, ProblemOptions, ScalableOptions, problems
+from plumbline.problems.base import Context, ProblemOptions, ScalableOptions, problems, with_noise
 
 
 class Forrester(SyntheticTestFunction):
@@ -64,13 +64,13 @@ class HartmannOptions(ProblemOptions):
 
 
 def _fixed(build: Callable[..., SyntheticTestFunction], options: ProblemOptions, _: Context) -> SyntheticTestFunction:
-    return build(noise_std=options.noise_std, negate=True)
+    return with_noise(build(negate=True), options)
 
 
 def _scalable(
     build: Callable[..., SyntheticTestFunction], options: ScalableOptions, _: Context
 ) -> SyntheticTestFunction:
-    return build(dim=options.dim, noise_std=options.noise_std, negate=True)
+    return with_noise(build(dim=options.dim, negate=True), options)
 
 
 def _register(

@@ -1,11 +1,14 @@
 """Problems over a table: a finite set of candidates with known features and values."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import torch
 from botorch.test_functions import SyntheticTestFunction
 from pydantic import Field, PositiveInt
 from torch import Generator, Tensor
 
+from plumbline.data import antibodies as antibody_data
 from plumbline.data.features import read_features
 from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError, unknown
@@ -65,8 +68,16 @@ def pool(n_rows: int, size: int, holdout_fraction: float, generator: Generator) 
     return rows[held:], rows[:held]
 
 
-class MoleculeOptions(Options):
-    """Options of the molecule ranking problems; CBO, appendix C.3 and D."""
+class RankingOptions(Options):
+    """Options of the ranking problems; CBO, appendix C.3 and D.
+
+    Attributes:
+        dataset: whose table of features is read.
+        target: the column to rank by.
+        pool: rows drawn from the table, holdout included.
+        holdout_fraction: share of the pool that is kept aside.
+        maximise: False for a target of which less is better, such as a docking score.
+    """
 
     dataset: str
     target: str
@@ -75,18 +86,52 @@ class MoleculeOptions(Options):
     maximise: bool = True
 
 
-def molecule_problem(table: pd.DataFrame, options: MoleculeOptions, generator: Generator) -> TabularProblem:
-    """Return the ranking problem over a random pool of the molecules in `table`."""
-    if options.target not in table:
-        raise unknown("target", options.target, set(table.columns) - set(DESCRIPTORS) - {"smiles"})
-    X = torch.from_numpy(table[list(DESCRIPTORS)].to_numpy("float64", copy=True))
+class MoleculeOptions(RankingOptions):
+    """Options of the molecule ranking problems."""
+
+
+class AntibodyOptions(RankingOptions):
+    """Options of the antibody ranking problem."""
+
+    target: str = "stability"
+
+
+def ranking_problem(
+    table: pd.DataFrame, features: Sequence[str], options: RankingOptions, generator: Generator
+) -> TabularProblem:
+    """Return the ranking problem over a random pool of the rows of `table`, seen by their `features`.
+
+    Raises:
+        PlumblineError: a table without the features, a target that is none of its others, or a pool beyond its rows.
+    """
+    lacking = [name for name in features if name not in table]
+    if lacking:
+        raise PlumblineError(f"dataset {options.dataset!r} has no column {lacking[0]}: it is for another problem")
+    targets = set(table.select_dtypes("number").columns) - set(features)
+    if options.target not in targets:
+        raise unknown("target", options.target, targets)
+    X = torch.from_numpy(table[list(features)].to_numpy("float64", copy=True))
     y = torch.from_numpy(table[options.target].to_numpy("float64", copy=True)) * (1 if options.maximise else -1)
     rows, held = pool(len(table), options.pool, options.holdout_fraction, generator)
     return TabularProblem(X[rows], y[rows], X[held], y[held])
 
 
+def molecule_problem(table: pd.DataFrame, options: MoleculeOptions, generator: Generator) -> TabularProblem:
+    """Return the ranking problem over a random pool of the molecules in `table`."""
+    return ranking_problem(table, list(DESCRIPTORS), options, generator)
+
+
+def _table(options: RankingOptions, context: Context) -> pd.DataFrame:
+    return read_features(context.data / "features" / f"{options.dataset}.parquet")
+
+
 @problems.register("molecules", MoleculeOptions)
 def molecules(options: MoleculeOptions, context: Context) -> TabularProblem:
-    """Rank a pool of molecules by a property, from RDKit descriptors (zinc250k or generated-molecules)."""
-    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
-    return molecule_problem(table, options, context.generator)
+    """Rank a pool of molecules by a property, from RDKit descriptors (zinc250k, or zinc-drd3 for docking)."""
+    return molecule_problem(_table(options, context), options, context.generator)
+
+
+@problems.register("antibodies", AntibodyOptions)
+def antibodies(options: AntibodyOptions, context: Context) -> TabularProblem:
+    """Rank a pool of antibodies by stability, from BioPython descriptors of both chains (oas-paired)."""
+    return ranking_problem(_table(options, context), antibody_data.DESCRIPTORS, options, context.generator)

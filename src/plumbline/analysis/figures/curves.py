@@ -1,0 +1,130 @@
+"""Metrics against evaluations, a column a problem and a line a method: most figures of CBO and LOCBO."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from pydantic import Field
+
+from plumbline.analysis import style
+from plumbline.analysis.collect import Evidence
+from plumbline.analysis.metrics import by_round
+from plumbline.analysis.outputs import figures
+from plumbline.analysis.statistics import mean_and_standard_error, median_interval
+from plumbline.options import Options
+
+Array = NDArray[np.float64]
+Band = tuple[Array, Array, Array]
+
+
+class Row(Options):
+    """One row of panels.
+
+    Attributes:
+        metric: what is drawn.
+        label: its axis.
+        nominal: the metric that says what it should be, dotted.
+        limits: of the axis.
+    """
+
+    metric: str
+    label: str
+    nominal: str | None = None
+    limits: tuple[float, float] | None = None
+
+
+class CurvesOptions(Options):
+    """Options of the figure.
+
+    Attributes:
+        rows: of panels.
+        band: quantiles over seeds about the median, the median with its 95% interval, or the mean with one standard
+            error.
+        quantiles: of the band of that name.
+        queries: count queries only, without the initial design.
+    """
+
+    rows: tuple[Row, ...] = Field(min_length=1)
+    band: Literal["quantiles", "median-interval", "mean-error"] = "quantiles"
+    quantiles: tuple[float, float] = (0.2, 0.8)
+    queries: bool = False
+
+
+def band(options: CurvesOptions) -> Callable[[Array], Band]:
+    """Return what maps `seeds x rounds` values to the lower edge, the middle and the upper edge of a band."""
+
+    def quantiles(values: Array) -> Band:
+        low, middle, high = np.nanquantile(values, [options.quantiles[0], 0.5, options.quantiles[1]], axis=0)
+        return low, middle, high
+
+    def mean_error(values: Array) -> Band:
+        mean, error = mean_and_standard_error(values)
+        return mean - error, mean, mean + error
+
+    return {"quantiles": quantiles, "median-interval": median_interval, "mean-error": mean_error}[options.band]
+
+
+def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
+    """Return how many evaluations there were at the end of each round."""
+    first = trials[trials["seed"] == trials["seed"].iloc[0]]
+    counts = first.groupby("iteration")["evaluation"].max() + 1
+    return (counts.reindex(rounds) - (counts.loc[0] if queries else 0)).to_numpy(dtype=float)
+
+
+def draw_row(
+    ax: Axes, found: Evidence, problem: str, colours: dict[str, str], row: Row, options: CurvesOptions
+) -> None:
+    """Draw one panel: a line and a band a method, and what the metric should be."""
+    summarise = band(options)
+    nominal: pd.DataFrame | None = None
+    for method, colour in colours.items():
+        if not len(found.rows[(found.rows["problem"] == problem) & (found.rows["method"] == method)]):
+            continue
+        trials = found.trials(problem, method)
+        table = by_round(trials, row.metric)
+        if table.empty:
+            continue  # a method without a model has no coverage
+        steps = evaluations(trials, table.columns, options.queries)
+        low, middle, high = summarise(table.to_numpy())
+        ax.plot(steps, middle, color=colour, label=method)
+        ax.fill_between(steps, low, high, color=colour, alpha=0.18, linewidth=0)
+        if row.nominal and nominal is None:
+            nominal = by_round(trials, row.nominal)
+            ax.plot(
+                evaluations(trials, nominal.columns, options.queries),
+                nominal.mean(),
+                color="0.25",
+                linestyle=":",
+                linewidth=1.2,
+                label="1 - alpha",
+                zorder=3,
+            )
+    if row.limits:
+        ax.set_ylim(*row.limits)
+
+
+@figures.register("curves", CurvesOptions)
+def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
+    """Metrics against evaluations: a row a metric, a column a problem, a line and a band a method."""
+    problems = list(dict.fromkeys(evidence.rows["problem"]))
+    colours = style.colours(list(dict.fromkeys(evidence.rows["method"])))
+    figure, axes = style.panels(len(options.rows), len(problems), sharex="col")
+    for column, problem in enumerate(problems):
+        for i, row in enumerate(options.rows):
+            draw_row(axes[i][column], evidence, problem, colours, row, options)
+            if column == 0:
+                axes[i][column].set_ylabel(row.label)
+        axes[0][column].set_title(problem)
+        axes[-1][column].set_xlabel("queries" if options.queries else "evaluations")
+    handles = {
+        label: handle
+        for row in axes
+        for ax in row
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=min(len(handles), 8))
+    return figure

@@ -1,0 +1,275 @@
+"""Conformal Bayesian optimisation: any utility under the conformal posterior; CBO."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+import torch
+from botorch.models import SingleTaskGP
+from pydantic import NonNegativeFloat
+from torch import Generator, Tensor
+
+from plumbline.acquisition.baseline import draw_baseline
+from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
+from plumbline.acquisition.langevin import LangevinOptions, langevin, starts
+from plumbline.acquisition.search import maximise_in_table
+from plumbline.calibration.alpha import Alpha, alpha_at
+from plumbline.calibration.conformal import (
+    Augmented,
+    augment,
+    effective_sample_size,
+    factorise,
+    importance_weights,
+    quadratics,
+)
+from plumbline.calibration.conformal_predictive import ConformalPredictive
+from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, RatioOptions, fit_ratio, no_shift
+from plumbline.methods.base import History, Method, Predictor, Proposal, methods
+from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.options import Options
+from plumbline.seeding import draw_seed
+
+
+class UnboundedSetWarning(UserWarning):
+    """The conformal set of a query is the whole line: its own weight exceeds alpha."""
+
+
+class SeparatedClassesWarning(UserWarning):
+    """The classifier tells data and queries apart so well that density ratios were clipped."""
+
+
+class FewEffectiveDataWarning(UserWarning):
+    """The importance weights rest on less than two data."""
+
+
+class NoiseAtBoundWarning(UserWarning):
+    """The noise variance of the fitted model lies at the bound of its range."""
+
+
+class ConformalOptions(Options):
+    """Options of conformal Bayesian optimisation; defaults of CBO, appendix D.
+
+    Attributes:
+        model: kernel and priors.
+        alpha: miscoverage of the sets, fixed or shrinking with the data.
+        posterior: candidate labels and relaxation.
+        ratio: the classifier of queries against data.
+        search: Langevin chains in a box; a table's rows are enumerated.
+    """
+
+    model: ModelOptions = ModelOptions(priors="conformal")
+    alpha: Alpha = "max(.05, 1/sqrt(n))"
+    posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
+    ratio: RatioOptions = RatioOptions()
+    search: LangevinOptions = LangevinOptions()
+
+
+class ImprovementOptions(ConformalOptions):
+    """Options of conformal expected improvement.
+
+    Attributes:
+        jitter: what must be gained over the best observation to count, in standard deviations of the observations.
+    """
+
+    jitter: NonNegativeFloat = 0.0
+
+
+class ConformalMethod(Method):
+    """The loop of conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
+
+    options: ConformalOptions
+
+    @abstractmethod
+    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+        """Return the utility of a batch of points where `f` is known."""
+
+    def fit(self, history: History) -> list[SingleTaskGP]:
+        """Return one model an outcome."""
+        return fit_outcomes(history, self.domain.bounds, self.options.model)
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return `q` points of great conformal utility; CBO, Algorithm 4."""
+        started = perf_counter()
+        models = self.fit(history)
+        warn_of_noise_at_bound(models)
+        fitted = perf_counter()
+        alpha = alpha_at(self.options.alpha, len(history))
+        utility = self.utility(models, history, alpha, generator)
+        acquisition = ConformalAcquisition(
+            models, utility, no_shift, alpha, self.options.posterior, draw_seed(generator)
+        )
+        if self.domain.candidates is None:
+            X = self._search_box(acquisition, q, generator)
+        else:
+            X = self._search_table(acquisition, history, q, generator)
+
+        def surface(points: Tensor) -> Tensor:
+            with torch.no_grad():
+                return acquisition(points.unsqueeze(-2))
+
+        seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
+        notes = self._notes(acquisition, X, alpha)
+        predict = conformal_predictor(models, acquisition.log_ratio)
+        return Proposal(X, predict, surface, seconds, notes)
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` alone, for points that are distributed like its own: no shift."""
+        return conformal_predictor(self.fit(history), no_shift)
+
+    def _search_box(self, acquisition: ConformalAcquisition, q: int, generator: Generator) -> Tensor:
+        low, width = self.domain.bounds[0], self.domain.bounds[1] - self.domain.bounds[0]
+        data = acquisition.factors[0].inputs
+        classifier = RatioClassifier(len(low), self.options.ratio, generator)
+
+        def objective(U: Tensor) -> Tensor:
+            return acquisition(low + width * U)
+
+        first = starts(objective, len(low), q, self.options.search, generator)
+        acquisition.log_ratio = classifier
+        last = langevin(
+            objective,
+            first,
+            self.options.search,
+            generator,
+            lambda visited: classifier.update(data, draw_rows(visited.reshape(-1, len(low)), len(data), generator)),
+        )
+        with torch.no_grad():
+            best = last[objective(last).argmax()]
+        return low + width * best
+
+    def _search_table(
+        self, acquisition: ConformalAcquisition, history: History, q: int, generator: Generator
+    ) -> Tensor:
+        rows = self.remaining(history)
+        factors = acquisition.factors[0]
+        acquisition.log_ratio = fit_ratio(
+            factors.inputs, factors.model.transform_inputs(rows), self.options.ratio, generator
+        )
+        return maximise_in_table(acquisition, rows, q)
+
+    def _notes(self, acquisition: ConformalAcquisition, X: Tensor, alpha: float) -> dict[str, float]:
+        """Return what the weights at the query look like, and warn where the sets say nothing."""
+        factors = acquisition.factors[0]
+        U = factors.model.transform_inputs(X)
+        with torch.no_grad():
+            weights = acquisition.weights(U.unsqueeze(-2))
+        notes = {
+            "alpha": alpha,
+            "effective_sample_size": float(effective_sample_size(weights).mean()),
+            "own_weight": float(weights[..., -1].mean()),
+            "unbounded_sets": float((weights[..., -1] > alpha).double().mean()),
+        }
+        if isinstance(acquisition.log_ratio, RatioClassifier):
+            notes["clipped_ratios"] = acquisition.log_ratio.clipped(torch.cat([factors.inputs, U]))
+        if notes["unbounded_sets"] > 0:
+            warnings.warn(
+                f"the weight of a query itself exceeds alpha = {alpha:.3g}: its conformal set is the whole line",
+                UnboundedSetWarning,
+                stacklevel=2,
+            )
+        if notes.get("clipped_ratios", 0.0) > 0:
+            warnings.warn("density ratios were clipped", SeparatedClassesWarning, stacklevel=2)
+        if notes["effective_sample_size"] < 2:
+            warnings.warn("the weights rest on less than two data", FewEffectiveDataWarning, stacklevel=2)
+        return notes
+
+
+def fit_outcomes(history: History, bounds: Tensor, options: ModelOptions) -> list[SingleTaskGP]:
+    """Return one model an outcome, on the same points."""
+    return [fit_gp(history.X, column, bounds, options) for column in history.Y.split(1, dim=-1)]
+
+
+def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:
+    """Return `n x d` rows of `m x d`, drawn with replacement."""
+    return rows[torch.randint(len(rows), (n,), generator=generator)]
+
+
+def warn_of_noise_at_bound(models: Sequence[SingleTaskGP]) -> None:
+    """Warn where a noise variance lies at a bound: the scores then rest on the bound, not on the data."""
+    for model in models:
+        constraint = model.likelihood.noise_covar.raw_noise_constraint
+        noise = model.likelihood.noise.detach()
+        low, high = constraint.lower_bound, constraint.upper_bound
+        if bool(torch.any(noise < 1.01 * low)) or bool(torch.any(noise > 0.99 * high)):
+            warnings.warn(f"noise variance {float(noise):.3g} is at its bound", NoiseAtBoundWarning, stacklevel=2)
+
+
+def conformal_predictor(
+    models: Sequence[SingleTaskGP], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
+) -> Callable[[Tensor], ConformalPredictive]:
+    """Return what maps `n x d` points to forecasts with conformal sets; each point is augmented on its own.
+
+    Args:
+        models: one an outcome.
+        log_ratio: of points in the unit cube.
+        tau: strength of the relaxation; 0 for exact sets.
+        randomised: Algorithm 2's sets.
+    """
+    factors = [factorise(model) for model in models]
+
+    def predict(points: Tensor) -> ConformalPredictive:
+        with torch.no_grad():
+            U = models[0].transform_inputs(points).unsqueeze(-2)
+            systems = [augment(one, U) for one in factors]
+            weights = importance_weights(log_ratio(factors[0].inputs), log_ratio(U))
+            moments = [_in_units_of_y(model, system) for model, system in zip(models, systems, strict=True)]
+            mean, sd = (torch.cat(columns, dim=-1) for columns in zip(*moments, strict=True))
+            if len(models) == 1:
+                mean, sd = mean.squeeze(-1), sd.squeeze(-1)
+            return ConformalPredictive(mean, sd, quadratics(systems), weights, tau, randomised)
+
+    return predict
+
+
+def _in_units_of_y(model: SingleTaskGP, system: Augmented) -> tuple[Tensor, Tensor]:
+    scale, shift = model.outcome_transform.stdvs.squeeze(), model.outcome_transform.means.squeeze()
+    return system.mean * scale + shift, system.sd * scale
+
+
+def standardised(models: Sequence[SingleTaskGP], Y: Tensor) -> Tensor:
+    """Return `n x m` observations in the units of the models."""
+    columns = Y.split(1, dim=-1)
+    return torch.cat([model.outcome_transform(y)[0] for model, y in zip(models, columns, strict=True)], dim=-1)
+
+
+def improvement(best: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the utility of gaining over `best`, a number or one a draw (`k`)."""
+    return lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0)
+
+
+@methods.register("cei", ImprovementOptions)
+class ConformalExpectedImprovement(ConformalMethod):
+    """Conformal expected improvement over the best observation."""
+
+    options: ImprovementOptions
+
+    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+        """Return the gain over the best observation."""
+        best = standardised(models, history.Y).max() + self.options.jitter
+        return Utility(improvement(best))
+
+
+@methods.register("cnei", ConformalOptions)
+class ConformalNoisyExpectedImprovement(ConformalMethod):
+    """Conformal noisy expected improvement: over the best value of `f` at the data, itself uncertain; CBO, eq. 10."""
+
+    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+        """Return the gain over the best of a joint draw."""
+        factors = [factorise(model) for model in models]
+        baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
+        return Utility(improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
+
+
+@methods.register("cucb", ConformalOptions)
+class ConformalUpperConfidenceBound(ConformalMethod):
+    """Conformal upper confidence bound: the expectation of `mean + |mean - f|` over the optimistic half; CBO, B.4."""
+
+    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+        """Return the bound, reparameterised as by Wilson et al. (2017)."""
+        sqrt_beta = torch.special.ndtri(torch.tensor(1 - alpha / 2, dtype=torch.float64))
+
+        def value(f: Tensor, mean: Tensor) -> Tensor:
+            return (mean + (mean - f).abs()).squeeze(-1).amax(dim=-1)
+
+        return Utility(value, optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)

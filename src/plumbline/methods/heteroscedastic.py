@@ -1,0 +1,230 @@
+"""Bayesian optimisation that shuns noise: the noise is estimated from replicates, and utilities pay for it."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import torch
+from botorch.acquisition import (
+    AcquisitionFunction,
+    ExpectedImprovement,
+    UpperConfidenceBound,
+    qExpectedImprovement,
+    qUpperConfidenceBound,
+)
+from botorch.sampling import SobolQMCNormalSampler
+from botorch.utils.transforms import concatenate_pending_points
+from pydantic import Field, NonNegativeFloat, PositiveInt
+from torch import Generator, Size, Tensor
+
+from plumbline.acquisition.search import maximise_in_box, maximise_in_table
+from plumbline.calibration.predictive import GaussianPredictive
+from plumbline.methods.base import Domain, History, Method, Predictor, Proposal, methods
+from plumbline.methods.gp import GPOptions
+from plumbline.models.heteroscedastic import HeteroscedasticGP, fit_heteroscedastic
+from plumbline.seeding import draw_seed
+
+
+class HeteroscedasticOptions(GPOptions):
+    """Options of the methods that replicate.
+
+    Attributes:
+        replicates: how often each queried point is observed, in a box.
+    """
+
+    replicates: PositiveInt = 4
+
+
+class RiskAverseOptions(HeteroscedasticOptions):
+    """Options of the risk-averse upper confidence bound.
+
+    Attributes:
+        coefficient: the price of a unit of noise variance, in units of the objective.
+        sqrt_beta: standard deviations in the upper bound of the function.
+        sqrt_beta_noise: standard deviations in the lower bound of the log noise variance.
+    """
+
+    coefficient: NonNegativeFloat = 1.0
+    sqrt_beta: NonNegativeFloat = 2.0
+    sqrt_beta_noise: NonNegativeFloat = 2.0
+
+
+class PenalisedOptions(HeteroscedasticOptions):
+    """Options of noise-penalised expected improvement.
+
+    Attributes:
+        beta: the weight of improvement; `1 - beta` is that of the noise.
+    """
+
+    beta: float = Field(0.5, ge=0.0, le=1.0)
+
+
+class PenalisedUtility(AcquisitionFunction):
+    """`weight * base(X) - mean over the batch of penalty(x)`.
+
+    At q = 1 this is what the papers maximise; the mean over a batch is ours, for they choose one point at a time.
+    """
+
+    def __init__(self, base: AcquisitionFunction, penalty: Callable[[Tensor], Tensor], weight: float = 1.0) -> None:
+        """Make the utility; `penalty` maps `b x q x d` points to `b x q` prices."""
+        super().__init__(base.model)
+        self.base = base
+        self.penalty = penalty
+        self.weight = weight
+        self.set_X_pending(None)  # the rows of a table that were already chosen for the batch
+
+    @concatenate_pending_points
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the utilities, `b`, of batches `X`, `b x q x d`."""
+        return self.weight * self.base(X) - self.penalty(X).mean(dim=-1)
+
+
+def pending_batch(queries: Tensor, q: int, replicates: int) -> Tensor | None:
+    """Return the last batch if it is to be observed again, None if it is time for new points.
+
+    Args:
+        queries: `n x d` points that were asked for so far, in batches of `q`.
+        q: size of a batch.
+        replicates: how often each point is to be observed.
+
+    Returns:
+        `q x d`, or None.
+    """
+    if len(queries) == 0:
+        return None
+    batch = queries[-q:]
+    return batch if times_observed(batch, queries) < replicates else None
+
+
+def times_observed(batch: Tensor, queries: Tensor) -> int:
+    """Return how often the least observed row of `batch` (`q x d`) is among `queries` (`n x d`)."""
+    return int((batch.unsqueeze(1) == queries).all(dim=-1).sum(dim=-1).min())
+
+
+def predictor_of(model: HeteroscedasticGP) -> Predictor:
+    """Return predictions of observations, with the noise that the model expects at each point."""
+
+    def predict(points: Tensor) -> GaussianPredictive:
+        with torch.no_grad():
+            posterior = model.mean.posterior(points)
+            variance = posterior.variance.squeeze(-1) + model.noise_variance(points)
+            return GaussianPredictive(posterior.mean.squeeze(-1), variance.sqrt())
+
+    return predict
+
+
+class HeteroscedasticMethod(Method):
+    """The loop with a heteroscedastic model; a subclass says which utility is maximised.
+
+    In a box each batch of its own is asked for again until each of its points has been observed `replicates` times.
+    The initial design stays as it is: to replicate it would eat up much of a budget. Until two locations have
+    replicates the model takes the noise for constant. The rows of a table are never asked for twice, so that there
+    the noise stays constant.
+    """
+
+    options: HeteroscedasticOptions
+
+    def __init__(self, domain: Domain, options: HeteroscedasticOptions) -> None:
+        super().__init__(domain, options)
+        self.initial: int | None = None
+
+    @abstractmethod
+    def utility(self, model: HeteroscedasticGP, history: History, q: int, seed: int) -> AcquisitionFunction:
+        """Return the utility of `q` points under a model."""
+
+    def fit(self, history: History) -> HeteroscedasticGP:
+        """Return the model of what has been observed."""
+        return fit_heteroscedastic(history.X, history.Y, self.domain.bounds, self.options.model)
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` alone."""
+        return predictor_of(self.fit(history))
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return the `q` points of greatest utility, or the last ones again."""
+        if self.initial is None:
+            self.initial = len(history)
+        started = perf_counter()
+        model = self.fit(history)
+        fitted = perf_counter()
+        seed = draw_seed(generator)
+        utility = self.utility(model, history, q, seed)
+        X, replicate = self._choose(utility, history, q, seed)
+
+        def surface(points: Tensor) -> Tensor:
+            with torch.no_grad():
+                return utility(points.unsqueeze(-2))
+
+        seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
+        return Proposal(X, predictor_of(model), surface, seconds, {"replicate": float(replicate)})
+
+    def _choose(self, utility: AcquisitionFunction, history: History, q: int, seed: int) -> tuple[Tensor, int]:
+        """Return the points to observe, and for which time in a row they are."""
+        if self.domain.candidates is not None:
+            return maximise_in_table(utility, self.remaining(history), q), 1
+        queries = history.X[self.initial :]
+        again = pending_batch(queries, q, self.options.replicates)
+        if again is not None:
+            return again, times_observed(again, queries) + 1
+        return maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed), 1
+
+    def sampler(self, seed: int) -> SobolQMCNormalSampler:
+        """Return the base samples of a Monte Carlo acquisition."""
+        return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the size of the initial design, which tells the method's own queries from it."""
+        return {"initial": self.initial}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the same queries."""
+        self.initial = state.get("initial")
+
+
+@methods.register("risk-averse-ucb", RiskAverseOptions)
+class RiskAverseMethod(HeteroscedasticMethod):
+    """Upper confidence bound of the function less the price of noise (RAHBO).
+
+    Makarova, Usmanova, Bogunovic & Krause, Risk-averse heteroscedastic Bayesian optimization (NeurIPS 2021):
+    `ucb_f(x) - coefficient * lcb_var(x)`. The noise variance's process is of its logarithm here, and so is its bound.
+    """
+
+    options: RiskAverseOptions
+
+    def utility(self, model: HeteroscedasticGP, history: History, q: int, seed: int) -> AcquisitionFunction:
+        """Return the risk-averse bound, of a batch by Monte Carlo."""
+        options = self.options
+        beta = options.sqrt_beta**2
+        base = (
+            UpperConfidenceBound(model.mean, beta)
+            if q == 1
+            else qUpperConfidenceBound(model.mean, beta, sampler=self.sampler(seed))
+        )
+        return PenalisedUtility(
+            base, lambda X: options.coefficient * model.noise_variance_lower(X, options.sqrt_beta_noise)
+        )
+
+
+@methods.register("penalised-ei", PenalisedOptions)
+class PenalisedImprovementMethod(HeteroscedasticMethod):
+    """Expected improvement less the standard deviation of the noise (ANPEI).
+
+    Griffiths, Aldrick, Garcia-Ortegon, Lalchand & Lee, Achieving robustness to aleatoric uncertainty with
+    heteroscedastic Bayesian optimisation (2019): `beta * EI(x) - (1 - beta) * noise_sd(x)`. Improvement is
+    over the greatest posterior mean at an observed location, because the best observation is partly luck.
+    """
+
+    options: PenalisedOptions
+
+    def utility(self, model: HeteroscedasticGP, history: History, q: int, seed: int) -> AcquisitionFunction:
+        """Return penalised expected improvement, of a batch by Monte Carlo."""
+        beta = self.options.beta
+        with torch.no_grad():
+            best = model.mean.posterior(history.X).mean.max()
+        base = (
+            ExpectedImprovement(model.mean, best)
+            if q == 1
+            else qExpectedImprovement(model.mean, best, sampler=self.sampler(seed))
+        )
+        return PenalisedUtility(base, lambda X: (1 - beta) * model.noise_variance(X).sqrt(), weight=beta)

@@ -1,0 +1,207 @@
+"""Trust-region Bayesian optimisation (TuRBO-1) around the upper confidence bound.
+
+Eriksson, Pearce, Gardner, Turner & Poloczek, Scalable global optimization via local Bayesian optimization (NeurIPS
+2019), section 2 and the supplement. Where the text and its authors' code differ, the text is followed: the failure
+tolerance is ceil(d / q) (the code does not go below 4 / q) and any gain counts as a success (the code wants a
+thousandth). The confidence bound takes the place of Thompson sampling.
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from time import perf_counter
+from typing import Any, Self
+
+import torch
+from pydantic import PositiveFloat, PositiveInt, model_validator
+from torch import Generator, Tensor
+
+from plumbline.methods.base import Domain, History, Proposal, methods
+from plumbline.methods.gp import ConfidenceBoundOptions, UpperConfidenceBoundMethod
+from plumbline.methods.sampling import SobolSearch
+from plumbline.options import Options
+
+
+class TrustRegionOptions(ConfidenceBoundOptions):
+    """Options of the trust region; defaults of Eriksson et al. (2019). Lengths are of the unit cube.
+
+    Attributes:
+        initial_length: base side length of a new region.
+        min_length: a region that shrinks below it is given up for a new one.
+        max_length: a region does not grow beyond it.
+        success_tolerance: successful rounds in a row after which the length doubles.
+        failure_tolerance: unsuccessful rounds in a row after which it halves; None for ceil(d / q).
+    """
+
+    initial_length: PositiveFloat = 0.8
+    min_length: PositiveFloat = 0.5**7
+    max_length: PositiveFloat = 1.6
+    success_tolerance: PositiveInt = 3
+    failure_tolerance: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _lengths_are_in_order(self) -> Self:
+        if not self.min_length <= self.initial_length <= self.max_length:
+            raise ValueError("lengths must obey min_length <= initial_length <= max_length")
+        return self
+
+
+@dataclass(frozen=True)
+class Region:
+    """What is known of a trust region besides the data: plain numbers, so that a checkpoint can hold them.
+
+    Attributes:
+        length: base side length, in the unit cube.
+        successes: successful rounds in a row.
+        failures: unsuccessful rounds in a row.
+        best: greatest observation of the region; minus infinity before any.
+        start: the row of the history at which the region's data begin.
+        seen: rows of the history so far.
+        design: points that a region begins with: as many as the trial's initial design; None before the first round.
+    """
+
+    length: float
+    successes: int = 0
+    failures: int = 0
+    best: float = -math.inf
+    start: int = 0
+    seen: int = 0
+    design: int | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the points that the region begins with were all observed."""
+        return self.design is not None and self.seen - self.start >= self.design
+
+
+def behold(region: Region, history: History) -> Region:
+    """Return the region with what it reads off the history before it is asked."""
+    Y = history.Y[region.start :, 0]
+    return replace(
+        region,
+        best=Y.max().item() if len(Y) else -math.inf,
+        seen=len(history),
+        design=len(history) if region.design is None else region.design,
+    )
+
+
+def advance(region: Region, Y: Tensor, dim: int, options: TrustRegionOptions) -> Region:
+    """Return the region after one more round; Eriksson et al. (2019), section 2.
+
+    A round succeeds if any of its points is better than the best observation of the region. The points that a region
+    begins with are no search, and count neither way. A region that has become too small is replaced by one that
+    knows none of the data.
+
+    Args:
+        region: as it was when the round was asked for.
+        Y: `q` observations of the round.
+        dim: dimension d of the domain.
+        options: lengths and tolerances.
+    """
+    seen = replace(region, best=max(region.best, Y.max().item()), seen=region.seen + len(Y))
+    if not region.begun:
+        return seen
+    better = seen.best > region.best
+    successes = region.successes + 1 if better else 0
+    failures = 0 if better else region.failures + 1
+    length = region.length
+    if successes >= options.success_tolerance:
+        length, successes = min(2 * length, options.max_length), 0
+    elif failures >= (options.failure_tolerance or math.ceil(dim / len(Y))):
+        length, failures = length / 2, 0
+    if length < options.min_length:
+        return Region(options.initial_length, start=seen.seen, seen=seen.seen, design=region.design)
+    return replace(seen, length=length, successes=successes, failures=failures)
+
+
+def region_box(centre: Tensor, lengthscales: Tensor, length: float, bounds: Tensor) -> Tensor:
+    """Return the trust region, `2 x d`, cut to the domain; Eriksson et al. (2019), section 2.
+
+    In the unit cube the sides are `length * l_i / (l_1 ... l_d)^(1/d)`: their product is `length^d`.
+
+    Args:
+        centre: `d`, in the problem's bounds.
+        lengthscales: `d`, or one for all inputs, of the unit cube.
+        length: base side length, of the unit cube.
+        bounds: `2 x d`.
+    """
+    weights = lengthscales / lengthscales.log().mean().exp()
+    half = length * weights / 2 * (bounds[1] - bounds[0])
+    return torch.stack([torch.maximum(centre - half, bounds[0]), torch.minimum(centre + half, bounds[1])])
+
+
+def inside(X: Tensor, box: Tensor) -> Tensor:
+    """Return which of the points `X` (`n x d`) lie in `box` (`2 x d`): `n` booleans."""
+    return ((box[0] <= X) & (box[1] >= X)).all(dim=-1)
+
+
+def kernel_lengthscales(kernel: Any) -> Tensor:
+    """Return the lengthscales of a kernel, scaled or not: `d`, or one for all inputs."""
+    return getattr(kernel, "base_kernel", kernel).lengthscale.detach().flatten()
+
+
+@methods.register("tr-ucb", TrustRegionOptions)
+class TrustRegionMethod(UpperConfidenceBoundMethod):
+    """Upper confidence bound within a trust region that grows with success and shrinks with failure (TuRBO-1).
+
+    The region's centre is the best observation since the region began, and its model sees the data since then. The
+    level alpha of the bound depends on all observations, as in `ucb`. A region that is given up starts over with
+    points of a Sobol sequence, as many as the initial design has, in rounds of q; these rounds have no model. Of a
+    table, the rows in the region are looked at, or all that remain where the region holds fewer than q of them.
+    """
+
+    options: TrustRegionOptions
+
+    def __init__(self, domain: Domain, options: TrustRegionOptions) -> None:
+        super().__init__(domain, options)
+        self.region = Region(options.initial_length)
+        self.restarts = SobolSearch(domain, Options())
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return the `q` points of greatest utility in the trust region, or points for a new region to begin with."""
+        self.region = behold(self.region, history)
+        notes = {"region_length": self.region.length}
+        if not self.region.begun:
+            return replace(self.restarts.ask(history, q, generator), notes=notes)
+        started = perf_counter()
+        own = History(history.X[self.region.start :], history.Y[self.region.start :])
+        model = self.fit(own)
+        seconds = {"fit": perf_counter() - started}
+        centre = own.X[own.Y[:, 0].argmax()]
+        box = region_box(centre, kernel_lengthscales(model.covar_module), self.region.length, self.domain.bounds)
+        within = self._within(box, history, q)
+        local = UpperConfidenceBoundMethod(within, self.options)
+        return _confined(local.propose(model, history, q, generator, None, seconds, notes), within)
+
+    def _within(self, box: Tensor, history: History, q: int) -> Domain:
+        """Return the part of the domain to look at."""
+        if self.domain.candidates is None:
+            return Domain(box)
+        rest = self.remaining(history)
+        near = rest[inside(rest, box)]
+        return Domain(box, near) if len(near) >= q else Domain(self.domain.bounds, rest)
+
+    def tell(self, X: Tensor, Y: Tensor) -> None:
+        """Count a success or a failure. What is told before the first `ask` belongs to the initial design."""
+        if self.region.design is not None:
+            self.region = advance(self.region, Y[:, 0], X.shape[-1], self.options)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the region and the seed of the restarts' points."""
+        return {"region": asdict(self.region), "restarts": self.restarts.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the same region."""
+        if state:
+            self.region = Region(**state["region"])
+            self.restarts.load_state_dict(state["restarts"])
+
+
+def _confined(proposal: Proposal, within: Domain) -> Proposal:
+    """Return the proposal with a utility of minus infinity outside of the region: it was maximised within."""
+    utility = proposal.acquisition
+    assert utility is not None
+
+    def surface(points: Tensor) -> Tensor:
+        return utility(points).where(inside(points, within.bounds), -torch.inf)
+
+    return replace(proposal, acquisition=surface)

@@ -1,0 +1,105 @@
+"""Functions whose observation noise depends on where one looks; CBO, figure 6."""
+
+import torch
+from botorch.test_functions import SyntheticTestFunction
+from pydantic import NonNegativeFloat
+from torch import Tensor
+
+from plumbline.options import Options
+from plumbline.problems.base import Context, problems
+
+
+class Heteroscedastic(SyntheticTestFunction):
+    """A function whose noise variance is a function of the input.
+
+    `noise_std` is a method here: `plumbline.problems.base.noise_std` calls it.
+    """
+
+    _is_minimization_by_default = False
+
+    def __init__(self, noise_factor: float) -> None:
+        self.continuous_inds = list(range(self.dim))
+        super().__init__()
+        self.noise_factor = noise_factor
+        self.noise_std = self._noise_std  # the base class has set an attribute of this name to None
+
+    def noise_variance(self, X: Tensor) -> Tensor:
+        """Return the shape of the noise variance at `X` (`n x d`) before `noise_factor`: `n`."""
+        raise NotImplementedError
+
+    def _noise_std(self, X: Tensor) -> Tensor:
+        """Return the standard deviation of the noise at `X` (`batch x n x d`): `batch x n x 1`."""
+        return (self.noise_factor * self.noise_variance(X)).sqrt().unsqueeze(-1)
+
+    def forward(self, X: Tensor, noise: bool = True) -> Tensor:
+        """Return the function at `X` (`batch x d`), with noise of torch's global stream if `noise`: `batch`."""
+        F = self.evaluate_true(X)
+        return F + self._noise_std(X).squeeze(-1) * torch.randn_like(F) if noise else F
+
+
+class Sinc(Heteroscedastic):
+    r"""`(10 sin x + 1) sin(3x) / x` on [-10, 10], which is 3 at 0; noise variance `2 / (1 + exp(x/2))`.
+
+    The paper calls eps(x) the noise; its code uses it as a variance, and so does this. The noise is loud to the left,
+    where the variance tends to 2, and dies away to the right.
+    """
+
+    dim = 1
+    _bounds = [(-10.0, 10.0)]  # noqa: RUF012 - BoTorch's class attributes
+    _optimal_value = 11.612369556700276
+    _optimizers = [(0.4664947738918001,)]  # noqa: RUF012
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        x = X.squeeze(-1)
+        # torch.sinc(t) = sin(pi t) / (pi t), smooth at 0: sin(3x)/x without the division.
+        return (10 * torch.sin(x) + 1) * 3 * torch.sinc(3 * x / torch.pi)
+
+    def noise_variance(self, X: Tensor) -> Tensor:
+        """Return `2 / (1 + exp(x/2))`: `n`."""
+        return 2 * torch.sigmoid(-X.squeeze(-1) / 2)
+
+
+class DoubleKnot(Heteroscedastic):
+    r"""`-x_1 exp(-x_1^2 - x_2^2)` on [-2, 6]^2; noise variance 0.1 `||x||`; Gramacy (2005).
+
+    The paper's exponent is garbled; it has eps(x) proportional to `||x||`, and its code uses 0.1 `||x||` as a
+    variance. One hill, at (-1/sqrt 2, 0), and one hollow, in a corner of a box that is flat elsewhere.
+    """
+
+    dim = 2
+    _bounds = [(-2.0, 6.0), (-2.0, 6.0)]  # noqa: RUF012
+    _optimal_value = 0.4288819424803534  # exp(-1/2) / sqrt 2
+    _optimizers = [(-0.7071067811865476, 0.0)]  # noqa: RUF012
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        return -X[..., 0] * torch.exp(-X.square().sum(dim=-1))
+
+    def noise_variance(self, X: Tensor) -> Tensor:
+        """Return the distance from the origin: `n`."""
+        return torch.linalg.vector_norm(X, dim=-1)
+
+
+class SincOptions(Options):
+    """Options of `sinc`; the noise variance is multiplied by `noise_factor`, 0 for none."""
+
+    noise_factor: NonNegativeFloat = 1.0
+
+
+class DoubleKnotOptions(Options):
+    """Options of `double-knot`; the noise variance is `noise_factor` times the distance from the origin."""
+
+    noise_factor: NonNegativeFloat = 0.1
+
+
+@problems.register("sinc", SincOptions, "1-d, many local maxima, noise that dies away to the right")
+def sinc(options: SincOptions, _: Context) -> Sinc:
+    """Return the sinc problem."""
+    return Sinc(options.noise_factor)
+
+
+@problems.register(
+    "double-knot", DoubleKnotOptions, "2-d, a hill and a hollow in a flat box, noise that grows outwards"
+)
+def double_knot(options: DoubleKnotOptions, _: Context) -> DoubleKnot:
+    """Return the double-knot problem."""
+    return DoubleKnot(options.noise_factor)

@@ -1,0 +1,250 @@
+"""Conformal acquisitions against CBO's equation 7 computed label by label, by refits."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from botorch.acquisition import ExpectedImprovement
+from botorch.models import SingleTaskGP
+from torch import Tensor
+
+from plumbline.acquisition.baseline import draw_baseline
+from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
+from plumbline.calibration.conformal import augment, factorise
+from plumbline.calibration.density_ratio import RatioOptions, fit_ratio, no_shift
+from plumbline.models.exact import ModelOptions, make_gp
+
+
+def stream(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture(scope="module")
+def models(model: SingleTaskGP, bounds: Tensor) -> list[SingleTaskGP]:
+    """Two outcomes on the same points."""
+    U = model.train_inputs[0]
+    X = bounds[0] + (bounds[1] - bounds[0]) * U
+    second = make_gp(X, 3 * torch.cos(5 * U[:, :1]) - U[:, 1:], bounds, ModelOptions(priors="none"))
+    second.covar_module.base_kernel.lengthscale = 0.3
+    second.likelihood.noise = 0.05
+    return [model, second.eval()]
+
+
+def batches(bounds: Tensor, b: int, q: int, seed: int = 4) -> Tensor:
+    return bounds[0] + (bounds[1] - bounds[0]) * torch.rand(b, q, 2, generator=stream(seed), dtype=torch.float64)
+
+
+def smooth(f: Tensor, mean: Tensor) -> Tensor:
+    """Some utility of batches: whatever is reparameterised will do."""
+    return torch.tanh(f).sum(dim=(-2, -1)) + (f - mean).square().mean(dim=(-2, -1))
+
+
+def gain(f: Tensor, mean: Tensor) -> Tensor:
+    return (f.amax(dim=(-2, -1)) - 0.3).clamp_min(0.0)
+
+
+def tilted(U: Tensor) -> Tensor:
+    """A log density ratio that is not flat."""
+    return 1.5 * U[..., 0] - U[..., 1].square()
+
+
+def acquire(
+    models: Sequence[SingleTaskGP], utility: Utility, ratio: Callable[[Tensor], Tensor] = tilted, **options: float
+) -> ConformalAcquisition:
+    alpha = options.pop("alpha", 0.3)
+    given = ConformalPosteriorOptions(**{"candidates": 32, "tau": 0.05, **options})
+    return ConformalAcquisition(models, utility, ratio, alpha, given, seed=7)
+
+
+def joint(model: SingleTaskGP, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Mean and covariance of f at the data and at `U`, given the data and, where there are any, labels at `U`."""
+    inputs = torch.cat([model.train_inputs[0], U])
+    n = len(inputs) if labels is not None else len(inputs) - len(U)
+    y = model.train_targets if labels is None else torch.cat([model.train_targets, labels])
+    mean, K = model.mean_module(inputs), model.covar_module(inputs).to_dense()
+    gains = K[:, :n] @ torch.linalg.inv(K[:n, :n] + model.likelihood.noise * torch.eye(n, dtype=K.dtype))
+    return mean + gains @ (y - mean[:n]), K - gains @ K[:n]
+
+
+def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
+    """CBO, equation 7, section B.3 and B.7, one label after another."""
+    models = [factors.model for factors in acquisition.factors]
+    alpha, tau, utility = acquisition.alpha, acquisition.options.tau, acquisition.utility
+    values = []
+    for x in X:
+        U = models[0].transform_inputs(x)
+        q, n = len(U), len(models[0].train_targets)
+        for_label, for_f = acquisition.base_samples(q)
+        ratio = acquisition.log_ratio(torch.cat([models[0].train_inputs[0], U])).exp()
+        w = torch.stack([torch.cat([ratio[:n], ratio[n + i : n + i + 1]]) for i in range(q)])
+        w = w / w.sum(dim=-1, keepdim=True)
+        posterior = [joint(model, U) for model in models]
+        means = torch.stack([mean[n:] for mean, _ in posterior], dim=-1)
+        accepted, densities, worths = [], [], []
+        for j in range(len(for_label)):
+            scores, draws, density = torch.zeros(n + q, dtype=torch.float64), [], 1.0
+            for i, model in enumerate(models):
+                predictive = posterior[i][1][n:, n:] + model.likelihood.noise * torch.eye(q, dtype=torch.float64)
+                label = means[:, i] + torch.linalg.cholesky(predictive) @ for_label[j, :, i]
+                if utility.optimistic:
+                    label = means[:, i] + (label - means[:, i]).abs()
+                away = label - means[:, i]
+                density = density * math.exp(-0.5 * float(away @ torch.linalg.solve(predictive, away)))
+                mean, covariance = joint(model, U, label)
+                sd = (covariance.diagonal() + model.likelihood.noise).sqrt()
+                scores = scores + torch.distributions.Normal(mean, sd).log_prob(torch.cat([model.train_targets, label]))
+                root = torch.linalg.cholesky(covariance[n:, n:])
+                draws.append(mean[n:] + utility.spread * root @ for_f[j, :, i])
+            mask = 1.0
+            for i in range(q):
+                conforms = torch.sigmoid((scores[n + i] - scores[:n]) / tau)
+                mass = w[i, :n] @ conforms + w[i, n]
+                mask = mask * torch.sigmoid((mass - alpha) / tau)
+            accepted.append(mask)
+            densities.append(density)
+            f = torch.stack(draws, dim=-1)
+            worths.append(utility.value(f[None, None], means[None, None]).squeeze())
+        m, u = torch.stack(accepted), torch.stack(worths)
+        v = m / torch.tensor(densities)
+        out = 1 - m
+        value = (1 - alpha) * u @ v / v.sum() + alpha * u @ out / out.sum()
+        values.append(value * torch.sigmoid((alpha - w[:, n]) / tau).prod())
+    return torch.stack(values)
+
+
+@pytest.mark.parametrize("optimistic", [False, True])
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("m", [1, 2])
+def test_the_value_is_equation_7(m: int, q: int, optimistic: bool, models: list[SingleTaskGP], bounds: Tensor) -> None:
+    acquisition = acquire(models[:m], Utility(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0))
+    X = batches(bounds, 3, q)
+    with torch.no_grad():
+        torch.testing.assert_close(acquisition(X), by_the_letter(acquisition, X), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.15, 0.6, 0.9])
+def test_the_value_is_equation_7_at_every_level(alpha: float, model: SingleTaskGP, bounds: Tensor) -> None:
+    acquisition = acquire([model], Utility(gain), alpha=alpha, tau=0.2)
+    X = batches(bounds, 4, 1)
+    with torch.no_grad():
+        torch.testing.assert_close(acquisition(X), by_the_letter(acquisition, X), rtol=1e-6, atol=1e-8)
+
+
+def test_at_level_one_without_a_mask_it_is_plain_expected_improvement(model: SingleTaskGP, points: Tensor) -> None:
+    """With tau so great all labels are half accepted, and those outside of the set are draws of the posterior."""
+    best, tau, alpha = 0.2, 1e4, 1 - 1e-9
+    improve = Utility(lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0))
+    acquisition = acquire([model], improve, no_shift, alpha=alpha, tau=tau, candidates=8192)
+    scale, shift = model.outcome_transform.stdvs.item(), model.outcome_transform.means.item()
+    with torch.no_grad():
+        found = acquisition(points) / torch.sigmoid(torch.tensor((alpha - 1 / 8) / tau))
+        expected = ExpectedImprovement(model, best_f=best * scale + shift)(points) / scale
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=1e-3)
+
+
+def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(model: SingleTaskGP, points: Tensor) -> None:
+    """Flat on the set, labels lie further from the mean than under the Gaussian restricted to it."""
+    spread = Utility(lambda f, mean: (f - mean).abs().squeeze(-1).amax(dim=-1))
+    flat = acquire([model], spread, no_shift, alpha=0.2, tau=1e-3, candidates=4096)
+    with torch.no_grad():
+        U = model.transform_inputs(points)
+        systems = [augment(flat.factors[0], U)]
+        z, f = flat.draw(U, systems)
+        inside = (flat.logits(systems, flat.weights(U), z) > 0).squeeze(1)
+        gaussian = (spread.value(f, systems[0].mean[:, None, :, None]) * inside).sum(dim=-1) / inside.sum(dim=-1)
+    assert (flat(points) > gaussian).all()
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_gradients_are_right(q: int, model: SingleTaskGP, bounds: Tensor) -> None:
+    acquisition = acquire([model], Utility(smooth), candidates=8)
+    assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_gradients_are_right_with_a_classifier(q: int, model: SingleTaskGP, bounds: Tensor) -> None:
+    U = model.train_inputs[0]
+    ratio = fit_ratio(U, U / 2 + 0.4, RatioOptions(steps=40, learning_rate=1e-2, ema=1.0), stream())
+    acquisition = acquire([model], Utility(smooth, optimistic=True), ratio, candidates=8)
+    X = batches(bounds, 2, q).requires_grad_()
+    assert torch.autograd.gradcheck(acquisition, X, atol=1e-5)
+    flat = acquire([model], Utility(smooth, optimistic=True), no_shift, candidates=8)
+    assert not torch.allclose(acquisition(X), flat(X)), "the ratio must matter"
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_gradients_are_right_with_baseline_draws(q: int, models: list[SingleTaskGP], bounds: Tensor) -> None:
+    baseline = draw_baseline([factorise(model) for model in models], 8, stream())
+    utility = Utility(lambda f, mean: torch.tanh(f).sum(dim=(-2, -1)), baseline=baseline)
+    acquisition = acquire(models, utility, candidates=8)
+    assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
+
+
+def test_below_one_in_n_plus_one_nothing_is_worth_anything(model: SingleTaskGP, bounds: Tensor) -> None:
+    positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
+    X = batches(bounds, 20, 1)
+    with torch.no_grad():
+        low = acquire([model], positive, no_shift, alpha=0.5 / 8, tau=1e-3)(X)
+        high = acquire([model], positive, no_shift, alpha=2 / 8, tau=1e-3)(X)
+    assert low.abs().max() < 1e-6
+    torch.testing.assert_close(high, torch.ones_like(high), rtol=0, atol=1e-6)
+
+
+def test_out_of_distribution_is_where_the_points_own_weight_exceeds_alpha(model: SingleTaskGP, bounds: Tensor) -> None:
+    positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
+    acquisition = acquire([model], positive, lambda U: 8 * U[..., 0], alpha=0.3, tau=1e-4)
+    X = batches(bounds, 40, 1)
+    with torch.no_grad():
+        own = acquisition.weights(model.transform_inputs(X))[..., 0, -1]
+        found = acquisition(X)
+    assert torch.equal(found.round(), (own < 0.3).double())
+    assert 0 < found.mean() < 1
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_the_value_depends_on_nothing_but_points_and_seed(q: int, model: SingleTaskGP, bounds: Tensor) -> None:
+    X = batches(bounds, 3, q)
+    with torch.no_grad():
+        first = acquire([model], Utility(smooth))
+        value = first(X)
+        torch.rand(5)
+        assert torch.equal(first(X), value)
+        assert torch.equal(acquire([model], Utility(smooth))(X), value)
+        torch.testing.assert_close(first(X[1:2]), value[1:2], rtol=1e-9, atol=1e-12)
+        given = ConformalPosteriorOptions(candidates=32, tau=0.05)
+        other = ConformalAcquisition([model], Utility(smooth), tilted, 0.3, given, seed=8)
+        assert not torch.allclose(other(X), value)
+
+
+def test_pending_points_belong_to_the_batch(model: SingleTaskGP, bounds: Tensor) -> None:
+    X = batches(bounds, 4, 2)
+    acquisition = acquire([model], Utility(smooth))
+    with torch.no_grad():
+        whole = acquisition(X[:1])
+        alone = acquisition(X[:1, :1])
+        acquisition.set_X_pending(X[0, 1:])
+        torch.testing.assert_close(acquisition(X[:1, :1]), whole)
+        acquisition.set_X_pending(None)
+        torch.testing.assert_close(acquisition(X[:1, :1]), alone)
+
+
+def test_optimistic_labels_are_above_their_means(model: SingleTaskGP, bounds: Tensor) -> None:
+    acquisition = acquire([model], Utility(smooth, optimistic=True))
+    for q in (1, 3):
+        U = model.transform_inputs(batches(bounds, 2, q))
+        systems = [augment(acquisition.factors[0], U)]
+        z, _ = acquisition.draw(U, systems)
+        assert (z.squeeze(-1) @ systems[0].root.mT >= -1e-12).all()
+
+
+def test_values_stay_finite_where_all_or_no_labels_are_accepted(model: SingleTaskGP, bounds: Tensor) -> None:
+    """Also at the data themselves, and with a relaxation so sharp that no log of a mask is finite without care."""
+    data = bounds[0] + (bounds[1] - bounds[0]) * model.train_inputs[0][:2]
+    for q in (1, 2):
+        X = torch.cat([batches(bounds, 3, q), data[None, :q]]).requires_grad_()
+        for alpha in (1e-3, 0.5, 0.999):
+            value = acquire([model], Utility(smooth), no_shift, alpha=alpha, tau=1e-6)(X)
+            (gradient,) = torch.autograd.grad(value.sum(), X)
+            assert torch.isfinite(value).all()
+            assert torch.isfinite(gradient).all()

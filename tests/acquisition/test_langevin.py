@@ -1,0 +1,138 @@
+"""Langevin chains: where they may go, and where they end."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from plumbline.acquisition.langevin import LangevinOptions, langevin, reflect, starts
+
+coordinates = st.lists(st.floats(-50, 50), min_size=1, max_size=6)
+
+
+def stream(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def centre(chains: int, q: int = 1, dim: int = 2) -> Tensor:
+    return torch.full((chains, q, dim), 0.5, dtype=torch.float64)
+
+
+def flat(U: Tensor) -> Tensor:
+    return 0 * U.sum(dim=(-2, -1))
+
+
+@given(coordinates)
+def test_reflections_end_inside(values: list[float]) -> None:
+    U = reflect(torch.tensor(values, dtype=torch.float64))
+    assert (U >= 0).all()
+    assert (U <= 1).all()
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_inside_nothing_is_reflected(values: list[float]) -> None:
+    U = torch.tensor(values, dtype=torch.float64)
+    torch.testing.assert_close(reflect(U), U, rtol=0, atol=1e-15)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_point_beyond_a_face_comes_back_as_far(position: float, beyond: float) -> None:
+    U = torch.tensor([1 + beyond, -beyond, 2 + position], dtype=torch.float64)
+    assert reflect(U).tolist() == pytest.approx([1 - beyond, beyond, position], abs=1e-12)
+
+
+@pytest.mark.parametrize("curvature", [200.0, 600.0])
+@pytest.mark.parametrize("temperature", [0.5, 1.0])
+def test_chains_on_a_quadratic_end_as_a_gaussian(curvature: float, temperature: float) -> None:
+    """Of variance temperature / curvature, over 1 - step * curvature / 2 for steps that are not small."""
+    n, step = 6_000, 5e-4
+    options = LangevinOptions(chains=n, steps=60, learning_rate=step, temperature=temperature)
+
+    def objective(U: Tensor) -> Tensor:
+        return -0.5 * curvature * (U - 0.5).square().sum(dim=(-2, -1))
+
+    last = langevin(objective, centre(n, 1, 1), options, stream()).flatten()
+    expected = temperature / curvature / (1 - step * curvature / 2)
+    # From the mean, the variance comes within (1 - step * curvature)^(2 * steps) of its limit.
+    expected *= 1 - (1 - step * curvature) ** (2 * options.steps)
+    assert last.var().item() == pytest.approx(expected, rel=4.5 * math.sqrt(2 / n))
+    assert last.mean().item() == pytest.approx(0.5, abs=4.5 * math.sqrt(expected / n))
+
+
+def test_chains_on_a_plain_spread_evenly() -> None:
+    options = LangevinOptions(chains=2_000, steps=100, learning_rate=0.05, temperature=1.0)
+    last = langevin(flat, centre(2_000, 1, 1), options, stream()).flatten()
+    counts = torch.histc(last, 4, 0.0, 1.0)
+    assert (counts - 500).abs().max() < 4.5 * math.sqrt(500 * 0.75)
+
+
+def test_without_temperature_chains_climb() -> None:
+    options = LangevinOptions(temperature=0.0, learning_rate=0.1, steps=200, burn_in=0)
+    summit = torch.tensor([0.2, 0.9], dtype=torch.float64)
+    last = langevin(lambda U: -(U - summit).square().sum(dim=(-2, -1)), centre(3), options, stream())
+    torch.testing.assert_close(last, summit.expand(3, 1, 2), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("bounds", "face"), [("clamp", True), ("reflect", False)])
+def test_bounds_hold_chains_at_a_face_or_bounce_them_off(bounds: str, face: bool) -> None:
+    options = LangevinOptions(bounds=bounds, learning_rate=0.3, steps=20, burn_in=0)
+    places = []
+    last = langevin(
+        lambda U: 2 * U.sum(dim=(-2, -1)), centre(4), options, stream(), lambda visited: places.append(visited[-1])
+    )
+    visited = torch.stack(places)
+    assert ((visited >= 0) & (visited <= 1)).all()
+    assert bool((last == 1.0).all()) == face
+
+
+@pytest.mark.parametrize(("steps", "burn_in", "calls"), [(10, 4, 6), (10, 0, 10), (5, 5, 0), (5, 9, 0)])
+def test_only_iterates_since_the_burn_in_are_told(steps: int, burn_in: int, calls: int) -> None:
+    seen: list[Tensor] = []
+    options = LangevinOptions(steps=steps, burn_in=burn_in, temperature=0.1)
+    last = langevin(flat, centre(3, 2), options, stream(), lambda visited: seen.append(visited.clone()))
+    assert [part.shape for part in seen] == [(t + 1, 3, 2, 2) for t in range(calls)]
+    if calls:
+        assert torch.equal(seen[-1][-1], last)
+        assert torch.equal(seen[-1][0], seen[0][0]), "what was visited stays"
+
+
+def test_a_gradient_that_is_no_number_leaves_the_step_to_the_noise() -> None:
+    last = langevin(lambda U: (U - U).sqrt().sum(dim=(-2, -1)), centre(3), LangevinOptions(), stream())
+    assert torch.isfinite(last).all()
+    torch.testing.assert_close(last, langevin(flat, centre(3), LangevinOptions(), stream()))
+
+
+def test_same_generator_same_chains() -> None:
+    runs = [langevin(flat, centre(3), LangevinOptions(), stream(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[0], runs[2])
+    assert not runs[0].requires_grad
+
+
+def test_starts_are_in_the_cube_and_owe_nothing_to_the_global_stream() -> None:
+    options = LangevinOptions(chains=5, raw_samples=16)
+    found = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        found.append(starts(lambda U: U.sum(dim=(-2, -1)), 3, 2, options, stream()))
+        assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(*found)
+    assert found[0].shape == (5, 2, 3)
+    assert ((found[0] >= 0) & (found[0] <= 1)).all()
+    assert not torch.equal(found[0], starts(lambda U: U.sum(dim=(-2, -1)), 3, 2, options, stream(1)))
+
+
+def test_starts_are_better_than_chance() -> None:
+    options = LangevinOptions(chains=8, raw_samples=256)
+    height = torch.stack(
+        [starts(lambda U: 5 * U.sum(dim=(-2, -1)), 2, 1, options, stream(seed)).mean() for seed in range(5)]
+    )
+    assert height.mean() > 0.6
+
+
+def test_there_are_as_many_starts_as_chains_even_with_fewer_raw_samples() -> None:
+    assert len(starts(flat, 2, 1, LangevinOptions(chains=6, raw_samples=2), stream())) == 6

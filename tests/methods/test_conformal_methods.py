@@ -1,0 +1,237 @@
+"""Conformal methods: what they note and warn of, and how little a new one takes."""
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, rows, table
+
+from plumbline.acquisition.conformal import Utility
+from plumbline.calibration.conformal_predictive import ConformalPredictive
+from plumbline.errors import PlumblineError
+from plumbline.methods.base import Domain, History, Method, build_method
+from plumbline.methods.conformal import (
+    ConformalMethod,
+    ConformalOptions,
+    FewEffectiveDataWarning,
+    NoiseAtBoundWarning,
+    SeparatedClassesWarning,
+    UnboundedSetWarning,
+    draw_rows,
+    fit_outcomes,
+    improvement,
+    standardised,
+    warn_of_noise_at_bound,
+)
+from plumbline.models.exact import ModelOptions, fit_gp
+
+NAMES = ["cei", "cnei", "cucb"]
+
+
+def make(name: str, place: Situation, **options: Any) -> Method:
+    return build_method(name, {**QUICK_CONFORMAL, **options}, place.domain)
+
+
+def noisy(n: int, domain: Domain | None = None, width: float = 1.0) -> Situation:
+    """A situation whose fitted noise is at no bound; data in the lowest `width` of the box."""
+    X = BOX[0] + width * (rows(n, 0) - BOX[0])
+    eps = torch.randn(n, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return Situation(domain or Domain(BOX), History(X, objective(X) + 3 * eps))
+
+
+def warned(method: Method, place: Situation, q: int = 1) -> tuple[set[type[Warning]], dict[str, float]]:
+    """The kinds of warnings, and the notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        notes = ask(method, place.history, q).notes
+    return {warning.category for warning in caught}, notes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_calm_round_warns_of_nothing(name: str) -> None:
+    place = noisy(30)
+    kinds, notes = warned(make(name, place), place)
+    assert not kinds & {UnboundedSetWarning, SeparatedClassesWarning, FewEffectiveDataWarning, NoiseAtBoundWarning}
+    assert set(notes) == {"alpha", "effective_sample_size", "own_weight", "unbounded_sets", "clipped_ratios"}
+    assert notes["unbounded_sets"] == notes["clipped_ratios"] == 0.0
+    assert 1 / 62 < notes["own_weight"] < 1 / 15
+    assert 20 < notes["effective_sample_size"] <= 31
+
+
+def test_a_level_below_the_querys_own_weight_is_warned_of() -> None:
+    place = noisy(30)
+    kinds, notes = warned(make("cucb", place, alpha=0.01), place)
+    assert UnboundedSetWarning in kinds
+    assert FewEffectiveDataWarning not in kinds
+    assert notes["unbounded_sets"] == 1.0
+    assert notes["own_weight"] > notes["alpha"] == 0.01
+    forecast = ask(make("cucb", place, alpha=0.01), place.history, 1)
+    assert forecast.predict is not None
+    assert torch.isinf(forecast.predict(forecast.X).width(0.01)).all()
+
+
+def test_classes_that_are_told_apart_are_warned_of() -> None:
+    place = noisy(30)
+    ratio = {"hidden": 8, "ema": 1.0, "learning_rate": 0.1, "clip": 1.01}
+    kinds, notes = warned(make("cei", place, ratio=ratio), place)
+    assert SeparatedClassesWarning in kinds
+    assert 0 < notes["clipped_ratios"] <= 1
+
+
+def test_weights_on_one_datum_are_warned_of() -> None:
+    """Data in a corner, queries from a table elsewhere: the query is all that counts."""
+    elsewhere = BOX[1] - 0.1 * (BOX[1] - BOX[0]) * torch.rand(10, 2, generator=torch.Generator().manual_seed(0))
+    place = noisy(12, Domain(BOX, elsewhere.double()), width=0.05)
+    ratio = {"hidden": 16, "ema": 1.0, "learning_rate": 0.05, "steps": 300, "clip": 1e6}
+    kinds, notes = warned(make("cucb", place, ratio=ratio), place)
+    assert {FewEffectiveDataWarning, UnboundedSetWarning} <= kinds
+    assert notes["effective_sample_size"] < 2
+    assert notes["own_weight"] > 0.9
+
+
+def test_noise_at_its_bound_is_warned_of() -> None:
+    place = box(12)  # observed without noise
+    kinds, _ = warned(make("cucb", place), place)
+    assert NoiseAtBoundWarning in kinds
+
+
+@pytest.mark.parametrize(("noise", "at_bound"), [(5e-4, True), (5.5e-4, False), (0.1, False), (0.4995, True)])
+def test_noise_is_at_its_bound_within_a_hundredth(noise: float, at_bound: bool) -> None:
+    place = noisy(8)
+    model = fit_gp(place.history.X, place.history.Y, BOX, ModelOptions(priors="conformal"))
+    model.likelihood.noise_covar.raw_noise.data.fill_(30.0 if noise > 0.49 else -30.0 if noise < 5.1e-4 else 0.0)
+    if 5.1e-4 < noise < 0.49:
+        model.likelihood.noise = noise
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_noise_at_bound([model])
+    assert [warning.category for warning in caught] == [NoiseAtBoundWarning] * at_bound
+
+
+@pytest.mark.parametrize(
+    ("alpha", "n", "expected"),
+    [("max(.05, 1/sqrt(n))", 16, 0.25), ("1/sqrt(n)", 25, 0.2), (0.3, 16, 0.3), ("max(.05, 1/sqrt(n))", 3, 0.5)],
+)
+def test_the_level_follows_its_schedule(alpha: str | float, n: int, expected: float) -> None:
+    place = noisy(n)
+    assert ask(make("cucb", place, alpha=alpha), place.history, 1).notes["alpha"] == pytest.approx(expected)
+
+
+def test_defaults_are_the_papers() -> None:
+    options = ConformalOptions()
+    assert options.alpha == "max(.05, 1/sqrt(n))"
+    assert options.model == ModelOptions(kernel="matern52", priors="conformal")
+    assert (options.posterior.candidates, options.posterior.tau) == (256, 1e-2)
+    search = options.search
+    assert (search.chains, search.steps, search.learning_rate, search.temperature) == (5, 100, 1e-3, 1e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_predictions_from_data_alone_know_no_shift(name: str) -> None:
+    place = noisy(9)
+    predictor = make(name, place).predictor(place.history)
+    assert predictor is not None
+    forecast = predictor(rows(4, 7))
+    assert isinstance(forecast, ConformalPredictive)
+    torch.testing.assert_close(forecast.weights, torch.full((4, 1, 10), 0.1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("place", [noisy(30), table(30, 20)], ids=["box", "table"])
+def test_forecasts_of_queries_know_the_shift(place: Situation) -> None:
+    ratio = {"hidden": 16, "ema": 1.0, "learning_rate": 0.01, "steps": 60}
+    proposal = ask(make("cucb", place, ratio=ratio), place.history, 1)
+    assert proposal.predict is not None
+    forecast = proposal.predict(proposal.X)
+    assert isinstance(forecast, ConformalPredictive)
+    assert forecast.weights.std() > 1e-4
+    assert forecast.weights[0, 0, -1].item() == pytest.approx(proposal.notes["own_weight"])
+
+
+def test_the_loop_is_inherited() -> None:
+    from plumbline.methods.base import methods
+
+    for name in NAMES:
+        built = methods[name].build
+        assert isinstance(built, type)
+        assert issubclass(built, ConformalMethod)
+        assert set(vars(built)) & {"ask", "predictor", "fit", "_search_box", "_search_table", "_notes"} == set()
+
+
+class Probability(ConformalMethod):
+    """Conformal probability of improvement, smoothed."""
+
+    def utility(self, models: Any, history: History, alpha: float, generator: torch.Generator) -> Utility:
+        best = standardised(models, history.Y).max()
+        return Utility(lambda f, mean: torch.sigmoid(50 * (f.squeeze(-1).amax(dim=-1) - best)))
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("place", [noisy(8), table()], ids=["box", "table"])
+def test_a_new_acquisition_takes_under_20_lines(place: Situation, q: int, register: Callable[..., None]) -> None:
+    assert len(inspect.getsource(Probability).splitlines()) < 20
+    register("method", "cpi", Probability, "plumbline.methods.conformal", ConformalOptions)
+    proposal = ask(build_method("cpi", QUICK_CONFORMAL, place.domain), place.history, q)
+    assert proposal.X.shape == (q, 2)
+    assert proposal.acquisition is not None
+    values = proposal.acquisition(rows(5, 3))
+    assert ((values >= 0) & (values <= 1)).all()
+
+
+def test_improvement_is_over_the_best_observation_plus_jitter() -> None:
+    place = noisy(10)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    best = ((place.history.Y - place.history.Y.mean()) / place.history.Y.std()).max().item()
+    f = torch.tensor([best - 1, best + 0.4, best + 2]).double()[None, :, None, None]
+    for jitter in (0.0, 0.5):
+        method = make("cei", place, jitter=jitter)
+        assert isinstance(method, ConformalMethod)
+        utility = method.utility(models, place.history, 0.3, torch.Generator())
+        expected = [0.0, max(0.4 - jitter, 0.0), 2 - jitter]
+        assert utility.value(f, f).squeeze().tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_noisy_improvement_is_over_each_draws_own_best() -> None:
+    place = noisy(10)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    method = make("cnei", place)
+    assert isinstance(method, ConformalMethod)
+    utility = method.utility(models, place.history, 0.3, torch.Generator().manual_seed(0))
+    assert utility.baseline is not None
+    best = utility.baseline.values.squeeze(-1).amax(dim=-1)
+    assert len(set(best.tolist())) == 16
+    f = (best + 0.25)[None, :, None, None]
+    torch.testing.assert_close(utility.value(f, f), torch.full((1, 16), 0.25, dtype=torch.float64))
+
+
+def test_the_bound_is_wilsons() -> None:
+    """`mean + |mean - f|` over the optimistic half, f spread by `sqrt_beta sqrt(pi / 2)`."""
+    place = noisy(10)
+    method = make("cucb", place)
+    assert isinstance(method, ConformalMethod)
+    utility = method.utility([], place.history, 0.05, torch.Generator())
+    assert utility.optimistic
+    assert utility.spread == pytest.approx(1.959964 * math.sqrt(math.pi / 2), rel=1e-6)
+    f, mean = torch.tensor([[1.0], [-2.0]]).double()[None, None], torch.tensor([[0.5], [0.0]]).double()[None, None]
+    assert utility.value(f, mean).item() == 2.0  # of 1.0 and 2.0 the greatest in the batch
+
+
+def test_a_batchs_improvement_is_that_of_its_best_point() -> None:
+    f = torch.tensor([[0.1], [0.9], [0.4]]).double()[None, None]
+    assert improvement(torch.tensor(0.5))(f, f).item() == pytest.approx(0.4)
+
+
+def test_rows_are_drawn_with_replacement() -> None:
+    drawn = draw_rows(torch.arange(6.0).reshape(3, 2), 60, torch.Generator().manual_seed(0))
+    assert drawn.shape == (60, 2)
+    assert {tuple(row) for row in drawn.tolist()} == {(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)}
+
+
+def test_wrong_options_of_a_part_are_told_by_its_name() -> None:
+    with pytest.raises(PlumblineError, match=r"posterior.tau"):
+        make("cucb", noisy(5), posterior={"tau": 0.0})
+    with pytest.raises(PlumblineError, match="unknown field 'jitter'"):
+        make("cucb", noisy(5), jitter=0.1)

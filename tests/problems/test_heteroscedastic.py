@@ -1,0 +1,89 @@
+import math
+
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from plumbline.errors import PlumblineError
+from plumbline.problems.base import build_problem, evaluate, noise_std
+from plumbline.problems.designs import uniform
+from plumbline.problems.heteroscedastic import DoubleKnot, Heteroscedastic, Sinc
+
+
+def column(*x: float) -> torch.Tensor:
+    return torch.tensor(x, dtype=torch.float64).unsqueeze(-1)
+
+
+@pytest.mark.parametrize("x", [-10.0, -3.3, -1e-3, 1e-6, 0.4, 2.5, 10.0])
+def test_sinc_is_its_formula(x: float) -> None:
+    expected = (10 * math.sin(x) + 1) * math.sin(3 * x) / x
+    assert Sinc(1.0)(column(x), noise=False).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_sinc_is_smooth_at_zero() -> None:
+    X = column(0.0).requires_grad_()
+    value = Sinc(1.0)(X, noise=False).sum()
+    (slope,) = torch.autograd.grad(value, X)
+    assert value.item() == 3.0
+    # sin(3x)/x = 3 - 9x^2/2 + ..., so that the slope is that of 3 * 10 sin x.
+    assert slope.item() == pytest.approx(30.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.0, 0.0), (-0.5, 0.2), (-2.0, 6.0), (1.3, -0.7)])
+def test_double_knot_is_its_formula(x: float, y: float) -> None:
+    X = torch.tensor([[x, y]], dtype=torch.float64)
+    assert DoubleKnot(1.0)(X, noise=False).item() == pytest.approx(-x * math.exp(-(x**2) - y**2), rel=1e-12)
+
+
+@pytest.mark.parametrize("problem", [Sinc(1.0), DoubleKnot(0.1)], ids=["sinc", "double-knot"])
+def test_optimum_is_where_climbing_from_many_points_ends(problem: Heteroscedastic) -> None:
+    def loss(x: list[float]) -> float:
+        X = torch.tensor(x, dtype=torch.float64).clamp(problem.bounds[0], problem.bounds[1])
+        return -problem(X, noise=False).item()
+
+    starts = uniform(problem.bounds, 4000, torch.Generator().manual_seed(0))
+    start = starts[problem(starts, noise=False).argmax()]
+    found = minimize(loss, start.numpy(), method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-15})
+    assert -found.fun == pytest.approx(problem.optimal_value, abs=1e-12)
+    assert -found.fun <= problem.optimal_value + 1e-12
+    assert found.x == pytest.approx(problem.optimizers[0].numpy(), abs=1e-6)
+
+
+def test_sincs_noise_variance(context) -> None:
+    X = column(-10.0, 0.0, 2.0, 10.0)
+    expected = [math.sqrt(2 / (1 + math.exp(x / 2))) for x in X.flatten().tolist()]
+    std = noise_std(build_problem("sinc", {}, context(0)), X)
+    assert std.shape == (4, 1)
+    assert std.flatten().tolist() == pytest.approx(expected, rel=1e-12)
+    quiet = noise_std(build_problem("sinc", {"noise_factor": 0.25}, context(0)), X)
+    assert quiet.flatten().tolist() == pytest.approx([s / 2 for s in expected], rel=1e-12)
+
+
+def test_double_knots_noise_variance(context) -> None:
+    X = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-2.0, 0.0]], dtype=torch.float64)
+    std = noise_std(build_problem("double-knot", {}, context(0)), X)
+    assert std.flatten().tolist() == pytest.approx([math.sqrt(0.5), 0.0, math.sqrt(0.2)], rel=1e-12)
+
+
+def test_factor_zero_is_no_noise(context) -> None:
+    problem = build_problem("double-knot", {"noise_factor": 0.0}, context(0))
+    X = uniform(problem.bounds, 5, torch.Generator().manual_seed(0))
+    Y, F = evaluate(problem, X, torch.ones(5, 1, dtype=torch.float64))
+    assert torch.equal(Y, F)
+
+
+@pytest.mark.parametrize("problem", [Sinc(1.0), DoubleKnot(0.1)], ids=["sinc", "double-knot"])
+def test_forward_is_as_noisy_as_it_says(problem: Heteroscedastic) -> None:
+    """BoTorch's own loops call the problem itself."""
+    x = uniform(problem.bounds, 1, torch.Generator().manual_seed(3))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        Y = problem(x.expand(20_000, -1))
+    assert Y.shape == (20_000,)
+    assert Y.std().item() == pytest.approx(noise_std(problem, x).item(), rel=0.03)
+    assert Y.mean().item() == pytest.approx(problem(x, noise=False).item(), abs=0.03)
+
+
+def test_negative_factor_is_refused(context) -> None:
+    with pytest.raises(PlumblineError, match="noise_factor"):
+        build_problem("sinc", {"noise_factor": -1.0}, context(0))

@@ -1,0 +1,57 @@
+import math
+
+import pytest
+import torch
+from botorch.test_functions.multi_objective import BraninCurrin, Penicillin
+from botorch.utils.multi_objective.hypervolume import infer_reference_point
+from botorch.utils.multi_objective.pareto import is_non_dominated
+
+from plumbline.problems.base import build_problem, evaluate, noise_std
+from plumbline.problems.designs import uniform
+
+
+@pytest.mark.parametrize(("name", "original"), [("branin-currin", BraninCurrin), ("penicillin", Penicillin)])
+def test_is_minus_botorchs_function_and_reference_point(name: str, original, context) -> None:
+    problem = build_problem(name, {}, context(0))
+    X = uniform(problem.bounds, 4, torch.Generator().manual_seed(0))
+    assert torch.equal(problem(X, noise=False), -original()(X, noise=False))
+    assert torch.equal(problem.ref_point, -original().ref_point)
+
+
+def test_branin_currin_by_hand(context) -> None:
+    """At (0.5, 0.5) of the unit square Branin is asked at (2.5, 7.5)."""
+    problem = build_problem("branin-currin", {}, context(0))
+    branin = (7.5 - 5.1 / (4 * math.pi**2) * 2.5**2 + 5 / math.pi * 2.5 - 6) ** 2
+    branin += 10 * (1 - 1 / (8 * math.pi)) * math.cos(2.5) + 10
+    factor = 1 - math.exp(-1 / (2 * 0.5))
+    currin = factor * (2300 * 0.125 + 1900 * 0.25 + 2092 * 0.5 + 60) / (100 * 0.125 + 500 * 0.25 + 4 * 0.5 + 20)
+    X = torch.tensor([[0.5, 0.5]], dtype=torch.float64)
+    assert problem(X, noise=False)[0].tolist() == pytest.approx([-branin, -currin], rel=1e-6)
+
+
+def test_reference_point_lies_below_the_front(context) -> None:
+    problem = build_problem("branin-currin", {}, context(0))
+    Y = problem(uniform(problem.bounds, 4000, torch.Generator().manual_seed(0)), noise=False)
+    front = Y[is_non_dominated(Y)]
+    front = front[(front > problem.ref_point).all(dim=-1)]
+    assert len(front) > 5
+    # Maximised: BoTorch's rule of thumb for maximisation puts the point below the front, not above it.
+    assert (infer_reference_point(front) < front.amax(dim=0)).all()
+
+
+def test_each_outcome_has_a_noise_of_its_own(context) -> None:
+    problem = build_problem("branin-currin", {"noise_scale": 0.1}, context(0))
+    std = noise_std(problem, torch.zeros(1, 2, dtype=torch.float64)).squeeze(0)
+    assert std.shape == (2,)
+    assert std[0] > 10 * std[1] > 0
+    X = uniform(problem.bounds, 3, torch.Generator().manual_seed(0))
+    eps = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], dtype=torch.float64)
+    Y, F = evaluate(problem, X, eps)
+    torch.testing.assert_close(Y - F, eps * std, rtol=1e-9, atol=1e-9)
+
+
+def test_noise_std_is_the_same_for_all_outcomes(context) -> None:
+    problem = build_problem("penicillin", {"noise_std": 2.0}, context(0))
+    X = uniform(problem.bounds, 2, torch.Generator().manual_seed(0))
+    Y, F = evaluate(problem, X, torch.ones(2, 3, dtype=torch.float64))
+    torch.testing.assert_close(Y - F, torch.full_like(F, 2.0))
