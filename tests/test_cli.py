@@ -12,6 +12,7 @@ import pytest
 
 from plumbline import cli, records
 from plumbline.catalogue import catalogue
+from plumbline.provenance import METADATA_KEY
 from plumbline.specs import Chunk, TrialSpec
 from plumbline.trials import run_trial
 
@@ -41,6 +42,11 @@ experiments:
   TINY-F2:
     title: Not in the quick preset
     figure: {kind: model-steps, options: {problem: forrester, methods: [bound]}}
+  TINY-I1:
+    title: An illustration
+    illustration: {kind: conformal-density, options: {points: 41}}
+    figure: {kind: conformal-density}
+    quick: {}
 claims:
   K1:
     source: nowhere
@@ -207,6 +213,17 @@ def test_mistakes_in_the_config(config: str, parts: list[str], run: Run, tiny: P
             ["tiny.yaml: TINY-T1: method 'random': unknown field 'a'"],
         ),
         ("seeds: 2", "seeds: 0", ["tiny.yaml: experiments.TINY-T1.seeds: "]),
+        (
+            "{points: 41}",
+            "{point: 41}",
+            ["tiny.yaml: TINY-I1: illustration 'conformal-density': unknown field 'point'"],
+        ),
+        ("conformal-density, options", "densities, options", ["unknown illustration 'densities'"]),
+        (
+            "illustration: {kind: conformal-density, options: {points: 41}}",
+            "caption: None.",
+            ["tiny.yaml: TINY-I1: a figure needs a `grid` of trials or an `illustration`"],
+        ),
         ("title: A table", "title: [A table", ["tiny.yaml is not YAML: ", "line"]),
     ],
 )
@@ -228,7 +245,7 @@ def test_commands_without_their_files(run: Run, tiny: Path) -> None:
 
 @pytest.fixture
 def collected(run: Run, tiny: Path) -> Path:
-    """The records of the tiny study, one file an experiment."""
+    """The records of the tiny study, one file an experiment, and its illustration."""
     from plumbline.config import load_plan, read_config
 
     plan = load_plan(read_config(tiny / "config/config.yaml"), tiny)
@@ -236,6 +253,7 @@ def collected(run: Run, tiny: Path) -> Path:
         (chunk,) = plan.chunks(name)
         tables = [run_trial(spec, tiny / "results/store", tiny / "data").table(spec) for spec in chunk.specs()]
         records.write_table(tiny / f"chunks/{name}.parquet", records.concatenate(tables))
+    assert run("illustrate", "TINY-I1", "-o", "i/TINY-I1.parquet")[0] == 0
     return tiny
 
 
@@ -259,6 +277,24 @@ def test_what_an_experiment_does_not_have(run: Run, collected: Path) -> None:
     check_one_line(run("figure", "TINY-F9", *SHOWN, "-o", "x.svg"), "unknown experiment 'TINY-F9': did you mean")
 
 
+def test_an_illustration_is_computed_and_drawn(run: Run, tiny: Path) -> None:
+    path, svg = tiny / "i/TINY-I1.parquet", tiny / "f/TINY-I1.svg"
+    assert run("illustrate", "TINY-I1", "-o", path)[0] == 0
+    first = path.read_bytes()
+    about = json.loads(records.read_table(path).schema.metadata[METADATA_KEY.encode()])
+    assert {"commit", "packages", "host"} <= about.keys()
+    assert run("illustrate", "TINY-I1", "-o", path)[0] == 0
+    assert path.read_bytes() == first, "the same table whenever it is asked for"
+    assert run("figure", "TINY-I1", "--illustration", path, "-o", svg)[0] == 0
+    assert "illustration" in svg.read_text(encoding="utf-8")
+
+
+def test_illustrations_that_are_not_there(run: Run, tiny: Path) -> None:
+    check_one_line(run("illustrate", "TINY-F1", "-o", "i.parquet"), "TINY-F1 has no illustration")
+    check_one_line(run("illustrate", "TINY-F2", "-o", "i.parquet"), "TINY-F2 is not part of preset 'quick'")
+    check_one_line(run("figure", "TINY-I1", "-o", "x.svg"), "TINY-I1 has no trial that ended well")
+
+
 def test_a_grid_with_holes_is_refused(run: Run, collected: Path) -> None:
     arguments = ("chunks/TINY-F1.parquet", "-o", "r.parquet", "--snapshots", "s.parquet")
     check_one_line(run("collect", "TINY-T1", *arguments), "2 of 2 trials are missing, the first: branin dice seed 0")
@@ -278,6 +314,7 @@ def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, 
         ],
         list(COLLECT),
         ["figure", "TINY-F1", *SHOWN, "-o", f"{figure}.svg", "-o", f"{figure}.png"],
+        ["figure", "TINY-I1", "--illustration", "i/TINY-I1.parquet", "-o", "results/quick/figures/TINY-I1.png"],
         [
             "table",
             "TINY-T1",
@@ -327,6 +364,7 @@ assert not {"torch", "pandas", "mlflow", "botorch", "rdkit", "sklearn", "pyarrow
         "trials",
         "trial",
         "collect",
+        "illustrate",
         "figure",
         "table",
         "claims",

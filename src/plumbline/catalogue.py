@@ -1,4 +1,4 @@
-"""What methods, problems, figures and tables there are, known without importing torch.
+"""What methods, problems, illustrations, figures and tables there are, known without importing torch.
 
 Building the list imports everything that is registered, which takes seconds; Snakemake reads the configuration at every
 start and in every cluster job. The list is therefore kept in the user's cache folder under a digest of the source.
@@ -19,7 +19,7 @@ from plumbline.errors import unknown
 from plumbline.options import Options, parse
 from plumbline.registry import Registry
 
-Kind = Literal["method", "problem", "figure", "table"]
+Kind = Literal["method", "problem", "illustration", "figure", "table"]
 
 
 class Listing(Options):
@@ -32,10 +32,11 @@ class Listing(Options):
 
 
 class Catalogue(Options):
-    """Every registered method, problem, figure and table, by name."""
+    """Every registered method, problem, illustration, figure and table, by name."""
 
     method: dict[str, Listing]
     problem: dict[str, Listing]
+    illustration: dict[str, Listing]
     figure: dict[str, Listing]
     table: dict[str, Listing]
 
@@ -63,10 +64,11 @@ class Catalogue(Options):
 REGISTRIES: dict[Kind, tuple[str, str]] = {
     "method": ("plumbline.methods.base", "methods"),
     "problem": ("plumbline.problems.base", "problems"),
+    "illustration": ("plumbline.illustrations.base", "illustrations"),
     "figure": ("plumbline.analysis.outputs", "figures"),
     "table": ("plumbline.analysis.outputs", "tables"),
 }
-"""Module and name of each kind's registry, named rather than imported: torch is behind two of them."""
+"""Module and name of each kind's registry, named rather than imported: torch is behind three of them."""
 
 
 def _registry(kind: Kind) -> Registry:

@@ -122,7 +122,7 @@ def trial(
     rounds: int = 10,
     q: Annotated[int, typer.Option(help="points a round")] = 1,
     initial: Annotated[int, typer.Option(help="points of the initial design")] = 5,
-    design: Annotated[str, typer.Option(help="uniform, sobol, random-orthant or worst")] = "uniform",
+    design: Annotated[str, typer.Option(help="uniform, sobol, random-orthant, worst or source")] = "uniform",
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-p", help="an option of the method, as path=value: model.kernel=rbf"),
@@ -213,18 +213,29 @@ def collect(
 
 
 @app.command()
+def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CONFIG) -> None:
+    """Compute what an experiment's figure shows without any trial."""
+    from plumbline.illustrate import illustrate as compute
+    from plumbline.illustrate import write
+
+    _one_thread()
+    write(output, compute(_plan(config), experiment))
+
+
+@app.command()
 def figure(
     experiment: str,
     output: Annotated[list[Path], typer.Option("--output", "-o", help="files to write; their endings say the format")],
-    records: Annotated[Path, typer.Option(help="the experiment's records")],
-    snapshots: Annotated[Path, typer.Option(help="the experiment's pictures of models")],
+    records: Annotated[Path | None, typer.Option(help="the experiment's records, where it has any")] = None,
+    snapshots: Annotated[Path | None, typer.Option(help="the experiment's pictures of models")] = None,
+    illustration: Annotated[Path | None, typer.Option(help="what `plumbline illustrate` wrote")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Draw an experiment's figure."""
     from plumbline.analysis.collect import evidence
     from plumbline.analysis.draw import draw
 
-    draw(_plan(config), experiment, evidence(records, snapshots), output)
+    draw(_plan(config), experiment, evidence(records, snapshots, illustration), output)
 
 
 @app.command()
@@ -305,8 +316,10 @@ def verdicts(
 
 @app.command()
 def track(
-    chunks: Annotated[list[Path], typer.Argument(help="files of records that `plumbline trials` wrote")],
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
+    chunks: Annotated[
+        list[Path] | None, typer.Argument(help="files of records that `plumbline trials` wrote, where there are any")
+    ] = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
@@ -316,7 +329,7 @@ def track(
     """Import finished trials into MLflow; what is there already stays as it is."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(_plan(config), chunks, artifacts, store, uri))
+    print(import_trials(_plan(config), chunks or [], artifacts, store, uri))
 
 
 @app.command()

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from plumbline.catalogue import catalogue
+from plumbline.catalogue import Kind, catalogue
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse
 from plumbline.specs import Chunk
-from plumbline.study import Experiment, Preset, Study, load_study, read_yaml
+from plumbline.study import Experiment, Output, Preset, Study, load_study, read_yaml
 
 
 class Config(Options):
@@ -69,6 +69,13 @@ class Plan:
                 return study
         raise unknown("experiment", name, self.names())
 
+    def experiment(self, name: str) -> Experiment:
+        """Return experiment `name` at the preset's scale; raise PlumblineError where the preset leaves it out."""
+        experiment = self.study_of(name).experiments[name].at(self.config.preset)
+        if experiment is None:
+            raise PlumblineError(f"{name} is not part of preset {self.config.preset!r}: choose another with --config")
+        return experiment
+
     def names(self) -> list[str]:
         """Return the names of all experiments, in this preset or not."""
         return [name for study in self.studies.values() for name in study.experiments]
@@ -101,10 +108,16 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         source = f"config/studies/{study.study}.yaml: {name}"
         for spec in study.trials(name, checked.preset, plan.stand_ins):
             spec.check(source)
-        if experiment.figure is not None:
-            catalogue().check("figure", experiment.figure.kind, experiment.figure.options, source)
-        if experiment.table is not None:
-            catalogue().check("table", experiment.table.kind, experiment.table.options, source)
+        outputs: dict[Kind, Output | None] = {
+            "illustration": experiment.illustration,
+            "figure": experiment.figure,
+            "table": experiment.table,
+        }
+        for kind, output in outputs.items():
+            if output is not None:
+                catalogue().check(kind, output.kind, output.options, source)
+        if experiment.figure is not None and not experiment.grid and experiment.illustration is None:
+            raise PlumblineError(f"{source}: a figure needs a `grid` of trials or an `illustration`")
     return plan
 
 

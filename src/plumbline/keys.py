@@ -27,6 +27,11 @@ def code_digest(spec: TrialSpec) -> str:
     return source_digest(method, problem, f"{__package__}.trials")
 
 
+def illustration_digest(kind: str) -> str:
+    """Return the digest of the source that computes the illustration called `kind`."""
+    return source_digest(catalogue().find("illustration", kind).module)
+
+
 def trial_key(spec: TrialSpec, data: Path) -> str:
     """Return the 16 hex digits that name a trial: spec, source, and the features that a tabular problem reads.
 

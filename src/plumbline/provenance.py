@@ -22,6 +22,9 @@ PACKAGES = (
     "snakemake",
 )
 
+METADATA_KEY = "plumbline.provenance"
+"""Where a Parquet file that no trial made says, as JSON, what it comes from."""
+
 
 def _git(*arguments: str) -> str | None:
     try:

@@ -1,6 +1,7 @@
 """Evidence with curves that are known beforehand, written and read as the pipeline does it.
 
-Whoever adds a kind of figure or table adds an example of its options to `FIGURES` or `TABLES`.
+Whoever adds a kind of figure or table adds an example of its options to `FIGURES` or `TABLES`; for a figure of an
+illustration, an example of its table to `ILLUSTRATED`.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as arrow
 
 from plumbline import records
@@ -35,12 +37,12 @@ FIGURES: dict[str, dict[str, Any]] = {
         ]
     },
     "model-steps": {"problem": "bowl", "methods": ["plain", "calibrated"], "minimise": True},
-    "ranking-curves": {},
     "curves": {
         "rows": [
-            {"metric": "best_f", "label": "best"},
+            {"metric": "cumulative_regret", "label": "regret"},
             {"metric": "query_coverage", "label": "coverage", "nominal": "mean_nominal_coverage", "limits": [0, 1.03]},
-        ]
+        ],
+        "queries": True,
     },
     "coverage-density": {
         "level": 0.5,
@@ -48,6 +50,97 @@ FIGURES: dict[str, dict[str, Any]] = {
     },
 }
 """Options of each kind of figure that fit the evidence of `usual`."""
+
+COLUMNS = ["panel", "series", "x", "x2", "value", "low", "high"]
+LINE, SQUARE = [0.0, 0.5, 1.0], [(x, y) for x in (0.0, 0.5, 1.0) for y in (0.0, 0.5, 1.0)]
+INF = float("inf")
+
+
+def shown(panel: str, series: str, **columns: Any) -> pd.DataFrame:
+    """Return rows of one series of an illustration."""
+    frame = pd.DataFrame({"panel": panel, "series": series, **columns}, index=None if columns else [0])
+    return frame.reindex(columns=COLUMNS)
+
+
+def number(panel: str, series: str, value: float) -> pd.DataFrame:
+    """Return the row of a number."""
+    return shown(panel, series, value=[value])
+
+
+def bands(panel: str, series: str, low: Sequence[float], high: Sequence[float]) -> pd.DataFrame:
+    """Return an interval a point of the line."""
+    return shown(panel, series, x=LINE, value=[0.0] * 3, low=low, high=high)
+
+
+def surface(panel: str) -> pd.DataFrame:
+    """Return the plane `x1 + x2` on the unit square."""
+    return shown(
+        panel, "surface", x=[x for x, _ in SQUARE], x2=[y for _, y in SQUARE], value=[x + y for x, y in SQUARE]
+    )
+
+
+ILLUSTRATED: dict[str, list[pd.DataFrame]] = {
+    "branin-surfaces": [
+        *map(surface, ("f", "ucb", "cucb", "ratio")),
+        *(shown(panel, "query", x=[0.2], x2=[0.4]) for panel in ("ucb", "cucb")),
+        shown("all", "data", x=[0.8, 0.9], x2=[0.7, 0.9]),
+        number("all", "alpha", 0.35),
+    ],
+    "conformal-steps": [
+        shown("scores", "better", x=[0.0, 2.0], value=[1.0, 2.0]),
+        shown("scores", "kept", x=[1.0], value=[-1.0]),
+        shown("scores", "guess", x=[3.0], value=[0.5]),
+        shown("weights", "better", x=[0.0, 2.0], value=[0.1, 0.2]),
+        shown("weights", "kept", x=[1.0], value=[0.4]),
+        shown("weights", "guess", x=[3.0], value=[0.3]),
+        shown("sums", "sum", x=[0.0, 1.0, 2.0, 3.0], value=[0.0, 0.4, 0.4, 0.7]),
+        shown("set", "accepted", x=[-0.5, 0.0, 0.5], value=[0.7, 1.0, 0.7]),
+        shown("set", "rejected", x=[-1.0, 1.0], value=[0.3, 0.3]),
+        shown("set", "set", x=[0.2], low=[-0.7], high=[0.7]),
+        shown("set", "guess", x=[0.5]),
+        *(number(panel, "alpha", 0.35) for panel in ("sums", "set")),
+    ],
+    "conformal-bands": [
+        bands("credible", "credible", [-1.0] * 3, [1.0] * 3),
+        shown("candidates", "label", x=LINE, value=[0.1, -0.2, 0.3]),
+        bands("conformal", "set", [-1.0, -INF, -9.0], [1.0, INF, 1.0]),
+        shown("all", "truth", x=LINE, value=LINE),
+        shown("all", "data", x=[0.1, 0.2], value=[0.0, 0.3]),
+    ],
+    "conformal-density": [
+        *(shown("density", name, x=LINE, value=[0.2, 1.0, 0.2]) for name in ("plain", "conformal")),
+        shown("density", "set", x=[0.0, 0.0], low=[-INF, 0.4], high=[0.1, 0.6]),
+        shown("density", "credible", x=[0.0], low=[0.3], high=[0.7]),
+        number("density", "alpha", 0.19),
+    ],
+    "rkhs-function": [
+        *(shown("prior", f"draw {i}", x=LINE, value=[i, 0.0, 1.0]) for i in range(2)),
+        shown("function", "truth", x=LINE, value=LINE),
+        shown("function", "labels", x=[0.1, 0.9], value=[0.0, 1.0]),
+        number("function", "norm", 2.0934),
+    ],
+    "well-specified-bands": [
+        shown("all", "truth", x=LINE, value=LINE),
+        *(
+            part
+            for panel in ("t = 2", "t = 4")
+            for part in (
+                bands(panel, "credible", [-1.0] * 3, [1.0] * 3),
+                bands(panel, "set", [-1.0, -INF, -9.0], [1.0, INF, 1.0]),
+                shown(panel, "data", x=[0.1], value=[0.2]),
+                shown(panel, "query", x=[0.7]),
+                number(panel, "alpha", 0.2),
+            )
+        ),
+    ],
+}
+"""An example of the illustration that each kind of figure without trials is drawn from."""
+
+
+def illustrated(kind: str) -> Evidence:
+    """Return evidence of an experiment that has no trials."""
+    return Evidence(illustration=pd.concat(ILLUSTRATED[kind], ignore_index=True))
+
 
 TABLES: dict[str, dict[str, Any]] = {
     "final-values": {"metrics": ["regret", "nll", "calibration_score"]},

@@ -12,7 +12,7 @@ from plumbline.analysis.collect import Evidence, evidence
 from plumbline.analysis.draw import budget_label, data_label, draw, tabulate
 from plumbline.errors import PlumblineError
 
-FIGURE = {"kind": "ranking-curves"}
+FIGURE = {"kind": "curves"}
 MOLECULES = {"name": "molecules", "label": "{dataset}-{target}", "options": {"dataset": "zinc250k", "target": "qed"}}
 
 
@@ -90,8 +90,8 @@ class TestErrors:
             tabulate(made.plan({"MADE-F1": made.experiment()}), "MADE-F2", found)
 
     def test_an_unknown_kind(self, found: Evidence, folder: Path) -> None:
-        plan = made.plan({"E": made.experiment(figure={"kind": "ranking-curve"}, table={"kind": "final-value"})})
-        with pytest.raises(PlumblineError, match="unknown figure 'ranking-curve': did you mean 'ranking-curves'"):
+        plan = made.plan({"E": made.experiment(figure={"kind": "curve"}, table={"kind": "final-value"})})
+        with pytest.raises(PlumblineError, match="unknown figure 'curve': did you mean 'curves'"):
             draw(plan, "E", found, [folder / "E.svg"])
         with pytest.raises(PlumblineError, match="unknown table 'final-value': did you mean 'final-values'"):
             tabulate(plan, "E", found)

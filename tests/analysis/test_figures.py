@@ -1,4 +1,4 @@
-"""What every kind of figure must do; a new kind is noticed here and asks for an example."""
+"""What every kind of figure of trials must do; a new kind is noticed here and asks for an example."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
 
-KINDS = list(figures.entries())
+KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
 
 
 @pytest.fixture(autouse=True)
@@ -183,9 +183,9 @@ class TestCalibrationCurves:
         assert band.ymin == pytest.approx(np.mean(ends) - error)
 
 
-class TestRankingCurves:
+class TestCurves:
     def test_lines_are_medians_and_the_level_is_dotted(self, found: Evidence) -> None:
-        figure = build("ranking-curves", found)
+        figure = build("curves", found)
         regret, coverage = figure.axes[0], figure.axes[2]
         calibrated = next(line for line in regret.lines if line.get_label() == "calibrated")
         per_seed = [
@@ -196,15 +196,31 @@ class TestRankingCurves:
         np.testing.assert_allclose(level.get_ydata(), 1 - made.ALPHAS[0])
 
     def test_bands_are_the_quantiles_that_were_asked_for(self, found: Evidence) -> None:
-        regret = build("ranking-curves", found, quantiles=(0.0, 1.0)).axes[0]
+        regret = build("curves", found, quantiles=(0.0, 1.0)).axes[0]
         band = regret.collections[1].get_paths()[0].get_extents()
         totals = [sum(made.falling(s, made.INITIAL + i) for i in range(made.ROUNDS)) for s in range(made.SEEDS)]
         assert band.ymax == pytest.approx(max(totals))
 
     def test_a_column_a_problem(self, found: Evidence) -> None:
-        figure = build("ranking-curves", found)
+        figure = build("curves", found)
         assert [ax.get_title() for ax in figure.axes[:2]] == list(made.PROBLEMS)
-        assert len(figure.axes) == 6
+        assert len(figure.axes) == 4
+
+    def test_the_initial_design_counts_unless_queries_are_asked_for(self, found: Evidence) -> None:
+        best = {"rows": [{"metric": "best_f", "label": "best"}]}
+        queries, evaluations = (
+            build("curves", found, **best, queries=queries).axes[0].lines[0].get_xdata() for queries in (True, False)
+        )
+        assert queries.tolist() == list(range(made.ROUNDS + 1))
+        assert evaluations.tolist() == [made.INITIAL + i for i in range(made.ROUNDS + 1)]
+
+    @pytest.mark.parametrize("band", ["median-interval", "mean-error"])
+    def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
+        ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
+        for line, area in zip(ax.lines, ax.collections, strict=True):
+            low, high = area.get_paths()[0].get_extents().intervaly
+            assert low <= line.get_ydata().min()
+            assert line.get_ydata().max() <= high
 
 
 class TestModelSteps:

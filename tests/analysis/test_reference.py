@@ -1,10 +1,15 @@
 """Results that are kept: merged by their keys, with one provenance."""
 
+import json
 from pathlib import Path
 
+import made_evidence as made
 import pandas as pd
+import pyarrow as arrow
 
-from plumbline.analysis.reference import combined_provenance, merge, verdict_table
+from plumbline.analysis.reference import combined_provenance, keep, merge, verdict_table
+from plumbline.provenance import METADATA_KEY
+from plumbline.records import write_table
 
 
 def test_merging_replaces_rows_of_the_same_keys_and_keeps_the_rest(tmp_path: Path) -> None:
@@ -28,6 +33,25 @@ def test_provenance_lists_each_value_once() -> None:
         {"commit": "b", "dirty": False, "spec": {}, "wall_seconds": 1800.0},
     ]
     assert combined_provenance(facts) == {"commit": ["a", "b"], "dirty": [False], "trials": 2, "wall_hours": 1.0}
+
+
+def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> None:
+    drawn = {"kind": "rkhs-function"}
+    plan = made.plan({"E": {"title": "No trials", "illustration": drawn, "figure": drawn, "quick": {}}})
+    table = arrow.Table.from_pandas(made.illustrated("rkhs-function").illustration, preserve_index=False)
+    write_table(tmp_path / "quick/illustrations/E.parquet", table, {METADATA_KEY: json.dumps({"commit": "abc"})})
+    (tmp_path / "quick/figures").mkdir()
+    (tmp_path / "quick/figures/E.svg").write_text("<svg/>")
+    keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    kept = tmp_path / "reference/E"
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "E-illustration.csv",
+        "E.svg",
+        "illustration-provenance.json",
+    ]
+    assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
+    about = json.loads((kept / "illustration-provenance.json").read_text())
+    assert about == {"experiment": "E", "commit": "abc"}
 
 
 def test_verdicts_as_markdown() -> None:

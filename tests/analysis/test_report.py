@@ -69,7 +69,7 @@ def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def experiments(**changes: Any) -> dict[str, Any]:
     return {
         "MADE-F1": made.experiment(
-            title="The first", figure={"kind": "ranking-curves"}, table={"kind": "final-values"}, **changes
+            title="The first", figure={"kind": "curves"}, table={"kind": "final-values"}, **changes
         ),
         "MADE-T1": {"title": "A space", "caption": "Of cooking.", "table": {"kind": "search-space"}, "quick": {}},
         "MADE-F9": made.experiment(title="Left out", quick=None),
@@ -105,6 +105,16 @@ class TestPage:
         for words in ("MADE-F1: The first", "What came of them.", "MADE-T1: A space", "A made-up document", "Nobody."):
             assert words in found.words
         assert "MADE-F9" not in found.words
+
+    def test_an_illustration_needs_no_records(self, folder: Path) -> None:
+        shown = {"kind": "rkhs-function"}
+        alone = {"title": "A function", "chosen": "Its kernel.", "illustration": shown, "figure": shown, "quick": {}}
+        folder = results(folder)
+        (folder / "figures" / "MADE-F2.png").write_bytes(PIXEL)
+        found = page(made.plan(experiments() | {"MADE-F2": alone}), folder)
+        assert "MADE-F2: A function" in found.words
+        assert "Its kernel." in found.words
+        assert found.tags.count("img") == 2
 
     def test_verdicts_come_first(self, folder: Path) -> None:
         verdicts = ["reproduced", "partly", "not reproduced", "inconclusive at this scale"]

@@ -69,7 +69,7 @@ def test_covers_is_membership_of_the_exact_sets(n: int, alpha: float, seed: int,
 
 
 def test_width_is_the_measure_of_what_is_covered_in_units_of_y() -> None:
-    predictive, alpha = forecast(1, 20, scale=7.0, even=True), 0.3
+    predictive, alpha = forecast(1, 20, scale=7.0, even=True), 0.1
     span = 12 * predictive.sd.item()
     grid = predictive.mean + torch.linspace(-span / 2, span / 2, 20_001, dtype=torch.float64)
     many = ConformalPredictive(
@@ -79,6 +79,7 @@ def test_width_is_the_measure_of_what_is_covered_in_units_of_y() -> None:
         predictive.weights.expand(len(grid), -1, -1),
     )
     measured = many.covers(grid, alpha).mean().item() * span
+    assert 0.1 * span < measured < 0.9 * span
     assert predictive.width(alpha).item() == pytest.approx(measured, abs=span / 20_000 * 10)
     (intervals,) = predictive.edges(alpha)
     assert sum(high - low for low, high in intervals) == pytest.approx(predictive.width(alpha).item())
@@ -102,6 +103,7 @@ def test_the_area_of_a_set_in_two_outcomes_is_that_on_a_grid(alpha: float) -> No
     z = torch.cartesian_prod(axis, axis)[None, :, None, :].expand(3, -1, -1, -1)
     mass = conformity_mass(predictive.coefficients, predictive.weights, z).squeeze(1)
     area = (mass > alpha).double().mean(dim=-1) * (2 * reach) ** 2 * predictive.sd.prod(dim=-1)
+    assert (area > 0).all()
     torch.testing.assert_close(predictive.width(alpha), area, rtol=0.05, atol=0.0)
 
 

@@ -19,11 +19,32 @@ rule collect:
         " --output {output.records} --snapshots {output.snapshots} > {log} 2>&1"
 
 
+rule illustrate:
+    """Compute what the figure of an experiment shows without any trial."""
+    output:
+        f"{OUT}/illustrations/{{experiment}}.parquet",
+    log:
+        f"{LOGS}/{PLAN.config.preset}/illustrations/{{experiment}}.log",
+    benchmark:
+        f"{BENCHMARKS}/{PLAN.config.preset}/illustrations/{{experiment}}.tsv"
+    conda:
+        "../../envs/plumbline.yaml"
+    threads: 1
+    params:
+        config=CONFIG_JSON,
+        illustration=lambda wildcards: EXPERIMENTS[wildcards.experiment].illustration.model_dump(mode="json"),
+        # Not used by the command: a change of the illustration's code makes Snakemake run the job again.
+        code=lambda wildcards: illustration_digest(EXPERIMENTS[wildcards.experiment].illustration.kind),
+    shell:
+        "plumbline illustrate {wildcards.experiment} --config {params.config:q} --output {output} > {log} 2>&1"
+
+
 rule figure:
     """Draw the figure of an experiment."""
     input:
-        records=f"{OUT}/records/{{experiment}}.parquet",
-        snapshots=f"{OUT}/snapshots/{{experiment}}.parquet",
+        records=experiment_records,
+        snapshots=experiment_snapshots,
+        illustration=experiment_illustration,
     output:
         svg=report(
             f"{OUT}/figures/{{experiment}}.svg",
@@ -42,9 +63,10 @@ rule figure:
     params:
         config=CONFIG_JSON,
         experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
+        evidence=lambda wildcards, input: named_options(input),
     shell:
-        "plumbline figure {wildcards.experiment} --config {params.config:q} --records {input.records}"
-        " --snapshots {input.snapshots} --output {output.svg} --output {output.png} > {log} 2>&1"
+        "plumbline figure {wildcards.experiment} --config {params.config:q} {params.evidence}"
+        " --output {output.svg} --output {output.png} > {log} 2>&1"
 
 
 rule table:

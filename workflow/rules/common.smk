@@ -12,7 +12,7 @@ from snakemake.settings.types import DeploymentMethod
 
 from plumbline.config import load_plan
 from plumbline.errors import PlumblineError
-from plumbline.keys import code_digest, features_path
+from plumbline.keys import code_digest, features_path, illustration_digest
 from plumbline.sources import source_digest
 from plumbline.study import datasets_of
 
@@ -76,8 +76,24 @@ def experiment_chunks(wildcards):
 
 
 def experiment_records(wildcards):
-    """Return the records that an experiment's table needs: none where it has no trials."""
+    """Return the records that an experiment's figure and table need: none where it has no trials."""
     return f"{OUT}/records/{wildcards.experiment}.parquet" if CHUNKS_OF[wildcards.experiment] else []
+
+
+def experiment_snapshots(wildcards):
+    """Return the pictures of models that an experiment's figure needs: none where it has no trials."""
+    return f"{OUT}/snapshots/{wildcards.experiment}.parquet" if CHUNKS_OF[wildcards.experiment] else []
+
+
+def experiment_illustration(wildcards):
+    """Return the illustration that an experiment's figure needs: none where it has none."""
+    illustrated = EXPERIMENTS[wildcards.experiment].illustration
+    return f"{OUT}/illustrations/{wildcards.experiment}.parquet" if illustrated else []
+
+
+def named_options(files):
+    """Return the named input files of a rule that are there as options of its command."""
+    return " ".join(f"--{name} {path}" for name, path in files.items() if path)
 
 
 def claimed_records():
@@ -94,6 +110,13 @@ def all_figures():
 def all_tables():
     """Return every table of this run."""
     return [f"{OUT}/tables/{name}.csv" for name, experiment in EXPERIMENTS.items() if experiment.table]
+
+
+def study_outputs(study):
+    """Return the figures and tables of one study of this run."""
+    of_study = {name: experiment for name, experiment in EXPERIMENTS.items() if STUDIES[name].study == study}
+    figures = [f"{OUT}/figures/{name}.svg" for name, experiment in of_study.items() if experiment.figure]
+    return figures + [f"{OUT}/tables/{name}.csv" for name, experiment in of_study.items() if experiment.table]
 
 
 def raw_file(wildcards):

@@ -21,3 +21,14 @@ rule report_page:
 
 localrules:
     report_page,
+
+
+# A target a study: `snakemake conformal` builds its figures and tables and no other's.
+for study in PLAN.studies:
+
+    rule:
+        name:
+            study
+        input:
+            study_outputs(study),
+        localrule: True

@@ -1,1 +1,1 @@
-"""From records to tables, figures and verdicts. Knows records only: no torch, no method, no problem."""
+"""From records to tables, figures and verdicts. Knows tables only: no torch, no method, no problem."""

@@ -38,11 +38,13 @@ class Evidence:
         rows: the evaluations of all trials that ended well.
         failures: a row for each trial that did not, with its error.
         snapshots: pictures of models, with the trial they belong to.
+        illustration: what was computed without trials (see `plumbline.illustrations`).
     """
 
-    rows: pd.DataFrame
-    failures: pd.DataFrame
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame)
+    failures: pd.DataFrame = field(default_factory=pd.DataFrame)
     snapshots: pd.DataFrame = field(default_factory=pd.DataFrame)
+    illustration: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def seeds(self) -> int:
@@ -103,8 +105,11 @@ def refuse_holes(table: arrow.Table, grid: Grid) -> None:
         )
 
 
-def evidence(path: Path, snapshots: Path | None = None) -> Evidence:
-    """Return the evidence in a file of an experiment's records."""
+def evidence(path: Path | None, snapshots: Path | None = None, illustration: Path | None = None) -> Evidence:
+    """Return the evidence in the files of an experiment: records and snapshots of its trials, and its illustration."""
+    shown = pd.DataFrame() if illustration is None else records.read_table(illustration).to_pandas()
+    if path is None:
+        return Evidence(illustration=shown)
     frame = records.read_records(path)
     failed = frame[frame["status"] == "error"]
     broken = set(failed[TRIAL].itertuples(index=False, name=None))
@@ -114,4 +119,4 @@ def evidence(path: Path, snapshots: Path | None = None) -> Evidence:
     if snapshots is not None and (table := records.read_table(snapshots)).num_rows:
         trials = rows[["key", *TRIAL]].drop_duplicates()
         pictures = table.to_pandas().merge(trials, on="key")
-    return Evidence(rows, failed.reset_index(drop=True), pictures)
+    return Evidence(rows, failed.reset_index(drop=True), pictures, shown)

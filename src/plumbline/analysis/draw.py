@@ -1,4 +1,4 @@
-"""An experiment's figure, table and claims, from its records and its YAML."""
+"""An experiment's figure, table and claims, from its records, its illustration and its YAML."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,14 +12,7 @@ from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic
 from plumbline.options import parse
-from plumbline.study import Experiment, datasets_of
-
-
-def _experiment(plan: Plan, name: str) -> Experiment:
-    experiment = plan.study_of(name).experiments[name].at(plan.config.preset)
-    if experiment is None:
-        raise PlumblineError(f"{name} is not part of preset {plan.config.preset!r}: choose another with --config")
-    return experiment
+from plumbline.study import datasets_of
 
 
 def data_label(plan: Plan, name: str) -> str:
@@ -30,7 +23,7 @@ def data_label(plan: Plan, name: str) -> str:
 
 
 def budget_label(rows: pd.DataFrame) -> str:
-    """Return the evaluations of a trial in words, initial design first."""
+    """Return the evaluations of a trial in words, initial design first; empty where there are no trials."""
     if rows.empty:
         return ""
     counts = rows.groupby(TRIAL)["iteration"].agg(first=lambda column: int((column == 0).sum()), all="size")
@@ -48,18 +41,21 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
 
     from plumbline.analysis import style
 
-    output = _experiment(plan, name).figure
+    output = plan.experiment(name).figure
     if output is None:
         raise PlumblineError(f"{name} has no figure")
     entry = figures[output.kind]
-    if found.rows.empty:
-        raise PlumblineError(f"{name} has no trial that ended well: nothing to draw; see `plumbline failures`")
+    if found.rows.empty and found.illustration.empty:
+        raise PlumblineError(
+            f"{name} has no trial that ended well and no illustration: nothing to draw; see `plumbline failures`"
+        )
     with style.house_style():
         figure = entry.build(found, parse(entry.options, output.options, f"figure of {name}"))
+        illustrated = found.rows.empty  # one draw of all that is random in it
         footer = style.Footer(
             plan.config.preset,
-            found.seeds,
-            budget_label(found.rows),
+            1 if illustrated else found.seeds,
+            "illustration" if illustrated else budget_label(found.rows),
             data_label(plan, name),
             len(found.failures),
         )
@@ -76,7 +72,7 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
 
 def tabulate(plan: Plan, name: str, found: Evidence | None) -> pd.DataFrame:
     """Return the table of experiment `name`; raise PlumblineError where it has none."""
-    output = _experiment(plan, name).table
+    output = plan.experiment(name).table
     if output is None:
         raise PlumblineError(f"{name} has no table")
     entry = tables[output.kind]

@@ -15,6 +15,8 @@ from plumbline.analysis.statistics import mean_and_standard_error
 from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
+from plumbline.provenance import METADATA_KEY
+from plumbline.records import read_table
 from plumbline.store import TrialFolder
 
 CURVES = ("best_f", "regret", "calibration_score", "cumulative_regret", "query_coverage", "holdout_coverage")
@@ -89,19 +91,33 @@ def verdict_table(claims: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def keep_illustration(path: Path, home: Path) -> None:
+    """Copy an illustration to the folder of its experiment, as a table with the provenance that its file carries."""
+    table = read_table(path)
+    with atomic(home / f"{path.stem}-illustration.csv") as part:
+        table.to_pandas().to_csv(part, index=False, float_format="%.6g")
+    about = {"experiment": path.stem, **json.loads(table.schema.metadata[METADATA_KEY.encode()])}
+    write_text(home / "illustration-provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
+
+
 def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> None:
     """Copy the results of experiment `name` from a preset's `folder` to the `reference` results, with provenance.
 
     Raises:
         PlumblineError: failed trials among them; reference results are whole or not at all.
     """
-    found = evidence(folder / "records" / f"{name}.parquet")
+    experiment = plan.experiment(name)
+    found = evidence(folder / "records" / f"{name}.parquet" if experiment.grid else None)
     if len(found.failures):
         raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
     home = reference / name
     home.mkdir(parents=True, exist_ok=True)
     for source in (*(folder / "figures").glob(f"{name}.*"), *(folder / "tables").glob(f"{name}.csv")):
         shutil.copyfile(source, home / source.name.replace(".csv", "-table.csv"))
+    if experiment.illustration is not None:
+        keep_illustration(folder / "illustrations" / f"{name}.parquet", home)
+    if not experiment.grid:
+        return
     with atomic(home / f"{name}-curves.csv") as part:
         curves(found.rows).to_csv(part, index=False, float_format="%.6g")
     keys = found.rows["key"].unique()

@@ -73,7 +73,10 @@ def colours(names: Sequence[str]) -> dict[str, str]:
 
 
 PLAIN, CALIBRATED = "#d55e00", "#0173b2"
-"""Orange for the plain method and blue for the calibrated one, as in CAL's figures."""
+"""Orange for the plain method and blue for the calibrated one, as in CAL's figures; credible and conformal sets too."""
+
+QUERY, TRUTH = "#cc0000", "0.25"
+"""Of the star where a method asks, and of the dashed line that it does not know."""
 
 
 def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[Axes]]]:
@@ -88,6 +91,14 @@ def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[A
         **options,
     )
     return figure, [list(row) for row in axes]
+
+
+def add_legend(figure: Figure, columns: int) -> None:
+    """Put one legend for all panels above them."""
+    handles = {
+        label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
 
 
 def add_footer(figure: Figure, footer: Footer) -> None:

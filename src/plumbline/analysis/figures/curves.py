@@ -48,7 +48,7 @@ class CurvesOptions(Options):
         queries: count queries only, without the initial design.
     """
 
-    rows: tuple[Row, ...] = Field(min_length=1)
+    rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
     band: Literal["quantiles", "median-interval", "mean-error"] = "quantiles"
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False

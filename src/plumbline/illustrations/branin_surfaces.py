@@ -1,0 +1,96 @@
+"""Where a confidence bound asks, and where a conformal one does: CBO, figure 1."""
+
+from pathlib import Path
+
+import pandas as pd
+import torch
+from pydantic import Field, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.acquisition.conformal import ConformalPosteriorOptions
+from plumbline.acquisition.langevin import LangevinOptions
+from plumbline.acquisition.search import SearchOptions
+from plumbline.calibration.alpha import Alpha, alpha_at
+from plumbline.calibration.conformal_predictive import ConformalPredictive
+from plumbline.calibration.density_ratio import RatioOptions
+from plumbline.illustrations.base import grid, illustrations, rows, table
+from plumbline.methods.base import Domain, History, Method
+from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
+from plumbline.methods.gp import ConfidenceBoundOptions, UpperConfidenceBoundMethod
+from plumbline.models.exact import ModelOptions
+from plumbline.options import Options
+from plumbline.problems.base import Context, build_problem
+
+
+class SurfacesOptions(Options):
+    """Options of the illustration.
+
+    Attributes:
+        n: observations, uniform in the upper right of the domain and without noise.
+        corner: least coordinate of the upper right, in the unit square.
+        points: of the grid, along each axis.
+        alpha: miscoverage.
+        model: kernel and priors, of both methods.
+        search: of the confidence bound's maximiser.
+        posterior, ratio, chains: of conformal UCB.
+    """
+
+    n: PositiveInt = Field(default=8, ge=2)
+    corner: float = Field(default=0.5, ge=0.0, lt=1.0)
+    points: PositiveInt = 60
+    alpha: Alpha = "1/sqrt(n)"
+    model: ModelOptions = ModelOptions(priors="conformal")
+    search: SearchOptions = SearchOptions()
+    posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
+    ratio: RatioOptions = RatioOptions()
+    chains: LangevinOptions = LangevinOptions()
+
+    def methods(self, domain: Domain) -> dict[str, Method]:
+        """Return both methods, by the name of their panel."""
+        plain = ConfidenceBoundOptions(model=self.model, alpha=self.alpha, search=self.search)
+        conformal = ConformalOptions(
+            model=self.model, alpha=self.alpha, posterior=self.posterior, ratio=self.ratio, search=self.chains
+        )
+        return {
+            "ucb": UpperConfidenceBoundMethod(domain, plain),
+            "cucb": ConformalUpperConfidenceBound(domain, conformal),
+        }
+
+
+def square(points: int) -> Tensor:
+    """Return the cells' corners of the unit square, `points^2 x 2`, the second coordinate running fastest."""
+    return torch.cartesian_prod(grid(points), grid(points))
+
+
+@illustrations.register("branin-surfaces", SurfacesOptions)
+def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFrame:
+    """Branin, UCB, conformal UCB and the density ratio that it learned, with data in one corner only."""
+    problem = build_problem("branin", {}, Context(Path(), generator))
+    low, width = problem.bounds[0], problem.bounds[1] - problem.bounds[0]
+    seen = options.corner + (1 - options.corner) * torch.rand(options.n, 2, generator=generator, dtype=torch.float64)
+    X = low + width * seen
+    history = History(X, problem(X, noise=False).unsqueeze(-1))
+    # Conformal utilities are in units of the model, where the data have mean 0 and deviation 1: all panels are.
+    shift, scale = history.Y.mean(), history.Y.std()
+    U = square(options.points)
+    points = low + width * U
+    surfaces = {"f": (problem(points, noise=False) - shift) / scale}
+    parts = []
+    for panel, method in options.methods(Domain(problem.bounds)).items():
+        proposal = method.ask(history, 1, generator)
+        assert proposal.acquisition is not None
+        assert proposal.predict is not None
+        values = proposal.acquisition(points)
+        surfaces[panel] = values if panel == "cucb" else (values - shift) / scale
+        query = ((proposal.X - low) / width).squeeze(0)
+        parts.append(rows(panel, "query", x=float(query[0]), x2=float(query[1])))
+        if isinstance(forecast := proposal.predict(points), ConformalPredictive):
+            surfaces["ratio"] = forecast.weights[:, 0, -1]
+    return table(
+        [
+            *(rows(panel, "surface", x=U[:, 0], x2=U[:, 1], value=values) for panel, values in surfaces.items()),
+            *parts,
+            rows("all", "data", x=seen[:, 0], x2=seen[:, 1]),
+            rows("all", "alpha", value=alpha_at(options.alpha, options.n)),
+        ]
+    )

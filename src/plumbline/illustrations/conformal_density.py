@@ -1,0 +1,78 @@
+"""The density of a label under the conformal posterior: CBO, figure 4."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.calibration.density_ratio import no_shift
+from plumbline.calibration.predictive import GaussianPredictive
+from plumbline.illustrations.base import grid, illustrations, interval_rows, rows, table
+from plumbline.illustrations.line import LineOptions, fit_line, observe
+from plumbline.methods.conformal import conformal_predictor
+
+
+class DensityOptions(LineOptions):
+    """Options of the illustration.
+
+    Attributes:
+        x: where the label would be observed, in [-1, 1].
+        alpha: miscoverage.
+        points: labels that the density is shown at.
+        reach: they are this many predictive standard deviations to either side of the mean.
+    """
+
+    x: float = Field(default=-0.5, ge=-1.0, le=1.0)
+    alpha: float = Field(default=0.19, gt=0.0, lt=1.0)
+    points: PositiveInt = 2001
+    reach: PositiveFloat = 4.0
+
+
+def probability(forecast: GaussianPredictive, intervals: Sequence[tuple[float, float]]) -> float:
+    """Return the probability of a union of disjoint intervals under the forecast of one point."""
+    ends = torch.tensor(intervals, dtype=torch.float64).reshape(-1, 2)
+    return float((forecast.cdf(ends[:, 1]) - forecast.cdf(ends[:, 0])).sum())
+
+
+def inside(y: Tensor, intervals: Sequence[tuple[float, float]]) -> Tensor:
+    """Return which of the labels `y` lie in a union of intervals."""
+    return torch.stack([torch.zeros_like(y, dtype=torch.bool), *((y >= a) & (y <= b) for a, b in intervals)]).any(dim=0)
+
+
+def conformal_density_at(
+    y: Tensor, forecast: GaussianPredictive, intervals: Sequence[tuple[float, float]], alpha: float
+) -> Tensor:
+    """Return the conformal density of labels `y`; CBO, section 4.2.
+
+    It is the forecast's own density scaled twice: what lies in the set weighs `1 - alpha` together, the rest `alpha`.
+    Where the set is the whole line there is no rest, and the density is left as it is, which keeps it a proper one.
+    """
+    share = probability(forecast, intervals)
+    if share == 1.0:
+        return forecast.log_prob(y).exp()
+    scale = torch.where(inside(y, intervals), (1 - alpha) / share, alpha / (1 - share))
+    return forecast.log_prob(y).exp() * scale
+
+
+@illustrations.register("conformal-density", DensityOptions)
+def conformal_density(options: DensityOptions, generator: Generator) -> pd.DataFrame:
+    """The density of a label at one point under the conformal posterior, and under the plain one."""
+    model = fit_line(observe(options, generator), options)
+    predict = conformal_predictor([model], no_shift)
+    forecast = predict(torch.tensor([[options.x]], dtype=torch.float64))
+    (intervals,) = forecast.edges(options.alpha)
+    mean, sd = forecast.mean.item(), forecast.sd.item()
+    y = mean + sd * grid(options.points, -options.reach, options.reach)
+    half = float(forecast.half_width(options.alpha))
+    conformal = conformal_density_at(y, forecast, intervals, options.alpha)
+    return table(
+        [
+            rows("density", "plain", x=y, value=forecast.log_prob(y).exp()),
+            rows("density", "conformal", x=y, value=conformal),
+            interval_rows("density", "set", [options.x], [intervals]),
+            interval_rows("density", "credible", [options.x], [[(mean - half, mean + half)]]),
+            rows("density", "alpha", value=options.alpha),
+        ]
+    )

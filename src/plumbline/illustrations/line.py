@@ -1,0 +1,46 @@
+"""A noisy function of one variable that is easy where the data are dense and wiggles where they are sparse."""
+
+import torch
+from botorch.models import SingleTaskGP
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.methods.base import History
+from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.options import Options
+
+BOUNDS = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
+
+
+class LineOptions(Options):
+    """Options of the data and of the model that is fitted to them.
+
+    Attributes:
+        n: number of observations.
+        crowding: inputs are `2 u^crowding - 1` of uniform `u`: dense on the left if more than 1, even at 1.
+        noise_std: standard deviation of the observation noise.
+        model: kernel and priors.
+    """
+
+    n: PositiveInt = Field(default=27, ge=2)
+    crowding: PositiveFloat = 2.0
+    noise_std: PositiveFloat = 0.2
+    model: ModelOptions = ModelOptions(priors="conformal")
+
+
+def chirp(x: Tensor) -> Tensor:
+    """Return `sin(pi (x + 1.5)^2)`, whose waves shorten from left to right."""
+    return torch.sin(torch.pi * (x + 1.5).square())
+
+
+def observe(options: LineOptions, generator: Generator) -> History:
+    """Return noisy observations of the chirp: `n x 1` and `n x 1`."""
+    u = torch.rand(options.n, 1, generator=generator, dtype=torch.float64)
+    X = 2 * u.pow(options.crowding) - 1
+    eps = torch.randn(options.n, 1, generator=generator, dtype=torch.float64)
+    return History(X, chirp(X) + options.noise_std * eps)
+
+
+def fit_line(history: History, options: LineOptions) -> SingleTaskGP:
+    """Return the model of the observations."""
+    return fit_gp(history.X, history.Y, BOUNDS, options.model)

@@ -1,0 +1,129 @@
+"""Conformal and credible sets under the very process that the target is made from: CBO, figure 14."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import torch
+from botorch.models import SingleTaskGP
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.calibration.conformal_predictive import ConformalPredictive
+from plumbline.illustrations.base import credible_rows, grid, illustrations, interval_rows, rows, table
+from plumbline.methods.base import Domain, History, Proposal
+from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
+from plumbline.models.exact import ModelOptions, make_gp
+from plumbline.options import Options
+from plumbline.problems.base import Context, evaluate
+from plumbline.problems.rkhs import KernelName, RKHSFunction, RKHSOptions, rkhs
+
+
+class KnownKernelOptions(Options):
+    """Options of the illustration.
+
+    Attributes:
+        kernel: of the function and of the model, with unit output scale.
+        lengthscale: of both.
+        basis: number of basis points of the function.
+        noise_variance: of algorithm 3.
+        noise_std: standard deviation of the observation noise, which the model knows.
+        initial: observations at uniform points before the first query.
+        steps: numbers of queries after which the sets are shown.
+        points: of the grid.
+        method: options of conformal UCB; its model is the known process.
+    """
+
+    kernel: KernelName = "matern52"
+    lengthscale: PositiveFloat = 0.1
+    basis: PositiveInt = 16
+    noise_variance: PositiveFloat = 0.04
+    noise_std: PositiveFloat = 0.1
+    initial: PositiveInt = 3
+    steps: tuple[NonNegativeInt, ...] = Field(default=(2, 4, 8), min_length=1)
+    points: PositiveInt = 201
+    method: ConformalOptions = ConformalOptions(alpha=0.2)
+
+    def function(self) -> RKHSOptions:
+        """Return the options of the target function."""
+        return RKHSOptions(
+            dim=1,
+            kernel=self.kernel,
+            lengthscale=self.lengthscale,
+            basis=self.basis,
+            noise_variance=self.noise_variance,
+            noise_std=self.noise_std,
+        )
+
+
+def known_gp(history: History, bounds: Tensor, options: KnownKernelOptions) -> SingleTaskGP:
+    """Return the process that the function is made from, conditioned on `history`: nothing is fitted.
+
+    Observations are standardised inside the model, and so is the process: zero mean, unit output scale and the noise
+    are what they are in the function's own units.
+    """
+    model = make_gp(history.X, history.Y, bounds, ModelOptions(kernel=options.kernel, priors="none"))
+    scale, shift = model.outcome_transform.stdvs.squeeze(), model.outcome_transform.means.squeeze()
+    model.mean_module.constant = -shift / scale
+    model.covar_module.outputscale = scale**-2
+    model.covar_module.base_kernel.lengthscale = torch.tensor(options.lengthscale, dtype=torch.float64)
+    model.likelihood.noise = (options.noise_std / scale).square()
+    return model.requires_grad_(False).eval()
+
+
+class KnownKernelUCB(ConformalUpperConfidenceBound):
+    """Conformal UCB that knows the process."""
+
+    def __init__(self, domain: Domain, options: KnownKernelOptions) -> None:
+        super().__init__(domain, options.method)
+        self.known = options
+
+    def fit(self, history: History) -> list[SingleTaskGP]:
+        """Return the known process, conditioned."""
+        return [known_gp(history, self.domain.bounds, self.known)]
+
+
+def observations(function: RKHSFunction, X: Tensor, generator: Generator) -> Tensor:
+    """Return noisy observations at `n x 1` points: `n x 1`."""
+    return evaluate(function, X, torch.randn(len(X), 1, generator=generator, dtype=X.dtype))[0]
+
+
+def run(
+    function: RKHSFunction, options: KnownKernelOptions, generator: Generator
+) -> list[tuple[History, Proposal, float]]:
+    """Return what was known, what is asked next and the miscoverage, after each number of queries in `steps`."""
+    method = KnownKernelUCB(Domain(function.bounds), options)
+    first = torch.rand(options.initial, 1, generator=generator, dtype=torch.float64)
+    history = History(first, observations(function, first, generator))
+    known = []
+    for queries in range(max(options.steps) + 1):
+        proposal = method.ask(history, 1, generator)
+        if queries in options.steps:
+            known.append((history, proposal, proposal.notes["alpha"]))
+        history = history.join(proposal.X, observations(function, proposal.X, generator))
+    return known
+
+
+def step_rows(panel: str, x: Tensor, history: History, proposal: Proposal, alpha: float) -> Sequence[pd.DataFrame]:
+    """Return the sets at `x` after the observations of one step, and the next query."""
+    assert proposal.predict is not None
+    forecast = proposal.predict(x.unsqueeze(-1))
+    assert isinstance(forecast, ConformalPredictive)
+    return [
+        credible_rows(panel, x, forecast, alpha),
+        interval_rows(panel, "set", x.tolist(), forecast.edges(alpha)),
+        rows(panel, "data", x=history.X.squeeze(-1), value=history.Y.squeeze(-1)),
+        rows(panel, "query", x=proposal.X.squeeze(-1)),
+        rows(panel, "alpha", value=alpha),
+    ]
+
+
+@illustrations.register("well-specified-bands", KnownKernelOptions)
+def well_specified_bands(options: KnownKernelOptions, generator: Generator) -> pd.DataFrame:
+    """Conformal and credible sets after some queries of conformal UCB, with the target's own kernel and noise."""
+    function = rkhs(options.function(), Context(Path(), generator))
+    x = grid(options.points)
+    parts = [rows("all", "truth", x=x, value=function(x.unsqueeze(-1), noise=False))]
+    for history, proposal, alpha in run(function, options, generator):
+        parts += step_rows(f"t = {len(history) - options.initial}", x, history, proposal, alpha)
+    return table(parts)
