@@ -36,6 +36,11 @@ experiments:
     diagnostics: {snapshots: {rounds: [1], points: 9}}
     figure: {kind: model-steps, options: {problem: forrester, methods: [bound]}}
     quick: {}
+  TINY-F2:
+    title: A figure without trials
+    illustration: {kind: conformal-bands, options: {n: 9}}
+    figure: {kind: conformal-bands}
+    quick: {}
 claims:
   K1:
     source: nowhere

@@ -19,10 +19,10 @@ from plumbline.calibration.conformal import (
     augment,
     conformity_mass,
     factorise,
-    importance_weights,
     quadratics,
+    times,
 )
-from plumbline.calibration.density_ratio import LogRatio
+from plumbline.calibration.density_ratio import LogRatio, weights_at
 from plumbline.options import Options
 
 TINY = 1e-12
@@ -97,8 +97,11 @@ class ConformalAcquisition(AcquisitionFunction):
     @concatenate_pending_points
     @t_batch_mode_transform()
     def forward(self, X: Tensor) -> Tensor:
-        """Return the conformal acquisition value of `b x q x d` points, `b`."""
-        U = self.factors[0].model.transform_inputs(X)
+        """Return the conformal acquisition value of `b x q x d` points, in the problem's bounds: `b`."""
+        return self.value(self.factors[0].model.transform_inputs(X))
+
+    def value(self, U: Tensor) -> Tensor:
+        """Return the conformal acquisition value of `b x q x d` points of the unit cube: `b`."""
         systems = [augment(factors, U) for factors in self.factors]
         z, f = self.draw(U, systems)
         mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
@@ -106,8 +109,10 @@ class ConformalAcquisition(AcquisitionFunction):
         weights = self.weights(U)
         logits = self.logits(systems, weights, z)
         log_density = -0.5 * z.square().sum(dim=(-2, -1))
-        inside = logsigmoid(logits).sum(dim=1) - log_density
-        mixture = torch.softmax(torch.stack([inside, _log_outside(logits)]), dim=-1)
+        all_inside = logsigmoid(logits).sum(dim=1)
+        # For one label the log probability of rejection is that of acceptance less the logit.
+        rejected = all_inside - logits.squeeze(1) if logits.shape[1] == 1 else _log_complement(all_inside)
+        mixture = torch.softmax(torch.stack([all_inside - log_density, rejected]), dim=-1)
         expected = (mixture * values).sum(dim=-1)
         value = (1 - self.alpha) * expected[0] + self.alpha * expected[1]
         return value * self.in_distribution(weights)
@@ -123,7 +128,7 @@ class ConformalAcquisition(AcquisitionFunction):
             label = z[..., i]
             if self.utility.optimistic:
                 label = _upper_half(system, label)
-            noise = for_f[..., i] @ system.function_root().mT
+            noise = times(for_f[..., i], system.function_root().mT)
             labels.append(label)
             functions.append(system.function_mean(label) + self.utility.spread * noise)
         return torch.stack(labels, dim=-1), torch.stack(functions, dim=-1)
@@ -138,7 +143,7 @@ class ConformalAcquisition(AcquisitionFunction):
 
     def weights(self, U: Tensor) -> Tensor:
         """Return the importance weights at `b x q x d` points of the unit cube: `b x q x (n + 1)`."""
-        return importance_weights(self.log_ratio(self.factors[0].inputs), self.log_ratio(U))
+        return weights_at(self.log_ratio, self.factors[0].inputs, U)
 
     def logits(self, systems: Sequence[Augmented], weights: Tensor, z: Tensor) -> Tensor:
         """Return the relaxed masks before their last sigmoid, `b x q x k`."""
@@ -147,15 +152,12 @@ class ConformalAcquisition(AcquisitionFunction):
 
     def in_distribution(self, weights: Tensor) -> Tensor:
         """Return a mask that is 0 where the set is the whole line: CBO, B.7; `b`."""
-        return torch.sigmoid((self.alpha - weights[..., -1]) / self.options.tau).prod(dim=-1)
+        return logsigmoid((self.alpha - weights[..., -1]) / self.options.tau).sum(dim=-1).exp()
 
 
-def _log_outside(logits: Tensor) -> Tensor:
-    """Return the log probability, `b x k`, that not all of `b x q x k` independent labels are accepted."""
-    if logits.shape[1] == 1:
-        return logsigmoid(-logits).squeeze(1)
-    all_inside = logsigmoid(logits).sum(dim=1)
-    return torch.log(-torch.expm1(all_inside.clamp_max(-TINY)))
+def _log_complement(log_p: Tensor) -> Tensor:
+    """Return `log(1 - p)` of log probabilities."""
+    return torch.log(-torch.expm1(log_p.clamp_max(-TINY)))
 
 
 def _upper_half(system: Augmented, z: Tensor) -> Tensor:

@@ -19,7 +19,15 @@ from plumbline.provenance import METADATA_KEY
 from plumbline.records import read_table
 from plumbline.store import TrialFolder
 
-CURVES = ("best_f", "regret", "calibration_score", "cumulative_regret", "query_coverage", "holdout_coverage")
+CURVES = (
+    "best_f",
+    "regret",
+    "hypervolume",
+    "calibration_score",
+    "cumulative_regret",
+    "query_coverage",
+    "holdout_coverage",
+)
 """Metrics whose mean curves are kept, so that a figure can be compared without running anything."""
 
 

@@ -18,6 +18,7 @@ from botorch.models import SingleTaskGP
 from torch import Tensor
 
 from plumbline.models.exact import whitened_residuals
+from plumbline.models.stationary import Covariance, Stationary, covariance_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Factors:
         a: `n`, `B (y - mean)`.
         precision: `n`, the diagonal of `B`.
         noise: the noise variance `s2n`.
-        variance: the prior variance of `f`, the same everywhere; None if the kernel is not stationary.
+        covariance: the prior covariance of `f`.
     """
 
     model: SingleTaskGP
@@ -40,7 +41,7 @@ class Factors:
     a: Tensor
     precision: Tensor
     noise: Tensor
-    variance: Tensor | None
+    covariance: Covariance
 
     @property
     def inputs(self) -> Tensor:
@@ -53,7 +54,6 @@ def factorise(model: SingleTaskGP) -> Factors:
     with torch.no_grad():
         R, whitened = whitened_residuals(model)
         inverse = torch.linalg.solve_triangular(R, torch.eye(len(R), dtype=R.dtype), upper=False)
-        kernel, first = model.covar_module, model.train_inputs[0][:1]
         return Factors(
             model=model,
             inverse_root=inverse,
@@ -61,7 +61,7 @@ def factorise(model: SingleTaskGP) -> Factors:
             a=inverse.mT @ whitened,
             precision=inverse.square().sum(dim=0),
             noise=model.likelihood.noise.detach().squeeze(),
-            variance=kernel.forward(first, first, diag=True).squeeze() if kernel.is_stationary else None,
+            covariance=covariance_of(model.covar_module),
         )
 
 
@@ -72,17 +72,21 @@ class Augmented:
     Attributes:
         mean: `b x q`, predictive mean.
         root: `b x q x q`, lower Cholesky factor `L` of the predictive covariance of the observations.
-        loadings: `b x n x q`, `u L^-T`.
         dual_root: `b x q x q`, `L^-T`.
-        a, precision, noise: of `Factors`.
+        own_slope: `b x q x q`, `s2n L^-T`: the refitted residuals at the test points are `own_slope z`.
+        slope: `b x n x q`, `s2n u L^-T`: the refitted residuals at the data are `intercept - slope z`.
+        intercept: `n`, `s2n a`.
+        spare: `n`, `2 s2n - s2n^2 B_ii`: the refitted variances at the data where no label is near.
+        noise: the noise variance `s2n`.
     """
 
     mean: Tensor
     root: Tensor
-    loadings: Tensor
     dual_root: Tensor
-    a: Tensor
-    precision: Tensor
+    own_slope: Tensor
+    slope: Tensor
+    intercept: Tensor
+    spare: Tensor
     noise: Tensor
 
     @property
@@ -95,18 +99,21 @@ class Augmented:
 
         `s2n (2 - s2n A_ii)` with the augmented inverse `A`: they do not depend on the labels.
         """
-        s2n = self.noise
-        data = s2n * (2 - s2n * (self.precision + self.loadings.square().sum(dim=-1)))
-        return data, s2n * (2 - s2n * self.dual_root.square().sum(dim=-1))
+        return self.spare - self.slope.square().sum(dim=-1), 2 * self.noise - self.own_slope.square().sum(dim=-1)
 
     def function_mean(self, z: Tensor) -> Tensor:
         """Return the mean of `f` at the test points after refitting on labels: `b x k x q` in and out."""
-        return self.mean.unsqueeze(-2) + z @ (self.root - self.noise * self.dual_root).mT
+        return self.mean.unsqueeze(-2) + times(z, (self.root - self.own_slope).mT)
 
     def function_root(self) -> Tensor:
         """Return a root of the covariance of `f` at the test points after refitting: `b x q x q`, for any label."""
         eye = torch.eye(self.root.shape[-1], dtype=self.root.dtype)
-        return cholesky(self.noise * (eye - self.noise * self.dual_root @ self.dual_root.mT))
+        return cholesky(self.noise * eye - times(self.own_slope, self.own_slope.mT))
+
+
+def times(A: Tensor, S: Tensor) -> Tensor:
+    """Return `A S` for a small square `S`, `... x q x q`; elementwise at q = 1, which is cheaper."""
+    return A * S if S.shape[-1] == 1 else A @ S
 
 
 def cholesky(S: Tensor) -> Tensor:
@@ -134,15 +141,9 @@ def covariances(factors: Factors, U: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """
     b, q, d = U.shape
     rows = U.reshape(b * q, d)
-    # `forward` is the covariance itself; a call would wrap it in lazy layers that cost more than what they wrap.
-    kernel = factors.model.covar_module.forward
-    cross = kernel(rows, factors.inputs).reshape(b, q, -1)
-    if q > 1:
-        prior = kernel(U, U)
-    elif factors.variance is not None:
-        prior = factors.variance.expand(b, 1, 1)
-    else:
-        prior = kernel(rows, rows, diag=True).reshape(b, 1, 1)
+    covariance = factors.covariance
+    cross = covariance(rows, factors.inputs).reshape(b, q, -1)
+    prior = covariance.variance.expand(b, 1, 1) if q == 1 and isinstance(covariance, Stationary) else covariance(U, U)
     return factors.model.mean_module(rows).reshape(b, q), cross, prior
 
 
@@ -155,16 +156,20 @@ def augment(factors: Factors, U: Tensor) -> Augmented:
     """
     mean, cross, prior = covariances(factors, U)
     half = cross @ factors.inverse_root.mT
-    eye = torch.eye(U.shape[-2], dtype=U.dtype)
-    root = cholesky(prior + factors.noise * eye - half @ half.mT)
+    q = U.shape[-2]
+    eye = torch.eye(q, dtype=U.dtype)
+    explained = half.square().sum(dim=-1, keepdim=True) if q == 1 else half @ half.mT
+    root = cholesky(prior + factors.noise * eye - explained)
     dual_root = dual(root)
+    own_slope = factors.noise * dual_root
     return Augmented(
         mean=mean + half @ factors.whitened,
         root=root,
-        loadings=(half @ factors.inverse_root).mT @ dual_root,
         dual_root=dual_root,
-        a=factors.a,
-        precision=factors.precision,
+        own_slope=own_slope,
+        slope=times((half @ factors.inverse_root).mT, own_slope),
+        intercept=factors.noise * factors.a,
+        spare=2 * factors.noise - factors.noise.square() * factors.precision,
         noise=factors.noise,
     )
 
@@ -180,8 +185,8 @@ def scores(system: Augmented, z: Tensor) -> tuple[Tensor, Tensor]:
         Of the data, `b x k x n`, and of the test points themselves, `b x k x q`.
     """
     data_variance, own_variance = system.variances()
-    residual = system.noise * (system.a - z @ system.loadings.mT)
-    own = system.noise * z @ system.dual_root.mT
+    residual = system.intercept - z @ system.slope.mT
+    own = z @ system.own_slope.mT
     return _log_density(residual, data_variance.unsqueeze(-2)), _log_density(own, own_variance.unsqueeze(-2))
 
 
@@ -213,16 +218,22 @@ def quadratics(systems: Sequence[Augmented]) -> Tensor:
 
 def _quadratics(system: Augmented) -> Tensor:
     data_variance, own_variance = system.variances()
-    W, P, a, s2n = system.loadings, system.dual_root, system.a, system.noise
+    W, P = system.slope, system.own_slope
     b, n, q = W.shape
-    weighted = (s2n.square() / data_variance).unsqueeze(-1) * W
-    logs = torch.log(data_variance).unsqueeze(-2) - torch.log(own_variance).unsqueeze(-1)
-    constant = 0.5 * (logs + (s2n.square() * a.square() / data_variance).unsqueeze(-2))
-    linear = -a.unsqueeze(-1) * weighted
+    weighted = W / data_variance.unsqueeze(-1)
+    constant = data_variance.log() + system.intercept.square() / data_variance
+    linear = -system.intercept.unsqueeze(-1) * weighted
     of_data = (weighted.unsqueeze(-1) * W.unsqueeze(-2)).reshape(b, 1, n, q * q)
-    own = P / own_variance.sqrt().unsqueeze(-1) * s2n
-    of_own = (own.unsqueeze(-1) * own.unsqueeze(-2)).reshape(b, q, 1, q * q)
-    return torch.cat([constant.unsqueeze(-1), linear.unsqueeze(1).expand(b, q, n, q), 0.5 * (of_data - of_own)], dim=-1)
+    own = P / own_variance.unsqueeze(-1)
+    of_own = (own.unsqueeze(-1) * P.unsqueeze(-2)).reshape(b, q, 1, q * q)
+    return torch.cat(
+        [
+            0.5 * (constant.unsqueeze(-2) - own_variance.log().unsqueeze(-1)).unsqueeze(-1),
+            linear.unsqueeze(1).expand(b, q, n, q),
+            0.5 * (of_data - of_own),
+        ],
+        dim=-1,
+    )
 
 
 def importance_weights(log_ratio_data: Tensor, log_ratio_test: Tensor) -> Tensor:
@@ -259,8 +270,9 @@ def conformity_mass(coefficients: Tensor, weights: Tensor, z: Tensor, tau: float
     Returns:
         `b x q x k`.
     """
-    difference = coefficients @ powers(z).mT.unsqueeze(1)
-    conforms = torch.sigmoid(difference / tau) if tau > 0 else (difference >= 0).to(weights.dtype)
+    # What is small is divided by tau, not the product over all labels and data.
+    difference = (coefficients / tau if tau > 0 else coefficients) @ powers(z).mT.unsqueeze(1)
+    conforms = torch.sigmoid(difference) if tau > 0 else (difference >= 0).to(weights.dtype)
     return (weights[..., None, :-1] @ conforms).squeeze(-2) + weights[..., -1:]
 
 

@@ -9,7 +9,9 @@ import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
+from torch.nn.utils import skip_init
 
+from plumbline.calibration.conformal import importance_weights
 from plumbline.options import Options
 
 
@@ -19,6 +21,21 @@ class LogRatio(Protocol):
     def __call__(self, U: Tensor) -> Tensor:
         """Return the log ratios."""
         ...
+
+
+def weights_at(log_ratio: LogRatio, data: Tensor, U: Tensor) -> Tensor:
+    """Return the importance weights at test points; see `conformal.importance_weights`.
+
+    Args:
+        log_ratio: of points in the unit cube.
+        data: `n x d`.
+        U: `b x q x d`.
+
+    Returns:
+        `b x q x (n + 1)`, the test point's own last.
+    """
+    rows = log_ratio(torch.cat([data, U.flatten(end_dim=-2)]))
+    return importance_weights(rows[: len(data)], rows[len(data) :].reshape(U.shape[:-1]))
 
 
 def no_shift(U: Tensor) -> Tensor:
@@ -89,7 +106,8 @@ def _network(dim: int, hidden: int, generator: Generator) -> nn.Sequential:
     sizes = (dim, hidden, hidden, 1)
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
-        layer = nn.Linear(inputs, outputs, dtype=torch.float64)
+        # Its own initialisation would draw from the global stream.
+        layer = skip_init(nn.Linear, inputs, outputs, dtype=torch.float64)
         bound = 1 / math.sqrt(inputs)
         for parameter in layer.parameters():
             with torch.no_grad():

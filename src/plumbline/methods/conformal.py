@@ -20,11 +20,10 @@ from plumbline.calibration.conformal import (
     augment,
     effective_sample_size,
     factorise,
-    importance_weights,
     quadratics,
 )
 from plumbline.calibration.conformal_predictive import ConformalPredictive
-from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, RatioOptions, fit_ratio, no_shift
+from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, RatioOptions, fit_ratio, no_shift, weights_at
 from plumbline.methods.base import History, Method, Predictor, Proposal, methods
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
@@ -118,25 +117,22 @@ class ConformalMethod(Method):
         return conformal_predictor(self.fit(history), no_shift)
 
     def _search_box(self, acquisition: ConformalAcquisition, q: int, generator: Generator) -> Tensor:
-        low, width = self.domain.bounds[0], self.domain.bounds[1] - self.domain.bounds[0]
         data = acquisition.factors[0].inputs
-        classifier = RatioClassifier(len(low), self.options.ratio, generator)
-
-        def objective(U: Tensor) -> Tensor:
-            return acquisition(low + width * U)
-
-        first = starts(objective, len(low), q, self.options.search, generator)
+        dim = data.shape[-1]
+        classifier = RatioClassifier(dim, self.options.ratio, generator)
+        first = starts(acquisition.value, dim, q, self.options.search, generator)
         acquisition.log_ratio = classifier
         last = langevin(
-            objective,
+            acquisition.value,
             first,
             self.options.search,
             generator,
-            lambda visited: classifier.update(data, draw_rows(visited.reshape(-1, len(low)), len(data), generator)),
+            lambda visited: classifier.update(data, draw_rows(visited.reshape(-1, dim), len(data), generator)),
         )
         with torch.no_grad():
-            best = last[objective(last).argmax()]
-        return low + width * best
+            best = last[acquisition.value(last).argmax()]
+        low, high = self.domain.bounds
+        return low + (high - low) * best
 
     def _search_table(
         self, acquisition: ConformalAcquisition, history: History, q: int, generator: Generator
@@ -212,7 +208,7 @@ def conformal_predictor(
         with torch.no_grad():
             U = models[0].transform_inputs(points).unsqueeze(-2)
             systems = [augment(one, U) for one in factors]
-            weights = importance_weights(log_ratio(factors[0].inputs), log_ratio(U))
+            weights = weights_at(log_ratio, factors[0].inputs, U)
             moments = [_in_units_of_y(model, system) for model, system in zip(models, systems, strict=True)]
             mean, sd = (torch.cat(columns, dim=-1) for columns in zip(*moments, strict=True))
             if len(models) == 1:

@@ -32,7 +32,7 @@ def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Fig
     """Kernel estimates, one a method, of the distribution over trials of the coverage of queries."""
     names = list(dict.fromkeys(name for panel in options.panels for name in panel.methods.values()))
     colours = style.colours(names)
-    figure, axes = style.panels(1, len(options.panels), sharey=True)
+    figure, axes = style.panels(1, len(options.panels), sharex=True, sharey=True)
     for ax, panel in zip(axes[0], options.panels, strict=True):
         for method, name in panel.methods.items():
             coverage = by_round(evidence.trials(panel.problem, method), "query_coverage").to_numpy()[:, -1]
