@@ -93,11 +93,14 @@ def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[A
     return figure, [list(row) for row in axes]
 
 
-def add_legend(figure: Figure, columns: int) -> None:
-    """Put one legend for all panels above them."""
+def add_legend(figure: Figure, columns: int = 8, last: str = "") -> None:
+    """Put one legend for all panels above them, each label once and the label `last` at its end."""
     handles = {
         label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
+    if last in handles:
+        handles[last] = handles.pop(last)
+    columns = min(columns, len(handles))
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
 
 

@@ -54,6 +54,5 @@ def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Fig
         ax.set_title(panel.title)
         ax.set_xlabel("coverage of a trial")
     axes[0][0].set_ylabel("density over trials")
-    handles = {label: handle for ax in axes[0] for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
+    style.add_legend(figure)
     return figure

@@ -17,6 +17,8 @@ from plumbline.analysis.outputs import figures
 from plumbline.analysis.statistics import mean_and_standard_error, median_interval
 from plumbline.options import Options
 
+NOMINAL = "1 - alpha"
+
 Array = NDArray[np.float64]
 Band = tuple[Array, Array, Array]
 
@@ -100,7 +102,7 @@ def draw_row(
                 color="0.25",
                 linestyle=":",
                 linewidth=1.2,
-                label="1 - alpha",
+                label=NOMINAL,
                 zorder=3,
             )
     if row.limits:
@@ -109,22 +111,22 @@ def draw_row(
 
 @figures.register("curves", CurvesOptions)
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
-    """Metrics against evaluations: a row a metric, a column a problem, a line and a band a method."""
+    """Metrics against evaluations: a row a metric, a column a problem (one problem: side by side), a line a method."""
     problems = list(dict.fromkeys(evidence.rows["problem"]))
     colours = style.colours(list(dict.fromkeys(evidence.rows["method"])))
-    figure, axes = style.panels(len(options.rows), len(problems), sharex="col")
+    if len(problems) == 1:
+        figure, (line,) = style.panels(1, len(options.rows))
+        axes = [[ax] for ax in line]
+    else:
+        figure, axes = style.panels(len(options.rows), len(problems), sharex="col")
+    bottom = axes if len(problems) == 1 else axes[-1:]
     for column, problem in enumerate(problems):
         for i, row in enumerate(options.rows):
             draw_row(axes[i][column], evidence, problem, colours, row, options)
             if column == 0:
                 axes[i][column].set_ylabel(row.label)
         axes[0][column].set_title(problem)
-        axes[-1][column].set_xlabel("queries" if options.queries else "evaluations")
-    handles = {
-        label: handle
-        for row in axes
-        for ax in row
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=min(len(handles), 8))
+    for ax in (ax for row in bottom for ax in row):
+        ax.set_xlabel("queries" if options.queries else "evaluations")
+    style.add_legend(figure, last=NOMINAL)
     return figure
