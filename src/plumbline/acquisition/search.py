@@ -1,5 +1,8 @@
 """Where an acquisition function is greatest: multi-start L-BFGS in a box, enumeration in a table."""
 
+from collections.abc import Callable
+
+import torch
 from botorch.acquisition import AcquisitionFunction
 from botorch.optim import optimize_acqf, optimize_acqf_discrete
 from pydantic import PositiveInt
@@ -35,3 +38,13 @@ def maximise_in_table(acquisition: AcquisitionFunction, choices: Tensor, q: int)
     """Return the `q x d` rows of `choices` (`N x d`) that maximise `acquisition`, one after another."""
     X, _ = optimize_acqf_discrete(acquisition, q=q, choices=choices, return_acq_values=False)
     return X
+
+
+def surface_of(acquisition: AcquisitionFunction) -> Callable[[Tensor], Tensor]:
+    """Return what maps `n x d` points, each on its own, to their values, `n`, without gradients."""
+
+    def surface(points: Tensor) -> Tensor:
+        with torch.no_grad():
+            return acquisition(points.unsqueeze(-2))
+
+    return surface

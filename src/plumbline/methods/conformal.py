@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
 from plumbline.acquisition.langevin import LangevinOptions, langevin, starts
-from plumbline.acquisition.search import maximise_in_table
+from plumbline.acquisition.search import maximise_in_table, surface_of
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
@@ -103,14 +103,10 @@ class ConformalMethod(Method):
         else:
             X = self._search_table(acquisition, history, q, generator)
 
-        def surface(points: Tensor) -> Tensor:
-            with torch.no_grad():
-                return acquisition(points.unsqueeze(-2))
-
         seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
         notes = self._notes(acquisition, X, alpha)
         predict = conformal_predictor(models, acquisition.log_ratio)
-        return Proposal(X, predict, surface, seconds, notes)
+        return Proposal(X, predict, surface_of(acquisition), seconds, notes)
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone, for points that are distributed like its own: no shift."""

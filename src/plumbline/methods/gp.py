@@ -24,7 +24,7 @@ from botorch.sampling import SobolQMCNormalSampler
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Generator, Size, Tensor
 
-from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table
+from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table, surface_of
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.methods.base import History, Method, Predictor, Proposal, methods
@@ -69,10 +69,24 @@ class ConfidenceBoundOptions(GPOptions):
     sqrt_beta: PositiveFloat | None = None
 
 
-class GPMethod(Method):
-    """The loop of Bayesian optimisation for one outcome; a subclass says which utility is maximised."""
+class SearchingMethod(Method):
+    """A method that asks where an acquisition function is greatest."""
 
     options: GPOptions
+
+    def maximiser(self, utility: AcquisitionFunction, history: History, q: int, seed: int) -> Tensor:
+        """Return the `q x d` points of greatest utility, in the box or among the rows that are left."""
+        if self.domain.candidates is None:
+            return maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed)
+        return maximise_in_table(utility, self.remaining(history), q)
+
+    def sampler(self, seed: int) -> SobolQMCNormalSampler:
+        """Return the base samples of a Monte Carlo acquisition."""
+        return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
+
+
+class GPMethod(SearchingMethod):
+    """The loop of Bayesian optimisation for one outcome; a subclass says which utility is maximised."""
 
     @abstractmethod
     def acquisition(
@@ -104,25 +118,13 @@ class GPMethod(Method):
         started = perf_counter()
         seed = draw_seed(generator)
         utility = self.acquisition(model, history, q, seed, transform)
-        if self.domain.candidates is None:
-            X = maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed)
-        else:
-            X = maximise_in_table(utility, self.remaining(history), q)
-
-        def surface(points: Tensor) -> Tensor:
-            with torch.no_grad():
-                return utility(points.unsqueeze(-2))
-
+        X = self.maximiser(utility, history, q, seed)
         seconds = {**(seconds or {}), "acquire": perf_counter() - started}
-        return Proposal(X, gaussian_predictor(model, transform), surface, seconds, notes or {})
+        return Proposal(X, gaussian_predictor(model, transform), surface_of(utility), seconds, notes or {})
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone."""
         return gaussian_predictor(self.fit(history))
-
-    def sampler(self, seed: int) -> SobolQMCNormalSampler:
-        """Return the base samples of a Monte Carlo acquisition."""
-        return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
 
 
 def gaussian_predictor(

@@ -13,15 +13,14 @@ from botorch.acquisition import (
     qExpectedImprovement,
     qUpperConfidenceBound,
 )
-from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.transforms import concatenate_pending_points
 from pydantic import Field, NonNegativeFloat, PositiveInt
-from torch import Generator, Size, Tensor
+from torch import Generator, Tensor
 
-from plumbline.acquisition.search import maximise_in_box, maximise_in_table
+from plumbline.acquisition.search import surface_of
 from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.methods.base import Domain, History, Method, Predictor, Proposal, methods
-from plumbline.methods.gp import GPOptions
+from plumbline.methods.base import Domain, History, Predictor, Proposal, methods
+from plumbline.methods.gp import GPOptions, SearchingMethod
 from plumbline.models.heteroscedastic import HeteroscedasticGP, fit_heteroscedastic
 from plumbline.seeding import draw_seed
 
@@ -114,7 +113,7 @@ def predictor_of(model: HeteroscedasticGP) -> Predictor:
     return predict
 
 
-class HeteroscedasticMethod(Method):
+class HeteroscedasticMethod(SearchingMethod):
     """The loop with a heteroscedastic model; a subclass says which utility is maximised.
 
     In a box each batch of its own is asked for again until each of its points has been observed `replicates` times.
@@ -151,27 +150,16 @@ class HeteroscedasticMethod(Method):
         seed = draw_seed(generator)
         utility = self.utility(model, history, q, seed)
         X, replicate = self._choose(utility, history, q, seed)
-
-        def surface(points: Tensor) -> Tensor:
-            with torch.no_grad():
-                return utility(points.unsqueeze(-2))
-
         seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
-        return Proposal(X, predictor_of(model), surface, seconds, {"replicate": float(replicate)})
+        return Proposal(X, predictor_of(model), surface_of(utility), seconds, {"replicate": float(replicate)})
 
     def _choose(self, utility: AcquisitionFunction, history: History, q: int, seed: int) -> tuple[Tensor, int]:
         """Return the points to observe, and for which time in a row they are."""
-        if self.domain.candidates is not None:
-            return maximise_in_table(utility, self.remaining(history), q), 1
         queries = history.X[self.initial :]
-        again = pending_batch(queries, q, self.options.replicates)
+        again = pending_batch(queries, q, self.options.replicates) if self.domain.candidates is None else None
         if again is not None:
             return again, times_observed(again, queries) + 1
-        return maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed), 1
-
-    def sampler(self, seed: int) -> SobolQMCNormalSampler:
-        """Return the base samples of a Monte Carlo acquisition."""
-        return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
+        return self.maximiser(utility, history, q, seed), 1
 
     def state_dict(self) -> dict[str, Any]:
         """Return the size of the initial design, which tells the method's own queries from it."""

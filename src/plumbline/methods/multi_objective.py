@@ -11,21 +11,20 @@ from botorch.acquisition.multi_objective.logei import (
     qLogNoisyExpectedHypervolumeImprovement,
 )
 from botorch.models import ModelListGP, SingleTaskGP
-from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
 from pydantic import PositiveInt
-from torch import Generator, Size, Tensor
+from torch import Generator, Tensor
 
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import Utility
 from plumbline.acquisition.hypervolume import free_cells, hypervolume_improvement
-from plumbline.acquisition.search import maximise_in_box, maximise_in_table
+from plumbline.acquisition.search import surface_of
 from plumbline.calibration.conformal import factorise
 from plumbline.calibration.predictive import JointGaussianPredictive
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, Method, Predictor, Proposal, methods
+from plumbline.methods.base import Domain, History, Predictor, Proposal, methods
 from plumbline.methods.conformal import ConformalMethod, ConformalOptions, fit_outcomes, standardised
-from plumbline.methods.gp import GPOptions
+from plumbline.methods.gp import GPOptions, SearchingMethod
 from plumbline.seeding import draw_seed
 
 
@@ -51,10 +50,8 @@ def joint_predictor(models: Sequence[SingleTaskGP]) -> Predictor:
     return predict
 
 
-class HypervolumeMethod(Method):
+class HypervolumeMethod(SearchingMethod):
     """The loop with one Gaussian process an outcome; a subclass says which hypervolume improvement is expected."""
-
-    options: GPOptions
 
     @abstractmethod
     def acquisition(self, model: ModelListGP, history: History, seed: int) -> AcquisitionFunction:
@@ -67,25 +64,13 @@ class HypervolumeMethod(Method):
         fitted = perf_counter()
         seed = draw_seed(generator)
         utility = self.acquisition(ModelListGP(*models), history, seed)
-        if self.domain.candidates is None:
-            X = maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed)
-        else:
-            X = maximise_in_table(utility, self.remaining(history), q)
-
-        def surface(points: Tensor) -> Tensor:
-            with torch.no_grad():
-                return utility(points.unsqueeze(-2))
-
+        X = self.maximiser(utility, history, q, seed)
         seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
-        return Proposal(X, joint_predictor(models), surface, seconds)
+        return Proposal(X, joint_predictor(models), surface_of(utility), seconds)
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone."""
         return joint_predictor(fit_outcomes(history, self.domain.bounds, self.options.model))
-
-    def sampler(self, seed: int) -> SobolQMCNormalSampler:
-        """Return the base samples of the acquisition."""
-        return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
 
 
 @methods.register("ehvi", GPOptions)
