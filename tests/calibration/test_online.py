@@ -1,0 +1,104 @@
+"""The unrolled threshold against its recursion, and its limits."""
+
+import math
+from time import perf_counter
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plumbline.calibration.online import FLOOR, OnlineOptions, OnlineThreshold
+from plumbline.errors import PlumblineError
+
+LOCAL = OnlineOptions(kappa=2.0, lengthscale=0.7, forgetting=0.1, eta0=0.3)
+
+
+def after(options: OnlineOptions, misses: list[bool], alpha: float = 0.2, seed: int = 0) -> OnlineThreshold:
+    X = torch.rand(len(misses), 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    threshold = OnlineThreshold.start(options, alpha, 2)
+    for x, missed in zip(X, misses, strict=True):
+        threshold = threshold.update(x, missed)
+    return threshold
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.booleans(), min_size=1, max_size=15), st.floats(0.0, 3.0), st.floats(0.0, 0.5), st.floats(0.0, 1.0))
+def test_the_kernel_sum_is_the_recursion(misses: list[bool], kappa: float, forgetting: float, decay: float) -> None:
+    """Eq. 27 by the letter: functions of x, one on top of the other."""
+    options = OnlineOptions(kappa=kappa, lengthscale=0.7, forgetting=forgetting, decay=decay, eta0=0.3)
+    threshold = after(options, misses)
+    where = torch.tensor([0.3, 0.9], dtype=torch.float64)
+    c, g = 0.2, 0.0
+    for t, (x, missed) in enumerate(zip(threshold.centres, misses, strict=True), start=1):
+        eta = 0.3 * t**-decay
+        k = kappa * math.exp(-float((x - where).square().sum()) / 0.7**2)
+        c += eta * (0.2 - missed)
+        g = (1 - forgetting * eta) * g + eta * (0.2 - missed) * k
+    assert threshold.unclipped(where).item() == pytest.approx(c + g, abs=1e-10)
+
+
+def test_before_any_round_it_is_alpha() -> None:
+    threshold = OnlineThreshold.start(LOCAL, 0.3, 2)
+    assert threshold(torch.rand(5, 2, dtype=torch.float64)).tolist() == [0.3] * 5
+
+
+def test_a_miss_lowers_it_most_where_it_happened() -> None:
+    x = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    threshold = OnlineThreshold.start(OnlineOptions(kappa=1.0, lengthscale=0.2, eta0=0.1), 0.2, 2).update(
+        x, missed=True
+    )
+    here, far = threshold(torch.stack([x, x + 5])).tolist()
+    assert here < far < 0.2
+
+
+def test_a_flat_kernel_is_one_threshold_everywhere() -> None:
+    threshold = after(OnlineOptions(kappa=2.0, lengthscale=math.inf, eta0=0.01), [True, False, False])
+    values = threshold(torch.rand(7, 2, dtype=torch.float64) * 100)
+    torch.testing.assert_close(values, values[:1].expand(7))
+
+
+def test_it_is_kept_in_its_range() -> None:
+    X = torch.rand(4, 2, dtype=torch.float64)
+    low, high = after(LOCAL, [True] * 12), after(LOCAL.model_copy(update={"eta0": 5.0}), [False] * 12)
+    assert (low.unclipped(X) < 0).all()
+    assert low(X).tolist() == [FLOOR] * 4
+    assert (high.unclipped(X) > 1).all()
+    assert high(X).tolist() == [1.0] * 4
+
+
+def test_long_run_miscoverage_is_alpha_without_localisation() -> None:
+    """A forecaster that is always twice too sure: online, misses come to one in five all the same."""
+    generator = torch.Generator().manual_seed(0)
+    threshold, misses = OnlineThreshold.start(OnlineOptions(eta0=0.05, decay=0.0), 0.2, 1), 0
+    x = torch.zeros(1, dtype=torch.float64)
+    rounds = 2_000
+    for _ in range(rounds):
+        half = -torch.special.ndtri(threshold(x) / 2)
+        missed = bool((2 * torch.randn((), generator=generator, dtype=torch.float64)).abs() > half)
+        misses += missed
+        threshold = threshold.update(x, missed)
+    assert misses / rounds == pytest.approx(0.2, abs=0.02)
+
+
+def test_a_learning_rate_beyond_lemma_1_is_refused() -> None:
+    with pytest.raises(PlumblineError, match="Lemma 1"):
+        after(OnlineOptions(eta0=2.0, forgetting=0.5), [True])
+
+
+def test_its_gradient_is_that_of_finite_differences() -> None:
+    threshold = after(LOCAL, [True, False, True, False])
+    X = torch.rand(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(threshold.unclipped, X)
+
+
+def test_512_points_after_250_rounds_take_less_than_a_millisecond_or_so() -> None:
+    """Asked for: under 1 ms; a machine that is busy gets ten."""
+    threshold = after(LOCAL, [i % 5 == 0 for i in range(250)])
+    X = torch.rand(512, 2, dtype=torch.float64)
+    times = []
+    for _ in range(30):
+        started = perf_counter()
+        threshold(X)
+        times.append(perf_counter() - started)
+    assert min(times) < 1e-2
