@@ -53,6 +53,18 @@ def test_a_method_is_added_as_the_readme_says(package_copy):
     assert "epsilon-ei" in run("methods").stdout
 
 
+def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
+    package, run = package_copy
+    page = (ROOT / "docs" / "conformal.md").read_text(encoding="utf-8")
+    (package / "methods" / "cpi.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    quick = [word for name in ("steps=3", "burn_in=1", "raw_samples=8") for word in ("--option", f"search.{name}")]
+
+    done = run("trial", "--problem", "branin", "--method", "cpi", "--rounds", "2", *quick)
+
+    assert done.returncode == 0, done.stderr
+    assert "round 2/2" in done.stderr
+
+
 def test_a_problem_is_added_as_the_readme_says(package_copy):
     package, run = package_copy
     (package / "problems" / "griewank.py").write_text(code_after("Add a problem"))

@@ -235,3 +235,19 @@ def test_wrong_options_of_a_part_are_told_by_its_name() -> None:
         make("cucb", noisy(5), posterior={"tau": 0.0})
     with pytest.raises(PlumblineError, match="unknown field 'jitter'"):
         make("cucb", noisy(5), jitter=0.1)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_a_polished_search_ends_higher_than_where_the_chains_end(q: int) -> None:
+    """The same chains and the same density ratio, hence the same surface; polishing only climbs on from there."""
+    place = noisy(20)
+    plain, polished = (
+        ask(make("cucb", place, search={**QUICK_CONFORMAL["search"], "polish": polish}), place.history, q)
+        for polish in (0, 50)
+    )
+    assert (place.domain.bounds[0] <= polished.X).all()
+    assert (polished.X <= place.domain.bounds[1]).all()
+    assert not polished.X.requires_grad
+    if q == 1:
+        assert polished.acquisition(polished.X) >= polished.acquisition(plain.X)
+        assert not torch.equal(plain.X, polished.X)

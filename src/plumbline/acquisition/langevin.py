@@ -28,6 +28,8 @@ class LangevinOptions(Options):
         temperature: of the noise, whose variance a step is twice learning rate times temperature.
         bounds: what happens at the faces of the cube: chains bounce off, or stay on them.
         raw_samples: Sobol points that the starts are chosen from, better ones more likely.
+        polish: iterations of L-BFGS-B from where the chains end, with the density ratio that they learned; the paper
+            has none, and asks for where a chain ends.
     """
 
     chains: PositiveInt = 5
@@ -37,6 +39,7 @@ class LangevinOptions(Options):
     temperature: NonNegativeFloat = 1e-3
     bounds: Literal["reflect", "clamp"] = "reflect"
     raw_samples: PositiveInt = 64
+    polish: NonNegativeInt = 0
 
 
 def reflect(U: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import torch
+from botorch.generation.gen import gen_candidates_scipy
 from botorch.models import SingleTaskGP
 from pydantic import NonNegativeFloat
 from torch import Generator, Tensor
@@ -125,10 +126,19 @@ class ConformalMethod(Method):
             generator,
             lambda visited: classifier.update(data, draw_rows(visited.reshape(-1, dim), len(data), generator)),
         )
+        low, high = self.domain.bounds
+        if self.options.search.polish:
+            return self._polish(acquisition, low + (high - low) * last)
         with torch.no_grad():
             best = last[acquisition.value(last).argmax()]
-        low, high = self.domain.bounds
         return low + (high - low) * best
+
+    def _polish(self, acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
+        """Return the best of `b x q x d` points after climbing from each of them: `q x d`."""
+        low, high = self.domain.bounds
+        options = {"maxiter": self.options.search.polish}
+        X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
+        return X[values.argmax()].detach()
 
     def _search_table(
         self, acquisition: ConformalAcquisition, history: History, q: int, generator: Generator
