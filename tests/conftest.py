@@ -89,8 +89,9 @@ def register() -> Iterator[Callable[..., None]]:
         registry = _registry(kind)  # type: ignore[arg-type]
         registry.entries()
         assert name not in registry._entries
-        registry._entries[name] = Entry(name, "a toy", build, options, module)
+        # First the catalogue: built with the toy in the registry, it would be kept with it for later processes.
         listings = getattr(catalogue(), kind)
+        registry._entries[name] = Entry(name, "a toy", build, options, module)
         listings[name] = Listing(name=name, summary="a toy", module=module, options=options.model_json_schema())
         entered.extend([(registry._entries, name), (listings, name)])
 
