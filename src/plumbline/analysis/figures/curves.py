@@ -93,7 +93,8 @@ def draw_row(
         steps = evaluations(trials, table.columns, options.queries)
         low, middle, high = summarise(table.to_numpy())
         ax.plot(steps, middle, color=colour, label=method)
-        ax.fill_between(steps, low, high, color=colour, alpha=0.18, linewidth=0)
+        # Many bands over each other would hide the lines.
+        ax.fill_between(steps, low, high, color=colour, alpha=0.18 if len(colours) <= 4 else 0.07, linewidth=0)
         if row.nominal and nominal is None:
             nominal = by_round(trials, row.nominal)
             ax.plot(
