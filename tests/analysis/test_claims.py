@@ -208,6 +208,15 @@ class TestJudgeClaims:
         assert frame["data"].tolist() == ["synthetic"]
         assert frame["outcome"].tolist() == ["open"]  # both curves are the same
 
+    def test_tests_of_trials_that_the_preset_leaves_out_are_left_out(self, records: Path) -> None:
+        """A preset may run a smaller problem in the place of the document's."""
+        elsewhere = claim_test(problem="levy-20").model_dump()
+        both = BETTER | {"tests": [*BETTER["tests"], elsewhere]}
+        plan = made.plan({"E": made.experiment()}, {"K1": both, "K2": BETTER | {"tests": [elsewhere]}})
+        frame = judge_claims(plan, {"E": records})
+        assert frame["claim"].tolist() == ["K1"]
+        assert "levy-20" not in frame["statistic"].iloc[0]
+
     def test_no_claims_is_an_empty_table(self, records: Path) -> None:
         frame = judge_claims(made.plan({"E": made.experiment()}), {"E": records})
         assert frame.empty

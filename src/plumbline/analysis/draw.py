@@ -12,7 +12,7 @@ from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic
 from plumbline.options import parse
-from plumbline.study import datasets_of
+from plumbline.study import Claim, Study, datasets_of
 
 
 def data_label(plan: Plan, name: str) -> str:
@@ -79,18 +79,35 @@ def tabulate(plan: Plan, name: str, found: Evidence | None) -> pd.DataFrame:
     return entry.build(found, parse(entry.options, output.options, f"table of {name}"), plan.study_of(name))
 
 
+def claim_of_run(plan: Plan, study: Study, name: str) -> Claim | None:
+    """Return claim `name` as this run can judge it, or None where it cannot.
+
+    Problems are named as the run has them, stand-ins included; tests of trials that the preset leaves out are left out.
+    """
+    claim, preset = study.claims[name], plan.config.preset
+    claim = with_stand_ins(claim, study.problem_labels(claim.experiment, preset, plan.stand_ins))
+    trials = study.trials(claim.experiment, preset, plan.stand_ins)
+    there = {(trial.problem.label, trial.method.label) for trial in trials}
+    tests = tuple(
+        test
+        for test in claim.tests
+        if all((test.problem, method) in there for method in (test.method, test.baseline) if method)
+    )
+    return claim.model_copy(update={"tests": tests}) if tests else None
+
+
 def judge_claims(plan: Plan, paths: Mapping[str, Path]) -> pd.DataFrame:
     """Return the verdicts on the claims of all experiments in `paths` (name to records)."""
     frames = [
         claim_rows(
             name,
-            with_stand_ins(claim, study.problem_labels(claim.experiment, plan.config.preset, plan.stand_ins)),
+            claim,
             evidence(paths[claim.experiment]),
             plan.config.preset,
             data_label(plan, claim.experiment) or "synthetic",
         )
         for study in plan.studies.values()
-        for name, claim in study.claims.items()
-        if claim.experiment in paths
+        for name in study.claims
+        if study.claims[name].experiment in paths and (claim := claim_of_run(plan, study, name)) is not None
     ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
