@@ -9,6 +9,7 @@ import pytest
 import torch
 from gpytorch.kernels import MaternKernel
 
+from plumbline.errors import PlumblineError
 from plumbline.illustrations.base import illustrations
 from plumbline.illustrations.conformal_density import inside, probability
 from plumbline.illustrations.line import chirp
@@ -98,16 +99,18 @@ class TestConformalDensity:
         y, value = density["x"].to_numpy(), density["value"].to_numpy()
         assert np.trapezoid(value, y) == pytest.approx(1.0, abs=1e-3)
         assert np.trapezoid(np.where(in_union(y, sets), value, 0.0), y) == pytest.approx(1 - alpha, abs=1e-3)
+        within = value[in_union(y, sets)]
+        length = (sets["high"] - sets["low"]).sum()
+        np.testing.assert_allclose(within, (1 - alpha) / length, err_msg="uniform on the set (CBO, section 4.2)")
         plain = of(frame, "density", "plain")
+        beyond = ~in_union(y, sets)
+        ratio = value[beyond] / plain["value"].to_numpy()[beyond]
+        np.testing.assert_allclose(ratio, ratio[0], err_msg="the model's own density outside, scaled")
         assert np.trapezoid(plain["value"], plain["x"]) == pytest.approx(1.0, abs=1e-3)
 
-    def test_the_whole_line_leaves_the_plain_density(self) -> None:
-        """Where the set is the whole line the density is the plain one: nothing is outside."""
-        frame = build("conformal-density", alpha=0.01)
-        (row,) = of(frame, "density", "set").itertuples()
-        assert (row.low, row.high) == (-np.inf, np.inf)
-        conformal = of(frame, "density", "conformal")["value"].to_numpy()
-        np.testing.assert_allclose(conformal, of(frame, "density", "plain")["value"].to_numpy())
+    def test_the_whole_line_has_no_density(self) -> None:
+        with pytest.raises(PlumblineError, match="improper"):
+            build("conformal-density", alpha=0.01)
 
     def test_unions_of_intervals(self) -> None:
         from plumbline.calibration.predictive import GaussianPredictive

@@ -1,5 +1,6 @@
 """The density of a label under the conformal posterior: CBO, figure 4."""
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -7,8 +8,10 @@ import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
+from plumbline.calibration.conformal import factorise
 from plumbline.calibration.density_ratio import no_shift
 from plumbline.calibration.predictive import GaussianPredictive
+from plumbline.errors import PlumblineError
 from plumbline.illustrations.base import grid, illustrations, interval_rows, rows, table
 from plumbline.illustrations.line import LineOptions, fit_line, observe
 from plumbline.methods.conformal import conformal_predictor
@@ -46,21 +49,23 @@ def conformal_density_at(
 ) -> Tensor:
     """Return the conformal density of labels `y`; CBO, section 4.2.
 
-    It is the forecast's own density scaled twice: what lies in the set weighs `1 - alpha` together, the rest `alpha`.
-    Where the set is the whole line there is no rest, and the density is left as it is, which keeps it a proper one.
+    It is uniform on the set, with mass `1 - alpha`, and the forecast's own density outside, scaled to mass `alpha`.
+
+    Raises:
+        PlumblineError: a set that is empty or unbounded, where this is no density.
     """
-    share = probability(forecast, intervals)
-    if share == 1.0:
-        return forecast.log_prob(y).exp()
-    scale = torch.where(inside(y, intervals), (1 - alpha) / share, alpha / (1 - share))
-    return forecast.log_prob(y).exp() * scale
+    length = sum(high - low for low, high in intervals)
+    if not 0 < length < math.inf:
+        raise PlumblineError(f"the conformal set has length {length}: the conformal posterior is improper there")
+    outside = alpha / (1 - probability(forecast, intervals)) * forecast.log_prob(y).exp()
+    return torch.where(inside(y, intervals), (1 - alpha) / length, outside)
 
 
 @illustrations.register("conformal-density", DensityOptions)
 def conformal_density(options: DensityOptions, generator: Generator) -> pd.DataFrame:
     """The density of a label at one point under the conformal posterior, and under the plain one."""
     model = fit_line(observe(options, generator), options)
-    predict = conformal_predictor([model], no_shift)
+    predict = conformal_predictor([factorise(model)], no_shift)
     forecast = predict(torch.tensor([[options.x]], dtype=torch.float64))
     (intervals,) = forecast.edges(options.alpha)
     mean, sd = forecast.mean.item(), forecast.sd.item()

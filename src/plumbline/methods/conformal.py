@@ -18,6 +18,7 @@ from plumbline.acquisition.search import maximise_in_table, surface_of
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
+    Factors,
     augment,
     effective_sample_size,
     factorise,
@@ -106,12 +107,12 @@ class ConformalMethod(Method):
 
         seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
         notes = self._notes(acquisition, X, alpha)
-        predict = conformal_predictor(models, acquisition.log_ratio)
+        predict = conformal_predictor(acquisition.factors, acquisition.log_ratio)
         return Proposal(X, predict, surface_of(acquisition), seconds, notes)
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone, for points that are distributed like its own: no shift."""
-        return conformal_predictor(self.fit(history), no_shift)
+        return conformal_predictor([factorise(model) for model in self.fit(history)], no_shift)
 
     def _search_box(self, acquisition: ConformalAcquisition, q: int, generator: Generator) -> Tensor:
         data = acquisition.factors[0].inputs
@@ -198,17 +199,17 @@ def warn_of_noise_at_bound(models: Sequence[SingleTaskGP]) -> None:
 
 
 def conformal_predictor(
-    models: Sequence[SingleTaskGP], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
+    factors: Sequence[Factors], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
 ) -> Callable[[Tensor], ConformalPredictive]:
     """Return what maps `n x d` points to forecasts with conformal sets; each point is augmented on its own.
 
     Args:
-        models: one an outcome.
+        factors: of one model an outcome.
         log_ratio: of points in the unit cube.
         tau: strength of the relaxation; 0 for exact sets.
         randomised: Algorithm 2's sets.
     """
-    factors = [factorise(model) for model in models]
+    models = [one.model for one in factors]
 
     def predict(points: Tensor) -> ConformalPredictive:
         with torch.no_grad():

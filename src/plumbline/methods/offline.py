@@ -7,6 +7,7 @@ import torch
 from pydantic import NonNegativeFloat, PositiveInt, model_validator
 from torch import Generator, Tensor
 
+from plumbline.calibration.conformal import factorise
 from plumbline.calibration.density_ratio import LogRatio, RatioOptions, fit_ratio, no_shift
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import CovariateShift, History, Method, Predictor, Proposal, methods
@@ -63,7 +64,7 @@ class OfflineMethod(Method):
         model = fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
         if self.options.sets == "credible":
             return gaussian_predictor(model)
-        return conformal_predictor([model], no_shift, self.options.tau, self.options.randomised)
+        return conformal_predictor([factorise(model)], no_shift, self.options.tau, self.options.randomised)
 
     def draw(self, history: History, q: int, generator: Generator) -> Tensor:
         """Return `q x d` draws of the query distribution; rows that are left, for a table."""
@@ -88,7 +89,7 @@ class OfflineMethod(Method):
         else:
             queries = self.draw(history, self.options.draws, generator)
             log_ratio = fit_ratio((history.X - low) / width, (queries - low) / width, self.options.ratio, generator)
-        return conformal_predictor([model], log_ratio, self.options.tau, self.options.randomised)
+        return conformal_predictor([factorise(model)], log_ratio, self.options.tau, self.options.randomised)
 
 
 def known_shift(shift: CovariateShift | None) -> CovariateShift:

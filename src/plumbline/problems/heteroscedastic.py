@@ -1,5 +1,7 @@
 """Functions whose observation noise depends on where one looks; CBO, figure 6."""
 
+from abc import abstractmethod
+
 import torch
 from botorch.test_functions import SyntheticTestFunction
 from pydantic import NonNegativeFloat
@@ -23,9 +25,9 @@ class Heteroscedastic(SyntheticTestFunction):
         self.noise_factor = noise_factor
         self.noise_std = self._noise_std  # the base class has set an attribute of this name to None
 
+    @abstractmethod
     def noise_variance(self, X: Tensor) -> Tensor:
         """Return the shape of the noise variance at `X` (`n x d`) before `noise_factor`: `n`."""
-        raise NotImplementedError
 
     def _noise_std(self, X: Tensor) -> Tensor:
         """Return the standard deviation of the noise at `X` (`batch x n x d`): `batch x n x 1`."""
