@@ -29,7 +29,7 @@ from plumbline.errors import PlumblineError
 from plumbline.keys import trial_key
 from plumbline.methods.base import Domain, History, Method, Proposal, build_method
 from plumbline.observers import Observer
-from plumbline.problems.base import Context, build_problem, evaluate
+from plumbline.problems.base import Context, Observed, build_problem, evaluate, observe
 from plumbline.problems.designs import initial_design, uniform
 from plumbline.provenance import provenance
 from plumbline.records import Row
@@ -99,6 +99,8 @@ class Trial:
         X = getattr(self.problem, "holdout", None)
         if X is None:
             X = uniform(self.problem.bounds, size, stream)
+        if isinstance(self.problem, Observed):
+            return X, self.problem.observe(X, [stream] * len(X))
         F = self.problem(X, noise=False).reshape(len(X), -1)
         Y, _ = evaluate(self.problem, X, torch.randn(F.shape, generator=stream, dtype=F.dtype))
         return X, Y
@@ -108,6 +110,7 @@ class Trial:
         return History(
             torch.tensor([row["x"] for row in self.progress.rows], dtype=torch.float64),
             torch.tensor([row["y"] for row in self.progress.rows], dtype=torch.float64),
+            self.spec.budget.initial.size,
         )
 
     def run(self, observers: Sequence[Observer] = ()) -> None:
@@ -157,12 +160,8 @@ class Trial:
 
     def _evaluate(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return noisy and noise-free values at `X`; the noise is that of these evaluations under any method."""
-        outcomes = getattr(self.problem, "num_objectives", 1)
         first = len(self.progress.rows)
-        eps = torch.stack(
-            [torch.randn(outcomes, generator=self._stream("noise", first + i), dtype=X.dtype) for i in range(len(X))]
-        )
-        Y, F = evaluate(self.problem, X, eps)
+        Y, F = observe(self.problem, X, [self._stream("noise", first + i) for i in range(len(X))])
         for i in range(len(X)):
             if not bool(torch.isfinite(Y[i]).all()):
                 raise PlumblineError(
@@ -257,6 +256,7 @@ def domain_of(problem: BaseTestProblem) -> Domain:
         getattr(problem, "candidates", None),
         getattr(problem, "ref_point", None),
         getattr(problem, "shift", None),
+        getattr(problem, "blocks", None),
     )
 
 

@@ -36,6 +36,32 @@ class CovariateShift(Protocol):
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Inputs that change together, one block a round in turn, while all others keep their values; LOCBO, section V-D.
+
+    Attributes:
+        indices: the inputs of each block.
+        start: `d`, what the other inputs keep in the first round; from then on they keep what was evaluated last.
+        candidates: how many random values of a block a method chooses from.
+    """
+
+    indices: tuple[tuple[int, ...], ...]
+    start: Tensor
+    candidates: int = 100
+
+    def draw(self, history: "History", bounds: Tensor, generator: Generator) -> Tensor:
+        """Return `candidates x d` points of the box `bounds` (`2 x d`) that differ in the block whose turn it is."""
+        rounds = len(history) - history.initial
+        block = list(self.indices[rounds % len(self.indices)])
+        X = (history.X[-1] if rounds > 0 else self.start).repeat(self.candidates, 1)
+        low, high = bounds[:, block]
+        X[:, block] = low + (high - low) * torch.rand(
+            self.candidates, len(block), generator=generator, dtype=bounds.dtype
+        )
+        return X
+
+
+@dataclass(frozen=True)
 class Domain:
     """Where a method may look.
 
@@ -44,27 +70,36 @@ class Domain:
         candidates: `N x d` rows to choose from, or None for the whole box.
         ref_point: `m`, what several outcomes must exceed to count in the hypervolume; None for one outcome.
         shift: where queries come from by design, if they are not chosen (offline checks of coverage).
+        blocks: inputs that change together, for methods that search where a utility is greatest; None for all at once.
     """
 
     bounds: Tensor
     candidates: Tensor | None = None
     ref_point: Tensor | None = None
     shift: CovariateShift | None = None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True)
 class History:
-    """What has been observed: `X`, `n x d` in the problem's bounds, and `Y`, `n x m` noisy values to be maximised."""
+    """What has been observed.
+
+    Attributes:
+        X: `n x d`, in the problem's bounds.
+        Y: `n x m` noisy values, to be maximised.
+        initial: how many of the rows are the initial design; the method asked for the others.
+    """
 
     X: Tensor
     Y: Tensor
+    initial: int = 0
 
     def __len__(self) -> int:
         return len(self.X)
 
     def join(self, X: Tensor, Y: Tensor) -> "History":
         """Return the history with more rows."""
-        return History(torch.cat([self.X, X]), torch.cat([self.Y, Y]))
+        return History(torch.cat([self.X, X]), torch.cat([self.Y, Y]), self.initial)
 
 
 @dataclass(frozen=True)
@@ -116,6 +151,18 @@ class Method(ABC):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - a hook
         """Take up the state that `state_dict` returned."""
+
+    def choices(self, history: History, generator: Generator) -> Tensor | None:
+        """Return the `N x d` points to choose from in this round; None for the whole box.
+
+        Raises:
+            PlumblineError: no row of a table is left.
+        """
+        if self.domain.candidates is not None:
+            return self.remaining(history)
+        if self.domain.blocks is not None:
+            return self.domain.blocks.draw(history, self.domain.bounds, generator)
+        return None
 
     def remaining(self, history: History) -> Tensor:
         """Return the candidates (`N x d`) that were not evaluated yet.

@@ -100,10 +100,11 @@ class ConformalMethod(Method):
         acquisition = ConformalAcquisition(
             models, utility, no_shift, alpha, self.options.posterior, draw_seed(generator)
         )
-        if self.domain.candidates is None:
+        choices = self.choices(history, generator)
+        if choices is None:
             X = self._search_box(acquisition, q, generator)
         else:
-            X = self._search_table(acquisition, history, q, generator)
+            X = self._search_table(acquisition, choices, q, generator)
 
         seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
         notes = self._notes(acquisition, X, alpha)
@@ -141,10 +142,7 @@ class ConformalMethod(Method):
         X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
         return X[values.argmax()].detach()
 
-    def _search_table(
-        self, acquisition: ConformalAcquisition, history: History, q: int, generator: Generator
-    ) -> Tensor:
-        rows = self.remaining(history)
+    def _search_table(self, acquisition: ConformalAcquisition, rows: Tensor, q: int, generator: Generator) -> Tensor:
         factors = acquisition.factors[0]
         acquisition.log_ratio = fit_ratio(
             factors.inputs, factors.model.transform_inputs(rows), self.options.ratio, generator

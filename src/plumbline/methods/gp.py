@@ -75,10 +75,11 @@ class SearchingMethod(Method):
     options: GPOptions
 
     def maximiser(self, utility: AcquisitionFunction, history: History, q: int, seed: int) -> Tensor:
-        """Return the `q x d` points of greatest utility, in the box or among the rows that are left."""
-        if self.domain.candidates is None:
+        """Return the `q x d` points of greatest utility, in the box or among the `choices` of the round."""
+        choices = self.choices(history, Generator().manual_seed(seed))
+        if choices is None:
             return maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed)
-        return maximise_in_table(utility, self.remaining(history), q)
+        return maximise_in_table(utility, choices, q)
 
     def sampler(self, seed: int) -> SobolQMCNormalSampler:
         """Return the base samples of a Monte Carlo acquisition."""

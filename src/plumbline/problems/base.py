@@ -1,8 +1,9 @@
 """What every problem has in common: the registry, how one is built, and the noise of its observations."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import torch
 from botorch.test_functions.base import BaseTestProblem
@@ -112,3 +113,28 @@ def evaluate(problem: BaseTestProblem, X: Tensor, eps: Tensor) -> tuple[Tensor, 
     """
     F = problem(X, noise=False).reshape(len(X), -1)
     return F + noise_std(problem, X) * eps, F
+
+
+@runtime_checkable
+class Observed(Protocol):
+    """A problem whose observations are not its values plus Gaussian noise."""
+
+    def observe(self, X: Tensor, streams: Sequence[Generator]) -> Tensor:
+        """Return an observation at each row of `X` (`n x d`), with the chance of its own stream: `n x m`."""
+        ...
+
+
+def observe(problem: BaseTestProblem, X: Tensor, streams: Sequence[Generator]) -> tuple[Tensor, Tensor]:
+    """Return noisy and noise-free values at `X` (`n x d`), as `evaluate` does: `Y` and `F`, both `n x m`.
+
+    Args:
+        problem: the problem.
+        X: in the problem's bounds.
+        streams: one an evaluation, so that its chance is the same under any method.
+    """
+    F = problem(X, noise=False).reshape(len(X), -1)
+    if isinstance(problem, Observed):
+        return problem.observe(X, streams), F
+    outcomes = getattr(problem, "num_objectives", 1)
+    eps = torch.stack([torch.randn(outcomes, generator=stream, dtype=X.dtype) for stream in streams])
+    return evaluate(problem, X, eps)
