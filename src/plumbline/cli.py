@@ -122,7 +122,9 @@ def trial(
     rounds: int = 10,
     q: Annotated[int, typer.Option(help="points a round")] = 1,
     initial: Annotated[int, typer.Option(help="points of the initial design")] = 5,
-    design: Annotated[str, typer.Option(help="uniform, sobol, random-orthant, worst or source")] = "uniform",
+    design: Annotated[
+        str, typer.Option(help="uniform, sobol, random-orthant, two-corners, worst or source")
+    ] = "uniform",
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-p", help="an option of the method, as path=value: model.kernel=rbf"),

@@ -97,7 +97,7 @@ class MethodRef(Reference):
 class InitialDesign(Options):
     """How a trial begins: `size` points by `design` (see `plumbline.problems.designs`)."""
 
-    design: str = Field(pattern="^(uniform|sobol|random-orthant|worst|source)$")
+    design: str = Field(pattern="^(uniform|sobol|random-orthant|two-corners|worst|source)$")
     size: int = Field(ge=1, le=100_000)
 
 

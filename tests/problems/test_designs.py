@@ -3,7 +3,7 @@ import torch
 from botorch.test_functions.base import BaseTestProblem
 
 from plumbline.errors import PlumblineError
-from plumbline.problems.designs import initial_design, random_orthant, sobol, uniform, worst
+from plumbline.problems.designs import initial_design, random_orthant, sobol, two_corners, uniform, worst
 from plumbline.problems.synthetic import Alpine
 from plumbline.problems.tabular import TabularProblem
 
@@ -21,7 +21,7 @@ def table() -> BaseTestProblem:
     return TabularProblem(X[:10], y[:10], X[10:], y[10:])
 
 
-@pytest.mark.parametrize("design", [uniform, sobol, random_orthant])
+@pytest.mark.parametrize("design", [uniform, sobol, random_orthant, two_corners])
 @pytest.mark.parametrize("n", [1, 7, 64])
 def test_fills_the_box_and_is_reproducible(design, n: int) -> None:
     X = design(BOUNDS, n, generator(4))
@@ -39,7 +39,7 @@ def test_reaches_both_halves_of_every_axis(design) -> None:
     assert (upper.double().mean(dim=0) - 0.5).abs().max() < 0.2
 
 
-@pytest.mark.parametrize("design", [uniform, sobol, random_orthant])
+@pytest.mark.parametrize("design", [uniform, sobol, random_orthant, two_corners])
 def test_leaves_the_global_stream_alone(design) -> None:
     before = torch.get_rng_state()
     design(BOUNDS, 5, generator(0))
@@ -63,6 +63,32 @@ def test_orthant_is_filled_from_end_to_end() -> None:
     assert ((X.amax(dim=0) - X.amin(dim=0)) / half).min() > 0.95
 
 
+def test_two_corners_are_those_of_the_published_code() -> None:
+    square = torch.tensor([[-10.0, -10.0], [10.0, 10.0]], dtype=torch.float64)
+    X = two_corners(square, 2000, generator(0))
+    low, high = (X <= -2).all(dim=-1), (X >= 2).all(dim=-1)
+    assert (low ^ high).all()
+    assert low.double().mean().item() == pytest.approx(0.5, abs=0.04)
+    for corner in (X[low] + 10, X[high] - 2):
+        # Uniform on [0, 8]^2: mean 4, standard deviation 8 / sqrt 12, inputs that know nothing of each other.
+        assert corner.mean(dim=0).tolist() == pytest.approx([4.0, 4.0], abs=0.25)
+        assert corner.std(dim=0).tolist() == pytest.approx([2.31, 2.31], abs=0.12)
+        assert corner.T.corrcoef()[0, 1].abs() < 0.1
+
+
+def test_two_corners_of_any_box_leave_its_middle_out() -> None:
+    X = two_corners(BOUNDS, 500, generator(1))
+    unit = (X - BOUNDS[0]) / (BOUNDS[1] - BOUNDS[0])
+    low, high = (unit <= 0.4 + 1e-12).all(dim=-1), (unit >= 0.6 - 1e-12).all(dim=-1)
+    assert (low ^ high).all()
+    assert low.any()
+    assert high.any()
+
+
+def test_a_longer_design_of_two_corners_begins_with_a_shorter_one() -> None:
+    assert torch.equal(two_corners(BOUNDS, 4, generator(2)), two_corners(BOUNDS, 9, generator(2))[:4])
+
+
 def test_worst_are_the_lowest_values() -> None:
     candidates = torch.arange(5, dtype=torch.float64).unsqueeze(-1)
     values = torch.tensor([3.0, -1.0, 2.0, -1.0, 0.0], dtype=torch.float64)
@@ -84,7 +110,8 @@ def test_uniform_design_of_a_table_draws_candidates_without_replacement(table: B
 
 def test_box_designs_by_name() -> None:
     problem = Alpine(dim=2, negate=True)
-    for name, design in (("uniform", uniform), ("sobol", sobol), ("random-orthant", random_orthant)):
+    designs = {"uniform": uniform, "sobol": sobol, "random-orthant": random_orthant, "two-corners": two_corners}
+    for name, design in designs.items():
         X = initial_design(name, problem, 5, generator(3))
         assert torch.equal(X, design(problem.bounds, 5, generator(3)))
 
@@ -94,7 +121,7 @@ def test_worst_needs_a_table() -> None:
         initial_design("worst", Alpine(dim=2, negate=True), 3, generator(0))
 
 
-@pytest.mark.parametrize("design", ["sobol", "random-orthant"])
+@pytest.mark.parametrize("design", ["sobol", "random-orthant", "two-corners"])
 def test_box_design_on_a_table_says_what_a_table_takes(design: str, table: BaseTestProblem) -> None:
     with pytest.raises(PlumblineError, match=r"'worst' or 'uniform'"):
         initial_design(design, table, 3, generator(0))

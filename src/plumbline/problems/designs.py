@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from plumbline.errors import PlumblineError
 from plumbline.seeding import draw_seed
 
-Design = Literal["uniform", "sobol", "random-orthant", "worst", "source"]
+Design = Literal["uniform", "sobol", "random-orthant", "two-corners", "worst", "source"]
 
 
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
@@ -33,6 +33,29 @@ def random_orthant(bounds: Tensor, n: int, generator: Generator) -> Tensor:
     centre = bounds.mean(dim=0)
     orthant = torch.stack([torch.where(upper_half, centre, bounds[0]), torch.where(upper_half, bounds[1], centre)])
     return sobol(orthant, n, generator)
+
+
+CORNER = 0.4
+"""Share of every axis that a corner of `two_corners` takes."""
+
+
+def two_corners(bounds: Tensor, n: int, generator: Generator) -> Tensor:
+    """Return `n x d` points in two opposite corners of the box `bounds` (`2 x d`), each in either with even chance.
+
+    All inputs of a point lie in the lower 40 % of their axes, or all in the upper 40 %: on [-10, 10]^2 it is in
+    [-10, -2]^2 or in [2, 10]^2, where the published code of LOCBO begins. The middle of the box is left out, and with
+    it the optimum of many a test function.
+    """
+    # One draw a point for its side, and one an input: a longer design begins with the points of a shorter one.
+    chance = torch.rand(n, bounds.shape[1] + 1, generator=generator, dtype=bounds.dtype)
+    upper = (chance[:, :1] < 0.5).to(bounds.dtype)
+    unit = CORNER * chance[:, 1:] + (1 - CORNER) * upper
+    # A weighted mean of the ends, which rounding keeps within them where the sum of one end and the rest may not be.
+    return torch.lerp(bounds[0], bounds[1], unit)
+
+
+BOX_DESIGNS = {"uniform": uniform, "sobol": sobol, "random-orthant": random_orthant, "two-corners": two_corners}
+"""Designs that fill a box, or some of it."""
 
 
 def worst(candidates: Tensor, values: Tensor, n: int) -> Tensor:
@@ -60,9 +83,7 @@ def initial_design(design: Design, problem: BaseTestProblem, n: int, generator: 
     if candidates is None:
         if design == "worst":
             raise PlumblineError("initial design 'worst' needs a table of known values: use it with tabular problems")
-        return {"uniform": uniform, "sobol": sobol, "random-orthant": random_orthant}[design](
-            problem.bounds, n, generator
-        )
+        return BOX_DESIGNS[design](problem.bounds, n, generator)
     if n > len(candidates):
         raise PlumblineError(f"an initial design of {n} rows from a table of {len(candidates)}: lower `initial.size`")
     if design == "worst":

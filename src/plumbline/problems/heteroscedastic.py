@@ -1,9 +1,10 @@
-"""Functions whose observation noise depends on where one looks; CBO, figure 6."""
+"""Functions whose observation noise depends on where one looks; CBO, figure 6, and LOCBO, figures 4 to 6."""
 
 from abc import abstractmethod
+from typing import Literal
 
 import torch
-from botorch.test_functions import SyntheticTestFunction
+from botorch.test_functions import Ackley, SyntheticTestFunction
 from pydantic import NonNegativeFloat
 from torch import Tensor
 
@@ -81,6 +82,49 @@ class DoubleKnot(Heteroscedastic):
         return torch.linalg.vector_norm(X, dim=-1)
 
 
+class Rippled(Heteroscedastic):
+    r"""`x sin(2x) + cos(pi x)` on [-5, 5]; noise variance `(|x| + 1) / 10`; LOCBO, section V-B.
+
+    The function is even: its two best points mirror each other, and lie where the noise is loud.
+    """
+
+    dim = 1
+    _bounds = [(-5.0, 5.0)]  # noqa: RUF012
+    _optimal_value = 4.958013609943399
+    _optimizers = [(-3.9933485208154305,), (3.9933485208154305,)]  # noqa: RUF012
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        x = X.squeeze(-1)
+        return x * torch.sin(2 * x) + torch.cos(torch.pi * x)
+
+    def noise_variance(self, X: Tensor) -> Tensor:
+        """Return `(|x| + 1) / 10`: `n`."""
+        return (X.squeeze(-1).abs() + 1) / 10
+
+
+class NoisyAckley(Heteroscedastic):
+    r"""BoTorch's Ackley function in two dimensions, negated, on [-10, 10]^2; LOCBO, section V-C.
+
+    Noise variance `(||x|| + 10) / 20`: half a unit at the optimum, which is the origin, and 1.2 in the corners.
+    """
+
+    dim = 2
+    _bounds = [(-10.0, 10.0), (-10.0, 10.0)]  # noqa: RUF012
+    _optimal_value = 0.0
+    _optimizers = [(0.0, 0.0)]  # noqa: RUF012
+
+    def __init__(self, noise_factor: float) -> None:
+        super().__init__(noise_factor)
+        self._ackley = Ackley(dim=self.dim, negate=True)
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        return self._ackley(X, noise=False)
+
+    def noise_variance(self, X: Tensor) -> Tensor:
+        """Return `(||x|| + 10) / 20`: `n`."""
+        return (torch.linalg.vector_norm(X, dim=-1) + 10) / 20
+
+
 class SincOptions(Options):
     """Options of `sinc`; the noise variance is multiplied by `noise_factor`, 0 for none."""
 
@@ -91,6 +135,24 @@ class DoubleKnotOptions(Options):
     """Options of `double-knot`; the noise variance is `noise_factor` times the distance from the origin."""
 
     noise_factor: NonNegativeFloat = 0.1
+
+
+class RippledOptions(Options):
+    """Options of `rippled`; the noise variance is multiplied by `noise_factor`, 0 for none."""
+
+    noise_factor: NonNegativeFloat = 1.0
+
+
+class NoisyAckleyOptions(Options):
+    """Options of `ackley-noisy`.
+
+    Attributes:
+        noise_factor: what the noise variance is multiplied by, 0 for none.
+        dim: 2, as the paper has it.
+    """
+
+    noise_factor: NonNegativeFloat = 1.0
+    dim: Literal[2] = 2
 
 
 @problems.register("sinc", SincOptions, "1-d, many local maxima, noise that dies away to the right")
@@ -105,3 +167,15 @@ def sinc(options: SincOptions, _: Context) -> Sinc:
 def double_knot(options: DoubleKnotOptions, _: Context) -> DoubleKnot:
     """Return the double-knot problem."""
     return DoubleKnot(options.noise_factor)
+
+
+@problems.register("rippled", RippledOptions, "1-d, five hills, two of them global, noise that grows outwards")
+def rippled(options: RippledOptions, _: Context) -> Rippled:
+    """Return the rippled problem."""
+    return Rippled(options.noise_factor)
+
+
+@problems.register("ackley-noisy", NoisyAckleyOptions, "2-d, a deep hole in a rippled plain, noise that grows outwards")
+def ackley_noisy(options: NoisyAckleyOptions, _: Context) -> NoisyAckley:
+    """Return the Ackley function with noise."""
+    return NoisyAckley(options.noise_factor)
