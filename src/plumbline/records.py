@@ -53,11 +53,15 @@ RECORD = arrow.schema(
         ("pit", arrow.float64()),
         ("nll", arrow.float64()),
         ("crps", arrow.float64()),
-        # Its sets: miscoverage level, whether y was in, length, and coverage on the holdout; one entry a level.
+        # Its sets: miscoverage level, whether y was in, whether f was, length, coverage on the holdout, and lengths
+        # there and at the optimum; one entry a level.
         ("alpha", _NUMBERS),
         ("covered", _NUMBERS),
+        ("f_covered", _NUMBERS),
         ("width", _NUMBERS),
         ("holdout_coverage", _NUMBERS),
+        ("holdout_width", _NUMBERS),
+        ("optimum_width", _NUMBERS),
         # Calibration score of all queries so far (CAL, section 5.1).
         ("calibration_score", arrow.float64()),
         # Numerical events of the round (jitter added, fit retried), and numbers that the method wants kept.

@@ -117,16 +117,20 @@ class Diagnostics(Options):
             used and this only switches the check on.
         holdout_fraction: instead, check coverage on this random share of the data so far, drawn anew each round, with
             the model fitted to the rest (CBO, figures 7 and 11).
+        widths: record how wide sets are at the problem's optimum and on average over the fresh holdout points.
         snapshots: pictures of the model for figures of one-dimensional runs.
     """
 
     alphas: tuple[Alpha, ...] = (0.5, 0.2, 0.1, 0.05)
     holdout: int = Field(default=0, ge=0, le=100_000)
     holdout_fraction: float = Field(default=0.0, ge=0.0, lt=1.0)
+    widths: bool = False
     snapshots: Snapshots | None = None
 
     @model_validator(mode="after")
     def _one_holdout(self) -> Self:
+        if self.widths and not self.holdout:
+            raise ValueError("`widths` are averaged over `holdout` fresh points: say how many")
         if self.holdout and self.holdout_fraction:
             raise ValueError("`holdout` (fresh points) or `holdout_fraction` (of the data): which of the two is meant?")
         return self

@@ -153,8 +153,8 @@ class Trial:
         Y, F = self._evaluate(proposal.X)
         seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
         self.method.tell(proposal.X, Y)
-        judged = judge(forecast, Y, alphas) if forecast else [{} for _ in Y]
-        extra = {"holdout_coverage": holdout, "notes": list(proposal.notes.items())}
+        judged = judge(forecast, Y, F, alphas) if forecast else [{} for _ in Y]
+        extra = {"holdout_coverage": holdout, "notes": list(proposal.notes.items()), **self._widths(proposal, alphas)}
         rows = self._rows(iteration, proposal.X, Y, F, [row | extra for row in judged], event_names(caught))
         return rows, seconds
 
@@ -186,6 +186,17 @@ class Trial:
         if predict is None:
             return []
         return coverage(predict(history.X[order[:held]]), history.Y[order[:held]], alphas)
+
+    def _widths(self, proposal: Proposal, alphas: list[float]) -> Row:
+        """Return how wide the model's sets are at the optimum and on average over the holdout, if that is asked for."""
+        if not self.spec.diagnostics.widths or proposal.predict is None or self.holdout is None:
+            return {}
+        places = {"holdout_width": self.holdout[0], "optimum_width": optimum_of(self.problem)}
+        forecasts = {name: proposal.predict(X) for name, X in places.items()}
+        return {
+            name: [forecast.width(alpha).expand(len(places[name])).mean().item() for alpha in alphas]
+            for name, forecast in forecasts.items()
+        }
 
     def _snapshot(self, iteration: int, proposal: Proposal) -> None:
         """Keep a picture of the model on a grid, where the spec asks for one after the round before."""
@@ -260,6 +271,17 @@ def domain_of(problem: BaseTestProblem) -> Domain:
     )
 
 
+def optimum_of(problem: BaseTestProblem) -> Tensor:
+    """Return where a problem is greatest: `1 x d`, the first of the places that are known.
+
+    Raises:
+        PlumblineError: none is known.
+    """
+    if getattr(problem, "optimizers", None) is None:
+        raise PlumblineError("`diagnostics.widths` needs a problem whose optimum is known")
+    return problem.optimizers[:1].to(problem.bounds)
+
+
 def optimal_value(problem: BaseTestProblem) -> float:
     """Return the greatest value of a single-outcome problem, NaN where it is unknown."""
     try:
@@ -306,18 +328,20 @@ def coverage(forecast: SetPredictive, Y: Tensor, alphas: list[float]) -> list[fl
     return [forecast.covers(y, alpha).mean().item() for alpha in alphas]
 
 
-def judge(forecast: SetPredictive, Y: Tensor, alphas: list[float]) -> list[Row]:
+def judge(forecast: SetPredictive, Y: Tensor, F: Tensor, alphas: list[float]) -> list[Row]:
     """Return how the forecasts fared, one row a point; with several outcomes, how the joint ones did.
 
     Args:
         forecast: made before the observations.
         Y: `q x m` observations.
+        F: `q x m` values without noise.
         alphas: miscoverage levels of the sets to check.
     """
     y = Y.squeeze(-1)
     columns = {
         "nll": -forecast.log_prob(y),
         "covered": torch.stack([forecast.covers(y, alpha) for alpha in alphas], dim=-1),
+        "f_covered": torch.stack([forecast.covers(F.squeeze(-1), alpha) for alpha in alphas], dim=-1),
         "width": torch.stack([forecast.width(alpha).expand(len(y)) for alpha in alphas], dim=-1),
     }
     if Y.shape[1] == 1:

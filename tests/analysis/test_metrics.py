@@ -37,6 +37,10 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
             values.append(np.mean([other["covered"][0] for other in past]))
         elif name == "mean_nominal_coverage":
             values.append(np.mean([1 - other["alpha"][0] for other in past]))
+        elif "miscoverage" in name:
+            f = name.startswith("f_")
+            missed = np.mean([1 - other["f_covered" if f else "covered"][0] for other in past])
+            values.append(missed - (0.8 if f else 0.7) * name.endswith("bound"))
         elif name.startswith("query_coverage_"):
             gap = np.mean([other["covered"][0] - (1 - other["alpha"][0]) for other in past])
             values.append(abs(gap) if name.endswith("error") else gap)
@@ -48,6 +52,8 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
                 {
                     "holdout_coverage": row["holdout_coverage"],
                     "set_width": row["width"],
+                    "holdout_width": row["holdout_width"],
+                    "optimum_width": row["optimum_width"],
                     "nominal_coverage": 1 - row["alpha"],
                 }[name][0]
             )

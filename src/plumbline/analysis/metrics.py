@@ -46,6 +46,37 @@ def mean_nominal_coverage(rows: pd.DataFrame) -> pd.Series:
     return nominal_coverage(_queries(rows)).groupby(rows["key"]).transform(lambda column: column.expanding().mean())
 
 
+def query_miscoverage(rows: pd.DataFrame) -> pd.Series:
+    """Return the share of queries so far whose observation lay outside of the model's set."""
+    return 1 - query_coverage(rows)
+
+
+def f_miscoverage(rows: pd.DataFrame) -> pd.Series:
+    """Return the share of queries so far whose noise-free value lay outside of the model's set."""
+    covered = _of_level(_queries(rows)["f_covered"])
+    return 1 - covered.groupby(rows["key"]).transform(lambda column: column.expanding().mean())
+
+
+def miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
+    """Return how far the share of missed observations lies above the bound of LOCBO's Lemma 1; it should not."""
+    return query_miscoverage(rows) - metric(rows, "notes.bound_y")
+
+
+def f_miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
+    """Return how far the share of missed noise-free values lies above the bound of LOCBO's Lemma 2."""
+    return f_miscoverage(rows) - metric(rows, "notes.bound_f")
+
+
+def holdout_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the average length of the model's sets over the holdout."""
+    return _of_level(rows["holdout_width"])
+
+
+def optimum_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the length of the model's set at the optimum."""
+    return _of_level(rows["optimum_width"])
+
+
 def set_width(rows: pd.DataFrame) -> pd.Series:
     """Return the length of the model's set at the query."""
     return _of_level(rows["width"])
@@ -84,6 +115,12 @@ DERIVED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
         query_coverage_error,
         holdout_coverage_gap,
         holdout_coverage_error,
+        query_miscoverage,
+        f_miscoverage,
+        miscoverage_over_bound,
+        f_miscoverage_over_bound,
+        holdout_width,
+        optimum_width,
     )
 }
 """Metrics that are not a column of the records."""

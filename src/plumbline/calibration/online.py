@@ -1,7 +1,9 @@
 """Online conformal thresholds, one for all inputs or localised by a kernel; LOCBO, sections III-B and IV-B."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat
@@ -49,56 +51,70 @@ class OnlineOptions(Options):
 
 @dataclass(frozen=True)
 class OnlineThreshold:
-    """`lambda_t(x) = c_t + sum_i coefficient_i k(x_i, x)`, the kernel sum that eq. 23 and 27 unroll to.
+    """`c_t + sum_i coefficient_i k(x_i, x)`, the kernel sum that eq. 23 and 27 unroll to; several of them at once.
+
+    Each of the `M` thresholds follows an event that is to happen with its target frequency: it rises by the learning
+    rate times the target less the event. LOCBO has one, whose event is a miss of its set (eq. 27); OCBO has one a
+    quantile level, whose event is an observation below the quantile (eq. 21).
 
     Attributes:
         options: of the recursion.
-        alpha: target miscoverage; also the threshold before the first round.
-        constant: c_t.
+        targets: `M`; also the thresholds before the first round.
+        constants: `M`, c_t.
         centres: `(t - 1) x d`, the inputs so far.
-        coefficients: `t - 1`, their steps, decayed since.
+        coefficients: `(t - 1) x M`, their steps, decayed since.
     """
 
     options: OnlineOptions
-    alpha: float
-    constant: float
+    targets: Tensor
+    constants: Tensor
     centres: Tensor
     coefficients: Tensor
 
     @classmethod
-    def start(cls, options: OnlineOptions, alpha: float, dim: int) -> "OnlineThreshold":
-        """Return the threshold before the first round: alpha everywhere, the central credible set."""
-        nothing = torch.empty(0, dim, dtype=torch.float64)
-        return cls(options, alpha, alpha, nothing, nothing.new_empty(0))
+    def start(cls, options: OnlineOptions, targets: Tensor, dim: int) -> "OnlineThreshold":
+        """Return the thresholds before the first round: their targets everywhere."""
+        return cls(options, targets, targets, targets.new_empty(0, dim), targets.new_empty(0, len(targets)))
 
-    def update(self, x: Tensor, missed: bool) -> "OnlineThreshold":
-        """Return the threshold after a round; eq. 27.
+    def update(self, x: Tensor, events: Tensor) -> "OnlineThreshold":
+        """Return the thresholds after a round; eq. 27.
 
         Args:
             x: `d`, where an observation was made.
-            missed: whether it lay outside the set.
+            events: `M`, 1 where the event of a threshold happened, else 0.
+
+        Raises:
+            PlumblineError: the condition of Lemma 1 is broken.
         """
         eta = self.options.learning_rate(len(self.centres) + 1)
-        step = eta * (self.alpha - float(missed))
+        step = eta * (self.targets - events)
         decayed = self.coefficients * (1 - self.options.forgetting * eta)
-        return OnlineThreshold(
-            self.options,
-            self.alpha,
-            self.constant + step,
-            torch.cat([self.centres, x.detach().unsqueeze(0)]),
-            torch.cat([decayed, decayed.new_tensor([step])]),
+        return replace(
+            self,
+            constants=self.constants + step,
+            centres=torch.cat([self.centres, x.detach().unsqueeze(0)]),
+            coefficients=torch.cat([decayed, step.unsqueeze(0)]),
         )
 
     def unclipped(self, X: Tensor) -> Tensor:
-        """Return the threshold at `... x d` by the letter of eq. 23: `...`; it may leave (0, 1]."""
+        """Return the thresholds at `... x d` by the letter of eq. 23: `... x M`; they may leave (0, 1]."""
         if self.options.kappa == 0 or len(self.centres) == 0:
-            return X.new_full(X.shape[:-1], self.constant)
+            return self.constants.expand(*X.shape[:-1], len(self.constants))
         A, C = X / self.options.lengthscale, self.centres / self.options.lengthscale
         # -|a - c|^2 with one product for all pairs; unlike a distance, its square loses no digits that way.
         exponent = torch.addmm(-C.square().sum(dim=-1), A.reshape(-1, A.shape[-1]), C.mT, alpha=2.0)
         kernel = torch.exp(exponent - A.square().sum(dim=-1).reshape(-1, 1))
-        return self.constant + self.options.kappa * (kernel @ self.coefficients).reshape(X.shape[:-1])
+        local = (kernel @ self.coefficients).reshape(*X.shape[:-1], -1)
+        return self.constants + self.options.kappa * local
 
     def __call__(self, X: Tensor) -> Tensor:
-        """Return the threshold at `... x d`, kept in [FLOOR, 1]: `...`."""
+        """Return the thresholds at `... x d`, kept in [FLOOR, 1]: `... x M`."""
         return self.unclipped(X).clamp(FLOOR, 1.0)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what changes from round to round."""
+        return {"constants": self.constants, "centres": self.centres, "coefficients": self.coefficients}
+
+    def restored(self, state: Mapping[str, Any]) -> "OnlineThreshold":
+        """Return the thresholds with the state that `state` returned."""
+        return replace(self, **state)

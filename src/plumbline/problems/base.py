@@ -132,9 +132,9 @@ def observe(problem: BaseTestProblem, X: Tensor, streams: Sequence[Generator]) -
         X: in the problem's bounds.
         streams: one an evaluation, so that its chance is the same under any method.
     """
-    F = problem(X, noise=False).reshape(len(X), -1)
-    if isinstance(problem, Observed):
-        return problem.observe(X, streams), F
+    own = problem.observe if isinstance(problem, Observed) else None
+    if own is not None:
+        return own(X, streams), problem(X, noise=False).reshape(len(X), -1)
     outcomes = getattr(problem, "num_objectives", 1)
     eps = torch.stack([torch.randn(outcomes, generator=stream, dtype=X.dtype) for stream in streams])
     return evaluate(problem, X, eps)

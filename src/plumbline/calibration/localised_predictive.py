@@ -1,0 +1,83 @@
+"""LOCBO's calibrated distribution of an observation; section IV-C."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.special import ndtr, ndtri
+
+from plumbline.calibration.quantile_predictive import QuantilePredictive
+
+
+@dataclass(frozen=True)
+class LocalisedPredictive(QuantilePredictive):
+    """Uniform on the set with mass `1 - alpha`, the model's own distribution outside with mass `alpha`; eq. 28.
+
+    Its central interval of level `1 - alpha` is the set.
+
+    Attributes:
+        model_mean: `n`.
+        model_sd: `n`, noise included.
+        threshold: `n`, in (0, 1]: the model's probability outside the set.
+        alpha: the probability outside it once calibrated.
+    """
+
+    model_mean: Tensor
+    model_sd: Tensor
+    threshold: Tensor
+    alpha: float
+
+    @property
+    def half_width(self) -> Tensor:
+        """Half the length of the set, in the model's standard deviations: `n`."""
+        return -ndtri(self.threshold / 2)
+
+    @property
+    def mean(self) -> Tensor:
+        """Expected observations, the model's: the distribution is symmetric."""
+        return self.model_mean
+
+    @property
+    def sd(self) -> Tensor:
+        """Standard deviations of observations."""
+        h = self.half_width
+        tails = self.threshold + 2 * h * _density(h)  # of z^2 under the model, beyond -h and h
+        return self.model_sd * ((1 - self.alpha) * h.square() / 3 + self.alpha / self.threshold * tails).sqrt()
+
+    def quantile(self, p: Tensor) -> Tensor:
+        """Return the quantiles of levels `p`."""
+        tail = torch.minimum(p, 1 - p)
+        # Tiny levels are legal and far out; level 0 is not finite, as of any Gaussian.
+        beyond = -ndtri((tail / self.alpha * self.threshold).clamp(max=0.5))
+        within = self.half_width * (1 - 2 * tail) / (1 - self.alpha)
+        distance = torch.where(tail < self.alpha / 2, beyond, within)
+        return self.model_mean + torch.sign(p - 0.5) * self.model_sd * distance
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """Return the probability of an observation of at most `y`."""
+        z = (y - self.model_mean) / self.model_sd
+        share = (z.abs() / self.half_width.clamp_min(torch.finfo(z.dtype).tiny)).clamp(max=1.0)
+        within = 0.5 - 0.5 * (1 - self.alpha) * share
+        upper = torch.where(self._outside(z), self.alpha / self.threshold * ndtr(-z.abs()), within)
+        return torch.where(z < 0, upper, 1 - upper)
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Return the log density at `y`; infinite nowhere but at the mean where the set has no length."""
+        z = (y - self.model_mean) / self.model_sd
+        within = torch.log((1 - self.alpha) / (2 * self.half_width))
+        outside = torch.log(self.alpha / self.threshold * _density(z))
+        return torch.where(self._outside(z), outside, within) - self.model_sd.log()
+
+    def covers(self, y: Tensor, alpha: float) -> Tensor:
+        """Return 1 where the central interval of level `1 - alpha` holds `y`, else 0."""
+        if alpha != self.alpha:
+            return super().covers(y, alpha)
+        return (~self._outside((y - self.model_mean) / self.model_sd)).to(y.dtype)
+
+    def _outside(self, z: Tensor) -> Tensor:
+        """Return which standardised labels lie outside the set, by their scores; eq. 24 and 25."""
+        return 2 * ndtr(-z.abs()) < self.threshold
+
+
+def _density(t: Tensor) -> Tensor:
+    return torch.exp(-0.5 * t.square()) / (2 * torch.pi) ** 0.5

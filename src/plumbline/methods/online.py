@@ -1,0 +1,384 @@
+"""Bayesian optimisation with online conformal prediction: LOCBO, and OCBO with and without localisation."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.models import SingleTaskGP
+from botorch.models.utils import gpt_posterior_settings
+from botorch.utils.transforms import t_batch_mode_transform
+from pydantic import Field, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.acquisition.localised import CalibratedPosterior
+from plumbline.acquisition.localised_as_published import DEPARTURES, Departure, PublishedPosterior
+from plumbline.acquisition.search import maximise_in_box, maximise_in_table, surface_of
+from plumbline.calibration.coverage_bounds import CoverageBound
+from plumbline.calibration.localised_predictive import LocalisedPredictive
+from plumbline.calibration.online import OnlineOptions, OnlineThreshold
+from plumbline.calibration.predictive import GaussianPredictive
+from plumbline.calibration.quantile_predictive import QuantilePredictive
+from plumbline.calibration.quantile_recalibration import (
+    RecalibratedPredictive,
+    ReweightedGaussian,
+    levels,
+    monotone,
+)
+from plumbline.errors import PlumblineError
+from plumbline.methods.base import Domain, History, Predictor, Proposal, methods
+from plumbline.methods.gp import GPOptions, SearchingMethod, gaussian_predictor
+from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.seeding import draw_seed
+
+
+class OnlineMethodOptions(GPOptions):
+    """Options of every method with online conformal prediction.
+
+    Attributes:
+        model: maximum likelihood, one lengthscale for all inputs: LOCBO, eq. 38.
+        online: of the threshold.
+        units: what the lengthscale of the threshold's kernel is measured in: the problem's, or sides of the unit cube.
+    """
+
+    model: ModelOptions = ModelOptions(priors="none", ard=False)
+    online: OnlineOptions = OnlineOptions()
+    units: Literal["problem", "cube"] = "problem"
+
+
+class LocalisedOptions(OnlineMethodOptions):
+    """Options of LOCBO.
+
+    Attributes:
+        alpha: target share of observations outside their sets.
+        variant: `paper`; `code`, the published code where it departs from the paper; or some of its departures.
+    """
+
+    alpha: float = Field(default=0.2, gt=0.0, lt=1.0)
+    variant: Literal["paper", "code"] | tuple[Departure, ...] = "paper"
+
+    @property
+    def departures(self) -> frozenset[Departure]:
+        """What is done as the published code does it."""
+        if isinstance(self.variant, str):
+            return frozenset(DEPARTURES if self.variant == "code" else ())
+        return frozenset(self.variant)
+
+
+class LocalisedBoundOptions(LocalisedOptions):
+    """Options of the upper confidence bound under LOCBO's posterior.
+
+    Attributes:
+        level: of the quantile of `f`; `1 - alpha / 2` where none is given, as of plain UCB.
+        variant: the published code has no such method.
+    """
+
+    level: float | None = Field(default=None, gt=0.5, lt=1.0)
+    variant: Literal["paper"] = "paper"
+
+
+class RecalibratedOptions(OnlineMethodOptions):
+    """Options of OCBO, whose localised version has `kappa > 0`.
+
+    Attributes:
+        levels: how many quantile levels are recalibrated, equally spaced.
+    """
+
+    levels: PositiveInt = 19
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What was forecast of points that were asked for and are not observed yet.
+
+    Attributes:
+        X: `q x d`.
+        forecast: of the `q` observations.
+    """
+
+    X: Tensor
+    forecast: QuantilePredictive
+
+
+class OnlineUtility(AcquisitionFunction):
+    """A utility of the model's moments and the thresholds at a point, in the model's standardised units."""
+
+    def __init__(
+        self,
+        model: SingleTaskGP,
+        thresholds: Callable[[Tensor], Tensor],
+        value: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
+    ) -> None:
+        """Make the utility.
+
+        Args:
+            model: in evaluation mode, in any units.
+            thresholds: maps `b x d` points to `b x M`.
+            value: maps the mean of `f`, its variance, the noise variance (each `b`) and the thresholds to utilities.
+        """
+        super().__init__(model.eval())
+        self.thresholds = thresholds
+        self.value = value
+
+    @t_batch_mode_transform(expected_q=1)
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the utility at `b x 1 x d`: `b`."""
+        with gpt_posterior_settings():
+            of_f = self.model(self.model.transform_inputs(X))
+            mean, variance = of_f.mean.squeeze(-1), of_f.variance.squeeze(-1)
+        noise = self.model.likelihood.noise.squeeze().expand_as(mean)
+        return self.value(mean, variance, noise, self.thresholds(X.squeeze(-2)))
+
+
+class OnlineMethod(SearchingMethod):
+    """The loop with online thresholds; a subclass says what they recalibrate, and which utility is maximised.
+
+    The threshold that an observation is judged by is the one that was in force when its point was asked for. In a
+    batch, points are chosen one after another, each as if those before it had come out at their means; their
+    observations then update the threshold in the same order, each judged by the set that it was promised.
+    """
+
+    options: OnlineMethodOptions
+
+    def __init__(self, domain: Domain, options: OnlineMethodOptions) -> None:
+        super().__init__(domain, options)
+        self.threshold = OnlineThreshold.start(self.online, self.targets(), domain.bounds.shape[1])
+        self.pending: Pending | None = None
+
+    @property
+    def online(self) -> OnlineOptions:
+        """Options of the threshold."""
+        return self.options.online
+
+    @abstractmethod
+    def targets(self) -> Tensor:
+        """Return what the thresholds start at and aim for: `M`."""
+
+    @abstractmethod
+    def events(self, forecast: QuantilePredictive, y: Tensor) -> Tensor:
+        """Return which events of the thresholds the observations `y` (`q`) are: `q x M`."""
+
+    @abstractmethod
+    def forecast(self, plain: GaussianPredictive, X: Tensor) -> QuantilePredictive:
+        """Return the calibrated forecast of observations at `X` (`n x d`)."""
+
+    @abstractmethod
+    def value(self, best: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+        """Return the utility that `OnlineUtility` wants; `best` is the greatest observation, standardised."""
+
+    def fit(self, history: History) -> SingleTaskGP:
+        """Return the model of what has been observed."""
+        return fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return `q` points of great utility; LOCBO, Algorithm 1."""
+        started = perf_counter()
+        model = self.fit(history)
+        fitted = perf_counter()
+        best = model.outcome_transform(history.Y)[0].max()
+        utility = OnlineUtility(model, self.thresholds_at, self.value(best))
+        X = self._choose(utility, history, q, generator)
+        seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
+        predict = self._predictor(model)
+        self.pending = Pending(X, predict(X))
+        return Proposal(X, predict, surface_of(utility), seconds, self.notes(X))
+
+    def tell(self, X: Tensor, Y: Tensor) -> None:
+        """Move the thresholds. What is told without being asked for belongs to the initial design.
+
+        Raises:
+            PlumblineError: an observation that is not a number, by which no set can be judged.
+        """
+        pending, self.pending = self.pending, None
+        if pending is None:
+            return
+        if not bool(torch.isfinite(Y).all()):
+            raise PlumblineError(f"observations {Y.squeeze(-1).tolist()} cannot be judged: they must be finite")
+        for x, events in zip(self.located(X), self.events(pending.forecast, Y.squeeze(-1)), strict=True):
+            self.threshold = self.threshold.update(x, events)
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` and the thresholds as they are."""
+        return self._predictor(self.fit(history))
+
+    def located(self, X: Tensor) -> Tensor:
+        """Return points (`... x d`) in the units of the threshold's kernel."""
+        if self.options.units == "problem":
+            return X
+        low, high = self.domain.bounds
+        return (X - low) / (high - low)
+
+    def thresholds_at(self, X: Tensor) -> Tensor:
+        """Return the thresholds that sets are made with, at `... x d`: `... x M`."""
+        return self.threshold(self.located(X))
+
+    def notes(self, X: Tensor) -> dict[str, float]:
+        """Return what the thresholds look like at the points that are asked for."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the thresholds."""
+        return self.threshold.state()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with the same thresholds."""
+        if state:
+            self.threshold = self.threshold.restored(state)
+
+    def _predictor(self, model: SingleTaskGP) -> Callable[[Tensor], QuantilePredictive]:
+        plain = gaussian_predictor(model)
+
+        def predict(points: Tensor) -> QuantilePredictive:
+            with torch.no_grad():
+                return self.forecast(plain(points), points)
+
+        return predict
+
+    def _choose(self, utility: OnlineUtility, history: History, q: int, generator: Generator) -> Tensor:
+        choices = self.choices(history, generator)
+        chosen = history.X.new_empty(0, history.X.shape[1])
+        for _ in range(q if choices is None else min(q, len(choices))):
+            seed = draw_seed(generator)
+            if choices is None:
+                x = maximise_in_box(utility, self.domain.bounds, 1, self.options.search, seed)
+            else:
+                x = maximise_in_table(utility, choices, 1)
+                choices = choices[(choices != x).any(dim=-1)]
+            chosen = torch.cat([chosen, x])
+            if len(chosen) < q:
+                utility = OnlineUtility(believing(utility.model, x), self.thresholds_at, utility.value)
+        return chosen
+
+
+def believing(model: SingleTaskGP, x: Tensor) -> SingleTaskGP:
+    """Return the model as if `x` (`1 x d`) had been observed to be what it expects (kriging believer).
+
+    Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).
+    """
+    with torch.no_grad():
+        u = model.transform_inputs(x)
+        expected = model(u).mean
+        believer = deepcopy(model)
+        believer.set_train_data(
+            torch.cat([model.train_inputs[0], u]), torch.cat([model.train_targets, expected]), strict=False
+        )
+    return believer
+
+
+class LocalisedMethod(OnlineMethod):
+    """LOCBO: a set about the model's mean whose level is corrected online, where the misses happen."""
+
+    options: LocalisedOptions
+
+    def __init__(self, domain: Domain, options: LocalisedOptions) -> None:
+        super().__init__(domain, options)
+        self.bound = CoverageBound.of(self.online, options.alpha, self.located(domain.bounds))
+
+    @property
+    def online(self) -> OnlineOptions:
+        """Options of the threshold."""
+        online = self.options.online
+        if "kappa-twice" in self.options.departures:
+            return online.model_copy(update={"kappa": online.kappa**2})
+        return online
+
+    def targets(self) -> Tensor:
+        """Return the one level of the sets."""
+        return torch.tensor([self.options.alpha], dtype=torch.float64)
+
+    def events(self, forecast: QuantilePredictive, y: Tensor) -> Tensor:
+        """Return which observations lie outside their sets."""
+        return 1 - forecast.covers(y, self.options.alpha).unsqueeze(-1)
+
+    def forecast(self, plain: GaussianPredictive, X: Tensor) -> LocalisedPredictive:
+        """Return the calibrated likelihood; eq. 28."""
+        threshold = self.threshold(self.located(X)).squeeze(-1)
+        return LocalisedPredictive(plain.mean, plain.sd, threshold, self.options.alpha)
+
+    def thresholds_at(self, X: Tensor) -> Tensor:
+        """Return the threshold at `... x d`, as the code has it where its clipping is asked for: `... x 1`."""
+        if "interval-clipping" in self.options.departures:
+            return self.threshold.unclipped(self.located(X))
+        return super().thresholds_at(X)
+
+    def posterior(self, mean: Tensor, variance: Tensor, noise: Tensor, thresholds: Tensor) -> CalibratedPosterior:
+        """Return the calibrated posterior of `f`; eq. 29."""
+        moments = (mean, variance + noise, noise, thresholds.squeeze(-1), self.options.alpha)
+        departures = self.options.departures - {"kappa-twice"}
+        return PublishedPosterior(*moments, departures) if departures else CalibratedPosterior(*moments)
+
+    def notes(self, X: Tensor) -> dict[str, float]:
+        """Return the threshold at the points, and what the lemmas promise of the observations up to these."""
+        raw = self.threshold.unclipped(self.located(X))
+        rounds = len(self.threshold.centres) + len(X)
+        return {
+            "threshold": float(self.threshold(self.located(X)).mean()),
+            "clipped_thresholds": float(((raw <= 0) | (raw >= 1)).double().mean()),
+            "bound_beta": self.bound.beta,
+            "bound_kappa": self.bound.kappa,
+            "bound_rho": self.bound.rho,
+            "bound_diameter": self.bound.diameter,
+            "bound_y": self.bound.of_observations(rounds),
+            "bound_f": self.bound.of_function(rounds),
+        }
+
+
+@methods.register("locbo", LocalisedOptions)
+class LocalisedImprovementMethod(LocalisedMethod):
+    """LOCBO with expected improvement, in closed form and one smooth quadrature."""
+
+    def value(self, best: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+        """Return the expected gain over the best observation; eq. 30."""
+        return lambda *moments: self.posterior(*moments).expected_improvement(best)
+
+
+@methods.register("locbo-ucb", LocalisedBoundOptions)
+class LocalisedBoundMethod(LocalisedMethod):
+    """LOCBO with an upper confidence bound, a quantile of its posterior; not in the paper."""
+
+    options: LocalisedBoundOptions
+
+    def value(self, best: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+        """Return the quantile of `f`, whatever the best observation is."""
+        level = self.options.level or 1 - self.options.alpha / 2
+        return lambda *moments: self.posterior(*moments).quantile(best.new_tensor(level))
+
+
+@methods.register("ocbo", RecalibratedOptions)
+class RecalibratedMethod(OnlineMethod):
+    """OCBO: expected improvement with quantiles that are recalibrated online; OCBO-L where `online.kappa > 0`."""
+
+    options: RecalibratedOptions
+
+    def targets(self) -> Tensor:
+        """Return the levels of the quantiles."""
+        return levels(self.options.levels)
+
+    def events(self, forecast: QuantilePredictive, y: Tensor) -> Tensor:
+        """Return which quantiles the observations do not exceed."""
+        at = self.targets().unsqueeze(-1).expand(-1, len(y))
+        return (y <= forecast.quantile(at)).to(y.dtype).mT
+
+    def forecast(self, plain: GaussianPredictive, X: Tensor) -> RecalibratedPredictive:
+        """Return the recalibrated forecast; eq. 20."""
+        return RecalibratedPredictive(
+            ReweightedGaussian(plain.mean, plain.sd, self.threshold.targets, self.thresholds_at(X))
+        )
+
+    def thresholds_at(self, X: Tensor) -> Tensor:
+        """Return the recalibrated levels at `... x d`: `... x M`."""
+        return monotone(self.threshold.unclipped(self.located(X)))
+
+    def value(self, best: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+        """Return the expected gain over the best observation: the method takes observations for the function."""
+
+        def gain(mean: Tensor, variance: Tensor, noise: Tensor, R: Tensor) -> Tensor:
+            return ReweightedGaussian(mean, (variance + noise).sqrt(), self.threshold.targets, R).expected_improvement(
+                best
+            )
+
+        return gain

@@ -1,0 +1,196 @@
+"""LOCBO and OCBO: what they remember, what they ask, and what they do when things go wrong."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from situations import BOX, QUICK, ask, box, objective, rows
+from torch import Tensor
+
+from plumbline.acquisition.localised import CalibratedPosterior
+from plumbline.calibration.localised_predictive import LocalisedPredictive
+from plumbline.errors import PlumblineError
+from plumbline.methods.base import Domain, History, build_method
+from plumbline.methods.online import OnlineMethod, believing
+from plumbline.models.exact import ModelOptions, fit_gp
+
+LOCAL = {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}
+
+
+def make(name: str = "locbo", domain: Domain | None = None, **options: Any) -> OnlineMethod:
+    method = build_method(name, QUICK | options, domain or box().domain)
+    assert isinstance(method, OnlineMethod)
+    return method
+
+
+def told(method: OnlineMethod, history: History, rounds: int = 3, q: int = 1, far: bool = True) -> History:
+    """Go through rounds in which every observation lies far outside of (or at the middle of) its set."""
+    for i in range(rounds):
+        proposal = ask(method, history, q, seed=i)
+        mean = proposal.predict(proposal.X).mean  # type: ignore[misc]
+        Y = (mean + (1e4 if far else 0.0)).unsqueeze(-1)
+        method.tell(proposal.X, Y)
+        history = history.join(proposal.X, objective(proposal.X))
+    return history
+
+
+class TestThreshold:
+    def test_starts_at_alpha_and_lets_the_initial_design_be(self) -> None:
+        method = make(alpha=0.3)
+        method.tell(rows(3, 1), objective(rows(3, 1)))
+        assert method.threshold.constants.tolist() == [0.3]
+        assert len(method.threshold.centres) == 0
+
+    def test_falls_where_observations_are_missed(self) -> None:
+        method = make(alpha=0.2, online=LOCAL)
+        told(method, box().history, rounds=2)
+        eta = [0.05 * t**-0.05 for t in (1, 2)]
+        assert method.threshold.constants.item() == pytest.approx(0.2 - 0.8 * sum(eta))
+        assert len(method.threshold.centres) == 2
+
+    def test_rises_where_they_are_not(self) -> None:
+        method = make(alpha=0.2, online=LOCAL)
+        told(method, box().history, rounds=1, far=False)
+        assert method.threshold.constants.item() == pytest.approx(0.2 + 0.2 * 0.05)
+
+    def test_a_batch_updates_in_order_and_is_judged_by_what_it_was_promised(self) -> None:
+        method = make(alpha=0.2, online=LOCAL)
+        told(method, box().history, rounds=1, q=3)
+        assert len(method.threshold.centres) == 3
+        eta = [0.05 * t**-0.05 for t in (1, 2, 3)]
+        assert method.threshold.constants.item() == pytest.approx(0.2 - 0.8 * sum(eta))
+
+    def test_its_kernel_can_be_measured_in_sides_of_the_box(self) -> None:
+        cube = make(units="cube", online=LOCAL | {"lengthscale": 0.5})
+        X = rows(4, 3)
+        low, high = BOX
+        assert torch.equal(cube.located(X), (X - low) / (high - low))
+        assert torch.equal(make().located(X), X)
+
+    @pytest.mark.parametrize(("name", "options"), [("locbo", {"alpha": 0.2}), ("ocbo", {"levels": 3})])
+    def test_a_resumed_method_goes_on_where_it_was(self, name: str, options: dict[str, Any]) -> None:
+        whole, first = make(name, online=LOCAL, **options), make(name, online=LOCAL, **options)
+        history = told(whole, box().history, rounds=2)
+        told(first, box().history, rounds=2)
+        resumed = make(name, online=LOCAL, **options)
+        resumed.load_state_dict(first.state_dict())
+        assert torch.equal(ask(resumed, history, 1, seed=9).X, ask(whole, history, 1, seed=9).X)
+
+
+class TestRecalibrator:
+    def test_starts_as_the_model_and_moves_each_level_by_its_own_event(self) -> None:
+        method = make("ocbo", levels=3, online={"eta0": 0.05})
+        assert method.threshold.constants.tolist() == [0.25, 0.5, 0.75]
+        told(method, box().history, rounds=1)  # above every quantile: no event happens
+        assert method.threshold.constants.tolist() == pytest.approx([0.25 * 1.05, 0.5 * 1.05, 0.75 * 1.05])
+
+    def test_moves_where_it_looked_if_localised(self) -> None:
+        method = make("ocbo", levels=3, online={"eta0": 0.05, "kappa": 2.0, "lengthscale": 0.5})
+        told(method, box().history, rounds=1)
+        here = method.thresholds_at(method.threshold.centres)
+        away = method.thresholds_at(method.threshold.centres + 100)
+        assert (here > away).all()
+
+    def test_is_the_model_before_any_round(self) -> None:
+        place = box()
+        ocbo, plain = (
+            build_method(name, QUICK | {"model": {"priors": "none", "ard": False}}, place.domain).predictor(
+                place.history
+            )
+            for name in ("ocbo", "ei")
+        )
+        X, y = rows(5, 7), objective(rows(5, 7)).squeeze(-1)
+        torch.testing.assert_close(ocbo(X).cdf(y), plain(X).cdf(y), atol=1e-5, rtol=1e-4)  # type: ignore[misc, union-attr]
+
+
+class TestWhenThingsGoWrong:
+    def test_an_observation_that_is_not_a_number_is_refused(self) -> None:
+        method = make()
+        X = ask(method, box().history, 1).X
+        with pytest.raises(PlumblineError, match="must be finite"):
+            method.tell(X, torch.full((1, 1), math.nan, dtype=torch.float64))
+
+    def test_a_learning_rate_beyond_lemma_1_is_refused_before_any_round(self) -> None:
+        with pytest.raises(PlumblineError, match="Lemma 1"):
+            make(online={"eta0": 300.0, "forgetting": 0.01})
+
+    @pytest.mark.parametrize("far", [True, False])
+    def test_thresholds_that_leave_their_range_are_clipped_and_told_of(self, *, far: bool) -> None:
+        """Below 0 and above 1: sets of 4.9 standard deviations, and sets that are the mean alone."""
+        method = make(alpha=0.5, online={"eta0": 2.0, "kappa": 3.0, "lengthscale": math.inf})
+        history = told(method, box().history, rounds=1, far=far)
+        proposal = ask(method, history, 1)
+        assert proposal.notes["clipped_thresholds"] == 1.0
+        assert proposal.notes["threshold"] == (1e-6 if far else 1.0)
+        assert torch.isfinite(proposal.acquisition(rows(9, 4))).all()  # type: ignore[misc]
+        forecast = proposal.predict(proposal.X)  # type: ignore[misc]
+        width = forecast.width(0.5) / forecast.model_sd  # type: ignore[attr-defined]
+        assert width.item() == pytest.approx(2 * 4.8916 if far else 0.0, abs=1e-3)
+
+    def test_sets_without_length_are_missed_by_all_but_their_middle(self) -> None:
+        method = make(alpha=0.5, online={"eta0": 2.0})
+        told(method, box().history, rounds=2, far=False)
+        assert method.threshold.unclipped(rows(1, 0)).item() > 1
+        forecast = method.predictor(box().history)(rows(4, 9))
+        assert forecast.width(0.5).tolist() == [0.0] * 4
+        assert forecast.covers(objective(rows(4, 9)).squeeze(-1), 0.5).tolist() == [0.0] * 4
+
+    def test_noise_at_its_floor_leaves_the_label_for_the_function(self) -> None:
+        """A gain next to one: `f` is the label, and nothing divides by zero."""
+        one = torch.ones(3, dtype=torch.float64)
+        posterior = CalibratedPosterior(0 * one, one, 1e-12 * one, 0.2 * one, 0.2)
+        values = posterior.expected_improvement(torch.tensor(0.5, dtype=torch.float64))
+        label = LocalisedPredictive(0 * one, one, 0.2 * one, 0.2)
+        u = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+        gain = (label.quantile(u.unsqueeze(-1).expand(-1, 3)) - 0.5).clamp_min(0).mean(dim=0)
+        torch.testing.assert_close(values, gain, rtol=1e-4, atol=1e-6)
+
+    def test_two_data_are_enough(self) -> None:
+        X = rows(2, 0)
+        proposal = ask(make(), History(X, objective(X)), 1)
+        assert torch.isfinite(proposal.X).all()
+
+
+class TestLemmas:
+    def test_their_numbers_are_noted_each_round(self) -> None:
+        method = make(alpha=0.2, online=LOCAL)
+        history = told(method, box().history, rounds=2)
+        notes = ask(method, history, 1).notes
+        assert notes["bound_kappa"] == 2.0
+        assert notes["bound_y"] == pytest.approx(0.2 + notes["bound_beta"] / 3**0.5 + 2.0)
+        assert notes["bound_f"] == pytest.approx(2 * notes["bound_y"])
+        assert notes["bound_diameter"] == pytest.approx(float(BOX.abs().amax(dim=0).norm()))
+
+
+class TestVariants:
+    def _values(self, variant: Any, X: Tensor) -> Tensor:
+        method = make(online=LOCAL, variant=variant)
+        history = told(method, box().history, rounds=2)
+        return ask(method, history, 1).acquisition(X)  # type: ignore[misc]
+
+    def test_code_is_all_of_its_departures(self) -> None:
+        X = rows(6, 5)
+        every = ("kappa-twice", "interval-clipping", "operator-precedence")
+        assert torch.equal(self._values("code", X), self._values(every, X))
+        assert torch.equal(self._values("paper", X), self._values((), X))
+        assert not torch.equal(self._values("code", X), self._values("paper", X))
+
+    def test_kappa_twice_is_a_kernel_of_its_square(self) -> None:
+        assert make(online=LOCAL, variant=["kappa-twice"]).online.kappa == 4.0
+
+    def test_an_unknown_departure_is_refused(self) -> None:
+        with pytest.raises(PlumblineError, match="variant"):
+            make(variant=["no-such-thing"])
+
+
+def test_a_believer_expects_no_less_and_is_surer() -> None:
+    place = box()
+    model = fit_gp(place.history.X, place.history.Y, BOX, ModelOptions()).eval()
+    x, elsewhere = rows(1, 8), rows(5, 9)
+    before, after = model.posterior(x), believing(model, x).posterior(x)
+    torch.testing.assert_close(after.mean, before.mean, rtol=1e-5, atol=1e-5)
+    assert (after.variance < before.variance).all()
+    torch.testing.assert_close(
+        believing(model, x).posterior(elsewhere).mean, model.posterior(elsewhere).mean, rtol=1e-4, atol=1e-3
+    )
