@@ -148,7 +148,7 @@ class Trial:
         forecast = proposal.predict(proposal.X) if proposal.predict else None
         alphas = [alpha_at(alpha, len(history)) for alpha in self.spec.diagnostics.alphas]
         holdout = self._holdout_coverage(iteration, proposal, history, alphas)
-        self._snapshot(iteration, proposal)
+        self._snapshot(iteration, proposal, alphas[0])
         started = perf_counter()
         Y, F = self._evaluate(proposal.X)
         seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
@@ -198,7 +198,7 @@ class Trial:
             for name, forecast in forecasts.items()
         }
 
-    def _snapshot(self, iteration: int, proposal: Proposal) -> None:
+    def _snapshot(self, iteration: int, proposal: Proposal, alpha: float) -> None:
         """Keep a picture of the model on a grid, where the spec asks for one after the round before."""
         wanted = self.spec.diagnostics.snapshots
         if wanted is None or iteration not in wanted.rounds or proposal.predict is None:
@@ -207,7 +207,8 @@ class Trial:
         grid = torch.linspace(low, high, wanted.points, dtype=torch.float64).unsqueeze(-1)
         forecast = cast(Predictive, proposal.predict(grid))
         utility = proposal.acquisition(grid) if proposal.acquisition else torch.full((wanted.points,), torch.nan)
-        columns = (grid[:, 0], self.problem(grid, noise=False), forecast.mean, forecast.sd, utility)
+        width = forecast.width(alpha).expand(wanted.points)
+        columns = (grid[:, 0], self.problem(grid, noise=False), forecast.mean, forecast.sd, width, utility)
         self.progress.snapshots += [
             dict(zip(SNAPSHOT.names, (self.folder.key, iteration, *values), strict=True))
             for values in zip(*(column.tolist() for column in columns), strict=True)
@@ -254,10 +255,12 @@ SNAPSHOT = arrow.schema(
         ("f", arrow.float64()),
         ("mean", arrow.float64()),
         ("sd", arrow.float64()),
+        ("width", arrow.float64()),
         ("acquisition", arrow.float64()),
     ]
 )
-"""A picture of the model before the query of an iteration, on a grid of a one-dimensional problem."""
+"""A picture of the model before the query of an iteration, on a grid of a one-dimensional problem; `width` is that of
+its sets of the first level."""
 
 
 def domain_of(problem: BaseTestProblem) -> Domain:

@@ -44,6 +44,15 @@ FIGURES: dict[str, dict[str, Any]] = {
         ],
         "queries": True,
     },
+    "sweep": {
+        "metric": "regret",
+        "label": "regret",
+        "parameter": "knob",
+        "problems": {1.0: "bowl", 2.0: "valley"},
+        "across": {"Plain": "plain", "Calibrated": "calibrated"},
+    },
+    "final-dots": {"metric": "regret", "label": "regret", "baseline": "plain", "names": {"plain": "Plain"}},
+    "set-bands": {"problem": "bowl", "panels": {"plain": "Plain", "calibrated": "Calibrated"}},
     "coverage-density": {
         "level": 0.5,
         "panels": [{"title": "bowl", "problem": "bowl", "methods": {"plain": "Plain", "calibrated": "Calibrated"}}],
@@ -264,6 +273,7 @@ def pictures(rows: Sequence[Row], steps: Sequence[int] = (1, 4)) -> list[Row]:
             "f": float(-((x - 0.3) ** 2)),
             "mean": float(-((x - 0.35) ** 2)),
             "sd": 0.1 / step,
+            "width": 0.3 / step,
             "acquisition": float(x * (1 - x)),
         }
         for step in steps

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
+from scipy.stats import t as student
 
 from plumbline.errors import PlumblineError, unknown
 from plumbline.seeding import stream_seed
@@ -159,6 +160,16 @@ def mean_and_standard_error(values: Array) -> tuple[Array, Array]:
     seeds = len(values)
     spread = np.std(values, axis=0, ddof=1) if seeds > 1 else np.zeros(values.shape[1:])
     return np.mean(values, axis=0), spread / np.sqrt(seeds)
+
+
+def mean_interval(values: Array, level: float = 0.7) -> tuple[Array, Array, Array]:
+    """Return the mean over the first axis between the ends of its Student interval of `level`: low, mean, high.
+
+    LOCBO's figures show intervals of level .7.
+    """
+    mean, error = mean_and_standard_error(values)
+    reach = error * (student.ppf((1 + level) / 2, len(values) - 1) if len(values) > 1 else 0.0)
+    return mean - reach, mean, mean + reach
 
 
 def median_interval(values: Array) -> tuple[Array, Array, Array]:

@@ -14,7 +14,7 @@ from plumbline.analysis import style
 from plumbline.analysis.collect import Evidence
 from plumbline.analysis.metrics import by_round
 from plumbline.analysis.outputs import figures
-from plumbline.analysis.statistics import mean_and_standard_error, median_interval
+from plumbline.analysis.statistics import mean_and_standard_error, mean_interval, median_interval
 from plumbline.options import Options
 
 NOMINAL = "1 - alpha"
@@ -44,14 +44,14 @@ class CurvesOptions(Options):
 
     Attributes:
         rows: of panels.
-        band: quantiles over seeds about the median, the median with its 95% interval, or the mean with one standard
-            error.
+        band: quantiles over seeds about the median, the median with its 95% interval, the mean with one standard error,
+            or the mean with its 70% interval.
         quantiles: of the band of that name.
         queries: count queries only, without the initial design.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
-    band: Literal["quantiles", "median-interval", "mean-error"] = "quantiles"
+    band: Literal["quantiles", "median-interval", "mean-error", "mean-interval"] = "quantiles"
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
 
@@ -67,7 +67,13 @@ def band(options: CurvesOptions) -> Callable[[Array], Band]:
         mean, error = mean_and_standard_error(values)
         return mean - error, mean, mean + error
 
-    return {"quantiles": quantiles, "median-interval": median_interval, "mean-error": mean_error}[options.band]
+    bands: dict[str, Callable[[Array], Band]] = {
+        "quantiles": quantiles,
+        "median-interval": median_interval,
+        "mean-error": mean_error,
+        "mean-interval": mean_interval,
+    }
+    return bands[options.band]
 
 
 def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
