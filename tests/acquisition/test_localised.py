@@ -230,7 +230,7 @@ def test_the_label_density_has_its_masses(made: CalibratedPosterior) -> None:
 def test_draws_have_the_cdf_and_the_moments(seed: int, threshold: float | None) -> None:
     """Kolmogorov-Smirnov at level 1e-4, and four standard errors."""
     made, _ = posterior(seed, threshold)
-    draws = made.sample(200_000, torch.Generator().manual_seed(seed)).sort().values
+    draws = made.sample(20_000, torch.Generator().manual_seed(seed)).sort().values
     n = len(draws)
     rank = torch.arange(n, dtype=torch.float64) / n
     distance = torch.maximum((made.cdf(draws) - rank).max(), (rank + 1 / n - made.cdf(draws)).max())
