@@ -161,7 +161,7 @@ def integrate(function: Callable[[torch.Tensor], torch.Tensor], ends: torch.Tens
     return gaussian.integral(function, ends[:-1], ends[1:]).sum()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50, derandomize=True)
 @given(posteriors())
 def test_the_density_integrates_to_one(made: CalibratedPosterior) -> None:
     ends = pieces(made)
@@ -169,16 +169,16 @@ def test_the_density_integrates_to_one(made: CalibratedPosterior) -> None:
     assert integrate(made.density, ends).item() == pytest.approx(1.0, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50, derandomize=True)
 @given(posteriors(), st.floats(-4, 4))
 def test_the_cdf_is_the_integral_of_the_density(made: CalibratedPosterior, u: float) -> None:
     f = made.mean + u * made.sd_of_value()
     ends = pieces(made)
     below = torch.cat([ends[ends < f], f.unsqueeze(0)])
-    assert made.cdf(f).item() == pytest.approx(integrate(made.density, below).item(), abs=1e-9)
+    assert made.cdf(f).item() == pytest.approx(integrate(made.density, below).item(), abs=1e-10)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50, derandomize=True)
 @given(posteriors(), st.floats(-4, 4))
 def test_expected_improvement_is_the_integral_of_the_gain(made: CalibratedPosterior, u: float) -> None:
     """By the density, which has a closed form of its own."""
@@ -190,17 +190,17 @@ def test_expected_improvement_is_the_integral_of_the_gain(made: CalibratedPoster
     assert value.item() == pytest.approx(expected.item(), rel=1e-7, abs=1e-10)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50, derandomize=True)
 @given(posteriors(), st.lists(st.floats(1e-6, 1 - 1e-6), min_size=1, max_size=5))
 def test_quantiles_invert_the_cdf(made: CalibratedPosterior, levels: list[float]) -> None:
     p = number(levels)
     q = made.quantile(p)
     # What a float near the quantile cannot resolve is not asked for.
     resolved = 4e-16 * (q.abs() + made.mean.abs()) * made.density(q)
-    assert ((made.cdf(q) - p).abs() <= 1e-11 + resolved).all()
+    assert ((made.cdf(q) - p).abs() <= 1e-12 + resolved).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50, derandomize=True)
 @given(posteriors(), st.floats(-3, 3), st.sampled_from([1e-2, 3.0, 100.0]), st.floats(-2, 2))
 def test_units_do_not_matter(made: CalibratedPosterior, u: float, scale: float, shift: float) -> None:
     """With labels in other units: densities per unit, values in units, probabilities as they were."""
@@ -214,7 +214,7 @@ def test_units_do_not_matter(made: CalibratedPosterior, u: float, scale: float, 
     assert (other.cdf(scale * f + shift) - made.cdf(f)).abs() <= slack
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50, derandomize=True)
 @given(posteriors())
 def test_the_label_density_has_its_masses(made: CalibratedPosterior) -> None:
     sd, half = made.variance.sqrt(), made.half_width

@@ -85,7 +85,7 @@ class CalibratedPosterior:
     def quantile(self, p: Tensor) -> Tensor:
         """Return the value up to which the mass is `p`, for `0 < p < 1`; differentiable once.
 
-        `cdf(quantile(p))` is `p` within 1e-11 plus the density times the spacing of floats at the quantile and the mean.
+        `cdf(quantile(p))` is `p` within 1e-12 plus the density times the spacing of floats at it and at the mean.
         """
         return self.mean + self.sd_of_value() * self._law().quantile(p)
 
