@@ -122,6 +122,19 @@ ILLUSTRATED: dict[str, list[pd.DataFrame]] = {
         shown("density", "credible", x=[0.0], low=[0.3], high=[0.7]),
         number("density", "alpha", 0.19),
     ],
+    "radio-layout": [
+        shown("map", "antenna", x=[0.0, -0.9, 0.9], x2=[1.0, -0.5, -0.5], value=[90.0, 210.0, 330.0]),
+        shown("map", "ring", low=[10.0], high=[120.0]),
+        shown("map", "ground user", x=[0.0, 50.0, -50.0], x2=[80.0, -40.0, -30.0], value=[0.0, 2.0, 1.0]),
+        shown("map", "uav", x=[-100.0, 0.0, 100.0], x2=[150.0, 155.0, 160.0], value=[0.0] * 3),
+        shown("map", "corridor", x=[-100.0, 100.0, 100.0, -100.0], x2=[150.0, 150.0, 160.0, 160.0], value=[0.0] * 4),
+        *(
+            shown("gain", "gain", x=[-90.0, tilt, 90.0], x2=[tilt] * 3, value=[-30.0, 8.0, -30.0])
+            for tilt in (-30.0, 40.0)
+        ),
+        shown("gain", "ground user", x=[-20.0, -40.0]),
+        shown("gain", "uav", x=[30.0, 45.0]),
+    ],
     "rkhs-function": [
         *(shown("prior", f"draw {i}", x=LINE, value=[i, 0.0, 1.0]) for i in range(2)),
         shown("function", "truth", x=LINE, value=LINE),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Wedge
 
 from plumbline.analysis import style
 from plumbline.analysis.collect import Evidence, evidence
@@ -138,6 +139,15 @@ class TestDrawSets:
 
 
 class TestParts:
+    def test_a_network_is_drawn_to_scale_with_all_its_parts(self) -> None:
+        figure = build("radio-layout")
+        above, gain = figure.axes
+        assert above.get_aspect() == 1.0
+        wedges = [patch for patch in above.patches if isinstance(patch, Wedge)]
+        assert [(wedge.theta1, wedge.theta2) for wedge in wedges] == [(30.0, 150.0), (150.0, 270.0), (270.0, 390.0)]
+        assert {"gain at a tilt of \N{MINUS SIGN}30°", "gain at a tilt of 40°"} <= set(labels(figure))
+        assert [len(ticks.get_positions()) for ticks in gain.collections] == [2, 2]
+
     def test_the_norm_is_in_the_title(self) -> None:
         assert any("2.0934" in ax.get_title() for ax in build("rkhs-function").axes)
 

@@ -28,6 +28,9 @@ CHEAP: dict[str, dict[str, Any]] = {
 }
 """Options of the illustrations that take seconds."""
 
+FIXED = {"radio-layout"}
+"""Illustrations of something that is the same for all seeds."""
+
 
 def build(kind: str, seed: int = 0, **changes: Any) -> pd.DataFrame:
     entry = illustrations[kind]
@@ -59,7 +62,7 @@ class TestEveryKind:
         pd.testing.assert_frame_equal(usual(kind), again)
 
     def test_another_seed_gives_another_table(self, kind: str) -> None:
-        assert not usual(kind).equals(build(kind, seed=1))
+        assert usual(kind).equals(build(kind, seed=1)) == (kind in FIXED)
 
 
 def test_rows_take_numbers_sequences_and_tensors() -> None:

@@ -1,0 +1,81 @@
+"""The cellular network of the radio problem and the gain of its antennas: LOCBO, figure 7."""
+
+import pandas as pd
+import torch
+from pydantic import Field, NonNegativeInt, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.illustrations.base import grid, illustrations, rows, table
+from plumbline.options import Options
+from plumbline.problems.radio import CORRIDORS, RING, TILT, UAVS_PER_CORRIDOR, Radio, RadioOptions, antenna_gain
+
+
+class LayoutOptions(Options):
+    """Options of the illustration.
+
+    Attributes:
+        layout_seed: of the network, as the problem has it.
+        tilts: degrees at which the gain of an antenna is shown.
+        points: of the curves of gain.
+    """
+
+    layout_seed: NonNegativeInt = 0
+    tilts: tuple[float, ...] = Field(default=(-30.0, 0.0, 40.0), min_length=1)
+    points: PositiveInt = 721
+
+
+def corners(corridor: tuple[tuple[float, float], tuple[float, float]]) -> Tensor:
+    """Return the corners of a rectangle, one after another round it: `4 x 2`."""
+    (left, right), (bottom, top) = corridor
+    return torch.tensor([[left, bottom], [right, bottom], [right, top], [left, top]], dtype=torch.float64)
+
+
+def seen_from_nearest(problem: Radio) -> tuple[Tensor, Tensor]:
+    """Return the elevations of users on the ground (`36`) and of UAVs (`28`), each from the antenna nearest to it."""
+    layout, elevation = problem.layout, problem.links.elevation
+    users = torch.cat([layout.ground, layout.uavs])
+    nearest = torch.cdist(users, layout.sectors).argmin(dim=-1, keepdim=True)
+    found = elevation.gather(-1, nearest).squeeze(-1)
+    return found[: problem.links.ground], found[problem.links.ground :]
+
+
+@illustrations.register("radio-layout", LayoutOptions)
+def radio_layout(options: LayoutOptions, _: Generator) -> pd.DataFrame:
+    """A map of antennas, users and corridors, and the gain of an antenna over elevation.
+
+    Nothing is drawn from the generator: the network is that of all trials.
+    """
+    problem = Radio(RadioOptions(layout_seed=options.layout_seed))
+    layout = problem.layout
+    ground, uavs = seen_from_nearest(problem)
+    elevation = grid(options.points, *TILT)
+    ahead = torch.zeros_like(elevation)
+    gains = [(tilt, antenna_gain(torch.full_like(elevation, tilt), elevation, ahead)) for tilt in options.tilts]
+    per_sector = len(layout.ground) // len(layout.sectors)
+    return table(
+        [
+            rows("map", "antenna", x=layout.sectors[:, 0], x2=layout.sectors[:, 1], value=layout.boresights),
+            rows("map", "ring", low=RING[0], high=RING[1]),
+            rows(
+                "map",
+                "ground user",
+                x=layout.ground[:, 0],
+                x2=layout.ground[:, 1],
+                value=[k // per_sector for k in range(len(layout.ground))],
+            ),
+            rows(
+                "map",
+                "uav",
+                x=layout.uavs[:, 0],
+                x2=layout.uavs[:, 1],
+                value=[k // UAVS_PER_CORRIDOR for k in range(len(layout.uavs))],
+            ),
+            *(
+                rows("map", "corridor", x=corners(corridor)[:, 0], x2=corners(corridor)[:, 1], value=float(i))
+                for i, corridor in enumerate(CORRIDORS)
+            ),
+            *(rows("gain", "gain", x=elevation, x2=tilt, value=gain) for tilt, gain in gains),
+            rows("gain", "ground user", x=ground),
+            rows("gain", "uav", x=uavs),
+        ]
+    )
