@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.figure import Figure
+from pydantic import Field
 
 from plumbline.analysis import style
 from plumbline.analysis.collect import Evidence
@@ -23,7 +24,7 @@ class FinalDotsOptions(Options):
     metric: str
     label: str
     baseline: str | None = None
-    names: dict[str, str] = {}
+    names: dict[str, str] = Field(default_factory=dict)
 
 
 @figures.register("final-dots", FinalDotsOptions)

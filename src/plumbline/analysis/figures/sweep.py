@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from plumbline.analysis import style
 from plumbline.analysis.collect import Evidence
@@ -35,10 +35,10 @@ class SweepOptions(Options):
     label: str
     parameter: str
     logarithmic: bool = False
-    lines: dict[str, dict[float, str]] = {}
-    constant: dict[str, str] = {}
-    problems: dict[float, str] = {}
-    across: dict[str, str] = {}
+    lines: dict[str, dict[float, str]] = Field(default_factory=dict)
+    constant: dict[str, str] = Field(default_factory=dict)
+    problems: dict[float, str] = Field(default_factory=dict)
+    across: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
