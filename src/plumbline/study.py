@@ -101,7 +101,8 @@ class ClaimTest(Options):
     """One measurable part of a claim.
 
     The statistic (see `plumbline.analysis.statistics`) of `metric`, for `method` against `baseline` on `problem`, is
-    expected to be `direction` than `threshold`.
+    expected to be `direction` than `threshold`. The baseline is of `baseline_problem` where one is given: then seeds
+    share neither design nor noise, and pairing them neither helps nor harms.
     """
 
     statistic: str
@@ -109,10 +110,18 @@ class ClaimTest(Options):
     problem: str
     method: str
     baseline: str | None = None
+    baseline_problem: str | None = None
     direction: Literal["less", "greater"]
     threshold: float = 0.0
     published: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def trials(self) -> tuple[tuple[str, str], ...]:
+        """Return the problems and methods that the test is about."""
+        if self.baseline is None:
+            return ((self.problem, self.method),)
+        return ((self.problem, self.method), (self.baseline_problem or self.problem, self.baseline))
 
 
 class Claim(Options):

@@ -51,7 +51,11 @@ FIGURES: dict[str, dict[str, Any]] = {
         "problems": {1.0: "bowl", 2.0: "valley"},
         "across": {"Plain": "plain", "Calibrated": "calibrated"},
     },
-    "final-dots": {"metric": "regret", "label": "regret", "baseline": "plain", "names": {"plain": "Plain"}},
+    "final-dots": {
+        "metric": "regret",
+        "label": "regret",
+        "dots": {"plain, in a bowl": ["bowl", "plain"], "calibrated, in a valley": ["valley", "calibrated"]},
+    },
     "set-bands": {"problem": "bowl", "panels": {"plain": "Plain", "calibrated": "Calibrated"}},
     "coverage-density": {
         "level": 0.5,

@@ -128,6 +128,17 @@ class TestPlantedClaims:
         rows = claim_rows("K", claim(claim_test()), planted(folder, ahead=1.0, spread=0.0, fewer=2), "quick", "")
         assert rows["ours"].tolist() == pytest.approx([-1.0])
 
+    def test_a_baseline_on_another_problem(self, folder: Path) -> None:
+        trials = [
+            made.trial(problem, "plain", seed, regret=lambda s, i, ahead=ahead: 10 - i - ahead)
+            for problem, ahead in (("bowl", 2.0), ("valley", 0.5))
+            for seed in range(6)
+        ]
+        across = claim_test(method="plain", baseline="plain", baseline_problem="valley")
+        rows = claim_rows("K", claim(across), evidence(made.write(folder / "r.parquet", *trials)), "quick", "")
+        assert rows["ours"].tolist() == pytest.approx([-1.5])
+        assert "plain - plain on valley on bowl" in rows["statistic"].iloc[0]
+
     def test_a_method_without_a_baseline(self, folder: Path) -> None:
         only = claim_test(statistic="final-mean", baseline=None, threshold=5.0)
         rows = claim_rows("K", claim(only), planted(folder, ahead=1.0, spread=0.0), "quick", "synthetic")

@@ -407,3 +407,14 @@ class TestAsAProblem:
 
 def test_the_noise_is_a_tenth_of_a_picowatt() -> None:
     assert pytest.approx(milliwatts(vector(-100.0)).item()) == NOISE
+
+
+def test_a_departure_can_be_judged_by_the_papers_objective() -> None:
+    """Observations are of its own objective, the noise-free value of the paper's."""
+    X = points(4)
+    odd = radio(balance_on="ground", uav_divisor=200.0)
+    judged = radio(balance_on="ground", uav_divisor=200.0, judge="paper")
+    paper = radio()
+    assert torch.equal(judged(X, noise=False), paper(X, noise=False))
+    assert torch.equal(judged.observe(X, [stream(i) for i in range(4)]), odd.observe(X, [stream(i) for i in range(4)]))
+    assert not torch.allclose(judged(X, noise=False), odd(X, noise=False))

@@ -67,7 +67,16 @@ def verdict(outcomes: Sequence[Outcome]) -> Verdict:
 
 def with_stand_ins(claim: Claim, labels: Mapping[str, str]) -> Claim:
     """Return a claim whose tests name problems as the run does: `labels` gives the run's label of the document's."""
-    tests = tuple(test.model_copy(update={"problem": labels.get(test.problem, test.problem)}) for test in claim.tests)
+    tests = tuple(
+        test.model_copy(
+            update={
+                name: labels.get(problem, problem)
+                for name in ("problem", "baseline_problem")
+                if (problem := getattr(test, name)) is not None
+            }
+        )
+        for test in claim.tests
+    )
     return claim.model_copy(update={"tests": tests})
 
 
@@ -77,8 +86,8 @@ def measure(test: ClaimTest, evidence: Evidence, name: str) -> tuple[Interval, i
     Raises:
         PlumblineError: no trials, or none that share a seed and a round with a value of the metric.
     """
-    method = by_round(evidence.trials(test.problem, test.method), test.metric)
-    baseline = by_round(evidence.trials(test.problem, test.baseline), test.metric) if test.baseline else None
+    tables = [by_round(evidence.trials(*trials), test.metric) for trials in test.trials]
+    method, baseline = tables[0], tables[1] if len(tables) > 1 else None
     if baseline is not None:
         method, baseline = method.align(baseline, join="inner")
     if method.size == 0:
@@ -99,6 +108,7 @@ def measure(test: ClaimTest, evidence: Evidence, name: str) -> tuple[Interval, i
 def describe(test: ClaimTest) -> str:
     """Return a test in words."""
     against = f" - {test.baseline}" if test.baseline else ""
+    against += f" on {test.baseline_problem}" if test.baseline_problem else ""
     options = "".join(f", {key} {value}" for key, value in test.options.items())
     return (
         f"{test.statistic} of {test.metric}, {test.method}{against} on {test.problem}{options}: "

@@ -88,11 +88,7 @@ def claim_of_run(plan: Plan, study: Study, name: str) -> Claim | None:
     claim = with_stand_ins(claim, study.problem_labels(claim.experiment, preset, plan.stand_ins))
     trials = study.trials(claim.experiment, preset, plan.stand_ins)
     there = {(trial.problem.label, trial.method.label) for trial in trials}
-    tests = tuple(
-        test
-        for test in claim.tests
-        if all((test.problem, method) in there for method in (test.method, test.baseline) if method)
-    )
+    tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
     return claim.model_copy(update={"tests": tests}) if tests else None
 
 

@@ -256,6 +256,7 @@ class RadioOptions(Options):
         truth_draws: None for the exact expectation (43) as the noise-free value; a number for the mean over so many
             fixed fadings, 100 in the published code.
         proposals: `blocks` has methods change one sector's power and tilt a round, in turn; `box` all at once.
+        judge: whose objective the noise-free value is: `own`, or the `paper`'s, to say what a departure costs.
         layout_seed: of where users are, of shadowing and of the fixed fadings. It is an option and not the trial's
             seed: all methods and all seeds have one network, which figure 7 shows.
     """
@@ -268,6 +269,7 @@ class RadioOptions(Options):
     shadowing: NonNegativeFloat = 0.0
     truth_draws: PositiveInt | None = None
     proposals: Literal["blocks", "box"] = "blocks"
+    judge: Literal["own", "paper"] = "own"
     layout_seed: NonNegativeInt = 0
 
 
@@ -285,6 +287,7 @@ class Radio(SyntheticTestFunction):
     Attributes:
         layout: where everything is.
         links: losses and angles between antennas and users.
+        judge: the problem whose noise-free value is reported, or None for its own.
         blocks: power and tilt of one sector at a time, or None. The first round keeps the others at full power and
             level, as the published code does.
     """
@@ -308,6 +311,8 @@ class Radio(SyntheticTestFunction):
         start = torch.tensor([POWER[1]] * sectors + [0.0] * sectors, dtype=torch.float64)
         pairs = tuple((b, b + sectors) for b in range(sectors))
         self.blocks = Blocks(pairs, start) if options.proposals == "blocks" else None
+        paper = RadioOptions(shadowing=options.shadowing, layout_seed=options.layout_seed)
+        self.judge = Radio(paper) if options.judge == "paper" else None
         self._fixed = None if options.truth_draws is None else self.draw_fading(options.truth_draws, fading)
 
     def draw_fading(self, n: int, stream: Generator) -> Tensor:
@@ -356,6 +361,8 @@ class Radio(SyntheticTestFunction):
         return self.observe(rows, [torch.default_generator] * len(rows)).reshape(X.shape[:-1])
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
+        if self.judge is not None:
+            return self.judge.evaluate_true(X)
         links = self.links.loss
         each = len(links) * len(LOG_NODES) if self._fixed is None else len(self._fixed) * links.numel()
         chunks = X.reshape(-1, self.dim).split(max(1, CHUNK // each))
