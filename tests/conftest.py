@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+# Before torch and NumPy are imported, here and in subprocesses: with as many threads in each of pytest's workers as
+# there are cores, most of the time goes into threads that wait for each other.
+os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
 from plumbline.specs import Budget, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +29,7 @@ def one_core() -> dict[str, str]:
     """The environment of a subprocess: this checkout's package, one thread, no tracking server."""
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("MLFLOW", "PLUMBLINE"))}
-    return {**kept, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "COLUMNS": "200"}
+    return {**kept, "PYTHONPATH": path, "COLUMNS": "200"}
 
 
 @pytest.fixture(scope="session")

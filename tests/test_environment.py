@@ -1,9 +1,10 @@
-"""The lock, the conda environment and the package's metadata name the same versions."""
+"""The lock, the conda environment and the package's metadata name the same versions; tests run on one thread each."""
 
 import re
 import tomllib
 from pathlib import Path
 
+import torch
 import yaml
 
 ROOT = Path(__file__).parents[1]
@@ -34,3 +35,8 @@ def test_conda_has_the_same_versions() -> None:
     conda = pins(pip)
     assert conda.keys() == {normal(name) for name in PROJECT["dependencies"]}
     assert conda.items() <= LOCK.items()
+
+
+def test_tests_run_on_one_thread() -> None:
+    """More are several times slower where pytest's workers share the cores."""
+    assert torch.get_num_threads() == 1
