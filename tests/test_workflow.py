@@ -154,7 +154,8 @@ def test_lint(layout: Checkout) -> None:
     assert "Congratulations, your workflow is in a good condition!" in done.stdout
 
 
-@pytest.mark.parametrize("preset", ["quick", "desk", "paper"])
+# The paper's preset has a job a seed, and takes longer than the other two together.
+@pytest.mark.parametrize("preset", ["quick", "desk", pytest.param("paper", marks=pytest.mark.slow)])
 def test_every_preset_is_a_graph(layout: Checkout, preset: str) -> None:
     todo = layout.todo(*([] if preset == "quick" else ["--configfile", f"config/{preset}.yaml"]))
     assert todo["all"] == todo["claims"] == todo["report_page"] == todo["track"] == 1

@@ -27,7 +27,7 @@ def trained(steps: int = 60, **options) -> RatioClassifier:
 
 def test_the_log_ratio_of_two_gaussians_is_learned() -> None:
     """It is linear: (mean' - mean) (x - middle) / sd^2, 20 (x - 0.5) here; also where the classes differ in size."""
-    options = RatioOptions(steps=600, learning_rate=3e-3, ema=1.0)
+    options = RatioOptions(steps=300, learning_rate=3e-3, ema=1.0)
     ratio = fit_ratio(gaussian(0.45, 3_000, 0), gaussian(0.55, 1_000, 1), options, stream())
     grid = torch.linspace(0.3, 0.7, 41, dtype=torch.float64)[:, None]
     with torch.no_grad():

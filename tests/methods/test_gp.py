@@ -51,7 +51,7 @@ def test_ucb_is_mean_plus_deviations_of_the_latent_function(options: dict) -> No
 @pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb"])
 def test_finds_the_maximiser_of_the_utility_written_out(name: str) -> None:
     place = on_a_line()
-    method = build_method(name, {}, place.domain)
+    method = build_method(name, {"search": {"restarts": 4, "raw_samples": 64}}, place.domain)
     grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
     model = method.fit(place.history)
     with torch.no_grad():
