@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 from plumbline.calibration.predictive import SetPredictive
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
+from plumbline.problems.blocks import Blocks
 from plumbline.registry import Registry
 
 methods = Registry("method", "plumbline.methods")
@@ -33,32 +34,6 @@ class CovariateShift(Protocol):
     def log_ratio(self, X: Tensor) -> Tensor:
         """Return `log p'(x) / p(x)` at `... x d`: `...`."""
         ...
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Inputs that change together, one block a round in turn, while all others keep their values; LOCBO, section V-D.
-
-    Attributes:
-        indices: the inputs of each block.
-        start: `d`, what the other inputs keep in the first round; from then on they keep what was evaluated last.
-        candidates: how many random values of a block a method chooses from.
-    """
-
-    indices: tuple[tuple[int, ...], ...]
-    start: Tensor
-    candidates: int = 100
-
-    def draw(self, history: "History", bounds: Tensor, generator: Generator) -> Tensor:
-        """Return `candidates x d` points of the box `bounds` (`2 x d`) that differ in the block whose turn it is."""
-        rounds = len(history) - history.initial
-        block = list(self.indices[rounds % len(self.indices)])
-        X = (history.X[-1] if rounds > 0 else self.start).repeat(self.candidates, 1)
-        low, high = bounds[:, block]
-        X[:, block] = low + (high - low) * torch.rand(
-            self.candidates, len(block), generator=generator, dtype=bounds.dtype
-        )
-        return X
 
 
 @dataclass(frozen=True)
@@ -161,7 +136,7 @@ class Method(ABC):
         if self.domain.candidates is not None:
             return self.remaining(history)
         if self.domain.blocks is not None:
-            return self.domain.blocks.draw(history, self.domain.bounds, generator)
+            return self.domain.blocks.draw(history.X[history.initial :], self.domain.bounds, generator)
         return None
 
     def remaining(self, history: History) -> Tensor:

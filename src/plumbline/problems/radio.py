@@ -21,9 +21,9 @@ from botorch.test_functions import SyntheticTestFunction
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.methods.base import Blocks
 from plumbline.options import Options
 from plumbline.problems.base import Context, problems
+from plumbline.problems.blocks import Blocks
 from plumbline.seeding import generator
 
 SITES = ((0.0, 0.0), (0.0, 200.0), (171.0, 100.0))
