@@ -18,6 +18,7 @@ from plumbline.analysis import style
 from plumbline.analysis.collect import Evidence, evidence
 from plumbline.analysis.draw import draw
 from plumbline.analysis.outputs import figures
+from plumbline.analysis.statistics import mean_interval
 from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
@@ -214,7 +215,12 @@ class TestCurves:
         assert queries.tolist() == list(range(made.ROUNDS + 1))
         assert evaluations.tolist() == [made.INITIAL + i for i in range(made.ROUNDS + 1)]
 
-    @pytest.mark.parametrize("band", ["median-interval", "mean-error"])
+    def test_methods_go_by_the_names_that_are_given(self, found: Evidence) -> None:
+        figure = build("curves", found, names={"calibrated": "Calibrated"})
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["plain", "Calibrated", "1 - alpha"]
+
+    @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
     def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
         ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
         for line, area in zip(ax.lines, ax.collections, strict=True):
@@ -249,3 +255,61 @@ class TestModelSteps:
         seen = next(line for line in top.lines if line.get_label() == "observed")
         assert (sign * np.asarray(truth.get_ydata()) <= 0).all()
         assert (sign * np.asarray(seen.get_ydata()) <= 0).all()
+
+
+def ends(method: str) -> list[float]:
+    """Return the last regret of each seed of `usual`."""
+    factor = 1 if method == "calibrated" else 2
+    return [factor * made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
+
+
+class TestSweep:
+    def test_points_are_means_at_the_end_with_their_interval(self, found: Evidence) -> None:
+        ax = build("sweep", found).axes[0]
+        for container, method in zip(ax.containers, made.METHODS, strict=True):
+            line, _, (bars,) = container
+            low, mean, high = mean_interval(np.array(ends(method))[:, None])
+            np.testing.assert_allclose(line.get_ydata(), [mean.item()] * 2)
+            for segment in bars.get_segments():
+                np.testing.assert_allclose(segment[:, 1], [low.item(), high.item()])
+
+    def test_values_of_the_parameter_are_the_ticks(self, found: Evidence) -> None:
+        ax = build("sweep", found).axes[0]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
+        assert ax.get_xlabel() == "knob"
+
+    def test_lines_of_one_problem_and_methods_across(self, found: Evidence) -> None:
+        one = {"problems": {}, "across": {}, "logarithmic": True, "constant": {"Plain": "plain"}}
+        ax = build("sweep", found, lines={"Calibrated": {1.0: "calibrated", 4.0: "calibrated"}}, **one).axes[0]
+        assert ax.get_xscale() == "log"
+        dashed = next(line for line in ax.lines if line.get_label() == "Plain")
+        np.testing.assert_allclose(dashed.get_ydata(), np.mean(ends("plain")))
+
+    def test_two_ways_at_once_are_refused(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="give `lines`, or `problems`"):
+            build("sweep", found, lines={"Plain": {1.0: "plain"}})
+
+
+class TestFinalDots:
+    def test_dots_are_means_at_the_end_from_top_to_bottom(self, found: Evidence) -> None:
+        ax = build("final-dots", found).axes[0]
+        dots = [(container[0].get_xdata()[0], container[0].get_ydata()[0]) for container in ax.containers]
+        np.testing.assert_allclose(dots, [(np.mean(ends("plain")), 0), (np.mean(ends("calibrated")), 1)])
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == list(made.FIGURES["final-dots"]["dots"])
+        top, bottom = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
+        assert top > bottom
+
+
+class TestSetBands:
+    def test_bands_are_as_wide_as_the_sets_of_the_last_picture(self, found: Evidence) -> None:
+        figure = build("set-bands", found)
+        picture = made.pictures(made.trial(), steps=(4,))
+        for ax in figure.axes:
+            extents = ax.collections[0].get_paths()[0].get_extents()
+            assert extents.ymax == pytest.approx(max(row["mean"] + row["width"] / 2 for row in picture))
+            assert extents.ymin == pytest.approx(min(row["mean"] - row["width"] / 2 for row in picture))
+
+    def test_only_what_was_seen_by_then_is_drawn(self, found: Evidence) -> None:
+        ax = build("set-bands", found).axes[0]
+        observed = next(line for line in ax.lines if line.get_label() == "observed")
+        assert len(observed.get_xdata()) == made.INITIAL + 3

@@ -10,6 +10,7 @@ from plumbline.analysis.statistics import (
     Interval,
     find_statistic,
     mean_and_standard_error,
+    mean_interval,
     median_interval,
     paired_bootstrap,
 )
@@ -196,3 +197,20 @@ class TestMedianInterval:
         values = np.random.default_rng(1).normal(size=(2_000, 5))
         low, _, high = median_interval(values)
         assert_allclose(high - low, 2 * 1.96 * 1.2533 / np.sqrt(2_000), rtol=0.3)
+
+
+class TestMeanInterval:
+    def test_by_hand(self) -> None:
+        """Two seeds: Student's t with one degree of freedom is Cauchy's, whose 85% quantile is tan(.35 pi)."""
+        low, mean, high = mean_interval(np.array([[1.0], [3.0]]))
+        assert_allclose([low, mean, high], [[2 - np.tan(0.35 * np.pi)], [2.0], [2 + np.tan(0.35 * np.pi)]])
+
+    def test_it_holds_the_truth_as_often_as_it_says(self) -> None:
+        values = np.random.default_rng(0).normal(size=(7, 4_000))
+        low, _, high = mean_interval(values)
+        assert np.mean((low <= 0) & (high >= 0)) == pytest.approx(0.7, abs=0.03)
+
+    def test_one_seed_has_no_width(self) -> None:
+        low, mean, high = mean_interval(np.array([[1.0, 2.0]]))
+        assert_allclose(low, mean)
+        assert_allclose(high, mean)

@@ -51,10 +51,15 @@ def query_miscoverage(rows: pd.DataFrame) -> pd.Series:
     return 1 - query_coverage(rows)
 
 
+def f_coverage(rows: pd.DataFrame) -> pd.Series:
+    """Return the share of queries so far whose noise-free value lay in the model's set."""
+    covered = _of_level(_queries(rows)["f_covered"])
+    return covered.groupby(rows["key"]).transform(lambda column: column.expanding().mean())
+
+
 def f_miscoverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose noise-free value lay outside of the model's set."""
-    covered = _of_level(_queries(rows)["f_covered"])
-    return 1 - covered.groupby(rows["key"]).transform(lambda column: column.expanding().mean())
+    return 1 - f_coverage(rows)
 
 
 def miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
@@ -116,6 +121,7 @@ DERIVED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
         holdout_coverage_gap,
         holdout_coverage_error,
         query_miscoverage,
+        f_coverage,
         f_miscoverage,
         miscoverage_over_bound,
         f_miscoverage_over_bound,

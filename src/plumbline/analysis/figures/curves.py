@@ -48,12 +48,14 @@ class CurvesOptions(Options):
             or the mean with its 70% interval.
         quantiles: of the band of that name.
         queries: count queries only, without the initial design.
+        names: methods by the words of the legend, where their own labels will not do.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
     band: Literal["quantiles", "median-interval", "mean-error", "mean-interval"] = "quantiles"
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
+    names: dict[str, str] = Field(default_factory=dict)
 
 
 def band(options: CurvesOptions) -> Callable[[Array], Band]:
@@ -98,7 +100,7 @@ def draw_row(
             continue  # a method without a model has no coverage
         steps = evaluations(trials, table.columns, options.queries)
         low, middle, high = summarise(table.to_numpy())
-        ax.plot(steps, middle, color=colour, label=method)
+        ax.plot(steps, middle, color=colour, label=options.names.get(method, method))
         # Many bands over each other would hide the lines.
         ax.fill_between(steps, low, high, color=colour, alpha=0.18 if len(colours) <= 4 else 0.07, linewidth=0)
         if row.nominal and nominal is None:
@@ -135,5 +137,6 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
         axes[0][column].set_title(problem)
     for ax in (ax for row in bottom for ax in row):
         ax.set_xlabel("queries" if options.queries else "evaluations")
-    style.add_legend(figure, last=NOMINAL)
+    across = len(options.rows) if len(problems) == 1 else len(problems)
+    style.add_legend(figure, columns=min(3 * across, 8), last=NOMINAL)
     return figure
