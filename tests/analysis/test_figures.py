@@ -285,6 +285,12 @@ class TestSweep:
         dashed = next(line for line in ax.lines if line.get_label() == "Plain")
         np.testing.assert_allclose(dashed.get_ydata(), np.mean(ends("plain")))
 
+    def test_what_a_preset_leaves_out_is_left_out(self, found: Evidence) -> None:
+        ax = build("sweep", found, problems={1.0: "bowl", 2.0: "valley", 3.0: "no-such"}).axes[0]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
+        ax = build("sweep", found, across={"Plain": "plain", "None": "no-such"}).axes[0]
+        assert len(ax.containers) == 1
+
     def test_two_ways_at_once_are_refused(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="give `lines`, or `problems`"):
             build("sweep", found, lines={"Plain": {1.0: "plain"}})

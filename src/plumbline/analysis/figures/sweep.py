@@ -1,6 +1,5 @@
 """Where a metric ends against a parameter of the methods or of the problem: LOCBO, figures 6 and 8b, 8c."""
 
-from collections.abc import Iterator
 from itertools import count
 from typing import Self
 
@@ -16,6 +15,9 @@ from plumbline.analysis.outputs import figures
 from plumbline.analysis.statistics import mean_interval
 from plumbline.options import Options
 
+Point = tuple[float, str, str]
+"""A value of the parameter, a problem and a method."""
+
 
 class SweepOptions(Options):
     """Options of the figure.
@@ -25,7 +27,8 @@ class SweepOptions(Options):
         label: its axis.
         parameter: the horizontal axis.
         logarithmic: whether that is logarithmic.
-        lines: for each line, the method at each value of the parameter, on the experiment's first problem.
+        lines: for each line, the method at each value of the parameter, on the experiment's first problem. What a
+            preset leaves out is left out.
         constant: methods that do not depend on the parameter, by the words of the legend.
         problems: instead of `lines`, the problem at each value of the parameter.
         across: with `problems`, the methods by the words of the legend.
@@ -46,12 +49,15 @@ class SweepOptions(Options):
             raise ValueError("give `lines`, or `problems` with `across`")
         return self
 
-    def points(self, first: str) -> Iterator[tuple[str, list[tuple[float, str, str]]]]:
-        """Yield the label of each line, with the value, problem and method of its points."""
-        for label, methods in self.lines.items():
-            yield label, [(value, first, method) for value, method in methods.items()]
-        for label, method in self.across.items():
-            yield label, [(value, problem, method) for value, problem in self.problems.items()]
+    def points(self, first: str) -> dict[str, list[Point]]:
+        """Return, by the label of each line, the value, problem and method of its points."""
+        return {
+            **{label: [(value, first, method) for value, method in of.items()] for label, of in self.lines.items()},
+            **{
+                label: [(value, of, method) for value, of in self.problems.items()]
+                for label, method in self.across.items()
+            },
+        }
 
 
 def final_interval(found: Evidence, problem: str, method: str, metric: str) -> tuple[float, float, float]:
@@ -71,8 +77,10 @@ def draw_line(ax: Axes, intervals: list[tuple[float, float, float]], x: list[flo
 def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
     """The last value of a metric against a parameter; methods without it are bands across."""
     first = evidence.rows["problem"].iloc[0]
-    lines = list(options.points(first))
-    colours = style.colours([*options.constant, *(label for label, _ in lines)])
+    there = set(zip(evidence.rows["problem"], evidence.rows["method"], strict=True))
+    planned = {label: [point for point in of if point[1:] in there] for label, of in options.points(first).items()}
+    lines = [(label, of) for label, of in planned.items() if of]
+    colours = style.colours([*options.constant, *planned])
     figure, ((ax,),) = style.panels(1, 1)
     values = [value for _, points in lines for value, _, _ in points]
     # Bars of neighbouring lines stand side by side.
@@ -83,6 +91,8 @@ def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
         intervals = [final_interval(evidence, problem, method, options.metric) for _, problem, method in points]
         draw_line(ax, intervals, x, colours[label], label)
     for label, method in options.constant.items():
+        if (first, method) not in there:
+            continue
         low, mean, high = final_interval(evidence, first, method, options.metric)
         ax.axhline(mean, color=colours[label], linestyle="--", linewidth=1.2, label=label)
         ax.axhspan(low, high, color=colours[label], alpha=0.1, linewidth=0)
