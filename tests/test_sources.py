@@ -143,7 +143,7 @@ def test_the_loop_names_no_method_and_no_problem() -> None:
     """Otherwise editing one would invalidate the trials of all."""
     loop = closure("plumbline.trials")
     allowed = {"plumbline.methods", "plumbline.methods.base", "plumbline.problems"}
-    allowed |= {"plumbline.problems.base", "plumbline.problems.designs"}
+    allowed |= {"plumbline.problems.base", "plumbline.problems.blocks", "plumbline.problems.designs"}
     assert {module for module in loop if module.startswith(("plumbline.methods", "plumbline.problems"))} <= allowed
 
 

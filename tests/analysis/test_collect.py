@@ -124,7 +124,7 @@ class TestEvidence:
         for name in ("best_f", "regret", "round_seconds", "evaluation"):
             assert found[name].tolist() == [row[name] for row in rows]
         assert found["covered"].iloc[-1].tolist() == rows[-1]["covered"]
-        assert found["notes"].iloc[0] == {"jitter": 1e-6}
+        assert found["notes"].iloc[0] == rows[0]["notes"]
         assert found["pit"].isna().tolist() == [True] * made.INITIAL + [False] * made.ROUNDS
 
     def test_it_counts_seeds(self, found: Evidence, folder: Path) -> None:
