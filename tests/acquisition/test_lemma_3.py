@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from torch.special import erf
 
-from plumbline.acquisition import gaussian
 from plumbline.acquisition.localised import CalibratedPosterior
+from plumbline.calibration import gaussian
 
 ERRATUM = (Path(__file__).parents[2] / "docs" / "localised-erratum.md").read_text(encoding="utf-8")
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.special import ndtri
 
-from plumbline.acquisition import gaussian
 from plumbline.acquisition.localised_law import StandardLaw
+from plumbline.calibration import gaussian
 
 TINY = 1e-12
 """Shares of the variance and widths in its units are kept this far from zero."""

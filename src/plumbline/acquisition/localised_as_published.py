@@ -5,9 +5,9 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.special import ndtr
 
 from plumbline.acquisition.localised import CalibratedPosterior
+from plumbline.calibration import gaussian
 
 Departure = Literal["kappa-twice", "interval-clipping", "operator-precedence"]
 
@@ -46,6 +46,6 @@ class PublishedPosterior(CalibratedPosterior):
         one = torch.ones_like(raw)
         if "interval-clipping" not in self.departures:
             return raw, (1 - alpha) * one, alpha * one
-        widest = 2 * ndtr(-WIDEST * one)
+        widest = 2 * gaussian.cdf(-WIDEST * one)
         used = torch.where(raw > 0, raw, widest).clamp(max=1.0)
         return used, (1 - alpha) * one * (raw < 1), alpha * one * (raw > 0) / raw.clamp_min(1.0)

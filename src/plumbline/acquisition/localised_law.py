@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from plumbline.acquisition import gaussian
+from plumbline.calibration import gaussian
 
 REACH = 8.0
 """Beyond this many standard deviations `Phi` is 0 or 1, and `h` is 0 or its asymptote, to double precision."""

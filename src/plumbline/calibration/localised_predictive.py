@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.special import ndtr, ndtri
+from torch.special import ndtri
 
+from plumbline.calibration import gaussian
 from plumbline.calibration.quantile_predictive import QuantilePredictive
 
 
@@ -41,7 +42,7 @@ class LocalisedPredictive(QuantilePredictive):
     def sd(self) -> Tensor:
         """Standard deviations of observations."""
         h = self.half_width
-        tails = self.threshold + 2 * h * _density(h)  # of z^2 under the model, beyond -h and h
+        tails = self.threshold + 2 * h * gaussian.density(h)  # of z^2 under the model, beyond -h and h
         return self.model_sd * ((1 - self.alpha) * h.square() / 3 + self.alpha / self.threshold * tails).sqrt()
 
     def quantile(self, p: Tensor) -> Tensor:
@@ -58,14 +59,14 @@ class LocalisedPredictive(QuantilePredictive):
         z = (y - self.model_mean) / self.model_sd
         share = (z.abs() / self.half_width.clamp_min(torch.finfo(z.dtype).tiny)).clamp(max=1.0)
         within = 0.5 - 0.5 * (1 - self.alpha) * share
-        upper = torch.where(self._outside(z), self.alpha / self.threshold * ndtr(-z.abs()), within)
+        upper = torch.where(self._outside(z), self.alpha / self.threshold * gaussian.cdf(-z.abs()), within)
         return torch.where(z < 0, upper, 1 - upper)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Return the log density at `y`; infinite nowhere but at the mean where the set has no length."""
         z = (y - self.model_mean) / self.model_sd
         within = torch.log((1 - self.alpha) / (2 * self.half_width))
-        outside = torch.log(self.alpha / self.threshold * _density(z))
+        outside = torch.log(self.alpha / self.threshold * gaussian.density(z))
         return torch.where(self._outside(z), outside, within) - self.model_sd.log()
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
@@ -76,8 +77,4 @@ class LocalisedPredictive(QuantilePredictive):
 
     def _outside(self, z: Tensor) -> Tensor:
         """Return which standardised labels lie outside the set, by their scores; eq. 24 and 25."""
-        return 2 * ndtr(-z.abs()) < self.threshold
-
-
-def _density(t: Tensor) -> Tensor:
-    return torch.exp(-0.5 * t.square()) / (2 * torch.pi) ** 0.5
+        return 2 * gaussian.cdf(-z.abs()) < self.threshold

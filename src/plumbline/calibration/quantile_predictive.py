@@ -2,12 +2,10 @@
 
 from abc import ABC, abstractmethod
 
-import numpy as np
 import torch
 from torch import Tensor
 
-NODES, WEIGHTS = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(32))
-"""Of Gauss-Legendre quadrature on [-1, 1]."""
+from plumbline.calibration.gaussian import NODES, WEIGHTS
 
 
 class QuantilePredictive(ABC):

@@ -12,8 +12,9 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch.special import ndtr, ndtri
+from torch.special import ndtri
 
+from plumbline.calibration import gaussian
 from plumbline.calibration.online import FLOOR
 from plumbline.calibration.quantile_predictive import QuantilePredictive
 
@@ -70,15 +71,15 @@ class ReweightedGaussian:
         """Return the expected gain over `best` (a number): `...`; a sum of slices of expected improvement."""
         a = torch.maximum(self.edges, ((best - self.centre) / self.scale).unsqueeze(-1))
         # Over a slice: (centre - best) times its mass, and the scale times its first moment.
-        mass, moment = upper_tail(a).diff(dim=-1).neg(), density(a).diff(dim=-1).neg()
+        mass, moment = gaussian.cdf(-a).diff(dim=-1).neg(), gaussian.density(a).diff(dim=-1).neg()
         gains = (self.centre - best).unsqueeze(-1) * mass + self.scale.unsqueeze(-1) * moment
         return (self.weights * gains).sum(dim=-1).clamp_min(0.0)
 
     def moments(self) -> tuple[Tensor, Tensor]:
         """Return the mean and the standard deviation: two of `...`."""
-        z, phi = self.edges, density(self.edges)
+        z, phi = self.edges, gaussian.density(self.edges)
         first = -(self.weights * phi.diff(dim=-1)).sum(dim=-1)
-        second = (self.weights * (ndtr(z) - z * phi).diff(dim=-1)).sum(dim=-1)
+        second = (self.weights * (gaussian.cdf(z) - z * phi).diff(dim=-1)).sum(dim=-1)
         return self.centre + self.scale * first, self.scale * (second - first.square()).clamp_min(0.0).sqrt()
 
 
@@ -113,7 +114,7 @@ class RecalibratedPredictive(QuantilePredictive):
         """Return the probability of an observation of at most `y`."""
         of = self.distribution
         grid = padded(of.targets).expand(*of.centre.shape, -1)
-        return interpolated(ndtr((y - of.centre) / of.scale), padded(of.recalibrated), grid)
+        return interpolated(gaussian.cdf((y - of.centre) / of.scale), padded(of.recalibrated), grid)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Return the log density at `y`."""
@@ -136,13 +137,3 @@ def interpolated(x: Tensor, grid: Tensor, values: Tensor) -> Tensor:
     x0, x1 = grid.gather(-1, right - 1), grid.gather(-1, right)
     y0, y1 = values.gather(-1, right - 1), values.gather(-1, right)
     return (y0 + (y1 - y0) * (columns - x0) / (x1 - x0)).mT.reshape(x.shape)
-
-
-def upper_tail(t: Tensor) -> Tensor:
-    """Return the standard normal probability beyond `t`, with all its digits where it is small."""
-    return 0.5 * torch.special.erfc(t / 2**0.5)
-
-
-def density(t: Tensor) -> Tensor:
-    """Return the standard normal density."""
-    return torch.exp(-0.5 * t.square()) / (2 * torch.pi) ** 0.5
