@@ -1,5 +1,7 @@
 """LOCBO's posterior against Monte Carlo, quadrature by brute force, itself (density, cdf, quantiles), and limits."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given, settings
