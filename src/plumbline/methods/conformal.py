@@ -100,11 +100,7 @@ class ConformalMethod(Method):
         acquisition = ConformalAcquisition(
             models, utility, no_shift, alpha, self.options.posterior, draw_seed(generator)
         )
-        choices = self.choices(history, generator)
-        if choices is None:
-            X = self._search_box(acquisition, q, generator)
-        else:
-            X = self._search_table(acquisition, choices, q, generator)
+        X = self._search(acquisition, self.choices(history, generator), q, generator)
 
         seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
         notes = self._notes(acquisition, X, alpha)
@@ -115,19 +111,35 @@ class ConformalMethod(Method):
         """Return predictions from `history` alone, for points that are distributed like its own: no shift."""
         return conformal_predictor([factorise(model) for model in self.fit(history)], no_shift)
 
-    def _search_box(self, acquisition: ConformalAcquisition, q: int, generator: Generator) -> Tensor:
+    def _search(
+        self, acquisition: ConformalAcquisition, choices: Tensor | None, q: int, generator: Generator
+    ) -> Tensor:
+        """Learn the density ratio, and return the best of the places that there are to choose from: `q x d`."""
+        if self.domain.candidates is not None and choices is not None:
+            self._learn_from_table(acquisition, choices, generator)
+        else:
+            last = self._learn_from_walk(acquisition, q, generator)
+            if choices is None:
+                return self._best_of(acquisition, last)
+        return maximise_in_table(acquisition, choices, q)
+
+    def _learn_from_walk(self, acquisition: ConformalAcquisition, q: int, generator: Generator) -> Tensor:
+        """Learn the density ratio on Langevin chains, and return where they end: `chains x q x d`, in the unit cube."""
         data = acquisition.factors[0].inputs
         dim = data.shape[-1]
         classifier = RatioClassifier(dim, self.options.ratio, generator)
         first = starts(acquisition.value, dim, q, self.options.search, generator)
         acquisition.log_ratio = classifier
-        last = langevin(
+        return langevin(
             acquisition.value,
             first,
             self.options.search,
             generator,
             lambda visited: classifier.update(data, draw_rows(visited.reshape(-1, dim), len(data), generator)),
         )
+
+    def _best_of(self, acquisition: ConformalAcquisition, last: Tensor) -> Tensor:
+        """Return the best of the chains' last states, or what is climbed to from them: `q x d`."""
         low, high = self.domain.bounds
         if self.options.search.polish:
             return self._polish(acquisition, low + (high - low) * last)
@@ -142,12 +154,12 @@ class ConformalMethod(Method):
         X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
         return X[values.argmax()].detach()
 
-    def _search_table(self, acquisition: ConformalAcquisition, rows: Tensor, q: int, generator: Generator) -> Tensor:
+    def _learn_from_table(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> None:
+        """Learn the density ratio on the rows that are left."""
         factors = acquisition.factors[0]
         acquisition.log_ratio = fit_ratio(
             factors.inputs, factors.model.transform_inputs(rows), self.options.ratio, generator
         )
-        return maximise_in_table(acquisition, rows, q)
 
     def _notes(self, acquisition: ConformalAcquisition, X: Tensor, alpha: float) -> dict[str, float]:
         """Return what the weights at the query look like, and warn where the sets say nothing."""
