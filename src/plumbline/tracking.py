@@ -49,7 +49,7 @@ ERROR = "plumbline.error"
 SCALARS = ("best_y", "best_f", "regret", "incumbent_regret", "calibration_score", "nll", "crps", "pit")
 """Columns of a record that become metrics as they are."""
 
-LEVELS = ("covered", "width", "holdout_coverage")
+LEVELS = ("covered", "f_covered", "width", "holdout_coverage", "holdout_width", "optimum_width")
 """Columns that hold one entry a miscoverage level."""
 
 ITERATION = "iteration"
