@@ -22,10 +22,13 @@ from plumbline.store import TrialFolder
 CURVES = (
     "best_f",
     "regret",
+    "incumbent_f",
+    "incumbent_regret",
     "hypervolume",
     "calibration_score",
     "cumulative_regret",
     "query_coverage",
+    "f_coverage",
     "holdout_coverage",
 )
 """Metrics whose mean curves are kept, so that a figure can be compared without running anything."""
@@ -88,10 +91,18 @@ def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
         new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
 
 
+def by_number(claim: str) -> tuple[str, int]:
+    """Return what sorts claims as one counts: C2 before C10."""
+    letters = claim.rstrip("0123456789")
+    return letters, int(claim[len(letters) :] or 0)
+
+
 def verdict_table(claims: pd.DataFrame) -> str:
     """Return the verdicts as a Markdown table, a row a claim, as the README has them."""
     lines = ["| claim | statement | experiment | scale | verdict |", "|---|---|---|---|---|"]
-    for name, tests in claims.groupby("claim", sort=False):
+    tests_of = dict(iter(claims.groupby("claim", sort=False)))
+    for name in sorted(tests_of, key=by_number):
+        tests = tests_of[name]
         first, held = tests.iloc[0], (tests["outcome"] == "holds").sum()
         scale = f"{first['preset']}: {first['seeds']} seeds, {first['budget']}"
         verdict = f"**{first['verdict']}** ({held} of {len(tests)} tests hold)"
