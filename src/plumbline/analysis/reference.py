@@ -100,7 +100,7 @@ def by_number(claim: str) -> tuple[str, int]:
 def verdict_table(claims: pd.DataFrame) -> str:
     """Return the verdicts as a Markdown table, a row a claim, as the README has them."""
     lines = ["| claim | statement | experiment | scale | verdict |", "|---|---|---|---|---|"]
-    tests_of = dict(iter(claims.groupby("claim", sort=False)))
+    tests_of = {str(name): tests for name, tests in claims.groupby("claim", sort=False)}
     for name in sorted(tests_of, key=by_number):
         tests = tests_of[name]
         first, held = tests.iloc[0], (tests["outcome"] == "holds").sum()
