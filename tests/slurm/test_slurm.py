@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import psutil
 import pytest
 import yaml
 
@@ -129,13 +130,25 @@ STUDY = {
 }
 
 
+def trials_of(folder: Path, method: str) -> list[psutil.Process]:
+    """Return the processes that run trials of a method in a folder; other studies on the machine are not the test's."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            command = process.cmdline()
+            if "plumbline" in command and "trials" in command and process.cwd() == str(folder.resolve()):
+                found += [process] * any(f'"label":"{method}"' in argument for argument in command)
+    return found
+
+
 def kill_when_under_way(store: Path, process: str, rounds: int) -> None:
     """Send SIGKILL to a trial of at least `rounds` rounds, once, as the kernel does for want of memory."""
     deadline = time.monotonic() + 150
     while time.monotonic() < deadline:
         logs = (store.parent / "logs" / "trials" / "branin" / process).glob("*.log")
         if any(f"round {rounds}/" in log.read_text() for log in logs):
-            subprocess.run(["pkill", "-KILL", "-f", f"plumbline trials .*{process}"], check=False)
+            for job in trials_of(store.parent.parent, process):
+                job.kill()
             return
         time.sleep(0.2)
 
