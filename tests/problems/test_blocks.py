@@ -8,11 +8,12 @@ from plumbline.problems.blocks import Blocks
 BOX = torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)
 START = torch.tensor([1.0, 2.0], dtype=torch.float64)
 BLOCKS = Blocks(((0,), (1,)), START, candidates=7)
+VALUES = torch.tensor([1.0, 3.0, 2.0], dtype=torch.float64)
 ASKED = torch.tensor([[3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], dtype=torch.float64)
 
 
 def draw(rounds: int, seed: int = 0) -> Tensor:
-    return BLOCKS.draw(ASKED[:rounds], BOX, torch.Generator().manual_seed(seed))
+    return BLOCKS.draw(ASKED[:rounds], VALUES[:rounds], BOX, torch.Generator().manual_seed(seed))
 
 
 def test_the_first_block_moves_about_the_start() -> None:
@@ -24,11 +25,11 @@ def test_the_first_block_moves_about_the_start() -> None:
     assert (BOX[1] >= X).all()
 
 
-def test_blocks_take_turns_and_keep_what_was_asked_last() -> None:
-    for rounds in (1, 2, 3):
-        X, last = draw(rounds), ASKED[rounds - 1]
+def test_blocks_take_turns_and_keep_the_best_that_was_asked_for() -> None:
+    for rounds, best in ((1, 0), (2, 1), (3, 1)):
+        X = draw(rounds)
         moving = rounds % 2
-        assert (X[:, 1 - moving] == last[1 - moving]).all()
+        assert (X[:, 1 - moving] == ASKED[best, 1 - moving]).all()
         assert len(X[:, moving].unique()) == 7
 
 

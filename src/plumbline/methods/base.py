@@ -136,7 +136,8 @@ class Method(ABC):
         if self.domain.candidates is not None:
             return self.remaining(history)
         if self.domain.blocks is not None:
-            return self.domain.blocks.draw(history.X[history.initial :], self.domain.bounds, generator)
+            asked, values = history.X[history.initial :], history.Y[history.initial :, 0]
+            return self.domain.blocks.draw(asked, values, self.domain.bounds, generator)
         return None
 
     def remaining(self, history: History) -> Tensor:
