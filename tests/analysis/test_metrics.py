@@ -37,6 +37,8 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
             values.append(np.mean([other["covered"][0] for other in past]))
         elif name == "mean_nominal_coverage":
             values.append(np.mean([1 - other["alpha"][0] for other in past]))
+        elif name == "relative_optimum_width":
+            values.append(row["optimum_width"][0] / row["holdout_width"][0])
         elif name == "f_coverage":
             values.append(np.mean([other["f_covered"][0] for other in past]))
         elif "miscoverage" in name:

@@ -82,6 +82,11 @@ def optimum_width(rows: pd.DataFrame) -> pd.Series:
     return _of_level(rows["optimum_width"])
 
 
+def relative_optimum_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the length of the model's set at the optimum, in average lengths over the holdout."""
+    return optimum_width(rows) / holdout_width(rows)
+
+
 def set_width(rows: pd.DataFrame) -> pd.Series:
     """Return the length of the model's set at the query."""
     return _of_level(rows["width"])
@@ -127,6 +132,7 @@ DERIVED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
         f_miscoverage_over_bound,
         holdout_width,
         optimum_width,
+        relative_optimum_width,
     )
 }
 """Metrics that are not a column of the records."""
