@@ -137,7 +137,7 @@ class TestPlantedClaims:
         across = claim_test(method="plain", baseline="plain", baseline_problem="valley")
         rows = claim_rows("K", claim(across), evidence(made.write(folder / "r.parquet", *trials)), "quick", "")
         assert rows["ours"].tolist() == pytest.approx([-1.5])
-        assert "plain - plain on valley on bowl" in rows["statistic"].iloc[0]
+        assert "plain - plain (of valley) on bowl" in rows["statistic"].iloc[0]
 
     def test_a_method_without_a_baseline(self, folder: Path) -> None:
         only = claim_test(statistic="final-mean", baseline=None, threshold=5.0)

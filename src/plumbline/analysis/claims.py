@@ -108,7 +108,7 @@ def measure(test: ClaimTest, evidence: Evidence, name: str) -> tuple[Interval, i
 def describe(test: ClaimTest) -> str:
     """Return a test in words."""
     against = f" - {test.baseline}" if test.baseline else ""
-    against += f" on {test.baseline_problem}" if test.baseline_problem else ""
+    against += f" (of {test.baseline_problem})" if test.baseline_problem else ""
     options = "".join(f", {key} {value}" for key, value in test.options.items())
     return (
         f"{test.statistic} of {test.metric}, {test.method}{against} on {test.problem}{options}: "
