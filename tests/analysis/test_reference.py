@@ -6,10 +6,12 @@ from pathlib import Path
 import made_evidence as made
 import pandas as pd
 import pyarrow as arrow
+import pytest
 
 from plumbline.analysis.reference import combined_provenance, keep, merge, verdict_table
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import write_table
+from plumbline.store import TrialFolder
 
 
 def test_merging_replaces_rows_of_the_same_keys_and_keeps_the_rest(tmp_path: Path) -> None:
@@ -52,6 +54,19 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
     about = json.loads((kept / "illustration-provenance.json").read_text())
     assert about == {"experiment": "E", "commit": "abc"}
+
+
+@pytest.mark.parametrize(("kind", "curves"), [("curves", True), ("sweep", False)])
+def test_curves_are_kept_where_the_figure_shows_them(tmp_path: Path, kind: str, *, curves: bool) -> None:
+    plan = made.plan({"E": made.experiment(figure={"kind": kind, "options": made.FIGURES[kind]})})
+    rows = made.trial()
+    made.write(tmp_path / "quick/records/E.parquet", rows)
+    pd.DataFrame(columns=["claim", "experiment"]).to_csv(tmp_path / "quick/claims.csv", index=False)
+    folder = TrialFolder(tmp_path / "store", rows[0]["key"])
+    folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
+    keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    assert (tmp_path / "reference/E/E-curves.csv").is_file() == curves
+    assert (tmp_path / "reference/E/provenance.json").is_file()
 
 
 def test_verdicts_as_markdown() -> None:

@@ -33,6 +33,9 @@ CURVES = (
 )
 """Metrics whose mean curves are kept, so that a figure can be compared without running anything."""
 
+OF_LAST_VALUES = ("sweep", "final-dots")
+"""Kinds of figures that show where runs end: their experiments' tables say it all, and curves would be large."""
+
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Return mean and standard error over seeds of each metric of each method on each problem, by iteration."""
@@ -137,8 +140,9 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         keep_illustration(folder / "illustrations" / f"{name}.parquet", home)
     if not experiment.grid:
         return
-    with atomic(home / f"{name}-curves.csv") as part:
-        curves(found.rows).to_csv(part, index=False, float_format="%.6g")
+    if experiment.figure is None or experiment.figure.kind not in OF_LAST_VALUES:
+        with atomic(home / f"{name}-curves.csv") as part:
+            curves(found.rows).to_csv(part, index=False, float_format="%.6g")
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,
