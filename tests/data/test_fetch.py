@@ -32,7 +32,7 @@ class Site:
         always_cut: the same for every request once `cuts` are used up.
         status: an error to answer with instead.
         asked: the `Range` header of each request so far, None where there was none.
-        sent: the bytes of the body that each request got.
+        sent: the bytes of the body that each request got, noted before it gets them: the client may be back first.
     """
 
     content: bytes
@@ -52,13 +52,13 @@ class Site:
         wanted = handler.headers.get("Range")
         self.asked.append(wanted)
         if self.status is not None:
-            handler.send_error(self.status)
             self.sent.append(0)
+            handler.send_error(self.status)
             return
         start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted and self.resumes else 0
         if start and start >= len(self.content):
-            handler.send_error(416)
             self.sent.append(0)
+            handler.send_error(416)
             return
         body = self.content[start:]
         handler.send_response(206 if start else 200)
