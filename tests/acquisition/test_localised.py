@@ -9,12 +9,17 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from plumbline.acquisition.localised import CalibratedPosterior, expected_gain
+from plumbline.acquisition.localised import CalibratedPosterior
 from plumbline.calibration import gaussian
 
 
 def number(x: float | list[float]) -> torch.Tensor:
     return torch.tensor(x, dtype=torch.float64)
+
+
+def expected_gain(mean: torch.Tensor, sd: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
+    """Return `E [f - best]+` of a Gaussian `f`."""
+    return sd * gaussian.ramp((mean - best) / sd)
 
 
 def posterior(seed: int, threshold: float | None = None) -> tuple[CalibratedPosterior, torch.Tensor]:

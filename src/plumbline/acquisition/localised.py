@@ -20,11 +20,6 @@ TINY = 1e-12
 """Shares of the variance and widths in its units are kept this far from zero."""
 
 
-def expected_gain(mean: Tensor, sd: Tensor, best: Tensor) -> Tensor:
-    """Return `E [f - best]+` of a Gaussian `f`: `s h((m - best) / s)` with `h(t) = t Phi(t) + phi(t)`."""
-    return sd * gaussian.ramp((mean - best) / sd)
-
-
 @dataclass(frozen=True)
 class CalibratedPosterior:
     """LOCBO's posterior of `f` at points of any shape; every attribute and argument broadcasts to it.

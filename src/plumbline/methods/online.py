@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
@@ -91,19 +90,6 @@ class RecalibratedOptions(OnlineMethodOptions):
     levels: PositiveInt = 19
 
 
-@dataclass(frozen=True)
-class Pending:
-    """What was forecast of points that were asked for and are not observed yet.
-
-    Attributes:
-        X: `q x d`.
-        forecast: of the `q` observations.
-    """
-
-    X: Tensor
-    forecast: QuantilePredictive
-
-
 class OnlineUtility(AcquisitionFunction):
     """A utility of the model's moments and the thresholds at a point, in the model's standardised units."""
 
@@ -147,7 +133,7 @@ class OnlineMethod(SearchingMethod):
     def __init__(self, domain: Domain, options: OnlineMethodOptions) -> None:
         super().__init__(domain, options)
         self.threshold = OnlineThreshold.start(self.online, self.targets(), domain.bounds.shape[1])
-        self.pending: Pending | None = None
+        self.promised: QuantilePredictive | None = None
 
     @property
     def online(self) -> OnlineOptions:
@@ -184,7 +170,7 @@ class OnlineMethod(SearchingMethod):
         X = self._choose(utility, history, q, generator)
         seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
         predict = self._predictor(model)
-        self.pending = Pending(X, predict(X))
+        self.promised = predict(X)
         return Proposal(X, predict, surface_of(utility), seconds, self.notes(X))
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
@@ -193,12 +179,12 @@ class OnlineMethod(SearchingMethod):
         Raises:
             PlumblineError: an observation that is not a number, by which no set can be judged.
         """
-        pending, self.pending = self.pending, None
-        if pending is None:
+        promised, self.promised = self.promised, None
+        if promised is None:
             return
         if not bool(torch.isfinite(Y).all()):
             raise PlumblineError(f"observations {Y.squeeze(-1).tolist()} cannot be judged: they must be finite")
-        for x, events in zip(self.located(X), self.events(pending.forecast, Y.squeeze(-1)), strict=True):
+        for x, events in zip(self.located(X), self.events(promised, Y.squeeze(-1)), strict=True):
             self.threshold = self.threshold.update(x, events)
 
     def predictor(self, history: History) -> Predictor:

@@ -1,6 +1,5 @@
 """Where a metric ends against a parameter of the methods or of the problem: LOCBO, figures 6 and 8b, 8c."""
 
-from itertools import count
 from typing import Self
 
 import numpy as np
@@ -85,7 +84,7 @@ def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
     values = [value for _, points in lines for value, _, _ in points]
     # Bars of neighbouring lines stand side by side.
     step = 0.012 * (np.log(max(values) / min(values)) if options.logarithmic else max(values) - min(values))
-    for (label, points), i in zip(lines, count()):
+    for i, (label, points) in enumerate(lines):
         shift = step * (i - (len(lines) - 1) / 2)
         x = [value * np.exp(shift) if options.logarithmic else value + shift for value, _, _ in points]
         intervals = [final_interval(evidence, problem, method, options.metric) for _, problem, method in points]
