@@ -1,0 +1,135 @@
+"""Trials -> a tracking server, round by round while they run."""
+
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from plumbline.observers import title
+from plumbline.provenance import provenance
+from plumbline.records import Row
+from plumbline.specs import TrialSpec
+from plumbline.tracking.runs import (
+    ERROR,
+    ITERATION,
+    MISSES,
+    TRIAL,
+    RunningMisses,
+    clip,
+    experiment_id,
+    level_names,
+    live_experiment,
+    log_metrics,
+    log_params,
+    milliseconds,
+    outcome,
+    round_metrics,
+    run_params,
+    run_tags,
+)
+
+HASTE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "5", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
+"""Seconds that a trial waits for an answer, and how often it asks again; the environment may say otherwise.
+
+MLflow's own settings are two minutes and seven times.
+"""
+
+GRACE, SHARE = 10.0, 0.1
+"""What a trial spends on its stream at most: seconds, and a share of the seconds of its rounds."""
+
+
+class LiveRun:
+    """Streams each round of a trial to a tracking server.
+
+    A server that is down or slow costs a trial a few seconds: a failure, or too long a wait, ends the stream
+    of that trial, and the first one is warned about. The run stays unfinished: `import_trials` makes it anew.
+
+    Args:
+        uri: `http://` or `https://` of the server.
+    """
+
+    def __init__(self, uri: str) -> None:
+        for name, value in HASTE.items():
+            os.environ.setdefault(name, value)
+        self.uri = uri
+        self.run: str | None = None
+        self.warned = False
+
+    @contextmanager
+    def _sparing(self) -> Iterator[None]:
+        """Keep every failure from the trial, and count the seconds."""
+        began = time.perf_counter()
+        try:
+            yield
+            self.waited += time.perf_counter() - began
+            if self.waited > GRACE + SHARE * self.computed:
+                raise TimeoutError(f"it has cost this trial {self.waited:.0f} s")
+        except Exception as error:  # whatever it is, the trial matters more
+            self.run = None
+            if not self.warned:
+                self.warned = True
+                reason = clip(" ".join(str(error).split()), 200)
+                warnings.warn(
+                    f"MLflow at {self.uri}: {reason}: trials go on without the stream; "
+                    "`plumbline track` imports what is missing",
+                    stacklevel=3,
+                )
+
+    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+        """Go on with the trial's run, or make it."""
+        self.run, self.waited, self.computed = None, 0.0, 0.0
+        self.evaluations, self.whole, self.levels = 0, True, level_names(spec)
+        self.misses = RunningMisses()
+        with self._sparing():
+            client = self.client = MlflowClient(self.uri)
+            experiment = experiment_id(client, live_experiment())
+            found = client.search_runs([experiment], f"tags.`{TRIAL}` = '{key}'", max_results=1)
+            if found:
+                self._go_on(found[0])
+                return
+            tags = run_tags(key, spec, provenance())
+            run = client.create_run(experiment, tags=tags, run_name=title(spec)).info.run_id
+            log_params(client, run, run_params(spec))
+            self.run = run
+
+    def _go_on(self, run: Run) -> None:
+        """Take up a run where it ends: rows that it has are not logged again, they are the same."""
+        steps = {entry.step for entry in self.client.get_metric_history(run.info.run_id, ITERATION)}
+        self.evaluations = max(steps, default=-1) + 1
+        self.whole = len(steps) == self.evaluations
+        for name in run.data.metrics:
+            if name.partition(".")[0] in MISSES:
+                for entry in self.client.get_metric_history(run.info.run_id, name):
+                    self.misses.add({name: entry.value})
+        if run.info.status != "RUNNING":
+            self.client.update_run(run.info.run_id, status="RUNNING")
+        if ERROR in run.data.tags:
+            self.client.delete_tag(run.info.run_id, ERROR)
+        self.run = run.info.run_id
+
+    def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
+        """Log the metrics of the round."""
+        new = [row for row in rows if row["evaluation"] >= self.evaluations] if self.run else []
+        if self.run is None or not new:
+            return
+        self.computed += seconds["round_seconds"]
+        with self._sparing():
+            self.whole &= new[0]["evaluation"] == self.evaluations
+            metrics = round_metrics(new, seconds, self.levels, milliseconds(time.time()), self.misses)
+            log_metrics(self.client, self.run, metrics)
+            self.evaluations = new[-1]["evaluation"] + 1
+
+    def end(self, error: str | None) -> None:
+        """Set the run's status: KILLED where rounds of it went elsewhere, so that an import makes it anew."""
+        if self.run is None:
+            return
+        status, text = outcome(error)
+        with self._sparing():
+            if text is not None:
+                self.client.set_tag(self.run, ERROR, text)
+            self.client.set_terminated(self.run, status if self.whole else "KILLED")
+        self.run = None

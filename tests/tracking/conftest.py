@@ -1,0 +1,59 @@
+"""A toy study, run once."""
+
+from pathlib import Path
+
+import pytest
+from toy_trials import Results, copy
+
+from plumbline.config import Config, Plan
+from plumbline.options import parse
+from plumbline.study import Study
+from plumbline.tracking import import_trials
+
+CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """Two experiments that share their trials, and one more figure without any."""
+    grid = [{"problems": ["branin"], "methods": ["random", "ei"]}]
+    common = {"grid": grid, "seeds": 1, "budget": {"initial": {"design": "uniform", "size": 3}, "rounds": 2}}
+    common["diagnostics"] = {"alphas": [0.1, "1/sqrt(n)"]}
+    study = {
+        "study": "toy",
+        "title": "A toy study",
+        "citation": "Nobody, nowhere.",
+        "methods": {"random": {"name": "random"}, "ei": {"name": "ei", "options": CHEAP}},
+        "experiments": {
+            "TOY-F1": {"title": "one", "quick": {}, **common},
+            "TOY-F10": {"title": "ten", "quick": {}, **common},
+            "TOY-F2": {"title": "not in quick", **common},
+        },
+    }
+    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, {})
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Results:
+    """Trials that went well, not to be changed."""
+    results = Results(tmp_path_factory.mktemp("results"), plan)
+    results.run()
+    return results
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database without runs: making one takes seconds, copying one does not."""
+    folder = tmp_path_factory.mktemp("empty")
+    database = folder / "inner" / "mlflow.db"
+    import_trials(Plan(Config(studies=("none",)), {}, {}), [], folder, folder, f"sqlite:///{database}")
+    return database
+
+
+@pytest.fixture
+def results(done: Results, empty: Path, tmp_path: Path) -> Results:
+    """The same trials, with a database of the test's own."""
+    mine = Results(tmp_path, done.plan)
+    mine.store, mine.chunks = done.store, done.chunks
+    copy(empty, mine.root / "mlflow.db")
+    return mine

@@ -1,0 +1,193 @@
+"""Records -> MLflow: what arrives, and that nothing arrives twice."""
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_trials import Results, runs
+
+from plumbline import records
+from plumbline.analysis.metrics import metric
+from plumbline.config import Plan
+from plumbline.errors import PlumblineError
+from plumbline.tracking import importing
+from plumbline.tracking.runs import MISSES, SCALARS
+from plumbline.trials import Trial
+
+
+def test_a_new_database(empty: Path) -> None:
+    with closing(sqlite3.connect(empty)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("SELECT name FROM experiments").fetchall() == [("Default",)]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every trial fail at its fifth evaluation."""
+    original = Trial._evaluate
+
+    def evaluate(self: Trial, X: Any) -> Any:
+        if len(self.progress.rows) == 4:
+            raise PlumblineError("the fifth evaluation went wrong")
+        return original(self, X)
+
+    monkeypatch.setattr(Trial, "_evaluate", evaluate)
+
+
+def test_import(results: Results) -> None:
+    line = results.track()
+    assert line.startswith("2 trials imported, 0 there already, 0 of all failed;")
+    assert line.endswith(f"mlflow ui --backend-store-uri {results.uri}")
+    found = runs(results.client())
+    assert set(found) == {"branin random seed 0", "branin ei seed 0", "summary of quick"}
+    run = found["branin ei seed 0"]
+    rows = records.read_records(results.chunks[1]).to_dict("records")
+    assert run.info.status == "FINISHED"
+    tags = {name: value for name, value in run.data.tags.items() if name.startswith("plumbline.")}
+    assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", tags.pop("plumbline.commit", "0" * 40))
+    assert tags == {
+        "plumbline.trial": rows[0]["key"],
+        "plumbline.study": "toy",
+        "plumbline.experiment": "TOY-F1,TOY-F10",
+        "plumbline.problem": "branin",
+        "plumbline.method": "ei",
+        "plumbline.seed": "0",
+        "plumbline.preset": "quick",
+        "plumbline.data": "generated",
+    }
+    params = run.data.params
+    assert params["problem.name"] == "branin"
+    assert params["problem.noise_std"] == "0.0"
+    assert params["method.search.restarts"] == "1"
+    assert params["method.model.kernel"] == "matern52"
+    assert params["budget.initial.design"] == "uniform"
+    assert params["budget.rounds"] == "2"
+
+
+def test_metrics_are_those_of_the_record(results: Results) -> None:
+    results.track()
+    client = results.client()
+    run = runs(client)["branin ei seed 0"]
+    frame = records.read_records(results.chunks[1])
+
+    by_evaluation = {name: metric(frame, name).set_axis(frame["evaluation"]) for name in MISSES.values()}
+
+    def history(name: str) -> dict[int, float]:
+        return {entry.step: entry.value for entry in client.get_metric_history(run.info.run_id, name)}
+
+    for name in SCALARS:
+        assert history(name) == frame.set_index("evaluation")[name].dropna().to_dict(), name
+    for column in ("covered", "width"):
+        for i, level in enumerate(("0.1", "1-sqrt-n")):
+            expected = {row.evaluation: getattr(row, column)[i] for row in frame.iloc[3:].itertuples()}
+            assert history(f"{column}.alpha-{level}") == expected
+    for name in MISSES.values():
+        assert history(f"{name}.alpha-0.1") == by_evaluation[name].dropna().to_dict(), name
+    seconds = frame.groupby("iteration").last().set_index("evaluation")["round_seconds"].to_dict()
+    assert history("seconds.round") == seconds
+    assert history("iteration") == {0: 0, 1: 0, 2: 0, 3: 1, 4: 2}
+    stamps = [entry.timestamp for entry in client.get_metric_history(run.info.run_id, "best_y")]
+    assert stamps == sorted(stamps)
+    assert run.info.start_time <= stamps[0]
+    assert abs(run.info.end_time - stamps[-1]) <= 2
+
+
+def test_a_second_import_changes_nothing(results: Results) -> None:
+    results.track()
+    before = {name: run.to_dictionary() for name, run in runs(results.client()).items() if "seed" in name}
+    assert results.track().startswith("0 trials imported, 2 there already")
+    assert {name: run.to_dictionary() for name, run in runs(results.client()).items() if "seed" in name} == before
+
+
+def test_an_experiment_that_shares_trials_is_added_to_their_tags(results: Results) -> None:
+    config = results.plan.config
+    results.track(Plan(config.model_copy(update={"experiments": ("TOY-F10",)}), results.plan.studies, {}))
+    assert runs(results.client())["branin ei seed 0"].data.tags["plumbline.experiment"] == "TOY-F10"
+    assert results.track().startswith("0 trials imported, 2 there already")
+    assert runs(results.client())["branin ei seed 0"].data.tags["plumbline.experiment"] == "TOY-F10,TOY-F1"
+    results.track(Plan(config.model_copy(update={"preset": "desk"}), results.plan.studies, {}))
+    tags = runs(results.client())["branin ei seed 0"].data.tags
+    assert tags["plumbline.experiment"] == "TOY-F10,TOY-F1,TOY-F2"
+    assert tags["plumbline.preset"] == "quick,desk"
+
+
+def test_a_crash_in_the_middle_is_mended(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(importing, "log_metrics", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            results.track()
+    assert [run.info.status for run in runs(results.client()).values()] == ["RUNNING"]
+    assert results.track().startswith("2 trials imported, 0 there already")
+    assert {run.info.status for run in runs(results.client()).values()} == {"FINISHED"}
+
+
+def test_failed_trials(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Results(tmp_path, results.plan)
+    with monkeypatch.context() as patch:
+        failing(patch)
+        results.run()
+    assert results.track().startswith("2 trials imported, 0 there already, 2 of all failed")
+    assert results.track().startswith("0 trials imported, 2 there already, 2 of all failed")
+    found = runs(results.client())
+    run = found["branin random seed 0"]
+    assert run.info.status == "FAILED"
+    assert "the fifth evaluation went wrong" in run.data.tags["plumbline.error"]
+    assert len(results.client().get_metric_history(run.info.run_id, "best_y")) == 4
+    assert found["summary of quick"].data.metrics == {"trials": 2, "failures": 2}
+
+    for folder in results.store.iterdir():
+        (folder / "records.parquet").unlink()
+        (folder / "error.json").unlink()
+    results.run()
+    assert results.track().startswith("2 trials imported, 0 there already, 0 of all failed")
+    assert {run.info.status for run in runs(results.client()).values()} == {"FINISHED"}
+
+
+def test_summary(results: Results) -> None:
+    folder = results.root / "quick"
+    names = ["figures/TOY-F1.png", "figures/TOY-F1.svg", "tables/TOY-F10.csv", "claims.csv"]
+    for name in [*names, "figures/CAL-F1.png", "figures/TOY-F100.png", "figures/TOY-F1.pdf"]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    client = results.client()
+
+    def attached() -> list[str]:
+        run = runs(client)["summary of quick"]
+        tops = client.list_artifacts(run.info.run_id)
+        inner = [e for top in tops if top.is_dir for e in client.list_artifacts(run.info.run_id, top.path)]
+        return sorted(entry.path for entry in [*tops, *inner] if not entry.is_dir)
+
+    results.track()
+    assert attached() == sorted(names)
+    first = runs(client)["summary of quick"]
+    assert first.data.metrics == {"trials": 2, "failures": 0}
+    assert first.data.tags["plumbline.summary"] == "quick"
+    assert first.info.artifact_uri.startswith((results.root / "mlartifacts").as_uri())
+    (folder / "figures/TOY-F1.svg").unlink()
+    (folder / "claims.csv").unlink()
+    results.track()
+    assert attached() == ["figures/TOY-F1.png", "tables/TOY-F10.csv"]
+    assert runs(client)["summary of quick"].info.run_id == first.info.run_id
+
+
+def test_files_of_other_configurations_are_left_out(results: Results) -> None:
+    other = results.root / "0123456789abcdef.parquet"
+    other.write_bytes(results.chunks[0].read_bytes())
+    results.chunks = [other]
+    assert "0 trials imported" in results.track()
+    assert "1 files of other configurations left out" in results.track()
+
+
+def test_a_database_that_is_none(results: Results) -> None:
+    (results.root / "mlflow.db").write_text("this is not a database, it is a sentence of some length")
+    with pytest.raises(PlumblineError, match="move the file away"):
+        results.track()
+
+
+def test_a_database_of_another_version(results: Results) -> None:
+    with sqlite3.connect(results.root / "mlflow.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '451aebb31d03'")
+    with pytest.raises(PlumblineError, match="mlflow db upgrade"):
+        results.track()

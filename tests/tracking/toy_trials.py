@@ -1,0 +1,50 @@
+"""Trials of a toy study as the workflow leaves them, and what MLflow has of them."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from plumbline import records
+from plumbline.config import Plan
+from plumbline.tracking import import_trials
+from plumbline.trials import run_trial
+
+
+class Results:
+    """Trials that were run, as the workflow leaves them."""
+
+    def __init__(self, root: Path, plan: Plan) -> None:
+        self.plan, self.root, self.store = plan, root, root / "store"
+        self.uri = f"sqlite:///{root}/mlflow.db"
+        self.chunks = [root / "trials" / f"{chunk.id}.parquet" for chunk in plan.chunks("TOY-F1")]
+
+    def run(self, *observers: Any) -> None:
+        """Run all trials, or find them done, and gather their records."""
+        for chunk, path in zip(self.plan.chunks("TOY-F1"), self.chunks, strict=True):
+            tables = [run_trial(s, self.store, self.root, observers).table(s) for s in chunk.specs()]
+            records.write_table(path, records.concatenate(tables))
+
+    def track(self, plan: Plan | None = None, uri: str | None = None) -> str:
+        return import_trials(plan or self.plan, self.chunks, self.root / "quick", self.store, uri or self.uri)
+
+    def client(self) -> MlflowClient:
+        return MlflowClient(self.uri)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a database that may be open."""
+    with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
+        one.backup(other)
+
+
+def runs(client: MlflowClient, *experiments: str) -> dict[str, Run]:
+    """Return all runs by name, and fail if two have the same."""
+    ids = [client.get_experiment_by_name(name).experiment_id for name in experiments or ("toy",)]
+    found = client.search_runs(ids)
+    named = {run.info.run_name: run for run in found}
+    assert len(named) == len(found)
+    return named
