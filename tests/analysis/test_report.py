@@ -8,6 +8,7 @@ import made_evidence as made
 import pandas as pd
 import pytest
 
+from plumbline.analysis import report
 from plumbline.analysis.claims import COLUMNS
 from plumbline.analysis.report import data_uri, failures_of, number, write_report
 from plumbline.config import Plan
@@ -165,6 +166,15 @@ class TestPage:
 
     def test_without_claims_it_says_so(self, folder: Path) -> None:
         assert "No claim rests on" in page(made.plan(experiments()), results(folder, claims=[])).words
+
+    def test_verdicts_of_record_count_as_one_counts(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        committed = folder / "committed.csv"
+        names = ("C10", "C2", "C1")
+        pd.DataFrame([claim_row(claim=name, statement=f"It is {name}.") for name in names]).to_csv(committed)
+        monkeypatch.setattr(report, "REFERENCE", committed)
+        words = page(made.plan(experiments()), results(folder)).words
+        places = [words.index(f"It is {name}.") for name in ("C1", "C2", "C10")]
+        assert places == sorted(places)
 
     def test_a_table_without_rows_is_no_accident(self, folder: Path) -> None:
         done = results(folder)

@@ -154,5 +154,5 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
     }
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     claims = pd.read_csv(folder / "claims.csv")
-    merge(reference / "claims.csv", claims[claims["experiment"] == name], ["claim", "experiment"])
+    merge(reference / "claims.csv", claims[claims["experiment"] == name], ["claim"])
     merge(reference / "costs.csv", costs(found.rows), ["problem", "method"])

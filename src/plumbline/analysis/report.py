@@ -12,6 +12,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from plumbline.analysis.draw import data_label
+from plumbline.analysis.reference import by_number
 from plumbline.config import Plan
 from plumbline.files import write_text
 from plumbline.provenance import provenance
@@ -97,7 +98,7 @@ def write_report(plan: Plan, folder: Path, output: Path) -> None:
     page = environment.from_string(template).render(
         plan=plan,
         claims=grouped_claims(claims),
-        reference=grouped_claims(reference),
+        reference=sorted(grouped_claims(reference), key=lambda one: by_number(one["claim"])),
         studies=studies,
         failures=sum(len(one.failures) for _, sections in studies for one in sections),
         provenance=json.dumps(provenance(), indent=1, sort_keys=True),
