@@ -220,6 +220,26 @@ class TestCurves:
         (legend,) = figure.legends
         assert [text.get_text() for text in legend.get_texts()] == ["plain", "Calibrated", "1 - alpha"]
 
+    def test_logarithmic_axes_have_plain_numbers(self, found: Evidence) -> None:
+        row = {"metric": "regret", "label": "regret"}
+        usual, logarithmic = (
+            build("curves", found, rows=[row | extra]).axes[0] for extra in ({}, {"logarithmic": True})
+        )
+        assert usual.get_yscale() == "linear"
+        assert logarithmic.get_yscale() == "log"
+        logarithmic.figure.canvas.draw()
+        words = [tick.get_text() for tick in logarithmic.get_yticklabels()]
+        assert words
+        assert not [word for word in words if "10^" in word]
+
+    def test_looks_go_by_the_words_of_the_legend(self, found: Evidence) -> None:
+        look = {"dashed": {"Plain": "Calibrated"}}
+        ax = build("curves", found, names={"plain": "Plain", "calibrated": "Calibrated"}, look=look).axes[0]
+        plain, calibrated = (next(x for x in ax.lines if x.get_label() == name) for name in ("Plain", "Calibrated"))
+        assert plain.get_color() == calibrated.get_color()
+        assert plain.get_linestyle() == "--"
+        assert calibrated.get_linestyle() == "-"
+
     @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
     def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
         ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
@@ -290,6 +310,17 @@ class TestSweep:
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
         ax = build("sweep", found, across={"Plain": "plain", "None": "no-such"}).axes[0]
         assert len(ax.containers) == 1
+
+    def test_looks(self, found: Evidence) -> None:
+        ax = build(
+            "sweep",
+            found,
+            look={"dashed": {"Plain": "Calibrated"}},
+            across={"Plain": "plain", "Calibrated": "calibrated"},
+        ).axes[0]
+        (plain, *_), (calibrated, *_) = ax.containers
+        assert plain.get_color() == calibrated.get_color()
+        assert (plain.get_linestyle(), calibrated.get_linestyle()) == ("--", "-")
 
     def test_two_ways_at_once_are_refused(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="give `lines`, or `problems`"):

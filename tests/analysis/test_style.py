@@ -57,3 +57,23 @@ def test_each_method_has_its_own_colour(count: int) -> None:
     found = style.colours(names)
     assert list(found) == names
     assert len(set(found.values())) == count
+
+
+class TestLook:
+    def test_names_that_are_not_drawn_keep_their_colours(self) -> None:
+        look = style.Look(first=("a", "b", "c"))
+        alone, together = look.of(["c", "d"]), look.of(["a", "c", "d"])
+        assert alone["c"] == together["c"]
+        assert alone["d"] == together["d"]
+        assert alone["c"]["color"] == style.colours(["a", "b", "c"])["c"]
+
+    def test_dashes_in_the_colour_of_another(self) -> None:
+        look = style.Look(dashed={"plain a": "a"})
+        found = look.of(["plain a", "b", "a"])
+        assert found["plain a"] == {"color": found["a"]["color"], "linestyle": "--"}
+        assert found["a"]["linestyle"] == found["b"]["linestyle"] == "-"
+        assert found["b"]["color"] != found["a"]["color"]
+
+    def test_as_many_as_there_are(self) -> None:
+        names = [f"method-{i}" for i in range(13)]
+        assert len({look["color"] for look in style.Look(first=("a",)).of(names).values()}) == 13

@@ -10,6 +10,9 @@ import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pydantic import Field
+
+from plumbline.options import Options
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -65,11 +68,40 @@ def house_style() -> Iterator[None]:
         yield
 
 
+UNLIKE_FIRST = (0, 1, 2, 4, 7, 9, 3, 5, 8, 6)
+"""Order of seaborn's palette for the colour-blind that keeps its three oranges apart."""
+
+
 def colours(names: Sequence[str]) -> dict[str, str]:
     """Return a colour a name, readable by the colour-blind, in the order given."""
-    # Ten are readable by the colour-blind; beyond that they must at least differ.
-    palette = sns.color_palette("colorblind" if len(names) <= 10 else "husl", len(names)).as_hex()
-    return dict(zip(names, palette, strict=True))
+    if len(names) > len(UNLIKE_FIRST):  # no longer readable by the colour-blind, but they must differ
+        return dict(zip(names, sns.color_palette("husl", len(names)).as_hex(), strict=True))
+    palette = sns.color_palette("colorblind").as_hex()
+    return {name: palette[i] for name, i in zip(names, UNLIKE_FIRST, strict=False)}
+
+
+LineStyle = dict[str, Any]
+"""Colour and dashes of a line, as matplotlib takes them."""
+
+
+class Look(Options):
+    """How lines are told apart.
+
+    Attributes:
+        first: names that have the first colours in this order, drawn or not: a method looks the same in all figures.
+        dashed: names whose lines are dashed, by the name whose colour they have.
+    """
+
+    first: tuple[str, ...] = ()
+    dashed: dict[str, str] = Field(default_factory=dict)
+
+    def of(self, names: Sequence[str]) -> dict[str, LineStyle]:
+        """Return colour and dashes of the line of each name."""
+        found = colours(list(dict.fromkeys([*self.first, *(self.dashed.get(name, name) for name in names)])))
+        return {
+            name: {"color": found[self.dashed.get(name, name)], "linestyle": "--" if name in self.dashed else "-"}
+            for name in names
+        }
 
 
 PLAIN, CALIBRATED = "#d55e00", "#0173b2"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -31,12 +32,14 @@ class Row(Options):
         label: its axis.
         nominal: the metric that says what it should be, dotted.
         limits: of the axis.
+        logarithmic: whether that is logarithmic.
     """
 
     metric: str
     label: str
     nominal: str | None = None
     limits: tuple[float, float] | None = None
+    logarithmic: bool = False
 
 
 class CurvesOptions(Options):
@@ -49,6 +52,7 @@ class CurvesOptions(Options):
         quantiles: of the band of that name.
         queries: count queries only, without the initial design.
         names: methods by the words of the legend, where their own labels will not do.
+        look: how those are told apart.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
@@ -56,6 +60,7 @@ class CurvesOptions(Options):
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
     names: dict[str, str] = Field(default_factory=dict)
+    look: style.Look = style.Look()
 
 
 def band(options: CurvesOptions) -> Callable[[Array], Band]:
@@ -86,12 +91,12 @@ def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
 
 
 def draw_row(
-    ax: Axes, found: Evidence, problem: str, colours: dict[str, str], row: Row, options: CurvesOptions
+    ax: Axes, found: Evidence, problem: str, looks: dict[str, style.LineStyle], row: Row, options: CurvesOptions
 ) -> None:
     """Draw one panel: a line and a band a method, and what the metric should be."""
     summarise = band(options)
     nominal: pd.DataFrame | None = None
-    for method, colour in colours.items():
+    for method, look in looks.items():
         if not len(found.rows[(found.rows["problem"] == problem) & (found.rows["method"] == method)]):
             continue
         trials = found.trials(problem, method)
@@ -100,9 +105,9 @@ def draw_row(
             continue  # a method without a model has no coverage
         steps = evaluations(trials, table.columns, options.queries)
         low, middle, high = summarise(table.to_numpy())
-        ax.plot(steps, middle, color=colour, label=options.names.get(method, method))
+        ax.plot(steps, middle, **look, label=options.names.get(method, method))
         # Many bands over each other would hide the lines.
-        ax.fill_between(steps, low, high, color=colour, alpha=0.18 if len(colours) <= 4 else 0.07, linewidth=0)
+        ax.fill_between(steps, low, high, color=look["color"], alpha=0.18 if len(looks) <= 4 else 0.07, linewidth=0)
         if row.nominal and nominal is None:
             nominal = by_round(trials, row.nominal)
             ax.plot(
@@ -116,13 +121,20 @@ def draw_row(
             )
     if row.limits:
         ax.set_ylim(*row.limits)
+    if row.logarithmic:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.minorticks_off()
 
 
 @figures.register("curves", CurvesOptions)
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     """Metrics against evaluations: a row a metric, a column a problem (one problem: side by side), a line a method."""
     problems = list(dict.fromkeys(evidence.rows["problem"]))
-    colours = style.colours(list(dict.fromkeys(evidence.rows["method"])))
+    methods = list(dict.fromkeys(evidence.rows["method"]))
+    of_name = options.look.of([options.names.get(method, method) for method in methods])
+    looks = {method: of_name[options.names.get(method, method)] for method in methods}
     if len(problems) == 1:
         figure, (line,) = style.panels(1, len(options.rows))
         axes = [[ax] for ax in line]
@@ -131,7 +143,7 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     bottom = axes if len(problems) == 1 else axes[-1:]
     for column, problem in enumerate(problems):
         for i, row in enumerate(options.rows):
-            draw_row(axes[i][column], evidence, problem, colours, row, options)
+            draw_row(axes[i][column], evidence, problem, looks, row, options)
             if column == 0:
                 axes[i][column].set_ylabel(row.label)
         axes[0][column].set_title(problem)

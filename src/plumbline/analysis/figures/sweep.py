@@ -31,6 +31,7 @@ class SweepOptions(Options):
         constant: methods that do not depend on the parameter, by the words of the legend.
         problems: instead of `lines`, the problem at each value of the parameter.
         across: with `problems`, the methods by the words of the legend.
+        look: how lines are told apart.
     """
 
     metric: str
@@ -41,6 +42,7 @@ class SweepOptions(Options):
     constant: dict[str, str] = Field(default_factory=dict)
     problems: dict[float, str] = Field(default_factory=dict)
     across: dict[str, str] = Field(default_factory=dict)
+    look: style.Look = style.Look()
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -66,10 +68,12 @@ def final_interval(found: Evidence, problem: str, method: str, metric: str) -> t
     return float(low), float(mean), float(high)
 
 
-def draw_line(ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], colour: str, label: str) -> None:
+def draw_line(
+    ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], look: style.LineStyle, label: str
+) -> None:
     """Draw a line with a bar at each value of the parameter."""
     low, mean, high = np.array(intervals).T
-    ax.errorbar(x, mean, (mean - low, high - mean), color=colour, marker="o", markersize=4, capsize=2, label=label)
+    ax.errorbar(x, mean, (mean - low, high - mean), **look, marker="o", markersize=4, capsize=2, label=label)
 
 
 @figures.register("sweep", SweepOptions)
@@ -79,7 +83,7 @@ def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
     there = set(zip(evidence.rows["problem"], evidence.rows["method"], strict=True))
     planned = {label: [point for point in of if point[1:] in there] for label, of in options.points(first).items()}
     lines = [(label, of) for label, of in planned.items() if of]
-    colours = style.colours([*options.constant, *planned])
+    looks = options.look.of([*options.constant, *planned])
     figure, ((ax,),) = style.panels(1, 1)
     values = [value for _, points in lines for value, _, _ in points]
     # Bars of neighbouring lines stand side by side.
@@ -88,13 +92,13 @@ def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
         shift = step * (i - (len(lines) - 1) / 2)
         x = [value * np.exp(shift) if options.logarithmic else value + shift for value, _, _ in points]
         intervals = [final_interval(evidence, problem, method, options.metric) for _, problem, method in points]
-        draw_line(ax, intervals, x, colours[label], label)
+        draw_line(ax, intervals, x, looks[label], label)
     for label, method in options.constant.items():
         if (first, method) not in there:
             continue
         low, mean, high = final_interval(evidence, first, method, options.metric)
-        ax.axhline(mean, color=colours[label], linestyle="--", linewidth=1.2, label=label)
-        ax.axhspan(low, high, color=colours[label], alpha=0.1, linewidth=0)
+        ax.axhline(mean, **looks[label], linewidth=1.2, label=label)
+        ax.axhspan(low, high, color=looks[label]["color"], alpha=0.1, linewidth=0)
     if options.logarithmic:
         ax.set_xscale("log")
     ticks = sorted(set(values))
