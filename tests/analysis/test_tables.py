@@ -55,6 +55,20 @@ class TestFinalValues:
         assert calibrated["regret ±"] == pytest.approx(np.std(ends, ddof=1) / np.sqrt(made.SEEDS))
         assert calibrated["calibration_score"] == pytest.approx(1 / made.ROUNDS)
 
+    def test_medians_and_seeds_above_a_level(self, found: Evidence) -> None:
+        ends = [made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
+        level = sorted(ends)[1]
+        options = {"metrics": ["regret", "nll"], "medians": ["regret"], "above": {"regret": level}}
+        table = tabulate(plan_of("final-values", **options), "E", found)
+        assert table.columns[3:7].tolist() == ["regret", "regret ±", "regret median", f"seeds above {level:g}"]
+        calibrated = table[table["method"] == "calibrated"].iloc[0]
+        assert calibrated["regret median"] == pytest.approx(np.median(ends))
+        assert calibrated[f"seeds above {level:g}"] == made.SEEDS - 2
+
+    def test_a_median_of_no_column_is_one_line(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="are no columns of the table"):
+            tabulate(plan_of("final-values", metrics=["regret"], medians=["nll"]), "E", found)
+
     def test_metrics_of_one_query_are_averaged_over_the_run(self, found: Evidence) -> None:
         table = tabulate(plan_of("final-values"), "E", found)
         rows = found.trials("bowl", "plain")
