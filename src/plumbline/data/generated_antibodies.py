@@ -45,9 +45,12 @@ def mutate(chain: str, skeleton: re.Pattern[str], generator: Generator) -> str:
 
 
 def whole(skeleton: re.Pattern[str], chain: str) -> bool:
-    """Return whether `chain` is a V domain from end to end."""
+    """Return whether `chain` is a V domain from end to end, whatever residue stands before it.
+
+    A lambda chain whose fifth residue is a glutamine too would take the last one of the leader for its first.
+    """
     match = skeleton.match(chain)
-    return match is not None and match[1] == chain
+    return match is not None and match[1] == chain and skeleton.match(f"X{chain}") is None
 
 
 def _pick(segments: dict[str, str], generator: Generator) -> str:
