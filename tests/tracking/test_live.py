@@ -83,6 +83,8 @@ def test_stream_of_resumed_and_failed_trials(done: Results, empty: Path, tmp_pat
     again.round(rows[:3], seconds)
     again.round(rows[3:4], seconds)
     again.end("no memory for it")
+    half = runs(client, "plumbline")["branin ei seed 0"].info.run_id
+    client.log_metric(half, "covered.alpha-0.1", 0.0, step=4)  # a row that was cut off before it was whole
     assert streamed() == ("FAILED", [0, 1, 2, 3])
     again.start(rows[0]["key"], spec, 1)
     again.round(rows[4:], seconds)

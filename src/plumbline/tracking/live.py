@@ -103,8 +103,10 @@ class LiveRun:
         self.whole = len(steps) == self.evaluations
         for name in run.data.metrics:
             if name.partition(".")[0] in MISSES:
-                for entry in self.client.get_metric_history(run.info.run_id, name):
-                    self.misses.add({name: entry.value})
+                history = self.client.get_metric_history(run.info.run_id, name)
+                whole = {entry.step: entry.value for entry in history if entry.step in steps}  # others come again
+                for covered in whole.values():
+                    self.misses.add({name: covered})
         if run.info.status != "RUNNING":
             self.client.update_run(run.info.run_id, status="RUNNING")
         if ERROR in run.data.tags:
