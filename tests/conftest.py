@@ -63,7 +63,9 @@ def cheap_spec() -> Callable[..., TrialSpec]:
         label: str = "",
         **diagnostics: Any,
     ) -> TrialSpec:
-        cheap = {"random": {}, "sobol": {}, "calibrated": {"base": "ucb", "base_options": CHEAP}}.get(method, CHEAP)
+        cheap = {"random": {}, "sobol": {}, "calibrated": {"base": {"name": "ucb", "options": CHEAP}}}.get(
+            method, CHEAP
+        )
         return TrialSpec(
             problem=ProblemRef.model_validate(problem),
             method=MethodRef(name=method, options=cheap if options is None else options, label=label),

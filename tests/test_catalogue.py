@@ -116,6 +116,6 @@ def test_options_found_right_are_not_checked_twice(cache: Path, monkeypatch: pyt
 
 
 def test_options_of_options_are_checked_too() -> None:
-    options = {"base": "ucb", "base_options": {"sqrt_bata": 2}}
-    with pytest.raises(PlumblineError, match=r"here: method 'calibrated': base_options: .*did you mean 'sqrt_beta'"):
+    options = {"base": {"name": "ucb", "options": {"sqrt_bata": 2}}}
+    with pytest.raises(PlumblineError, match=r"here: method 'calibrated': base 'ucb': .*did you mean 'sqrt_beta'"):
         catalogue().check("method", "calibrated", options, "here")

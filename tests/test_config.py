@@ -136,7 +136,7 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
         ("kind: model-steps", "kind: model-step", "unknown figure 'model-step': did you mean 'model-steps'?"),
         ("kind: search-space", "kind: search-pace", "unknown table 'search-pace': did you mean 'search-space'?"),
         ("minimise: true", "minimize: true", "CAL-F1: figure 'model-steps': unknown field 'minimize'"),
-        ("{base: ucb,", "{base: ucp,", "method 'calibrated': base: Input should be"),
+        ("{base: {name: ucb,", "{base: {name: ucp,", "unknown method 'ucp': did you mean 'ucb'?"),
         ("title: Selected", "titel: Selected", "experiments.CAL-F1: unknown field 'titel': did you mean 'title'?"),
     ],
 )

@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from plumbline import keys
 from plumbline.errors import PlumblineError
-from plumbline.keys import code_digest, features_path, trial_key
+from plumbline.keys import code_digest, features_path, trial_inputs, trial_key, with_stand_ins
 from plumbline.specs import TrialSpec
 
 Make = Callable[..., TrialSpec]
@@ -59,11 +61,80 @@ def test_code_counts(cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert trial_key(cheap_spec(), NOWHERE) != before
 
 
-def test_the_code_is_that_of_method_problem_and_loop(cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_is_that_of_methods_problem_design_and_loop(cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     monkeypatch.setattr(keys, "source_digest", lambda *modules: seen.append(modules) or "x")
     code_digest(cheap_spec("branin", "ei"))
-    assert seen == [("plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials")]
+    loop = ("plumbline.designs.uniform", "plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials")
+    assert seen.pop() == loop
+    inner = {"name": "calibrated", "options": {"base": "ei"}}
+    code_digest(cheap_spec("branin", "trust-region", options={"base": inner}))
+    wrappers = {"plumbline.methods.calibrated", "plumbline.methods.trust_region"}
+    assert set(seen.pop()) == {*loop, *wrappers}
+
+
+class Copy:
+    """A copy of the package, and the keys of some trials under its source."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        shutil.copytree(Path(keys.__file__).parent, path / "plumbline", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def append(self, file: str, text: str) -> None:
+        with (self.path / "plumbline" / file).open("a") as stream:
+            stream.write(text)
+
+    def replace(self, file: str, old: str, new: str) -> None:
+        path = self.path / "plumbline" / file
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    def keys(self, *specs: TrialSpec) -> list[str]:
+        code = (
+            "import sys; from pathlib import Path; from plumbline.keys import trial_key; "
+            "from plumbline.specs import TrialSpec\n"
+            "for text in sys.argv[1:]: print(trial_key(TrialSpec.model_validate_json(text), Path('/nowhere')))"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(self.path), "XDG_CACHE_HOME": str(self.path / "cache")}
+        command = [sys.executable, "-c", code, *(spec.model_dump_json() for spec in specs)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=self.path)
+        return done.stdout.split()
+
+
+def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path) -> None:
+    plain = cheap_spec("branin", "ei", options={})
+    wrapped = cheap_spec("branin", "trust-region", options={"base": {"name": "cucb", "options": {"alpha": 0.3}}})
+    copy = Copy(tmp_path)
+    before = copy.keys(plain, wrapped)
+
+    # A new design, fields that neither trial uses, another problem's code, another kind of space.
+    shutil.copy(tmp_path / "plumbline/designs/worst.py", tmp_path / "plumbline/designs/best.py")
+    copy.replace("designs/best.py", '"worst", Options', '"best", Options')
+    for file, field in (
+        ("methods/base.py", "    shift: CovariateShift | None = None\n"),
+        ("problems/base.py", "    may_fail: bool = False\n"),
+        ("specs.py", "    widths: bool = False\n"),
+        ("specs.py", "    q: int = Field(default=1, ge=1, le=1_000)\n"),
+        ("history.py", "    initial: int = 0\n"),
+    ):
+        copy.replace(file, field, f"{field}    one_more: int | None = None\n")
+    copy.append("problems/radio.py", "\nUNUSED = 1\n")
+    copy.append("spaces/blocks.py", "\nUNUSED = 1\n")
+    assert copy.keys(plain, wrapped) == before
+
+    # The wrapped method's code.
+    copy.append("methods/conformal.py", "\nUNUSED = 1\n")
+    assert copy.keys(plain)[0] == before[0]
+    assert copy.keys(wrapped)[0] != before[1]
+
+
+def test_inputs_are_found_wherever_they_are_declared(cheap_spec: Make) -> None:
+    spec = cheap_spec(TABLE)
+    assert trial_inputs(spec) == ["features/generated-molecules.parquet"]
+    assert trial_inputs(cheap_spec()) == []
+    replaced = with_stand_ins("problem", "molecules", TABLE["options"], {"generated-molecules": "mine"})
+    assert replaced == {**TABLE["options"], "dataset": "mine"}
+    assert TABLE["options"]["dataset"] == "generated-molecules"
 
 
 def test_unknown_names(cheap_spec: Make) -> None:

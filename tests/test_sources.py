@@ -142,9 +142,16 @@ def test_this_package() -> None:
 def test_the_loop_names_no_method_and_no_problem() -> None:
     """Otherwise editing one would invalidate the trials of all."""
     loop = closure("plumbline.trials")
-    allowed = {"plumbline.methods", "plumbline.methods.base", "plumbline.problems"}
-    allowed |= {"plumbline.problems.base", "plumbline.problems.blocks", "plumbline.problems.designs"}
-    assert {module for module in loop if module.startswith(("plumbline.methods", "plumbline.problems"))} <= allowed
+    kinds = ("plumbline.methods", "plumbline.problems", "plumbline.designs", "plumbline.spaces")
+    allowed = {*kinds, *(f"plumbline.problems.{name}" for name in ("build", "evaluation", "options"))}
+    allowed |= {"plumbline.spaces.box", "plumbline.spaces.search"}
+    assert {module for module in loop if module.startswith(kinds)} <= allowed
+
+
+def test_what_only_says_what_things_are_is_in_no_digest() -> None:
+    """A field that is added to it changes no trial that does not use it."""
+    bases = {f"plumbline.{name}.base" for name in ("methods", "problems", "designs", "spaces")}
+    assert not bases & set(closure("plumbline.methods.conformal", "plumbline.problems.radio", "plumbline.trials"))
 
 
 def test_own_imports_are_absolute(root: Path) -> None:

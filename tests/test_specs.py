@@ -91,7 +91,7 @@ def test_identity_is_the_problem_not_its_label(options: dict[str, int]) -> None:
         (("budget", "rounds"), 100_001, "budget.rounds: Input should be less than or equal to 100000"),
         (("budget", "q"), 0, "budget.q: Input should be greater than or equal to 1 (got 0)"),
         (("budget", "initial", "size"), 0, "budget.initial.size: Input should be greater than or equal to 1"),
-        (("budget", "initial", "design"), "lhs", "budget.initial.design: String should match pattern"),
+        (("budget", "initial", "design"), "lhs", "budget.initial.design: unknown design 'lhs'"),
         (("diagnostics", "alphas"), [1.5], "diagnostics.alphas"),
         (("diagnostics", "holdout"), -1, "diagnostics.holdout: "),
         (("budget", "round"), 3, "budget: unknown field 'round': did you mean 'rounds'? allowed: initial, q, rounds"),

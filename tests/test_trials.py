@@ -25,7 +25,8 @@ from linear_operator.utils.errors import NotPSDError
 
 from plumbline import trials
 from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.methods.base import Domain, History, Method, Proposal
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, Proposal
 from plumbline.methods.gp import GPMethod
 from plumbline.records import RECORD, read_records
 from plumbline.specs import Chunk, TrialSpec, canonical_json
@@ -517,7 +518,7 @@ def test_diagnostics_are_those_of_the_model_before_the_observation(cheap_spec: M
         before = [past for past in rows if past["iteration"] < row["iteration"]]
         X = torch.tensor([past["x"] for past in before], dtype=torch.float64)
         Y = torch.tensor([past["y"] for past in before], dtype=torch.float64)
-        model = trial.method.fit(History(X, Y))
+        model = trial.method.fit(History(X, Y)).model
         posterior = model.posterior(torch.tensor([row["x"]], dtype=torch.float64), observation_noise=True)
         mean, sd = posterior.mean.item(), posterior.variance.sqrt().item()
         assert row["predicted_mean"] == pytest.approx(mean, abs=1e-8)
@@ -801,4 +802,5 @@ def test_one_outcome_has_no_hypervolume(cheap_spec: Make, tmp_path: Path) -> Non
 def test_a_method_of_several_outcomes_on_one_is_a_failed_row(cheap_spec: Make, tmp_path: Path) -> None:
     rows = rows_of(run_trial(cheap_spec("branin", "ehvi"), tmp_path, tmp_path))
     assert rows[-1]["status"] == "error"
-    assert "needs a problem with several outcomes" in rows[-1]["error"]
+    assert "method 'ehvi' is for several objectives; this problem has objective" in rows[-1]["error"]
+    assert "use calibrated, cei" in rows[-1]["error"]

@@ -56,7 +56,8 @@ from pathlib import Path
 
 import torch
 
-from plumbline.methods.base import History, Method, Proposal, methods
+from plumbline.history import History
+from plumbline.methods.base import Method, Proposal, methods
 from plumbline.options import Options
 
 

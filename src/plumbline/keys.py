@@ -1,13 +1,20 @@
-"""Names of trials: what was asked, and the code and data that answer."""
+"""Names of trials: what was asked, and the code and the files that answer."""
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from plumbline.catalogue import catalogue
+from pydantic import BaseModel
+
+from plumbline.catalogue import Kind, catalogue
+from plumbline.inputs import INPUT, METHOD, declared, replaced
 from plumbline.sources import source_digest
-from plumbline.specs import TrialSpec, short_digest
+from plumbline.specs import MethodChoice, TrialSpec, short_digest
+
+Json = dict[str, Any]
 
 
 @cache
@@ -20,11 +27,55 @@ def features_path(data: Path, dataset: str) -> Path:
     return data / "features" / f"{dataset}.parquet"
 
 
+def methods_of(name: str, options: Mapping[str, Any]) -> Iterator[MethodChoice]:
+    """Yield a method and those that its options wrap, from the outside in.
+
+    Raises:
+        PlumblineError: an unknown name among them.
+    """
+    yield MethodChoice(name=name, options=dict(options))
+    for inner in declared(catalogue().find("method", name).options, options):
+        if inner.mark == METHOD:
+            choice = MethodChoice.model_validate(inner.value)
+            yield from methods_of(choice.name, choice.options)
+
+
+def chosen(spec: TrialSpec) -> Iterator[tuple[Kind, str, Json]]:
+    """Yield (kind, name, options) of all that a trial is put together from, wrapped methods included."""
+    yield "problem", spec.problem.name, spec.problem.options
+    yield "design", spec.budget.initial.design, spec.budget.initial.options
+    for choice in methods_of(spec.method.name, spec.method.options):
+        yield "method", choice.name, choice.options
+
+
+def input_paths(kind: Kind, name: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the files in the data folder that `options` of the `kind` called `name` declare."""
+    schema = catalogue().find(kind, name).options
+    return [one.path for one in declared(schema, options) if one.mark == INPUT]
+
+
+def trial_inputs(spec: TrialSpec) -> list[str]:
+    """Return the files in the data folder that a trial reads, each once."""
+    return sorted({path for part in chosen(spec) for path in input_paths(*part)})
+
+
+def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str, str]) -> Json:
+    """Return `options` with the datasets and models that they declare replaced by their stand-ins, by name."""
+    for one in list(declared(catalogue().find(kind, name).options, options)):
+        if one.mark == INPUT and one.value in stand_ins:
+            options = replaced(options, one.place, stand_ins[one.value])
+        elif one.mark == METHOD:
+            choice = MethodChoice.model_validate(one.value)
+            inner = with_stand_ins("method", choice.name, choice.options, stand_ins)
+            if inner != choice.options:
+                options = replaced(options, one.place, {"name": choice.name, "options": inner})
+    return options
+
+
 def code_digest(spec: TrialSpec) -> str:
-    """Return the digest of the source that a trial runs: its method, its problem, and the loop."""
-    method = catalogue().find("method", spec.method.name).module
-    problem = catalogue().find("problem", spec.problem.name).module
-    return source_digest(method, problem, f"{__package__}.trials")
+    """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
+    modules = (catalogue().find(kind, name).module for kind, name, _ in chosen(spec))
+    return source_digest(*sorted({*modules}), f"{__package__}.trials")
 
 
 def illustration_digest(kind: str) -> str:
@@ -32,16 +83,39 @@ def illustration_digest(kind: str) -> str:
     return source_digest(catalogue().find("illustration", kind).module)
 
 
-def trial_key(spec: TrialSpec, data: Path) -> str:
-    """Return the 16 hex digits that name a trial: spec, source, and the features that a tabular problem reads.
+def asked(spec: TrialSpec) -> Json:
+    """Return what a trial's numbers depend on, as data.
 
-    Labels do not count: they are what figures call things, not what is computed.
+    Labels do not count: they are what figures call things. A setting that is off by default, and off, does not count
+    either, so that one more that may be set changes no trial that does not.
     """
-    asked = spec.model_dump(mode="json")
-    del asked["problem"]["label"], asked["method"]["label"]
-    parts = [json.dumps(asked, sort_keys=True), code_digest(spec)]
-    dataset = spec.problem.options.get("dataset")
-    if dataset is not None:
-        path = features_path(data, dataset)
-        parts.append(_content_digest(path, path.stat().st_mtime_ns) if path.is_file() else "no features yet")
+    return {
+        "problem": {"name": spec.problem.name, "options": spec.problem.options},
+        "method": {"name": spec.method.name, "options": spec.method.options},
+        "seed": spec.seed,
+        "budget": _used(spec.budget),
+        "diagnostics": _used(spec.diagnostics),
+    }
+
+
+def _used(settings: BaseModel) -> Json:
+    """Return the settings that are not off: empty, false, zero or None, and so by default."""
+    dumped = settings.model_dump(mode="json")
+    fields = type(settings).model_fields
+    used = {}
+    for name, value in dumped.items():
+        default = fields[name].get_default(call_default_factory=True)
+        inner = getattr(settings, name)
+        if value or inner != default:
+            used[name] = _used(inner) if isinstance(inner, BaseModel) else value
+    return used
+
+
+def trial_key(spec: TrialSpec, data: Path) -> str:
+    """Return the 16 hex digits that name a trial: what is asked, the source that it runs, the files that it reads."""
+    parts = [json.dumps(asked(spec), sort_keys=True), code_digest(spec)]
+    for name in trial_inputs(spec):
+        path = data / name
+        content = _content_digest(path, path.stat().st_mtime_ns) if path.is_file() else "not built yet"
+        parts.append(f"{name} {content}")
     return short_digest("\n".join(parts))

@@ -16,20 +16,27 @@ NEUTRAL = frozenset(
     f"{PACKAGE}.{name}"
     for name in (
         "catalogue",
+        "designs.base",
         "errors",
         "files",
+        "history",
+        "inputs",
         "keys",
+        "methods.base",
         "observers",
         "options",
+        "problems.base",
         "provenance",
         "records",
         "registry",
         "sources",
+        "spaces.base",
         "specs",
         "store",
     )
 )
-"""Modules that carry, name, check and keep results, and change none: a digest does not follow imports into them."""
+"""Modules that carry, name, check and keep results, and change none, and those that only say what a method, a problem,
+a space or a design is: a digest does not follow imports into them."""
 
 
 def _path(module: str) -> Path | None:

@@ -6,11 +6,12 @@ import re
 from functools import cached_property
 from typing import Any, Self
 
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import ConfigDict, Field, PositiveInt, field_validator, model_validator
 
 from plumbline.calibration.alpha import Alpha
 from plumbline.catalogue import catalogue
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, unknown
+from plumbline.inputs import METHOD
 from plumbline.options import Options
 
 Json = dict[str, Any]
@@ -33,6 +34,20 @@ def safe_label(label: str) -> str:
     if not _LABEL.fullmatch(label):
         raise ValueError(f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}")
     return label
+
+
+class MethodChoice(Options):
+    """A registered method with its options: how options name a method that they wrap."""
+
+    model_config = ConfigDict(json_schema_extra={METHOD: True})
+
+    name: str
+    options: Json = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_word(cls, data: Any) -> Any:
+        return {"name": data} if isinstance(data, str) else data
 
 
 class Reference(Options):
@@ -95,10 +110,19 @@ class MethodRef(Reference):
 
 
 class InitialDesign(Options):
-    """How a trial begins: `size` points by `design` (see `plumbline.problems.designs`)."""
+    """How a trial begins: `size` points by a registered `design` (see `plumbline.designs`) with its `options`."""
 
-    design: str = Field(pattern="^(uniform|sobol|random-orthant|two-corners|worst|source)$")
+    design: str
     size: int = Field(ge=1, le=100_000)
+    options: Json = Field(default_factory=dict)
+
+    @field_validator("design")
+    @classmethod
+    def _is_known(cls, design: str) -> str:
+        known = catalogue().design
+        if design not in known:
+            raise ValueError(str(unknown("design", design, known)))
+        return design
 
 
 class Snapshots(Options):

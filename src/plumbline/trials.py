@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import pyarrow as arrow
 import torch
-from botorch.test_functions.base import BaseTestProblem
 from botorch.utils.multi_objective.hypervolume import Hypervolume
 from botorch.utils.multi_objective.pareto import is_non_dominated
 from torch import Tensor
@@ -25,14 +24,18 @@ from plumbline import files, records, seeding
 from plumbline.calibration.alpha import alpha_at
 from plumbline.calibration.diagnostics import calibration_score
 from plumbline.calibration.predictive import Predictive, SetPredictive
+from plumbline.designs.base import initial_design
 from plumbline.errors import PlumblineError
+from plumbline.history import History
 from plumbline.keys import trial_key
-from plumbline.methods.base import Domain, History, Method, Proposal, build_method
+from plumbline.methods.base import Domain, Method, Proposal, build_method
 from plumbline.observers import Observer
-from plumbline.problems.base import Context, Observed, build_problem, evaluate, observe
-from plumbline.problems.designs import initial_design, uniform
+from plumbline.problems.base import Context, Problem, reference_point
+from plumbline.problems.build import build_problem
+from plumbline.problems.evaluation import observe, observe_holdout, values
 from plumbline.provenance import provenance
 from plumbline.records import Row
+from plumbline.spaces.box import uniform
 from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
 
@@ -80,10 +83,10 @@ class Trial:
         self.folder = folder
         self.identity = spec.problem.identity()
         context = Context(data=data, generator=self._stream("problem"))
-        self.problem: BaseTestProblem = build_problem(spec.problem.name, spec.problem.options, context)
-        self.domain = domain_of(self.problem)
+        self.problem: Problem = build_problem(spec.problem.name, spec.problem.options, context)
+        self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift)
         self.method: Method = build_method(spec.method.name, spec.method.options, self.domain)
-        self.optimum = optimal_value(self.problem)
+        self.optimum = math.nan if self.problem.optimum is None else self.problem.optimum
         self.holdout = self._holdout()
         self.progress = Progress()
 
@@ -96,14 +99,8 @@ class Trial:
         if not size:
             return None
         stream = self._stream("holdout")
-        X = getattr(self.problem, "holdout", None)
-        if X is None:
-            X = uniform(self.problem.bounds, size, stream)
-        if isinstance(self.problem, Observed):
-            return X, self.problem.observe(X, [stream] * len(X))
-        F = self.problem(X, noise=False).reshape(len(X), -1)
-        Y, _ = evaluate(self.problem, X, torch.randn(F.shape, generator=stream, dtype=F.dtype))
-        return X, Y
+        X = uniform(self.problem.bounds, size, stream) if self.problem.holdout is None else self.problem.holdout
+        return X, observe_holdout(self.problem, X, stream)
 
     def history(self) -> History:
         """Return what has been observed so far."""
@@ -131,7 +128,7 @@ class Trial:
     def _first(self) -> tuple[list[Row], dict[str, float]]:
         """Evaluate the initial design."""
         initial = self.spec.budget.initial
-        X = initial_design(initial.design, self.problem, initial.size, self._stream("design"))  # type: ignore[arg-type]
+        X = initial_design(initial, self.problem, self._stream("design"))
         started = perf_counter()
         Y, F = self._evaluate(X)
         seconds = {"evaluate": perf_counter() - started}
@@ -208,7 +205,7 @@ class Trial:
         forecast = cast(Predictive, proposal.predict(grid))
         utility = proposal.acquisition(grid) if proposal.acquisition else torch.full((wanted.points,), torch.nan)
         width = forecast.width(alpha).expand(wanted.points)
-        columns = (grid[:, 0], self.problem(grid, noise=False), forecast.mean, forecast.sd, width, utility)
+        columns = (grid[:, 0], values(self.problem, grid)[:, 0], forecast.mean, forecast.sd, width, utility)
         self.progress.snapshots += [
             dict(zip(SNAPSHOT.names, (self.folder.key, iteration, *values), strict=True))
             for values in zip(*(column.tolist() for column in columns), strict=True)
@@ -234,7 +231,7 @@ class Trial:
                 "f": F[i].tolist(),
                 **best_so_far(before, Y[i].tolist(), F[i].tolist(), self.optimum),
                 **hypervolume_so_far(
-                    [*(past["f"] for past in (*earlier, *rows)), F[i].tolist()], self.domain.ref_point
+                    [*(past["f"] for past in (*earlier, *rows)), F[i].tolist()], reference_point(self.problem.outcomes)
                 ),
                 **diagnosis,
                 "events": events,
@@ -263,34 +260,15 @@ SNAPSHOT = arrow.schema(
 its sets of the first level."""
 
 
-def domain_of(problem: BaseTestProblem) -> Domain:
-    """Return what a method may know of a problem."""
-    return Domain(
-        problem.bounds,
-        getattr(problem, "candidates", None),
-        getattr(problem, "ref_point", None),
-        getattr(problem, "shift", None),
-        getattr(problem, "blocks", None),
-    )
-
-
-def optimum_of(problem: BaseTestProblem) -> Tensor:
+def optimum_of(problem: Problem) -> Tensor:
     """Return where a problem is greatest: `1 x d`, the first of the places that are known.
 
     Raises:
         PlumblineError: none is known.
     """
-    if getattr(problem, "optimizers", None) is None:
+    if problem.optimisers is None:
         raise PlumblineError("`diagnostics.widths` needs a problem whose optimum is known")
-    return problem.optimizers[:1].to(problem.bounds)
-
-
-def optimal_value(problem: BaseTestProblem) -> float:
-    """Return the greatest value of a single-outcome problem, NaN where it is unknown."""
-    try:
-        return float(problem.optimal_value)
-    except (AttributeError, NotImplementedError):
-        return math.nan
+    return problem.optimisers[:1]
 
 
 def best_so_far(before: Row | None, y: list[float], f: list[float], optimum: float) -> Row:

@@ -54,7 +54,7 @@ def acquire(
 ) -> ConformalAcquisition:
     alpha = options.pop("alpha", 0.3)
     given = ConformalPosteriorOptions(**{"candidates": 32, "tau": 0.05, **options})
-    return ConformalAcquisition(models, utility, ratio, alpha, given, seed=7)
+    return ConformalAcquisition([factorise(model) for model in models], utility, ratio, alpha, given, seed=7)
 
 
 def joint(model: SingleTaskGP, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -213,7 +213,7 @@ def test_the_value_depends_on_nothing_but_points_and_seed(q: int, model: SingleT
         assert torch.equal(acquire([model], Utility(smooth))(X), value)
         torch.testing.assert_close(first(X[1:2]), value[1:2], rtol=1e-9, atol=1e-12)
         given = ConformalPosteriorOptions(candidates=32, tau=0.05)
-        other = ConformalAcquisition([model], Utility(smooth), tilted, 0.3, given, seed=8)
+        other = ConformalAcquisition([factorise(model)], Utility(smooth), tilted, 0.3, given, seed=8)
         assert not torch.allclose(other(X), value)
 
 

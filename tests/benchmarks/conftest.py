@@ -1,10 +1,13 @@
 import pytest
 import torch
 
-from plumbline.methods.base import Domain, History
-from plumbline.problems.base import evaluate
-from plumbline.problems.designs import sobol
+from plumbline.designs.sobol import sobol
+from plumbline.history import History
+from plumbline.methods.base import Domain
+from plumbline.problems.build import problem_of
+from plumbline.problems.evaluation import evaluate
 from plumbline.problems.synthetic import Ackley, Levy, SixHumpCamel
+from plumbline.spaces.box import Box
 
 
 @pytest.fixture(autouse=True)
@@ -29,5 +32,5 @@ def situation(request):
     build, n = PROBLEMS[request.param]
     problem = build()
     X = sobol(problem.bounds, n, torch.Generator().manual_seed(0))
-    Y, _ = evaluate(problem, X, torch.zeros(n, 1, dtype=X.dtype))
-    return request.param, Domain(problem.bounds), History(X, Y)
+    Y, _ = evaluate(problem_of(problem), X, torch.zeros(n, 1, dtype=X.dtype))
+    return request.param, Domain(Box(problem.bounds)), History(X, Y)

@@ -17,11 +17,14 @@ from ratio import paired_ratio
 
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions
 from plumbline.calibration.density_ratio import RatioOptions, fit_ratio
-from plumbline.methods.base import Domain, History, build_method
+from plumbline.designs.sobol import sobol
+from plumbline.history import History
+from plumbline.methods.base import Domain, build_method
 from plumbline.models.exact import ModelOptions, fit_gp, make_gp
-from plumbline.problems.base import evaluate
-from plumbline.problems.designs import sobol
+from plumbline.problems.build import problem_of
+from plumbline.problems.evaluation import evaluate
 from plumbline.problems.synthetic import Ackley, Levy
+from plumbline.spaces.box import Box
 
 PROBLEMS = {"levy-5": lambda: Levy(dim=5, negate=True), "ackley-20": lambda: Ackley(dim=20, negate=True)}
 SCHEDULE = "max(.05, 1/sqrt(n))"
@@ -33,9 +36,9 @@ def observed(name, n):
     problem = PROBLEMS[name]()
     generator = torch.Generator().manual_seed(0)
     X = sobol(problem.bounds, n, generator)
-    F, _ = evaluate(problem, X, torch.zeros(n, 1, dtype=X.dtype))
+    F, _ = evaluate(problem_of(problem), X, torch.zeros(n, 1, dtype=X.dtype))
     Y = F + 0.1 * F.std() * torch.randn(n, 1, generator=generator, dtype=X.dtype)
-    return Domain(problem.bounds), History(X, Y)
+    return Domain(Box(problem.bounds)), History(X, Y)
 
 
 def rounds(name, domain, history):

@@ -4,9 +4,10 @@ import pytest
 import torch
 from ratio import paired_ratio
 
-from plumbline.methods.base import Domain, History, build_method
-from plumbline.problems.designs import uniform
+from plumbline.history import History
+from plumbline.methods.base import Domain, build_method
 from plumbline.problems.synthetic import Ackley
+from plumbline.spaces.box import Box, uniform
 
 MODEL = {"priors": "none", "ard": False}
 LOCAL = {"kappa": 4.0, "lengthscale": 5.0}
@@ -19,7 +20,7 @@ def data():
     problem = Ackley(dim=2, negate=True, bounds=[(-10.0, 10.0)] * 2)
     X = uniform(problem.bounds.double(), 50, generator)
     noise = torch.randn(50, 1, generator=generator, dtype=X.dtype)
-    return Domain(problem.bounds.double()), History(X, problem(X, noise=False).unsqueeze(-1) + noise, 5)
+    return Domain(Box(problem.bounds.double())), History(X, problem(X, noise=False).unsqueeze(-1) + noise, 5)
 
 
 @pytest.mark.parametrize(

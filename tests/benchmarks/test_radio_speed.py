@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from plumbline.problems.designs import uniform
 from plumbline.problems.radio import Radio, RadioOptions
+from plumbline.spaces.box import uniform
 
 
 @pytest.mark.parametrize("n_ch", [1, 4])

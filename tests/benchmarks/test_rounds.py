@@ -37,7 +37,7 @@ def plumbline_round(domain, history, name, **options):
     # BoTorch's default model is RBF with its dimension-scaled priors: the same here.
     model = {"kernel": "rbf", "priors": "botorch"}
     gp = {"model": model, **options}
-    options = {"base": "ei", "base_options": gp} if name == "calibrated" else gp
+    options = {"base": {"name": "ei", "options": gp}} if name == "calibrated" else gp
     return build_method(name, options, domain).ask(history, 1, torch.Generator().manual_seed(0))
 
 

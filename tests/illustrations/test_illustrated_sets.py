@@ -10,12 +10,12 @@ import torch
 from gpytorch.kernels import MaternKernel
 
 from plumbline.errors import PlumblineError
+from plumbline.history import History
 from plumbline.illustrations.base import illustrations
 from plumbline.illustrations.conformal_density import inside, probability
 from plumbline.illustrations.line import chirp
 from plumbline.illustrations.rkhs_function import labels, prior_draws
 from plumbline.illustrations.well_specified_bands import KnownKernelOptions, known_gp
-from plumbline.methods.base import History
 from plumbline.problems.base import Context
 from plumbline.problems.rkhs import RKHSOptions, rkhs
 from plumbline.seeding import generator

@@ -6,7 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from plumbline.methods.base import Domain, History, Method, Proposal
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, Proposal
+from plumbline.problems.base import Outcome
+from plumbline.spaces.box import Box
+from plumbline.spaces.table import Table
 
 BOX = torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)
 
@@ -51,17 +55,24 @@ class Situation:
 
 def box(n: int = 6, outcomes: int = 1) -> Situation:
     X = rows(n, 0)
-    return Situation(_domain(None, outcomes), History(X, objective(X, outcomes)))
+    return Situation(_domain(None, outcomes), History(X, objective(X, outcomes), n))
 
 
 def table(size: int = 20, seen: int = 6, outcomes: int = 1) -> Situation:
     X = rows(size, 1)
     known = X[torch.randperm(size, generator=torch.Generator().manual_seed(2))[:seen]]
-    return Situation(_domain(X, outcomes), History(known, objective(known, outcomes)))
+    return Situation(_domain(X, outcomes), History(known, objective(known, outcomes), seen))
 
 
 def _domain(candidates: Tensor | None, outcomes: int) -> Domain:
-    return Domain(BOX, candidates, REF_POINT if outcomes > 1 else None)
+    return Domain(Box(BOX) if candidates is None else Table(BOX, candidates), outcomes_of(outcomes))
+
+
+def outcomes_of(outcomes: int) -> tuple[Outcome, ...]:
+    """Return so many objectives; several have a reference point."""
+    if outcomes == 1:
+        return (Outcome("objective"),)
+    return tuple(Outcome(f"objective-{i}", reference=REF_POINT[i].item()) for i in range(outcomes))
 
 
 def ask(method: Method, history: History, q: int, seed: int = 5) -> Proposal:

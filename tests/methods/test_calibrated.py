@@ -6,12 +6,16 @@ from situations import BOX, QUICK, Situation, ask, box, objective, rows, table
 from plumbline.calibration.recalibration import SCALE_BOUNDS, recalibrated_scale
 from plumbline.calibration.splits import forecast_cdf
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, Method, build_method
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, build_method
+from plumbline.methods.gp import SeenProcess
 from plumbline.models.exact import ModelOptions, make_gp
+from plumbline.spaces.box import Box
 
 
 def calibrated(place: Situation, **options) -> Method:
-    return build_method("calibrated", {"base": "ucb", "base_options": QUICK, **options}, place.domain)
+    given = {"name": options.pop("base", "ucb"), "options": options.pop("base_options", QUICK)}
+    return build_method("calibrated", {"base": given, **options}, place.domain)
 
 
 @pytest.mark.parametrize(("place", "q"), [(box(), 1), (table(), 2)], ids=["box-q1", "table-q2"])
@@ -40,26 +44,26 @@ def fixed_model(history: History, lengthscale: float, noise: float) -> SingleTas
 def test_an_overconfident_model_is_widened(monkeypatch: pytest.MonkeyPatch, recalibrator: str, splits: str) -> None:
     X = rows(24, 3)
     noisy = objective(X) + 20 * torch.randn(24, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    place = Situation(Domain(BOX), History(X, noisy))
+    place = Situation(Domain(Box(BOX)), History(X, noisy))
     model = fixed_model(place.history, lengthscale=0.5, noise=0.1)
     method = calibrated(place, splits=splits, recalibrator=recalibrator)
-    monkeypatch.setattr(method.base, "fit", lambda history: model)
+    monkeypatch.setattr(method.base, "fit", lambda data: SeenProcess(model))
     proposal = ask(method, place.history, 1)
     scale = proposal.notes["sd_scale"]
     assert 1.2 < scale <= SCALE_BOUNDS[1]
     assert scale == recalibrated_scale(forecast_cdf(model, splits).numpy(), recalibrator)
     points = rows(5, 8)
-    plain = method.base.propose(model, place.history, 1, torch.Generator().manual_seed(0)).predict(points)
+    plain = method.base.predictive(SeenProcess(model))(points)
     torch.testing.assert_close(proposal.predict(points).mean, plain.mean, rtol=1e-9, atol=0)
     torch.testing.assert_close(proposal.predict(points).sd, scale * plain.sd, rtol=1e-6, atol=0)
 
 
 def test_an_underconfident_model_is_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
     X = rows(24, 3)
-    place = Situation(Domain(BOX), History(X, objective(X)))
+    place = Situation(Domain(Box(BOX)), History(X, objective(X)))
     model = fixed_model(place.history, lengthscale=0.5, noise=1.0)
     method = calibrated(place)
-    monkeypatch.setattr(method.base, "fit", lambda history: model)
+    monkeypatch.setattr(method.base, "fit", lambda data: SeenProcess(model))
     assert SCALE_BOUNDS[0] <= ask(method, place.history, 1).notes["sd_scale"] < 0.8
 
 
@@ -82,10 +86,10 @@ def test_few_observations(n: int, splits: str) -> None:
 
 
 def test_base_options_are_checked() -> None:
-    with pytest.raises(PlumblineError, match="base_options: unknown field 'alhpa': did you mean 'alpha'"):
+    with pytest.raises(PlumblineError, match="base 'ucb': unknown field 'alhpa': did you mean 'alpha'"):
         calibrated(box(), base_options={"alhpa": 0.1})
 
 
 def test_base_must_have_a_model() -> None:
-    with pytest.raises(PlumblineError, match=r"base: .*'ei'"):
-        calibrated(box(), base="random")
+    with pytest.raises(PlumblineError, match=r"wraps a method with an exact Gaussian process .*, and 'random' is none"):
+        calibrated(box(), base="random", base_options={})

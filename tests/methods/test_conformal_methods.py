@@ -13,7 +13,8 @@ from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, row
 from plumbline.acquisition.conformal import Utility
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, Method, build_method
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, build_method
 from plumbline.methods.conformal import (
     ConformalMethod,
     ConformalOptions,
@@ -28,6 +29,8 @@ from plumbline.methods.conformal import (
     warn_of_noise_at_bound,
 )
 from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.spaces.box import Box
+from plumbline.spaces.table import Table
 
 NAMES = ["cei", "cnei", "cucb"]
 
@@ -40,7 +43,7 @@ def noisy(n: int, domain: Domain | None = None, width: float = 1.0) -> Situation
     """A situation whose fitted noise is at no bound; data in the lowest `width` of the box."""
     X = BOX[0] + width * (rows(n, 0) - BOX[0])
     eps = torch.randn(n, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    return Situation(domain or Domain(BOX), History(X, objective(X) + 3 * eps))
+    return Situation(domain or Domain(Box(BOX)), History(X, objective(X) + 3 * eps))
 
 
 def warned(method: Method, place: Situation, q: int = 1) -> tuple[set[type[Warning]], dict[str, float]]:
@@ -85,7 +88,7 @@ def test_classes_that_are_told_apart_are_warned_of() -> None:
 def test_weights_on_one_datum_are_warned_of() -> None:
     """Data in a corner, queries from a table elsewhere: the query is all that counts."""
     elsewhere = BOX[1] - 0.1 * (BOX[1] - BOX[0]) * torch.rand(10, 2, generator=torch.Generator().manual_seed(0))
-    place = noisy(12, Domain(BOX, elsewhere.double()), width=0.05)
+    place = noisy(12, Domain(Table(BOX, elsewhere.double())), width=0.05)
     ratio = {"hidden": 16, "ema": 1.0, "learning_rate": 0.05, "steps": 300, "clip": 1e6}
     kinds, notes = warned(make("cucb", place, ratio=ratio), place)
     assert {FewEffectiveDataWarning, UnboundedSetWarning} <= kinds
@@ -158,14 +161,17 @@ def test_the_loop_is_inherited() -> None:
         built = methods[name].build
         assert isinstance(built, type)
         assert issubclass(built, ConformalMethod)
-        assert set(vars(built)) & {"ask", "predictor", "fit", "_search_box", "_search_table", "_notes"} == set()
+        assert (
+            set(vars(built)) & {"ask", "propose", "fit", "utility", "search", "predictive", "forecast", "notes"}
+            == set()
+        )
 
 
 class Probability(ConformalMethod):
     """Conformal probability of improvement, smoothed."""
 
-    def utility(self, models: Any, history: History, alpha: float, generator: torch.Generator) -> Utility:
-        best = standardised(models, history.Y).max()
+    def gain(self, models: Any, data: History, alpha: float, generator: torch.Generator) -> Utility:
+        best = standardised(models, data.Y).max()
         return Utility(lambda f, mean: torch.sigmoid(50 * (f.squeeze(-1).amax(dim=-1) - best)))
 
 
@@ -189,7 +195,7 @@ def test_improvement_is_over_the_best_observation_plus_jitter() -> None:
     for jitter in (0.0, 0.5):
         method = make("cei", place, jitter=jitter)
         assert isinstance(method, ConformalMethod)
-        utility = method.utility(models, place.history, 0.3, torch.Generator())
+        utility = method.gain(models, place.history, 0.3, torch.Generator())
         expected = [0.0, max(0.4 - jitter, 0.0), 2 - jitter]
         assert utility.value(f, f).squeeze().tolist() == pytest.approx(expected, abs=1e-6)
 
@@ -199,7 +205,7 @@ def test_noisy_improvement_is_over_each_draws_own_best() -> None:
     models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
     method = make("cnei", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.utility(models, place.history, 0.3, torch.Generator().manual_seed(0))
+    utility = method.gain(models, place.history, 0.3, torch.Generator().manual_seed(0))
     assert utility.baseline is not None
     best = utility.baseline.values.squeeze(-1).amax(dim=-1)
     assert len(set(best.tolist())) == 16
@@ -212,7 +218,7 @@ def test_the_bound_is_wilsons() -> None:
     place = noisy(10)
     method = make("cucb", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.utility([], place.history, 0.05, torch.Generator())
+    utility = method.gain([], place.history, 0.05, torch.Generator())
     assert utility.optimistic
     assert utility.spread == pytest.approx(1.959964 * math.sqrt(math.pi / 2), rel=1e-6)
     f, mean = torch.tensor([[1.0], [-2.0]]).double()[None, None], torch.tensor([[0.5], [0.0]]).double()[None, None]

@@ -5,15 +5,17 @@ from scipy.stats import norm
 from situations import QUICK, Situation, ask, box
 
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, build_method
+from plumbline.history import History
+from plumbline.methods.base import Domain, build_method
 from plumbline.methods.gp import improvement_threshold
+from plumbline.spaces.box import Box
 
 LINE = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 
 
 def on_a_line() -> Situation:
     X = torch.tensor([[0.05], [0.3], [0.45], [0.8], [0.95]], dtype=torch.float64)
-    return Situation(Domain(LINE), History(X, 10 * torch.sin(9 * X)))
+    return Situation(Domain(Box(LINE)), History(X, 10 * torch.sin(9 * X)))
 
 
 @pytest.mark.parametrize(
@@ -27,12 +29,12 @@ def on_a_line() -> Situation:
     ],
 )
 def test_sqrt_beta_is_the_upper_end_of_the_interval(options: dict, n: int, alpha: float) -> None:
-    method = build_method("ucb", options, Domain(LINE))
+    method = build_method("ucb", options, Domain(Box(LINE)))
     assert method.sqrt_beta(n) == pytest.approx(norm.ppf(1 - alpha / 2))
 
 
 def test_given_sqrt_beta_wins() -> None:
-    method = build_method("ucb", {"alpha": 0.3, "sqrt_beta": 1.25}, Domain(LINE))
+    method = build_method("ucb", {"alpha": 0.3, "sqrt_beta": 1.25}, Domain(Box(LINE)))
     assert method.sqrt_beta(5) == 1.25
 
 
@@ -41,7 +43,7 @@ def test_ucb_is_mean_plus_deviations_of_the_latent_function(options: dict) -> No
     place = on_a_line()
     method = build_method("ucb", {**QUICK, **options}, place.domain)
     proposal = ask(method, place.history, 1)
-    model = method.fit(place.history)
+    model = method.fit(place.history).model
     with torch.no_grad():
         latent = model.posterior(place.history.X)
         expected = latent.mean + method.sqrt_beta(5) * latent.variance.sqrt()
@@ -53,7 +55,7 @@ def test_finds_the_maximiser_of_the_utility_written_out(name: str) -> None:
     place = on_a_line()
     method = build_method(name, {"search": {"restarts": 4, "raw_samples": 64}}, place.domain)
     grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
-    model = method.fit(place.history)
+    model = method.fit(place.history).model
     with torch.no_grad():
         posterior = model.posterior(grid)
     mean, sd = posterior.mean.flatten().numpy(), posterior.variance.sqrt().flatten().numpy()
@@ -75,7 +77,7 @@ def test_jitter_is_in_standard_deviations_of_the_observations(jitter: float) -> 
     assert improvement_threshold(place.history, jitter).item() == pytest.approx(best)
     method = build_method("ei", {**QUICK, "jitter": jitter}, place.domain)
     X = torch.tensor([[0.1], [0.2], [0.62]], dtype=torch.float64)
-    model = method.fit(place.history)
+    model = method.fit(place.history).model
     with torch.no_grad():
         posterior = model.posterior(X)
     mean, sd = posterior.mean.flatten().numpy(), posterior.variance.sqrt().flatten().numpy()
@@ -94,7 +96,7 @@ def test_one_observation_is_enough_to_go_on(name: str) -> None:
 def test_prediction_is_of_observations_not_of_the_latent_function() -> None:
     place = on_a_line()
     method = build_method("ucb", QUICK, place.domain)
-    model = method.fit(place.history)
+    model = method.fit(place.history).model
     with torch.no_grad():
         posterior = model.posterior(place.history.X, observation_noise=True)
     predictive = ask(method, place.history, 1).predict(place.history.X)
@@ -104,4 +106,4 @@ def test_prediction_is_of_observations_not_of_the_latent_function() -> None:
 
 def test_nested_option_errors_say_where() -> None:
     with pytest.raises(PlumblineError, match=r"method 'ei': model\.kernel: .*matern52"):
-        build_method("ei", {"model": {"kernel": "cubic"}}, Domain(LINE))
+        build_method("ei", {"model": {"kernel": "cubic"}}, Domain(Box(LINE)))

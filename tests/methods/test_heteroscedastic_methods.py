@@ -7,9 +7,12 @@ from scipy.stats import norm
 from situations import BOX, QUICK, Situation, ask, box, objective, rows, table
 
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, Method, build_method
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, build_method
+from plumbline.methods.composed import Round
 from plumbline.methods.heteroscedastic import pending_batch, times_observed
 from plumbline.models.heteroscedastic import fit_heteroscedastic
+from plumbline.spaces.box import Box
 
 NAMES = ["risk-averse-ucb", "penalised-ei"]
 
@@ -22,7 +25,7 @@ def noisy(X: torch.Tensor, seed: int) -> torch.Tensor:
 
 def with_replicates() -> Situation:
     X = rows(6, 0).repeat(4, 1)
-    return Situation(Domain(BOX), History(X, noisy(X, 1)))
+    return Situation(Domain(Box(BOX)), History(X, noisy(X, 1), len(X)))
 
 
 def build(name: str, place: Situation, **options) -> Method:
@@ -131,7 +134,12 @@ def test_a_batch_of_equal_points_is_worth_what_one_is(name: str) -> None:
     place = with_replicates()
     method = build(name, place, mc_samples=4096)
     model = method.fit(place.history)
-    one, three = (method.utility(model, place.history, q, 0) for q in (1, 3))
+    one, three = (
+        method.utility(
+            model, Round(place.history, place.history, place.domain.space, q, torch.Generator().manual_seed(0))
+        )
+        for q in (1, 3)
+    )
     X = rows(4, 9).unsqueeze(-2)
     with torch.no_grad():
         torch.testing.assert_close(three(X.expand(-1, 3, -1)), one(X), rtol=0.02, atol=0.1)

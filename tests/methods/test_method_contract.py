@@ -16,6 +16,7 @@ from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, t
 
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Method, Proposal, build_method, methods
+from plumbline.spaces.table import Table
 
 CALIBRATED = [
     {"base": "ei"},
@@ -27,7 +28,14 @@ CALIBRATED = [
 """Every base, every way to split and every recalibrator at least once."""
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
-    "calibrated": [{**options, "base_options": QUICK} for options in CALIBRATED],
+    "calibrated": [{**options, "base": {"name": options["base"], "options": QUICK}} for options in CALIBRATED],
+    "trust-region": [
+        {"base": {"name": "ucb", "options": QUICK}},
+        {"base": {"name": "cucb", "options": QUICK_CONFORMAL}},
+        {"base": {"name": "locbo", "options": QUICK}},
+        {"base": {"name": "risk-averse-ucb", "options": QUICK}},
+        {"base": {"name": "calibrated", "options": {"base": {"name": "ei", "options": QUICK}}}},
+    ],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],
 }
 """Options of the methods that cannot be built from none, or that are several methods in one."""
@@ -53,7 +61,10 @@ def _examples(name: str) -> list[dict[str, Any] | None]:
 
 def _label(case: tuple[str, dict[str, Any] | None]) -> str:
     name, options = case
-    return "-".join([name, *(str(value) for value in (options or {}).values() if isinstance(value, str))])
+    words = [
+        value["name"] if isinstance(value, dict) and "name" in value else value for value in (options or {}).values()
+    ]
+    return "-".join([name, *(word for word in words if isinstance(word, str))])
 
 
 CASES = [(name, options) for name in methods.entries() for options in _examples(name)]
@@ -114,11 +125,11 @@ def test_proposes_points_of_the_domain(answer: Answer) -> None:
     assert not X.requires_grad
     assert (domain.bounds[0] <= X).all()
     assert (domain.bounds[1] >= X).all()
-    if domain.candidates is not None:
+    if isinstance(domain.space, Table):
         chosen = {tuple(row) for row in X.tolist()}
         seen = {tuple(row) for row in answer.place.history.X.tolist()}
         assert len(chosen) == answer.q
-        assert chosen <= {tuple(row) for row in domain.candidates.tolist()} - seen
+        assert chosen <= {tuple(row) for row in domain.space.rows.tolist()} - seen
 
 
 def test_leaves_every_global_stream_as_it_was(answer: Answer) -> None:
@@ -184,9 +195,10 @@ def test_predicts_better_than_a_constant_where_it_has_data(answer: Answer) -> No
 
 
 def test_a_tables_choice_maximises_its_own_utility(answer: Answer) -> None:
-    if answer.proposal.acquisition is None or answer.q > 1 or answer.place.domain.candidates is None:
+    space = answer.place.domain.space
+    if answer.proposal.acquisition is None or answer.q > 1 or not isinstance(space, Table):
         return  # a batch is chosen jointly, a box by a search
-    values = answer.proposal.acquisition(answer.make(answer.place).remaining(answer.place.history))
+    values = answer.proposal.acquisition(space.remaining(answer.place.history))
     assert not torch.isnan(values).any()
     assert answer.proposal.acquisition(answer.proposal.X).item() == pytest.approx(values.max().item(), rel=1e-9)
 
@@ -194,7 +206,8 @@ def test_a_tables_choice_maximises_its_own_utility(answer: Answer) -> None:
 def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
     place = table(outcomes=make.outcomes)  # type: ignore[attr-defined]
     method = make(place)
-    X = place.domain.candidates[:1]
+    assert isinstance(place.domain.space, Table)
+    X = place.domain.space.rows[:1]
     method.tell(X, objective(X, place.outcomes))
 
     file = io.BytesIO()

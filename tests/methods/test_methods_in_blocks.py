@@ -6,10 +6,11 @@ import pytest
 import torch
 from situations import BOX, QUICK, QUICK_CONFORMAL, ask, objective, rows
 
-from plumbline.methods.base import Domain, History, build_method
-from plumbline.problems.blocks import Blocks
+from plumbline.history import History
+from plumbline.methods.base import Domain, build_method
+from plumbline.spaces.blocks import Blocks
 
-BLOCKS = Blocks(((0,), (1,)), torch.tensor([1.0, 2.0], dtype=torch.float64), candidates=7)
+BLOCKS = Blocks(BOX, ((0,), (1,)), torch.tensor([1.0, 2.0], dtype=torch.float64), candidates=7)
 
 
 def history(rounds: int, initial: int = 4) -> History:
@@ -23,7 +24,7 @@ def history(rounds: int, initial: int = 4) -> History:
 )
 def test_methods_that_search_stay_in_the_block(name: str, options: dict[str, Any], q: int) -> None:
     known = {field: value for field, value in options.items() if field != "mc_samples" or name != "cei"}
-    method = build_method(name, known, Domain(BOX, blocks=BLOCKS))
+    method = build_method(name, known, Domain(BLOCKS))
     X = ask(method, history(1), q).X
     assert X.shape == (q, 2)
     assert (X[:, 0] == history(1).X[-1, 0]).all()

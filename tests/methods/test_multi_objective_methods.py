@@ -4,7 +4,7 @@ import pytest
 import torch
 from botorch.utils.multi_objective.hypervolume import Hypervolume
 from botorch.utils.multi_objective.pareto import is_non_dominated
-from situations import BOX, QUICK, QUICK_CONFORMAL, REF_POINT, Situation, ask, box, objective, rows, table
+from situations import BOX, QUICK, QUICK_CONFORMAL, REF_POINT, Situation, ask, box, objective, outcomes_of, rows, table
 
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.predictive import JointGaussianPredictive
@@ -12,6 +12,8 @@ from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, Method, build_method
 from plumbline.methods.conformal import ConformalMethod, fit_outcomes, standardised
 from plumbline.models.exact import ModelOptions
+from plumbline.spaces.box import Box
+from plumbline.spaces.table import Table
 
 OPTIONS = {"ehvi": QUICK, "nehvi": QUICK, "cehvi": QUICK_CONFORMAL, "cnehvi": {**QUICK_CONFORMAL, "fronts": 4}}
 CONFORMAL = ["cehvi", "cnehvi"]
@@ -40,9 +42,10 @@ def test_two_outcomes_are_asked_for_and_forecast_together(name: str, where: str)
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_without_a_reference_point_the_error_says_so(name: str) -> None:
-    place = Situation(Domain(BOX), PLACES["box"].history)
-    with pytest.raises(PlumblineError, match="a problem with several outcomes and a reference point"):
-        ask(make(name, place), place.history, 1)
+    place = Situation(Domain(Box(BOX)), PLACES["box"].history)
+    with pytest.raises(PlumblineError, match="is for several objectives; this problem has objective") as caught:
+        make(name, place)
+    assert "use calibrated, cei" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -78,7 +81,7 @@ def test_the_utility_is_the_volume_gained_in_standard_units() -> None:
     models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
     method = make("cehvi", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.utility(models, place.history, 0.3, torch.Generator())
+    utility = method.gain(models, place.history, 0.3, torch.Generator())
     Y = objective(rows(6, 11), 2) + torch.tensor([15.0, 0.2]).double()
     f = standardised(models, Y)[None, None]
     gained = volume(torch.cat([place.history.Y, Y]), REF_POINT) - volume(place.history.Y, REF_POINT)
@@ -92,7 +95,7 @@ def test_noisy_utilities_are_over_the_front_of_their_own_draw() -> None:
     models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
     method = make("cnehvi", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.utility(models, place.history, 0.3, torch.Generator().manual_seed(0))
+    utility = method.gain(models, place.history, 0.3, torch.Generator().manual_seed(0))
     assert utility.baseline is not None
     values = utility.baseline.values
     assert values.shape == (16, 10, 2)
@@ -112,5 +115,5 @@ def test_points_that_are_dominated_for_certain_are_worth_less(name: str) -> None
     Y = objective(X, 2)
     height = ((Y - Y.mean(dim=0)) / Y.std(dim=0)).amin(dim=-1)
     good, bad = X[height.argmax()], X[(Y - REF_POINT).amin(dim=-1).argmin()]
-    place = Situation(Domain(BOX, torch.stack([bad, good]), REF_POINT), PLACES["box"].history)
+    place = Situation(Domain(Table(BOX, torch.stack([bad, good])), outcomes_of(2)), PLACES["box"].history)
     assert torch.equal(ask(make(name, place), place.history, 1).X, good[None])

@@ -10,9 +10,10 @@ from situations import BOX, Situation, ask, box, rows, table
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import History, Method, build_method
-from plumbline.problems.base import Context, build_problem
-from plumbline.trials import domain_of
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, build_method
+from plumbline.problems.base import Context
+from plumbline.problems.build import build_problem
 
 
 def make(place: Situation, **options: Any) -> Method:
@@ -24,10 +25,10 @@ def shifted() -> Situation:
     """The problem with known densities, and thirty data from the first of them."""
     generator = torch.Generator().manual_seed(0)
     problem = build_problem("hartmann3-shift", {"shift": 0.2}, Context(data=Path(), generator=generator))
-    domain = domain_of(problem)
+    domain = Domain(problem.space, problem.outcomes, problem.shift)
     assert domain.shift is not None
     X = domain.shift.source(30, generator)
-    Y = problem(X, noise=False)[:, None]
+    Y = problem.function(X, noise=False)[:, None]
     return Situation(domain, History(X, Y + 0.05 * torch.randn(30, 1, generator=generator, dtype=torch.float64)))
 
 
@@ -111,7 +112,9 @@ def test_queries_are_uniform_without_one() -> None:
 def test_a_tables_queries_are_rows_that_are_left() -> None:
     place = table(20, 6)
     X = ask(make(place, sets="credible"), place.history, 14).X
-    assert {tuple(row) for row in X.tolist()} == {tuple(row) for row in make(place).remaining(place.history).tolist()}
+    assert {tuple(row) for row in X.tolist()} == {
+        tuple(row) for row in place.domain.space.remaining(place.history).tolist()
+    }
 
 
 def test_relaxed_and_randomised_sets_are_passed_on() -> None:

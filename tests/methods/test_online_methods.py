@@ -11,7 +11,8 @@ from torch import Tensor
 from plumbline.acquisition.localised import CalibratedPosterior
 from plumbline.calibration.localised_predictive import LocalisedPredictive
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, build_method
+from plumbline.history import History
+from plumbline.methods.base import Domain, build_method
 from plumbline.methods.online import OnlineMethod, believing
 from plumbline.models.exact import ModelOptions, fit_gp
 

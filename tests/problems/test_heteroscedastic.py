@@ -5,9 +5,10 @@ import torch
 from scipy.optimize import minimize
 
 from plumbline.errors import PlumblineError
-from plumbline.problems.base import build_problem, evaluate, noise_std
-from plumbline.problems.designs import uniform
+from plumbline.problems.build import build_problem, problem_of
+from plumbline.problems.evaluation import evaluate, noise_std
 from plumbline.problems.heteroscedastic import DoubleKnot, Heteroscedastic, NoisyAckley, Rippled, Sinc
+from plumbline.spaces.box import uniform
 
 EACH = {"sinc": Sinc(1.0), "double-knot": DoubleKnot(0.1), "rippled": Rippled(1.0), "ackley-noisy": NoisyAckley(1.0)}
 
@@ -104,7 +105,7 @@ def test_noisy_ackleys_noise_variance(context) -> None:
 
 
 def test_noisy_ackley_has_two_inputs(context) -> None:
-    assert build_problem("ackley-noisy", {"dim": 2}, context(0)).dim == 2
+    assert build_problem("ackley-noisy", {"dim": 2}, context(0)).space.dim == 2
     with pytest.raises(PlumblineError, match="dim"):
         build_problem("ackley-noisy", {"dim": 3}, context(0))
 
@@ -125,7 +126,7 @@ def test_forward_is_as_noisy_as_it_says(problem: Heteroscedastic) -> None:
         torch.manual_seed(0)
         Y = problem(x.expand(20_000, -1))
     assert Y.shape == (20_000,)
-    assert Y.std().item() == pytest.approx(noise_std(problem, x).item(), rel=0.03)
+    assert Y.std().item() == pytest.approx(noise_std(problem_of(problem), x).item(), rel=0.03)
     assert Y.mean().item() == pytest.approx(problem(x, noise=False).item(), abs=0.03)
 
 

@@ -6,16 +6,17 @@ from botorch.test_functions.multi_objective import BraninCurrin, Penicillin
 from botorch.utils.multi_objective.hypervolume import infer_reference_point
 from botorch.utils.multi_objective.pareto import is_non_dominated
 
-from plumbline.problems.base import build_problem, evaluate, noise_std
-from plumbline.problems.designs import uniform
+from plumbline.problems.build import build_problem
+from plumbline.problems.evaluation import evaluate, noise_std
+from plumbline.spaces.box import uniform
 
 
 @pytest.mark.parametrize(("name", "original"), [("branin-currin", BraninCurrin), ("penicillin", Penicillin)])
 def test_is_minus_botorchs_function_and_reference_point(name: str, original, context) -> None:
     problem = build_problem(name, {}, context(0))
     X = uniform(problem.bounds, 4, torch.Generator().manual_seed(0))
-    assert torch.equal(problem(X, noise=False), -original()(X, noise=False))
-    assert torch.equal(problem.ref_point, -original().ref_point)
+    assert torch.equal(problem.function(X, noise=False), -original()(X, noise=False))
+    assert torch.equal(problem.function.ref_point, -original().ref_point)
 
 
 def test_branin_currin_by_hand(context) -> None:
@@ -26,14 +27,14 @@ def test_branin_currin_by_hand(context) -> None:
     factor = 1 - math.exp(-1 / (2 * 0.5))
     currin = factor * (2300 * 0.125 + 1900 * 0.25 + 2092 * 0.5 + 60) / (100 * 0.125 + 500 * 0.25 + 4 * 0.5 + 20)
     X = torch.tensor([[0.5, 0.5]], dtype=torch.float64)
-    assert problem(X, noise=False)[0].tolist() == pytest.approx([-branin, -currin], rel=1e-6)
+    assert problem.function(X, noise=False)[0].tolist() == pytest.approx([-branin, -currin], rel=1e-6)
 
 
 def test_reference_point_lies_below_the_front(context) -> None:
     problem = build_problem("branin-currin", {}, context(0))
-    Y = problem(uniform(problem.bounds, 4000, torch.Generator().manual_seed(0)), noise=False)
+    Y = problem.function(uniform(problem.bounds, 4000, torch.Generator().manual_seed(0)), noise=False)
     front = Y[is_non_dominated(Y)]
-    front = front[(front > problem.ref_point).all(dim=-1)]
+    front = front[(front > problem.function.ref_point).all(dim=-1)]
     assert len(front) > 5
     # Maximised: BoTorch's rule of thumb for maximisation puts the point below the front, not above it.
     assert (infer_reference_point(front) < front.amax(dim=0)).all()

@@ -1,16 +1,27 @@
 """What every registered problem must do; a problem registered later is tested without a change here."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from botorch.test_functions.base import BaseTestProblem
+from botorch.test_functions.multi_objective import MultiObjectiveTestProblem
+from botorch.utils.testing import (
+    BaseTestProblemTestCaseMixIn,
+    BotorchTestCase,
+    MultiObjectiveTestProblemTestCaseMixin,
+    SyntheticTestFunctionTestCaseMixin,
+)
 from pydantic import ValidationError
 
 from plumbline.errors import PlumblineError
-from plumbline.problems.base import Context, build_problem, evaluate, noise_std, problems, spread
-from plumbline.problems.designs import uniform
+from plumbline.history import History
+from plumbline.problems.base import Context, Problem, problems, reference_point
+from plumbline.problems.build import build_problem
+from plumbline.problems.evaluation import evaluate, noise_std, spread, values
+from plumbline.spaces.box import Box, uniform
+from plumbline.spaces.table import Table
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "antibodies": [{"dataset": "small-antibodies", "pool": 30}],
@@ -24,7 +35,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
 }
 """Options of the problems that cannot be built from none, or from a dimension of two alone."""
 
-Build = Callable[..., BaseTestProblem]
+Build = Callable[..., Problem]
 
 
 def _acceptable(name: str, options: dict[str, Any]) -> bool:
@@ -51,7 +62,7 @@ def build(request: pytest.FixtureRequest, context: Callable[[int], Context]) -> 
     if options is None:
         pytest.fail(f"problem {name!r} needs options: add an example to EXAMPLES in {__file__}")
 
-    def make(seed: int = 0, **more: Any) -> BaseTestProblem:
+    def make(seed: int = 0, **more: Any) -> Problem:
         return build_problem(name, {**options, **more}, context(seed))
 
     make.takes_scale = "noise_scale" in problems[name].options.model_fields  # type: ignore[attr-defined]
@@ -59,18 +70,17 @@ def build(request: pytest.FixtureRequest, context: Callable[[int], Context]) -> 
     return make
 
 
-def points(problem: BaseTestProblem, n: int, seed: int = 1) -> torch.Tensor:
+def points(problem: Problem, n: int, seed: int = 1) -> torch.Tensor:
     """Return `n` points where the problem may be asked: rows of its table if it has one."""
     generator = torch.Generator().manual_seed(seed)
-    candidates = getattr(problem, "candidates", None)
-    if candidates is None:
-        return uniform(problem.bounds, n, generator)
-    return candidates[torch.randint(len(candidates), (n,), generator=generator)]
+    if isinstance(problem.space, Table):
+        return problem.space.rows[torch.randint(len(problem.space.rows), (n,), generator=generator)]
+    return uniform(problem.bounds, n, generator)
 
 
 def test_bounds_are_a_finite_box(build: Build) -> None:
     problem = build()
-    assert problem.bounds.shape == (2, problem.dim)
+    assert problem.bounds.shape == (2, problem.space.dim)
     assert problem.bounds.dtype == torch.float64
     assert torch.isfinite(problem.bounds).all()
     assert (problem.bounds[0] < problem.bounds[1]).all()
@@ -79,10 +89,11 @@ def test_bounds_are_a_finite_box(build: Build) -> None:
 def test_values_are_finite_float64_and_the_same_row_by_row(build: Build) -> None:
     problem = build()
     X = points(problem, 6)
-    together = problem(X, noise=False)
-    apart = torch.stack([problem(row, noise=False) for row in X])
-    batched = problem(X.reshape(2, 3, -1), noise=False)
-    outcomes = problem.num_objectives
+    function = problem.function
+    together = function(X, noise=False)
+    apart = torch.stack([function(row, noise=False) for row in X])
+    batched = function(X.reshape(2, 3, -1), noise=False)
+    outcomes = problem.roles.count("objective")
     assert together.dtype == torch.float64
     assert together.shape == ((6,) if outcomes == 1 else (6, outcomes))
     assert torch.isfinite(together).all()
@@ -93,52 +104,49 @@ def test_values_are_finite_float64_and_the_same_row_by_row(build: Build) -> None
 def test_is_to_be_maximised(build: Build) -> None:
     """BoTorch gives several outcomes no direction: that one is told by the sign of the reference point."""
     problem = build()
-    if problem.num_objectives == 1:
-        assert not problem.is_minimization_problem
+    point = reference_point(problem.outcomes)
+    if point is None:
+        assert not problem.function.is_minimization_problem
         return
-    assert problem.ref_point.shape == (problem.num_objectives,)
-    better = (problem(points(problem, 200), noise=False) > problem.ref_point).all(dim=-1)
+    assert problem.roles == ["objective"] * len(point)
+    better = (values(problem, points(problem, 200)) > point).all(dim=-1)
     assert better.any()
-    assert problem.max_hv > 0
+    assert problem.function.max_hv > 0
 
 
-def _optimum(problem: BaseTestProblem) -> float:
-    try:
-        return problem.optimal_value
-    except (AttributeError, NotImplementedError):
+def _optimum(problem: Problem) -> float:
+    if problem.optimum is None:
         pytest.skip("no optimal value is known")
+    return problem.optimum
 
 
 def test_optimal_value_is_attained(build: Build) -> None:
     problem = build()
     optimum = _optimum(problem)
-    known = getattr(problem, "candidates", None)
-    if known is None:
-        known = getattr(problem, "optimizers", None)
-    if known is None:
+    if isinstance(problem.space, Table):
+        found = values(problem, problem.space.rows).max()
+    elif problem.optimisers is not None:
+        found = values(problem, problem.optimisers)
+    else:
         pytest.skip("no optimiser is known")
-    values = problem(known, noise=False)
-    if getattr(problem, "candidates", None) is not None:
-        values = values.max()
-    torch.testing.assert_close(values, torch.full_like(values, optimum), atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(found, torch.full_like(found, optimum), atol=1e-4, rtol=1e-5)
 
 
 def test_optimal_value_is_not_exceeded(build: Build) -> None:
     """Regret is drawn on a logarithmic scale: it must not go below zero at the optimum either."""
     problem = build()
     optimum = _optimum(problem)
-    assert problem(points(problem, 2000), noise=False).max() <= optimum + 1e-9
-    known = getattr(problem, "optimizers", None)
-    if known is not None:
-        assert problem(known, noise=False).max() <= optimum + 1e-9
+    assert values(problem, points(problem, 2000)).max() <= optimum + 1e-9
+    if problem.optimisers is not None:
+        assert values(problem, problem.optimisers).max() <= optimum + 1e-9
 
 
 def test_same_options_and_seed_give_the_same_problem(build: Build) -> None:
     one, other = build(seed=3), build(seed=3)
     X = points(one, 5)
     assert torch.equal(one.bounds, other.bounds)
-    assert torch.equal(one(X, noise=False), other(X, noise=False))
-    assert torch.equal(one(X, noise=False), one(X, noise=False))
+    assert torch.equal(values(one, X), values(other, X))
+    assert torch.equal(values(one, X), values(one, X))
 
 
 def test_noise_is_the_standard_deviation_times_the_draws(build: Build) -> None:
@@ -148,7 +156,7 @@ def test_noise_is_the_standard_deviation_times_the_draws(build: Build) -> None:
     else:
         problem = build()
     X = points(problem, 5)
-    F = problem(X, noise=False).reshape(5, -1)
+    F = values(problem, X)
     eps = torch.randn(F.shape, generator=torch.Generator().manual_seed(2), dtype=F.dtype)
     before = torch.get_rng_state()
     Y, exact = evaluate(problem, X, eps)
@@ -164,12 +172,13 @@ def test_noise_scale_is_in_units_of_the_functions_own_spread(build: Build) -> No
     problem = build(noise_scale=0.1)
     X = points(problem, 3000)
     std = noise_std(problem, X[:5])
-    assert std.shape == (1, problem.num_objectives)
-    torch.testing.assert_close(std, 0.1 * spread(build()).reshape(1, -1), rtol=1e-12, atol=0.0)
+    assert std.shape == (5, len(problem.outcomes))
+    expected = 0.1 * spread(build().function).expand(5, -1)
+    torch.testing.assert_close(std, expected, rtol=1e-12, atol=0.0)
     # A sample that has nothing to do with the Sobol points: the heaviest tails are Rosenbrock's.
-    sampled = problem(X, noise=False).reshape(len(X), -1).std(dim=0)
-    torch.testing.assert_close(std.squeeze(0), 0.1 * sampled, rtol=0.1, atol=0.0)
-    assert torch.equal(problem(X[:5], noise=False), build()(X[:5], noise=False))
+    sampled = values(problem, X).std(dim=0)
+    torch.testing.assert_close(std[0], 0.1 * sampled, rtol=0.1, atol=0.0)
+    assert torch.equal(values(problem, X[:5]), values(build(), X[:5]))
 
 
 def test_two_kinds_of_noise_are_refused(build: Build) -> None:
@@ -178,4 +187,50 @@ def test_two_kinds_of_noise_are_refused(build: Build) -> None:
     with pytest.raises(PlumblineError, match="noise_std and noise_scale") as caught:
         build(noise_std=0.1, noise_scale=0.1)
     assert "\n" not in str(caught.value)
-    assert (noise_std(build(noise_std=0.0, noise_scale=0.0), torch.zeros(1, 1)) == 0).all()
+    assert (noise_std(build(noise_std=0.0, noise_scale=0.0), torch.zeros(1, 1, dtype=torch.float64)) == 0).all()
+
+
+def test_the_space_draws_points_that_may_be_asked_for(build: Build) -> None:
+    problem = build()
+    nothing = torch.empty(0, problem.space.dim, dtype=torch.float64)
+    X = problem.space.draw(4, History(nothing, nothing), torch.Generator().manual_seed(0))
+    assert X.shape == (4, problem.space.dim)
+    assert torch.isfinite(values(problem, X)).all()
+
+
+class _Mixin(BaseTestProblemTestCaseMixIn, BotorchTestCase):
+    functions: ClassVar[list[BaseTestProblem]] = []
+
+    def runTest(self) -> None:  # noqa: N802 - unittest's name
+        self.test_forward_and_evaluate_true()
+
+
+class _SyntheticMixin(SyntheticTestFunctionTestCaseMixin, BotorchTestCase):
+    functions: ClassVar[list[BaseTestProblem]] = []
+
+    def runTest(self) -> None:  # noqa: N802
+        self.test_optimal_value()
+        self.test_optimizer()
+
+
+class _SeveralMixin(MultiObjectiveTestProblemTestCaseMixin, BotorchTestCase):
+    functions: ClassVar[list[BaseTestProblem]] = []
+
+    def runTest(self) -> None:  # noqa: N802
+        self.test_attributes()
+        self.test_max_hv()
+        # Its test of the reference point holds for no function that is turned to be maximised.
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_its_function_is_a_test_problem_of_botorchs(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BoTorch's own tests of its test problems; they ask at points of the box, of which a table has none."""
+    problem = build()
+    if not isinstance(problem.space, Box):
+        pytest.skip("a table has values at its rows only")
+    several = isinstance(problem.function, MultiObjectiveTestProblem)
+    for mixin in (_Mixin, _SeveralMixin if several else _SyntheticMixin):
+        monkeypatch.setattr(mixin, "functions", [problem.function])
+        case = mixin()
+        case.setUp()
+        case.runTest()

@@ -14,8 +14,9 @@ from scipy.special import exp1
 from torch import Tensor
 
 from plumbline.errors import PlumblineError
-from plumbline.problems.base import Context, Observed, build_problem, observe
-from plumbline.problems.designs import uniform
+from plumbline.problems.base import Context
+from plumbline.problems.build import build_problem, problem_of
+from plumbline.problems.evaluation import observe
 from plumbline.problems.radio import (
     AIR,
     BORESIGHTS,
@@ -38,8 +39,10 @@ from plumbline.problems.radio import (
     rates,
     received_power,
 )
+from plumbline.spaces.blocks import Blocks
+from plumbline.spaces.box import Box, uniform
 from plumbline.store import TrialFolder
-from plumbline.trials import Trial, optimal_value
+from plumbline.trials import Trial
 
 
 def vector(*values: float) -> Tensor:
@@ -286,7 +289,7 @@ class TestObjective:
 
     def test_the_best_of_few_random_points_beats_the_start(self) -> None:
         """At the start all sectors shout at each other's users."""
-        assert RADIO(points(100), noise=False).max() > 3 * RADIO(RADIO.blocks.start, noise=False)
+        assert RADIO(points(100), noise=False).max() > 3 * RADIO(RADIO.space.start, noise=False)
 
     def test_tilting_up_serves_uavs(self) -> None:
         """All sectors at 40 degrees point at UAVs some 150 m away; at -40 degrees, at their own feet."""
@@ -316,9 +319,9 @@ class TestTruthByDraws:
 
 class TestObservations:
     def test_it_observes_itself(self) -> None:
-        assert isinstance(RADIO, Observed)
         X = points(3)
-        Y, F = observe(RADIO, X, [stream(i) for i in range(3)])
+        problem = build_problem("radio", {}, Context(Path(), stream(0)))
+        Y, F = observe(problem, X, [stream(i) for i in range(3)])
         assert Y.shape == F.shape == (3, 1)
         assert torch.equal(Y, RADIO.observe(X, [stream(i) for i in range(3)]))
         assert torch.equal(F.squeeze(-1), RADIO(X, noise=False))
@@ -370,19 +373,20 @@ class TestAsAProblem:
     def test_its_network_is_that_of_all_seeds(self, context: Callable[[int], Context]) -> None:
         one, other = (build_problem("radio", {}, context(seed)) for seed in (0, 1))
         X = points(4)
-        assert torch.equal(one(X, noise=False), other(X, noise=False))
-        assert not torch.equal(one(X, noise=False), radio(layout_seed=1)(X, noise=False))
+        assert torch.equal(one.function(X, noise=False), other.function(X, noise=False))
+        assert not torch.equal(one.function(X, noise=False), radio(layout_seed=1)(X, noise=False))
 
     def test_a_block_is_a_sectors_power_and_tilt(self) -> None:
-        blocks = RADIO.blocks
-        assert blocks is not None
+        blocks = RADIO.space
+        assert isinstance(blocks, Blocks)
         assert blocks.indices == tuple((b, b + 9) for b in range(9))
         assert blocks.start.tolist() == [46.0] * 9 + [0.0] * 9
         assert blocks.candidates == 100
-        assert radio(proposals="box").blocks is None
+        assert type(radio(proposals="box").space) is Box
 
     def test_its_optimum_is_unknown(self) -> None:
-        assert math.isnan(optimal_value(RADIO))
+        assert problem_of(RADIO).optimum is None
+        assert problem_of(RADIO).optimisers is None
 
     def test_a_trial_changes_one_sector_a_round(self, cheap_spec: Callable[..., Any], tmp_path: Path) -> None:
         spec = cheap_spec({"name": "radio", "options": {"n_ch": 2}}, "ei", rounds=3, size=5)
@@ -391,7 +395,7 @@ class TestAsAProblem:
         trial.run()
         asked, values = trial.history().X[5:], trial.history().Y[5:, 0]
         for t in range(3):
-            kept = asked[values[:t].argmax()] if t > 0 else RADIO.blocks.start
+            kept = asked[values[:t].argmax()] if t > 0 else RADIO.space.start
             moved = (asked[t] != kept).nonzero().flatten().tolist()
             assert moved == [t, t + 9]
         assert all(math.isnan(row["regret"]) for row in trial.progress.rows)

@@ -6,9 +6,9 @@ from gpytorch.means import ZeroMean
 from gpytorch.models import ExactGP
 
 from plumbline.errors import PlumblineError
-from plumbline.problems.base import build_problem
-from plumbline.problems.designs import uniform
+from plumbline.problems.build import build_problem
 from plumbline.problems.rkhs import RKHSFunction, draw_coefficients, make_kernel
+from plumbline.spaces.box import uniform
 
 CASES = [
     {"dim": 1},
@@ -28,7 +28,7 @@ def kernel_by_hand(name: str, lengthscale: float, X: torch.Tensor, Z: torch.Tens
 def case(request: pytest.FixtureRequest, context) -> tuple[RKHSFunction, str, float]:
     options = request.param
     problem = build_problem("rkhs", options, context(5))
-    return problem, options.get("kernel", "rbf"), options.get("lengthscale", 0.1)
+    return problem.function, options.get("kernel", "rbf"), options.get("lengthscale", 0.1)
 
 
 def test_is_a_sum_of_kernels_of_unit_scale(case) -> None:
@@ -69,7 +69,7 @@ def test_norm_bounds_the_values(case) -> None:
 @pytest.mark.parametrize("name", ["rbf", "matern52"])
 def test_is_the_posterior_mean_of_a_gaussian_process(name, context) -> None:
     """Algorithm 3's f is the posterior mean at targets y = (K + sigma^2 I) c, with GPyTorch's own linear algebra."""
-    problem = build_problem("rkhs", {"dim": 2, "kernel": name, "lengthscale": 0.3, "basis": 20}, context(0))
+    problem = build_problem("rkhs", {"dim": 2, "kernel": name, "lengthscale": 0.3, "basis": 20}, context(0)).function
     kernel = make_kernel(name, 0.3)
     K = kernel(problem.basis).to_dense()
     y = K @ problem.coefficients + 0.04 * problem.coefficients
@@ -106,7 +106,7 @@ def test_targets_have_the_covariance_of_algorithm_3() -> None:
 @pytest.mark.parametrize("options", [{"dim": 1}, {"dim": 2}], ids=str)
 def test_optimum_is_the_best_of_a_fine_grid(options, context) -> None:
     for seed in range(4):
-        problem = build_problem("rkhs", options, context(seed))
+        problem = build_problem("rkhs", options, context(seed)).function
         axis = torch.linspace(0, 1, 20_001 if options["dim"] == 1 else 401, dtype=torch.float64)
         grid = torch.cartesian_prod(*[axis] * options["dim"]).reshape(-1, options["dim"])
         best = problem(grid, noise=False).max().item()
@@ -115,7 +115,7 @@ def test_optimum_is_the_best_of_a_fine_grid(options, context) -> None:
 
 
 def test_optimum_is_stationary_or_on_the_boundary(context) -> None:
-    problem = build_problem("rkhs", {"dim": 5, "kernel": "matern52", "basis": 128}, context(0))
+    problem = build_problem("rkhs", {"dim": 5, "kernel": "matern52", "basis": 128}, context(0)).function
     x = problem.optimizers.clone().requires_grad_()
     (slope,) = torch.autograd.grad(problem(x, noise=False).sum(), x)
     inside = (problem.optimizers > 0) & (problem.optimizers < 1)
@@ -126,7 +126,7 @@ def test_optimum_is_stationary_or_on_the_boundary(context) -> None:
 
 
 def test_seeds_give_other_functions_and_other_basis_points(context) -> None:
-    one, other = (build_problem("rkhs", {"dim": 2}, context(seed)) for seed in (0, 1))
+    one, other = (build_problem("rkhs", {"dim": 2}, context(seed)).function for seed in (0, 1))
     assert not torch.equal(one.basis, other.basis)
     assert not torch.equal(one.coefficients, other.coefficients)
 
@@ -138,7 +138,7 @@ def test_leaves_the_global_stream_alone(context) -> None:
 
 
 def test_noise_variance_of_the_algorithm_is_not_that_of_observations(context) -> None:
-    problem = build_problem("rkhs", {"dim": 1, "noise_variance": 1.0, "noise_std": 0.3}, context(0))
+    problem = build_problem("rkhs", {"dim": 1, "noise_variance": 1.0, "noise_std": 0.3}, context(0)).function
     assert problem.noise_std == 0.3
 
 

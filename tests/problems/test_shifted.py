@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributions import MultivariateNormal
 
+from plumbline.designs.base import initial_design
 from plumbline.errors import PlumblineError
-from plumbline.problems.base import build_problem
-from plumbline.problems.designs import initial_design, uniform
+from plumbline.problems.build import build_problem
 from plumbline.problems.shifted import Shift, diagonal_shift
+from plumbline.spaces.box import uniform
 from plumbline.specs import InitialDesign
 
 
@@ -26,15 +27,15 @@ def effective_size(shift: Shift, n: int, seed: int) -> float:
 def test_function_is_hartmann_where_botorch_has_it(context) -> None:
     problem = build_problem("hartmann3-shift", {}, context(0))
     X = torch.rand(50, 3, generator=generator(), dtype=torch.float64)
-    torch.testing.assert_close(problem(X, noise=False), Hartmann(3, negate=True)(X), rtol=0, atol=0)
+    torch.testing.assert_close(problem.function(X, noise=False), Hartmann(3, negate=True)(X), rtol=0, atol=0)
 
 
 def test_nothing_outside_the_unit_cube_is_higher(context) -> None:
     problem = build_problem("hartmann3-shift", {}, context(0))
     X = uniform(problem.bounds, 50_000, generator())
-    assert problem(X, noise=False).max() <= problem.optimal_value
+    assert problem.function(X, noise=False).max() <= problem.optimum
     # Moving a point to the cube's nearest one never lowers it: each of the four hills has its top inside.
-    assert (problem(X.clamp(0, 1), noise=False) >= problem(X, noise=False)).all()
+    assert (problem.function(X.clamp(0, 1), noise=False) >= problem.function(X, noise=False)).all()
 
 
 @given(distance=st.floats(0, 0.5), seed=st.integers(0, 999))
@@ -88,16 +89,16 @@ def test_draws_stay_within_the_bounds(distance: float, context) -> None:
     problem = build_problem("hartmann3-shift", {"shift": distance}, context(0))
     for draw in (problem.shift.source, problem.shift.target):
         X = draw(100_000, generator())
-        assert torch.isfinite(problem(X, noise=False)).all()
+        assert torch.isfinite(problem.function(X, noise=False)).all()
     margin = torch.minimum(problem.shift.source_mean - problem.bounds[0], problem.bounds[1] - problem.shift.target_mean)
     assert (margin > 5.7 * problem.shift.sd).all()
 
 
 def test_noise_is_that_of_the_paper_unless_told_otherwise(context) -> None:
-    assert build_problem("hartmann3-shift", {}, context(0)).noise_std == 0.05
-    assert build_problem("hartmann3-shift", {"noise_std": 0.0}, context(0)).noise_std == 0.0
+    assert build_problem("hartmann3-shift", {}, context(0)).outcomes[0].noise == 0.05
+    assert build_problem("hartmann3-shift", {"noise_std": 0.0}, context(0)).outcomes[0].noise == 0.0
     scaled = build_problem("hartmann3-shift", {"noise_scale": 0.1}, context(0))
-    assert scaled.noise_std not in (0.0, 0.05)
+    assert scaled.outcomes[0].noise not in (0.0, 0.05)
 
 
 @pytest.mark.parametrize("distance", [-0.1, 0.6])
@@ -108,8 +109,7 @@ def test_a_shift_out_of_the_box_is_refused(distance: float, context) -> None:
 
 def test_design_source_draws_from_the_training_distribution(context) -> None:
     problem = build_problem("hartmann3-shift", {}, context(0))
-    assert InitialDesign(design="source", size=9).design == "source"
-    X = initial_design("source", problem, 9, generator(4))
+    X = initial_design(InitialDesign(design="source", size=9), problem, generator(4))
     assert torch.equal(X, problem.shift.source(9, generator(4)))
 
 
@@ -117,4 +117,4 @@ def test_design_source_draws_from_the_training_distribution(context) -> None:
 def test_design_source_needs_a_shift(name: str, context) -> None:
     options = {"dataset": "small-molecules", "target": "qed", "pool": 30} if name == "molecules" else {}
     with pytest.raises(PlumblineError, match="'source' needs a problem with covariate shift"):
-        initial_design("source", build_problem(name, options, context(0)), 3, generator())
+        initial_design(InitialDesign(design="source", size=3), build_problem(name, options, context(0)), generator())

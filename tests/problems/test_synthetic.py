@@ -4,7 +4,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from plumbline.problems.base import Context, build_problem, evaluate
+from plumbline.problems.base import Context
+from plumbline.problems.build import build_problem
+from plumbline.problems.evaluation import evaluate
 from plumbline.problems.synthetic import Alpine, Forrester
 
 MakeContext = Callable[[int], Context]
@@ -53,7 +55,7 @@ def test_alpine_is_its_formula(dim: int) -> None:
     ],
 )
 def test_published_optima_negated(name: str, options: dict[str, int], optimum: float, context: MakeContext) -> None:
-    assert build_problem(name, options, context(0)).optimal_value == pytest.approx(optimum, abs=1e-4)
+    assert build_problem(name, options, context(0)).optimum == pytest.approx(optimum, abs=1e-4)
 
 
 def test_noise_is_kept_out_of_the_noise_free_value(context: MakeContext) -> None:

@@ -9,7 +9,7 @@ from plumbline.data.features import read_features
 from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
-from plumbline.problems.base import build_problem
+from plumbline.problems.build import build_problem
 from plumbline.problems.tabular import MoleculeOptions, TabularProblem, molecule_problem, pool
 
 ASKED = {"dataset": "small-molecules", "target": "qed", "pool": 30}
@@ -63,17 +63,17 @@ def test_pool_is_cut_in_two_disjoint_parts(rows: int, size: int, fraction: float
 
 def test_molecules_keep_features_and_values_together(molecule_table: pd.DataFrame) -> None:
     problem = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
-    assert problem.candidates.shape == (24, len(DESCRIPTORS))
+    assert problem.space.rows.shape == (24, len(DESCRIPTORS))
     assert problem.holdout.shape == (6, len(DESCRIPTORS))
     by_features = {tuple(row[list(DESCRIPTORS)]): row["qed"] for _, row in molecule_table.iterrows()}
-    for part in (problem.candidates, problem.holdout):
+    for part in (problem.space.rows, problem.holdout):
         expected = [by_features[tuple(row)] for row in part.tolist()]
-        assert problem(part, noise=False).tolist() == expected
+        assert problem.function(part, noise=False).tolist() == expected
 
 
 def test_holdout_is_no_candidate(molecule_table: pd.DataFrame) -> None:
     problem = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
-    same = (problem.candidates.unsqueeze(1) == problem.holdout).all(dim=-1)
+    same = (problem.space.rows.unsqueeze(1) == problem.holdout).all(dim=-1)
     assert not same.any()
 
 
@@ -81,14 +81,15 @@ def test_minimised_target_is_negated(molecule_table: pd.DataFrame) -> None:
     up = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
     asked = parse(MoleculeOptions, {**ASKED, "maximise": False}, "test")
     down = molecule_problem(molecule_table, asked, generator())
-    assert torch.equal(up.candidates, down.candidates)
-    assert torch.equal(up(up.candidates, noise=False), -down(up.candidates, noise=False))
-    assert down.optimal_value == -up(up.candidates, noise=False).min()
+    rows = up.space.rows
+    assert torch.equal(rows, down.space.rows)
+    assert torch.equal(up.function(rows, noise=False), -down.function(rows, noise=False))
+    assert down.optimum == -up.function(rows, noise=False).min()
 
 
 def test_seeds_draw_different_pools(context) -> None:
     one, other = (build_problem("molecules", ASKED, context(seed)) for seed in (0, 1))
-    assert not torch.equal(one.candidates, other.candidates)
+    assert not torch.equal(one.space.rows, other.space.rows)
 
 
 @pytest.mark.parametrize(
@@ -110,19 +111,19 @@ def test_mistakes_are_told_in_one_line(context, change: dict[str, object], messa
 def test_docking_is_ranked_by_its_published_descriptors_the_lowest_score_first(context, molecule_table) -> None:
     options = {"dataset": "small-docking", "target": "3pbl_docking", "pool": 40, "maximise": False}
     problem = build_problem("molecules", options, context(0))
-    rows = torch.cat([problem.candidates, problem.holdout])
+    rows = torch.cat([problem.space.rows, problem.holdout])
     assert rows.shape == (40, len(DESCRIPTORS))
-    assert problem(rows, noise=False).max().item() == pytest.approx(5.0 + molecule_table["sa"].max() / 10)
+    assert problem.function(rows, noise=False).max().item() == pytest.approx(5.0 + molecule_table["sa"].max() / 10)
 
 
 def test_antibodies_keep_features_and_stability_together(context, data_folder) -> None:
     problem = build_problem("antibodies", {"dataset": "small-antibodies", "pool": 30}, context(0))
     table = read_features(data_folder / "features" / "small-antibodies.parquet")
-    assert problem.dim == len(antibodies.DESCRIPTORS) == 22
+    assert problem.space.dim == len(antibodies.DESCRIPTORS) == 22
     assert not any("instability" in name for name in antibodies.DESCRIPTORS)
     by_features = dict(zip(map(tuple, table[list(antibodies.DESCRIPTORS)].to_numpy()), table["stability"], strict=True))
-    expected = [by_features[tuple(row)] for row in problem.candidates.tolist()]
-    assert problem(problem.candidates, noise=False).tolist() == expected
+    expected = [by_features[tuple(row)] for row in problem.space.rows.tolist()]
+    assert problem.function(problem.space.rows, noise=False).tolist() == expected
 
 
 @pytest.mark.parametrize(

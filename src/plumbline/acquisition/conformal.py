@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.models import SingleTaskGP
 from botorch.utils.sampling import draw_sobol_normal_samples
 from botorch.utils.transforms import concatenate_pending_points, t_batch_mode_transform
 from pydantic import PositiveFloat, PositiveInt
@@ -18,7 +17,6 @@ from plumbline.calibration.conformal import (
     Factors,
     augment,
     conformity_mass,
-    factorise,
     quadratics,
     times,
 )
@@ -67,7 +65,7 @@ class ConformalAcquisition(AcquisitionFunction):
 
     def __init__(
         self,
-        models: Sequence[SingleTaskGP],
+        factors: Sequence[Factors],
         utility: Utility,
         log_ratio: LogRatio,
         alpha: float,
@@ -77,22 +75,26 @@ class ConformalAcquisition(AcquisitionFunction):
         """Make the acquisition.
 
         Args:
-            models: fitted, one an output, on the same data.
+            factors: of fitted models, one an output, on the same data.
             utility: what is expected.
             log_ratio: of points in the models' unit cube.
             alpha: miscoverage of the sets.
             options: of the posterior.
             seed: of the base samples.
         """
-        super().__init__(model=models[0])
+        super().__init__(model=factors[0].model)
         self.X_pending = None
-        self.factors: list[Factors] = [factorise(model) for model in models]
+        self.factors = list(factors)
         self.utility = utility
         self.log_ratio = log_ratio
         self.alpha = alpha
         self.options = options
         self.seed = seed
         self._base: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def under(self, log_ratio: LogRatio) -> "ConformalAcquisition":
+        """Return the same acquisition under another density ratio."""
+        return ConformalAcquisition(self.factors, self.utility, log_ratio, self.alpha, self.options, self.seed)
 
     @concatenate_pending_points
     @t_batch_mode_transform()

@@ -9,17 +9,19 @@ from torch import Generator, Tensor
 
 from plumbline.acquisition.conformal import ConformalPosteriorOptions
 from plumbline.acquisition.langevin import LangevinOptions
-from plumbline.acquisition.search import SearchOptions
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.density_ratio import RatioOptions
+from plumbline.history import History
 from plumbline.illustrations.base import grid, illustrations, rows, table
-from plumbline.methods.base import Domain, History, Method
+from plumbline.methods.base import Domain, Method
 from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
 from plumbline.methods.gp import ConfidenceBoundOptions, UpperConfidenceBoundMethod
 from plumbline.models.exact import ModelOptions
 from plumbline.options import Options
-from plumbline.problems.base import Context, build_problem
+from plumbline.problems.base import Context
+from plumbline.problems.build import build_problem
+from plumbline.spaces.search import SearchOptions
 
 
 class SurfacesOptions(Options):
@@ -66,17 +68,18 @@ def square(points: int) -> Tensor:
 def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFrame:
     """Branin, UCB, conformal UCB and the density ratio that it learned, with data in one corner only."""
     problem = build_problem("branin", {}, Context(Path(), generator))
+    function = problem.function
     low, width = problem.bounds[0], problem.bounds[1] - problem.bounds[0]
     seen = options.corner + (1 - options.corner) * torch.rand(options.n, 2, generator=generator, dtype=torch.float64)
     X = low + width * seen
-    history = History(X, problem(X, noise=False).unsqueeze(-1))
+    history = History(X, function(X, noise=False).unsqueeze(-1))
     # Conformal utilities are in units of the model, where the data have mean 0 and deviation 1: all panels are.
     shift, scale = history.Y.mean(), history.Y.std()
     U = square(options.points)
     points = low + width * U
-    surfaces = {"f": (problem(points, noise=False) - shift) / scale}
+    surfaces = {"f": (function(points, noise=False) - shift) / scale}
     parts = []
-    for panel, method in options.methods(Domain(problem.bounds)).items():
+    for panel, method in options.methods(Domain(problem.space)).items():
         proposal = method.ask(history, 1, generator)
         assert proposal.acquisition is not None
         assert proposal.predict is not None

@@ -5,7 +5,7 @@ from botorch.models import SingleTaskGP
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.methods.base import History
+from plumbline.history import History
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
 

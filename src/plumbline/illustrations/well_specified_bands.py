@@ -10,13 +10,17 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.calibration.conformal_predictive import ConformalPredictive
+from plumbline.history import History
 from plumbline.illustrations.base import credible_rows, grid, illustrations, interval_rows, rows, table
-from plumbline.methods.base import Domain, History, Proposal
+from plumbline.methods.base import Domain, Proposal
 from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
 from plumbline.models.exact import ModelOptions, make_gp
 from plumbline.options import Options
-from plumbline.problems.base import Context, evaluate
+from plumbline.problems.base import Context
+from plumbline.problems.build import problem_of
+from plumbline.problems.evaluation import evaluate
 from plumbline.problems.rkhs import KernelName, RKHSFunction, RKHSOptions, rkhs
+from plumbline.spaces.box import Box
 
 
 class KnownKernelOptions(Options):
@@ -78,21 +82,21 @@ class KnownKernelUCB(ConformalUpperConfidenceBound):
         super().__init__(domain, options.method)
         self.known = options
 
-    def fit(self, history: History) -> list[SingleTaskGP]:
+    def fit(self, data: History) -> list[SingleTaskGP]:
         """Return the known process, conditioned."""
-        return [known_gp(history, self.domain.bounds, self.known)]
+        return [known_gp(data, self.domain.bounds, self.known)]
 
 
 def observations(function: RKHSFunction, X: Tensor, generator: Generator) -> Tensor:
     """Return noisy observations at `n x 1` points: `n x 1`."""
-    return evaluate(function, X, torch.randn(len(X), 1, generator=generator, dtype=X.dtype))[0]
+    return evaluate(problem_of(function), X, torch.randn(len(X), 1, generator=generator, dtype=X.dtype))[0]
 
 
 def run(
     function: RKHSFunction, options: KnownKernelOptions, generator: Generator
 ) -> list[tuple[History, Proposal, float]]:
     """Return what was known, what is asked next and the miscoverage, after each number of queries in `steps`."""
-    method = KnownKernelUCB(Domain(function.bounds), options)
+    method = KnownKernelUCB(Domain(Box(function.bounds)), options)
     first = torch.rand(options.initial, 1, generator=generator, dtype=torch.float64)
     history = History(first, observations(function, first, generator))
     known = []

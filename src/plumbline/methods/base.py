@@ -1,80 +1,55 @@
-"""What every method has in common: what it is told, what it proposes, and the registry."""
+"""What every method has in common: where it may look, what it proposes, and the registry."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal
 
-import torch
 from torch import Generator, Tensor
 
 from plumbline.calibration.predictive import SetPredictive
 from plumbline.errors import PlumblineError
+from plumbline.history import History
 from plumbline.options import parse
-from plumbline.problems.blocks import Blocks
+from plumbline.problems.base import CovariateShift, Outcome, reference_point
 from plumbline.registry import Registry
+from plumbline.spaces.base import Space
 
 methods = Registry("method", "plumbline.methods")
 
 Predictor = Callable[[Tensor], SetPredictive]
 """Maps `n x d` points to the predictive distribution of observations there."""
 
-
-class CovariateShift(Protocol):
-    """Known densities of data, `p`, and of queries, `p'`."""
-
-    def source(self, n: int, generator: Generator) -> Tensor:
-        """Return `n x d` draws of `p`."""
-        ...
-
-    def target(self, n: int, generator: Generator) -> Tensor:
-        """Return `n x d` draws of `p'`."""
-        ...
-
-    def log_ratio(self, X: Tensor) -> Tensor:
-        """Return `log p'(x) / p(x)` at `... x d`: `...`."""
-        ...
+Takes = Literal["anything", "one objective", "several objectives"]
+"""The outcomes that a method can make use of."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a method may look.
+    """What a method may know of a problem.
 
     Attributes:
-        bounds: `2 x d`.
-        candidates: `N x d` rows to choose from, or None for the whole box.
-        ref_point: `m`, what several outcomes must exceed to count in the hypervolume; None for one outcome.
+        space: where it may look.
+        outcomes: what an evaluation returns.
         shift: where queries come from by design, if they are not chosen (offline checks of coverage).
-        blocks: inputs that change together, for methods that search where a utility is greatest; None for all at once.
     """
 
-    bounds: Tensor
-    candidates: Tensor | None = None
-    ref_point: Tensor | None = None
+    space: Space
+    outcomes: tuple[Outcome, ...] = (Outcome("objective"),)
     shift: CovariateShift | None = None
-    blocks: Blocks | None = None
 
+    @property
+    def bounds(self) -> Tensor:
+        """The box around the space, `2 x d`."""
+        return self.space.bounds
 
-@dataclass(frozen=True)
-class History:
-    """What has been observed.
-
-    Attributes:
-        X: `n x d`, in the problem's bounds.
-        Y: `n x m` noisy values, to be maximised.
-        initial: how many of the rows are the initial design; the method asked for the others.
-    """
-
-    X: Tensor
-    Y: Tensor
-    initial: int = 0
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-    def join(self, X: Tensor, Y: Tensor) -> "History":
-        """Return the history with more rows."""
-        return History(torch.cat([self.X, X]), torch.cat([self.Y, Y]), self.initial)
+    @property
+    def takes(self) -> Takes:
+        """Which methods it is for."""
+        roles = [outcome.role for outcome in self.outcomes]
+        if roles == ["objective"]:
+            return "one objective"
+        return "several objectives" if set(roles) == {"objective"} else "anything"
 
 
 @dataclass(frozen=True)
@@ -88,6 +63,7 @@ class Proposal:
         acquisition: maps `n x d` points to the utility that was maximised, `n`; None for methods without one.
         seconds: wall time of the parts, `fit` and `acquire`.
         notes: numbers worth a column of a log (the scale of a recalibration, say).
+        observed: `q x m` booleans, which outcomes are asked for at each point; None for all of them.
     """
 
     X: Tensor
@@ -95,6 +71,7 @@ class Proposal:
     acquisition: Callable[[Tensor], Tensor] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     notes: dict[str, float] = field(default_factory=dict)
+    observed: Tensor | None = None
 
 
 class Method(ABC):
@@ -103,6 +80,9 @@ class Method(ABC):
     A method draws from the generator that it is given and from nothing else, and keeps in `state_dict` whatever it
     needs besides the history: a trial that was killed goes on from there.
     """
+
+    takes: ClassVar[Takes] = "anything"
+    """The outcomes that it can make use of."""
 
     def __init__(self, domain: Domain, options: Any) -> None:
         """Make a method for a domain; `options` is of the class that it is registered with."""
@@ -127,38 +107,39 @@ class Method(ABC):
     def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - a hook
         """Take up the state that `state_dict` returned."""
 
-    def choices(self, history: History, generator: Generator) -> Tensor | None:
-        """Return the `N x d` points to choose from in this round; None for the whole box.
+    @property
+    def ref_point(self) -> Tensor:
+        """What several objectives must exceed to count in the hypervolume: `m`.
 
         Raises:
-            PlumblineError: no row of a table is left.
+            PlumblineError: there is a single objective.
         """
-        if self.domain.candidates is not None:
-            return self.remaining(history)
-        if self.domain.blocks is not None:
-            asked, values = history.X[history.initial :], history.Y[history.initial :, 0]
-            return self.domain.blocks.draw(asked, values, self.domain.bounds, generator)
-        return None
-
-    def remaining(self, history: History) -> Tensor:
-        """Return the candidates (`N x d`) that were not evaluated yet.
-
-        Raises:
-            PlumblineError: none is left.
-        """
-        assert self.domain.candidates is not None
-        seen = (self.domain.candidates.unsqueeze(1) == history.X).all(dim=-1).any(dim=-1)
-        rest = self.domain.candidates[~seen]
-        if len(rest) == 0:
-            raise PlumblineError("every row of the table has been evaluated: lower `rounds` or enlarge `pool`")
-        return rest
+        point = reference_point(self.domain.outcomes)
+        if point is None:
+            raise PlumblineError("hypervolume needs a problem with several outcomes and a reference point")
+        return point
 
 
 def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     """Return the method called `name` for `domain`.
 
     Raises:
-        PlumblineError: unknown name, or options that are not the method's.
+        PlumblineError: unknown name, options that are not the method's, or outcomes that it cannot make use of.
     """
     entry = methods[name]
-    return entry.build(domain, parse(entry.options, options, f"method {name!r}"))
+    method: Method = entry.build(domain, parse(entry.options, options, f"method {name!r}"))
+    refuse_other_outcomes(name, method, domain)
+    return method
+
+
+def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:
+    """Raise PlumblineError, naming methods that would do, where `method` cannot make use of the domain's outcomes."""
+    if method.takes in ("anything", domain.takes):
+        return
+    there = ", ".join(f"{outcome.name} ({outcome.role})" for outcome in domain.outcomes)
+    fit = [
+        other
+        for other, entry in methods.entries().items()
+        if getattr(entry.build, "takes", "anything") in ("anything", domain.takes)
+    ]
+    raise PlumblineError(f"method {name!r} is for {method.takes}; this problem has {there}: use {', '.join(fit)}")

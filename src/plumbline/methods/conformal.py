@@ -3,7 +3,8 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from botorch.generation.gen import gen_candidates_scipy
@@ -14,7 +15,6 @@ from torch import Generator, Tensor
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
 from plumbline.acquisition.langevin import LangevinOptions, langevin, starts
-from plumbline.acquisition.search import maximise_in_table, surface_of
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
@@ -26,10 +26,13 @@ from plumbline.calibration.conformal import (
 )
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, RatioOptions, fit_ratio, no_shift, weights_at
-from plumbline.methods.base import History, Method, Predictor, Proposal, methods
+from plumbline.history import History
+from plumbline.methods.base import Predictor, Takes, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
+from plumbline.spaces.table import Table, best_rows
 
 
 class UnboundedSetWarning(UserWarning):
@@ -66,7 +69,7 @@ class ConformalOptions(Options):
     search: LangevinOptions = LangevinOptions()
 
 
-class ImprovementOptions(ConformalOptions):
+class ConformalImprovementOptions(ConformalOptions):
     """Options of conformal expected improvement.
 
     Attributes:
@@ -76,94 +79,112 @@ class ImprovementOptions(ConformalOptions):
     jitter: NonNegativeFloat = 0.0
 
 
-class ConformalMethod(Method):
-    """The loop of conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
+@dataclass(frozen=True)
+class Walk:
+    """Where chains walk: the unit cube is that of `bounds`, the models' is that of the `domain` (both `2 x d`)."""
 
+    bounds: Tensor
+    domain: Tensor
+
+    def in_domain(self, U: Tensor) -> Tensor:
+        """Return points of the walk's cube (`... x d`) in the models' cube."""
+        low, high = (self.bounds - self.domain[0]) / (self.domain[1] - self.domain[0])
+        return low + (high - low) * U
+
+
+class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
+    """Conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
+
+    takes: ClassVar[Takes] = "one objective"
     options: ConformalOptions
 
     @abstractmethod
-    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the utility of a batch of points where `f` is known."""
 
-    def fit(self, history: History) -> list[SingleTaskGP]:
+    def fit(self, data: History) -> list[SingleTaskGP]:
         """Return one model an outcome."""
-        return fit_outcomes(history, self.domain.bounds, self.options.model)
+        return fit_outcomes(data, self.domain.bounds, self.options.model)
 
-    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return `q` points of great conformal utility; CBO, Algorithm 4."""
-        started = perf_counter()
-        models = self.fit(history)
-        warn_of_noise_at_bound(models)
-        fitted = perf_counter()
-        alpha = alpha_at(self.options.alpha, len(history))
-        utility = self.utility(models, history, alpha, generator)
-        acquisition = ConformalAcquisition(
-            models, utility, no_shift, alpha, self.options.posterior, draw_seed(generator)
+    def utility(self, surrogate: list[SingleTaskGP], round: Round) -> ConformalAcquisition:
+        """Return the utility expected under the conformal posterior, its density ratio yet to be learned."""
+        warn_of_noise_at_bound(surrogate)
+        alpha = alpha_at(self.options.alpha, len(round.history))
+        gain = self.gain(surrogate, round.data, alpha, round.generator)
+        return ConformalAcquisition(
+            [factorise(model) for model in surrogate],
+            gain,
+            no_shift,
+            alpha,
+            self.options.posterior,
+            draw_seed(round.generator),
         )
-        X = self._search(acquisition, self.choices(history, generator), q, generator)
 
-        seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
-        notes = self._notes(acquisition, X, alpha)
-        predict = conformal_predictor(acquisition.factors, acquisition.log_ratio)
-        return Proposal(X, predict, surface_of(acquisition), seconds, notes)
-
-    def predictor(self, history: History) -> Predictor:
-        """Return predictions from `history` alone, for points that are distributed like its own: no shift."""
-        return conformal_predictor([factorise(model) for model in self.fit(history)], no_shift)
-
-    def _search(
-        self, acquisition: ConformalAcquisition, choices: Tensor | None, q: int, generator: Generator
-    ) -> Tensor:
-        """Learn the density ratio, and return the best of the places that there are to choose from: `q x d`."""
-        if self.domain.candidates is not None and choices is not None:
-            self._learn_from_table(acquisition, choices, generator)
+    def search(
+        self, utility: ConformalAcquisition, surrogate: list[SingleTaskGP], round: Round
+    ) -> Choice[list[SingleTaskGP]]:
+        """Return points of great conformal utility, and the utility under the ratio learned on the way; Algorithm 4."""
+        space = round.space.settle(round.history, round.generator)
+        if isinstance(space, Table) and round.space.finite:
+            utility = utility.under(self._ratio_of_rows(utility, space.rows, round.generator))
         else:
-            last = self._learn_from_walk(acquisition, q, generator)
-            if choices is None:
-                return self._best_of(acquisition, last)
-        return maximise_in_table(acquisition, choices, q)
+            walk = Walk(round.space.bounds, self.domain.bounds)
+            utility, last = self._walk(utility, walk, round)
+            if not isinstance(space, Table):
+                return Choice(self._best_of(utility, walk, last), utility, surrogate)
+        return Choice(best_rows(utility, space.rows, round.q), utility, surrogate)
 
-    def _learn_from_walk(self, acquisition: ConformalAcquisition, q: int, generator: Generator) -> Tensor:
-        """Learn the density ratio on Langevin chains, and return where they end: `chains x q x d`, in the unit cube."""
+    def predictive(self, surrogate: list[SingleTaskGP]) -> Predictor:
+        """Return predictions for points that are distributed like the data: no shift."""
+        return conformal_predictor([factorise(model) for model in surrogate], no_shift)
+
+    def forecast(self, choice: Choice[list[SingleTaskGP]]) -> Predictor:
+        """Return predictions under the density ratio that the search learned."""
+        acquisition = choice.utility
+        assert isinstance(acquisition, ConformalAcquisition)
+        return conformal_predictor(acquisition.factors, acquisition.log_ratio)
+
+    def lengthscales(self, surrogate: list[SingleTaskGP]) -> Tensor:
+        """Return the lengthscales of the first outcome's kernel."""
+        return kernel_lengthscales(surrogate[0].covar_module)
+
+    def _walk(
+        self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
+    ) -> tuple[ConformalAcquisition, Tensor]:
+        """Return the utility under a ratio learned on Langevin chains, and their ends: `chains x q x d` of the walk."""
         data = acquisition.factors[0].inputs
-        dim = data.shape[-1]
+        dim, generator = data.shape[-1], round.generator
         classifier = RatioClassifier(dim, self.options.ratio, generator)
-        first = starts(acquisition.value, dim, q, self.options.search, generator)
-        acquisition.log_ratio = classifier
-        return langevin(
-            acquisition.value,
-            first,
-            self.options.search,
-            generator,
-            lambda visited: classifier.update(data, draw_rows(visited.reshape(-1, dim), len(data), generator)),
-        )
+        options = self.options.search
+        first = starts(lambda U: acquisition.value(walk.in_domain(U)), dim, round.q, options, generator)
+        learning = acquisition.under(classifier)
 
-    def _best_of(self, acquisition: ConformalAcquisition, last: Tensor) -> Tensor:
+        def learn(visited: Tensor) -> None:
+            classifier.update(data, draw_rows(walk.in_domain(visited.reshape(-1, dim)), len(data), generator))
+
+        return learning, langevin(lambda U: learning.value(walk.in_domain(U)), first, options, generator, learn)
+
+    def _best_of(self, acquisition: ConformalAcquisition, walk: "Walk", last: Tensor) -> Tensor:
         """Return the best of the chains' last states, or what is climbed to from them: `q x d`."""
-        low, high = self.domain.bounds
+        low, high = walk.bounds
+        X = low + (high - low) * last
         if self.options.search.polish:
-            return self._polish(acquisition, low + (high - low) * last)
+            options = {"maxiter": self.options.search.polish}
+            X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
+            return X[values.argmax()].detach()
         with torch.no_grad():
-            best = last[acquisition.value(last).argmax()]
-        return low + (high - low) * best
+            return X[acquisition.value(walk.in_domain(last)).argmax()]
 
-    def _polish(self, acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
-        """Return the best of `b x q x d` points after climbing from each of them: `q x d`."""
-        low, high = self.domain.bounds
-        options = {"maxiter": self.options.search.polish}
-        X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
-        return X[values.argmax()].detach()
-
-    def _learn_from_table(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> None:
-        """Learn the density ratio on the rows that are left."""
+    def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
+        """Return the density ratio of the rows that are left against the data."""
         factors = acquisition.factors[0]
-        acquisition.log_ratio = fit_ratio(
-            factors.inputs, factors.model.transform_inputs(rows), self.options.ratio, generator
-        )
+        return fit_ratio(factors.inputs, factors.model.transform_inputs(rows), self.options.ratio, generator)
 
-    def _notes(self, acquisition: ConformalAcquisition, X: Tensor, alpha: float) -> dict[str, float]:
+    def notes(self, choice: Choice[list[SingleTaskGP]], round: Round) -> dict[str, float]:
         """Return what the weights at the query look like, and warn where the sets say nothing."""
-        factors = acquisition.factors[0]
+        acquisition, X = choice.utility, choice.X
+        assert isinstance(acquisition, ConformalAcquisition)
+        factors, alpha = acquisition.factors[0], acquisition.alpha
         U = factors.model.transform_inputs(X)
         with torch.no_grad():
             weights = acquisition.weights(U.unsqueeze(-2))
@@ -188,9 +209,9 @@ class ConformalMethod(Method):
         return notes
 
 
-def fit_outcomes(history: History, bounds: Tensor, options: ModelOptions) -> list[SingleTaskGP]:
+def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[SingleTaskGP]:
     """Return one model an outcome, on the same points."""
-    return [fit_gp(history.X, column, bounds, options) for column in history.Y.split(1, dim=-1)]
+    return [fit_gp(data.X, column, bounds, options) for column in data.Y.split(1, dim=-1)]
 
 
 def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:
@@ -251,15 +272,15 @@ def improvement(best: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0)
 
 
-@methods.register("cei", ImprovementOptions)
+@methods.register("cei", ConformalImprovementOptions)
 class ConformalExpectedImprovement(ConformalMethod):
     """Conformal expected improvement over the best observation."""
 
-    options: ImprovementOptions
+    options: ConformalImprovementOptions
 
-    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best observation."""
-        best = standardised(models, history.Y).max() + self.options.jitter
+        best = standardised(models, data.Y).max() + self.options.jitter
         return Utility(improvement(best))
 
 
@@ -267,7 +288,7 @@ class ConformalExpectedImprovement(ConformalMethod):
 class ConformalNoisyExpectedImprovement(ConformalMethod):
     """Conformal noisy expected improvement: over the best value of `f` at the data, itself uncertain; CBO, eq. 10."""
 
-    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best of a joint draw."""
         factors = [factorise(model) for model in models]
         baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
@@ -278,7 +299,7 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
 class ConformalUpperConfidenceBound(ConformalMethod):
     """Conformal upper confidence bound: the expectation of `mean + |mean - f|` over the optimistic half; CBO, B.4."""
 
-    def utility(self, models: Sequence[SingleTaskGP], history: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the bound, reparameterised as by Wilson et al. (2017)."""
         sqrt_beta = torch.special.ndtri(torch.tensor(1 - alpha / 2, dtype=torch.float64))
 

@@ -1,8 +1,7 @@
-"""Bayesian optimisation with an exact Gaussian process: fit, build a utility, maximise it."""
+"""Bayesian optimisation of one outcome with an exact Gaussian process."""
 
-from abc import abstractmethod
 from collections.abc import Callable
-from time import perf_counter
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -22,15 +21,16 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.models import SingleTaskGP
 from botorch.sampling import SobolQMCNormalSampler
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
-from torch import Generator, Size, Tensor
+from torch import Size, Tensor
 
-from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table, surface_of
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.methods.base import History, Method, Predictor, Proposal, methods
+from plumbline.history import History
+from plumbline.methods.base import Predictor, methods
+from plumbline.methods.composed import ComposedMethod, Round, kernel_lengthscales
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
-from plumbline.seeding import draw_seed
+from plumbline.spaces.search import SearchOptions
 
 
 class GPOptions(Options):
@@ -69,63 +69,41 @@ class ConfidenceBoundOptions(GPOptions):
     sqrt_beta: PositiveFloat | None = None
 
 
-class SearchingMethod(Method):
-    """A method that asks where an acquisition function is greatest."""
+@dataclass(frozen=True)
+class SeenProcess:
+    """An exact Gaussian process, and what it is seen through.
 
+    Attributes:
+        model: fitted.
+        transform: of its posterior; None for the posterior as it is.
+    """
+
+    model: SingleTaskGP
+    transform: PosteriorTransform | None = None
+
+
+class GPMethod(ComposedMethod[SeenProcess]):
+    """An exact Gaussian process of one outcome; a subclass says which utility is maximised."""
+
+    takes = "one objective"
     options: GPOptions
 
-    def maximiser(self, utility: AcquisitionFunction, history: History, q: int, seed: int) -> Tensor:
-        """Return the `q x d` points of greatest utility, in the box or among the `choices` of the round."""
-        choices = self.choices(history, Generator().manual_seed(seed))
-        if choices is None:
-            return maximise_in_box(utility, self.domain.bounds, q, self.options.search, seed)
-        return maximise_in_table(utility, choices, q)
-
-    def sampler(self, seed: int) -> SobolQMCNormalSampler:
-        """Return the base samples of a Monte Carlo acquisition."""
-        return SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=seed)
-
-
-class GPMethod(SearchingMethod):
-    """The loop of Bayesian optimisation for one outcome; a subclass says which utility is maximised."""
-
-    @abstractmethod
-    def acquisition(
-        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
-    ) -> AcquisitionFunction:
-        """Return the utility of `q` points under the posterior of `model` seen through `transform`."""
-
-    def fit(self, history: History) -> SingleTaskGP:
+    def fit(self, data: History) -> SeenProcess:
         """Return the model of what has been observed."""
-        return fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
+        return SeenProcess(fit_gp(data.X, data.Y, self.domain.bounds, self.options.model))
 
-    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return the `q` points of greatest utility."""
-        started = perf_counter()
-        model = self.fit(history)
-        return self.propose(model, history, q, generator, seconds={"fit": perf_counter() - started})
+    def predictive(self, surrogate: SeenProcess) -> Predictor:
+        """Return the model's predictions."""
+        return gaussian_predictor(surrogate.model, surrogate.transform)
 
-    def propose(
-        self,
-        model: SingleTaskGP,
-        history: History,
-        q: int,
-        generator: Generator,
-        transform: PosteriorTransform | None = None,
-        seconds: dict[str, float] | None = None,
-        notes: dict[str, float] | None = None,
-    ) -> Proposal:
-        """Return the `q` points of greatest utility under a given model."""
-        started = perf_counter()
-        seed = draw_seed(generator)
-        utility = self.acquisition(model, history, q, seed, transform)
-        X = self.maximiser(utility, history, q, seed)
-        seconds = {**(seconds or {}), "acquire": perf_counter() - started}
-        return Proposal(X, gaussian_predictor(model, transform), surface_of(utility), seconds, notes or {})
+    def lengthscales(self, surrogate: SeenProcess) -> Tensor:
+        """Return the lengthscales of the kernel."""
+        return kernel_lengthscales(surrogate.model.covar_module)
 
-    def predictor(self, history: History) -> Predictor:
-        """Return predictions from `history` alone."""
-        return gaussian_predictor(self.fit(history))
+
+def base_samples(samples: int, seed: int) -> SobolQMCNormalSampler:
+    """Return the quasi-random base samples of a Monte Carlo acquisition."""
+    return SobolQMCNormalSampler(Size([samples]), seed=seed)
 
 
 def gaussian_predictor(
@@ -141,10 +119,10 @@ def gaussian_predictor(
     return predict
 
 
-def improvement_threshold(history: History, jitter: float) -> Tensor:
+def improvement_threshold(data: History, jitter: float) -> Tensor:
     """Return the value to improve on: the best observation plus `jitter` standard deviations of the observations."""
-    spread = history.Y.std() if len(history) > 1 else 0.0
-    return history.Y.max() + jitter * spread
+    spread = data.Y.std() if len(data) > 1 else 0.0
+    return data.Y.max() + jitter * spread
 
 
 class ImprovementMethod(GPMethod):
@@ -154,14 +132,14 @@ class ImprovementMethod(GPMethod):
     closed_form: ClassVar[type[AcquisitionFunction]]
     batch: ClassVar[type[AcquisitionFunction]]
 
-    def acquisition(
-        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
-    ) -> AcquisitionFunction:
+    def utility(self, surrogate: SeenProcess, round: Round) -> AcquisitionFunction:
         """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
-        best = improvement_threshold(history, self.options.jitter)
-        if q == 1:
+        best = improvement_threshold(round.data, self.options.jitter)
+        model, transform = surrogate.model, surrogate.transform
+        if round.q == 1:
             return self.closed_form(model, best, posterior_transform=transform)
-        return self.batch(model, best, sampler=self.sampler(seed), posterior_transform=transform)
+        sampler = base_samples(self.options.mc_samples, round.seed)
+        return self.batch(model, best, sampler=sampler, posterior_transform=transform)
 
 
 @methods.register("ei", ImprovementOptions)
@@ -194,14 +172,14 @@ class UpperConfidenceBoundMethod(GPMethod):
 
     options: ConfidenceBoundOptions
 
-    def acquisition(
-        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
-    ) -> AcquisitionFunction:
+    def utility(self, surrogate: SeenProcess, round: Round) -> AcquisitionFunction:
         """Return (q)UCB."""
-        beta = self.sqrt_beta(len(history)) ** 2
-        if q == 1:
+        beta = self.sqrt_beta(len(round.history)) ** 2
+        model, transform = surrogate.model, surrogate.transform
+        if round.q == 1:
             return UpperConfidenceBound(model, beta, posterior_transform=transform)
-        return qUpperConfidenceBound(model, beta, sampler=self.sampler(seed), posterior_transform=transform)
+        sampler = base_samples(self.options.mc_samples, round.seed)
+        return qUpperConfidenceBound(model, beta, sampler=sampler, posterior_transform=transform)
 
     def sqrt_beta(self, n: int) -> float:
         """Return the multiple of the standard deviation after `n` observations."""
@@ -215,10 +193,12 @@ class UpperConfidenceBoundMethod(GPMethod):
 class NoisyExpectedImprovementMethod(GPMethod):
     """Noisy expected improvement: the best value so far is itself uncertain (BoTorch's qLogNEI)."""
 
-    def acquisition(
-        self, model: SingleTaskGP, history: History, q: int, seed: int, transform: PosteriorTransform | None
-    ) -> AcquisitionFunction:
+    def utility(self, surrogate: SeenProcess, round: Round) -> AcquisitionFunction:
         """Return qLogNEI."""
         return qLogNoisyExpectedImprovement(
-            model, history.X, sampler=self.sampler(seed), posterior_transform=transform, prune_baseline=True
+            surrogate.model,
+            round.data.X,
+            sampler=base_samples(self.options.mc_samples, round.seed),
+            posterior_transform=surrogate.transform,
+            prune_baseline=True,
         )

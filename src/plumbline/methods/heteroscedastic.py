@@ -1,9 +1,7 @@
 """Bayesian optimisation that shuns noise: the noise is estimated from replicates, and utilities pay for it."""
 
-from abc import abstractmethod
 from collections.abc import Callable
-from time import perf_counter
-from typing import Any
+from dataclasses import replace
 
 import torch
 from botorch.acquisition import (
@@ -15,14 +13,14 @@ from botorch.acquisition import (
 )
 from botorch.utils.transforms import concatenate_pending_points
 from pydantic import Field, NonNegativeFloat, PositiveInt
-from torch import Generator, Tensor
+from torch import Tensor
 
-from plumbline.acquisition.search import surface_of
 from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.methods.base import Domain, History, Predictor, Proposal, methods
-from plumbline.methods.gp import GPOptions, SearchingMethod
+from plumbline.history import History
+from plumbline.methods.base import Predictor, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales
+from plumbline.methods.gp import GPOptions, base_samples
 from plumbline.models.heteroscedastic import HeteroscedasticGP, fit_heteroscedastic
-from plumbline.seeding import draw_seed
 
 
 class HeteroscedasticOptions(GPOptions):
@@ -113,7 +111,7 @@ def predictor_of(model: HeteroscedasticGP) -> Predictor:
     return predict
 
 
-class HeteroscedasticMethod(SearchingMethod):
+class HeteroscedasticMethod(ComposedMethod[HeteroscedasticGP]):
     """The loop with a heteroscedastic model; a subclass says which utility is maximised.
 
     In a box each batch of its own is asked for again until each of its points has been observed `replicates` times.
@@ -122,52 +120,31 @@ class HeteroscedasticMethod(SearchingMethod):
     the noise stays constant.
     """
 
+    takes = "one objective"
     options: HeteroscedasticOptions
 
-    def __init__(self, domain: Domain, options: HeteroscedasticOptions) -> None:
-        super().__init__(domain, options)
-        self.initial: int | None = None
-
-    @abstractmethod
-    def utility(self, model: HeteroscedasticGP, history: History, q: int, seed: int) -> AcquisitionFunction:
-        """Return the utility of `q` points under a model."""
-
-    def fit(self, history: History) -> HeteroscedasticGP:
+    def fit(self, data: History) -> HeteroscedasticGP:
         """Return the model of what has been observed."""
-        return fit_heteroscedastic(history.X, history.Y, self.domain.bounds, self.options.model)
+        return fit_heteroscedastic(data.X, data.Y, self.domain.bounds, self.options.model)
 
-    def predictor(self, history: History) -> Predictor:
-        """Return predictions from `history` alone."""
-        return predictor_of(self.fit(history))
+    def predictive(self, surrogate: HeteroscedasticGP) -> Predictor:
+        """Return the model's predictions."""
+        return predictor_of(surrogate)
 
-    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return the `q` points of greatest utility, or the last ones again."""
-        if self.initial is None:
-            self.initial = len(history)
-        started = perf_counter()
-        model = self.fit(history)
-        fitted = perf_counter()
-        seed = draw_seed(generator)
-        utility = self.utility(model, history, q, seed)
-        X, replicate = self._choose(utility, history, q, seed)
-        seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
-        return Proposal(X, predictor_of(model), surface_of(utility), seconds, {"replicate": float(replicate)})
+    def lengthscales(self, surrogate: HeteroscedasticGP) -> Tensor:
+        """Return the lengthscales of the function's kernel."""
+        return kernel_lengthscales(surrogate.mean.covar_module)
 
-    def _choose(self, utility: AcquisitionFunction, history: History, q: int, seed: int) -> tuple[Tensor, int]:
-        """Return the points to observe, and for which time in a row they are."""
-        queries = history.X[self.initial :]
-        again = pending_batch(queries, q, self.options.replicates) if self.domain.candidates is None else None
-        if again is not None:
-            return again, times_observed(again, queries) + 1
-        return self.maximiser(utility, history, q, seed), 1
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the size of the initial design, which tells the method's own queries from it."""
-        return {"initial": self.initial}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same queries."""
-        self.initial = state.get("initial")
+    def search(
+        self, utility: AcquisitionFunction, surrogate: HeteroscedasticGP, round: Round
+    ) -> Choice[HeteroscedasticGP]:
+        """Return the points of greatest utility, or the last ones again, with how often in a row they are asked for."""
+        queries = round.history.queries
+        again = None if self.domain.space.finite else pending_batch(queries, round.q, self.options.replicates)
+        if again is None:
+            return replace(super().search(utility, surrogate, round), notes={"replicate": 1.0})
+        times = float(times_observed(again, queries) + 1)
+        return Choice(again, utility, surrogate, {"replicate": times})
 
 
 @methods.register("risk-averse-ucb", RiskAverseOptions)
@@ -180,17 +157,17 @@ class RiskAverseMethod(HeteroscedasticMethod):
 
     options: RiskAverseOptions
 
-    def utility(self, model: HeteroscedasticGP, history: History, q: int, seed: int) -> AcquisitionFunction:
+    def utility(self, surrogate: HeteroscedasticGP, round: Round) -> AcquisitionFunction:
         """Return the risk-averse bound, of a batch by Monte Carlo."""
         options = self.options
         beta = options.sqrt_beta**2
         base = (
-            UpperConfidenceBound(model.mean, beta)
-            if q == 1
-            else qUpperConfidenceBound(model.mean, beta, sampler=self.sampler(seed))
+            UpperConfidenceBound(surrogate.mean, beta)
+            if round.q == 1
+            else qUpperConfidenceBound(surrogate.mean, beta, sampler=base_samples(options.mc_samples, round.seed))
         )
         return PenalisedUtility(
-            base, lambda X: options.coefficient * model.noise_variance_lower(X, options.sqrt_beta_noise)
+            base, lambda X: options.coefficient * surrogate.noise_variance_lower(X, options.sqrt_beta_noise)
         )
 
 
@@ -205,14 +182,14 @@ class PenalisedImprovementMethod(HeteroscedasticMethod):
 
     options: PenalisedOptions
 
-    def utility(self, model: HeteroscedasticGP, history: History, q: int, seed: int) -> AcquisitionFunction:
+    def utility(self, surrogate: HeteroscedasticGP, round: Round) -> AcquisitionFunction:
         """Return penalised expected improvement, of a batch by Monte Carlo."""
         beta = self.options.beta
         with torch.no_grad():
-            best = model.mean.posterior(history.X).mean.max()
+            best = surrogate.mean.posterior(round.data.X).mean.max()
         base = (
-            ExpectedImprovement(model.mean, best)
-            if q == 1
-            else qExpectedImprovement(model.mean, best, sampler=self.sampler(seed))
+            ExpectedImprovement(surrogate.mean, best)
+            if round.q == 1
+            else qExpectedImprovement(surrogate.mean, best, sampler=base_samples(self.options.mc_samples, round.seed))
         )
-        return PenalisedUtility(base, lambda X: (1 - beta) * model.noise_variance(X).sqrt(), weight=beta)
+        return PenalisedUtility(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), weight=beta)

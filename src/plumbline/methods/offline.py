@@ -3,19 +3,19 @@
 from time import perf_counter
 from typing import Literal, Self
 
-import torch
 from pydantic import NonNegativeFloat, PositiveInt, model_validator
 from torch import Generator, Tensor
 
 from plumbline.calibration.conformal import factorise
 from plumbline.calibration.density_ratio import LogRatio, RatioOptions, fit_ratio, no_shift
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import CovariateShift, History, Method, Predictor, Proposal, methods
+from plumbline.history import History
+from plumbline.methods.base import Method, Predictor, Proposal, methods
 from plumbline.methods.conformal import conformal_predictor
 from plumbline.methods.gp import gaussian_predictor
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
-from plumbline.problems.designs import uniform
+from plumbline.problems.base import CovariateShift
 
 
 class OfflineOptions(Options):
@@ -50,6 +50,7 @@ class OfflineOptions(Options):
 class OfflineMethod(Method):
     """Queries drawn from the domain's own query distribution (uniform if it has none), with forecasts."""
 
+    takes = "one objective"
     options: OfflineOptions
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
@@ -68,12 +69,9 @@ class OfflineMethod(Method):
 
     def draw(self, history: History, q: int, generator: Generator) -> Tensor:
         """Return `q x d` draws of the query distribution; rows that are left, for a table."""
-        if self.domain.candidates is not None:
-            rows = self.remaining(history)
-            return rows[torch.randperm(len(rows), generator=generator)[:q]]
         if self.domain.shift is not None:
             return self.domain.shift.target(q, generator)
-        return uniform(self.domain.bounds, q, generator)
+        return self.domain.space.draw(q, history, generator)
 
     def _predictor(self, history: History, generator: Generator) -> Predictor:
         if self.options.density_ratio == "none":

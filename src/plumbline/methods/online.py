@@ -3,8 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -12,11 +11,10 @@ from botorch.models import SingleTaskGP
 from botorch.models.utils import gpt_posterior_settings
 from botorch.utils.transforms import t_batch_mode_transform
 from pydantic import Field, PositiveInt
-from torch import Generator, Tensor
+from torch import Tensor
 
 from plumbline.acquisition.localised import CalibratedPosterior
 from plumbline.acquisition.localised_as_published import DEPARTURES, Departure, PublishedPosterior
-from plumbline.acquisition.search import maximise_in_box, maximise_in_table, surface_of
 from plumbline.calibration.coverage_bounds import CoverageBound
 from plumbline.calibration.localised_predictive import LocalisedPredictive
 from plumbline.calibration.online import OnlineOptions, OnlineThreshold
@@ -29,8 +27,10 @@ from plumbline.calibration.quantile_recalibration import (
     monotone,
 )
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, Predictor, Proposal, methods
-from plumbline.methods.gp import GPOptions, SearchingMethod, gaussian_predictor
+from plumbline.history import History
+from plumbline.methods.base import Domain, Proposal, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales
+from plumbline.methods.gp import GPOptions, gaussian_predictor
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.seeding import draw_seed
 
@@ -120,7 +120,7 @@ class OnlineUtility(AcquisitionFunction):
         return self.value(mean, variance, noise, self.thresholds(X.squeeze(-2)))
 
 
-class OnlineMethod(SearchingMethod):
+class OnlineMethod(ComposedMethod[SingleTaskGP]):
     """The loop with online thresholds; a subclass says what they recalibrate, and which utility is maximised.
 
     The threshold that an observation is judged by is the one that was in force when its point was asked for. In a
@@ -128,6 +128,7 @@ class OnlineMethod(SearchingMethod):
     observations then update the threshold in the same order, each judged by the set that it was promised.
     """
 
+    takes = "one objective"
     options: OnlineMethodOptions
 
     def __init__(self, domain: Domain, options: OnlineMethodOptions) -> None:
@@ -149,29 +150,57 @@ class OnlineMethod(SearchingMethod):
         """Return which events of the thresholds the observations `y` (`q`) are: `q x M`."""
 
     @abstractmethod
-    def forecast(self, plain: GaussianPredictive, X: Tensor) -> QuantilePredictive:
+    def calibrated(self, plain: GaussianPredictive, X: Tensor) -> QuantilePredictive:
         """Return the calibrated forecast of observations at `X` (`n x d`)."""
 
     @abstractmethod
     def value(self, best: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
         """Return the utility that `OnlineUtility` wants; `best` is the greatest observation, standardised."""
 
-    def fit(self, history: History) -> SingleTaskGP:
+    def fit(self, data: History) -> SingleTaskGP:
         """Return the model of what has been observed."""
-        return fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
+        return fit_gp(data.X, data.Y, self.domain.bounds, self.options.model)
 
-    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return `q` points of great utility; LOCBO, Algorithm 1."""
-        started = perf_counter()
-        model = self.fit(history)
-        fitted = perf_counter()
-        best = model.outcome_transform(history.Y)[0].max()
-        utility = OnlineUtility(model, self.thresholds_at, self.value(best))
-        X = self._choose(utility, history, q, generator)
-        seconds = {"fit": fitted - started, "acquire": perf_counter() - fitted}
-        predict = self._predictor(model)
-        self.promised = predict(X)
-        return Proposal(X, predict, surface_of(utility), seconds, self.notes(X))
+    def utility(self, surrogate: SingleTaskGP, round: Round) -> OnlineUtility:
+        """Return the utility under the thresholds as they are; LOCBO, Algorithm 1."""
+        best = surrogate.outcome_transform(round.data.Y)[0].max()
+        return OnlineUtility(surrogate, self.thresholds_at, self.value(best))
+
+    def search(self, utility: OnlineUtility, surrogate: SingleTaskGP, round: Round) -> Choice[SingleTaskGP]:
+        """Return points chosen one after another, each as if those before it had come out at their means."""
+        space = round.space.settle(round.history, round.generator)
+        chosen = round.data.X.new_empty(0, space.dim)
+        model = surrogate
+        for _ in range(int(min(round.q, space.size))):
+            seed = draw_seed(round.generator)
+            believed = OnlineUtility(model, self.thresholds_at, utility.value)
+            x = space.maximise(believed, 1, self.options.search, seed)
+            space = space.without(x)
+            chosen = torch.cat([chosen, x])
+            if len(chosen) < round.q:
+                model = believing(model, x)
+        return Choice(chosen, utility, surrogate)
+
+    def propose(self, surrogate: SingleTaskGP, round: Round) -> Proposal:
+        """Return points of great utility, and remember the sets that were promised for them."""
+        proposal = super().propose(surrogate, round)
+        assert proposal.predict is not None
+        self.promised = cast(QuantilePredictive, proposal.predict(proposal.X))
+        return proposal
+
+    def predictive(self, surrogate: SingleTaskGP) -> Callable[[Tensor], QuantilePredictive]:
+        """Return the model's predictions, calibrated with the thresholds as they are."""
+        plain = gaussian_predictor(surrogate)
+
+        def predict(points: Tensor) -> QuantilePredictive:
+            with torch.no_grad():
+                return self.calibrated(plain(points), points)
+
+        return predict
+
+    def lengthscales(self, surrogate: SingleTaskGP) -> Tensor:
+        """Return the lengthscales of the kernel."""
+        return kernel_lengthscales(surrogate.covar_module)
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
         """Move the thresholds. What is told without being asked for belongs to the initial design.
@@ -187,10 +216,6 @@ class OnlineMethod(SearchingMethod):
         for x, events in zip(self.located(X), self.events(promised, Y.squeeze(-1)), strict=True):
             self.threshold = self.threshold.update(x, events)
 
-    def predictor(self, history: History) -> Predictor:
-        """Return predictions from `history` and the thresholds as they are."""
-        return self._predictor(self.fit(history))
-
     def located(self, X: Tensor) -> Tensor:
         """Return points (`... x d`) in the units of the threshold's kernel."""
         if self.options.units == "problem":
@@ -202,10 +227,6 @@ class OnlineMethod(SearchingMethod):
         """Return the thresholds that sets are made with, at `... x d`: `... x M`."""
         return self.threshold(self.located(X))
 
-    def notes(self, X: Tensor) -> dict[str, float]:
-        """Return what the thresholds look like at the points that are asked for."""
-        return {}
-
     def state_dict(self) -> dict[str, Any]:
         """Return the thresholds."""
         return self.threshold.state()
@@ -214,30 +235,6 @@ class OnlineMethod(SearchingMethod):
         """Go on with the same thresholds."""
         if state:
             self.threshold = self.threshold.restored(state)
-
-    def _predictor(self, model: SingleTaskGP) -> Callable[[Tensor], QuantilePredictive]:
-        plain = gaussian_predictor(model)
-
-        def predict(points: Tensor) -> QuantilePredictive:
-            with torch.no_grad():
-                return self.forecast(plain(points), points)
-
-        return predict
-
-    def _choose(self, utility: OnlineUtility, history: History, q: int, generator: Generator) -> Tensor:
-        choices = self.choices(history, generator)
-        chosen = history.X.new_empty(0, history.X.shape[1])
-        for _ in range(q if choices is None else min(q, len(choices))):
-            seed = draw_seed(generator)
-            if choices is None:
-                x = maximise_in_box(utility, self.domain.bounds, 1, self.options.search, seed)
-            else:
-                x = maximise_in_table(utility, choices, 1)
-                choices = choices[(choices != x).any(dim=-1)]
-            chosen = torch.cat([chosen, x])
-            if len(chosen) < q:
-                utility = OnlineUtility(believing(utility.model, x), self.thresholds_at, utility.value)
-        return chosen
 
 
 def believing(model: SingleTaskGP, x: Tensor) -> SingleTaskGP:
@@ -280,7 +277,7 @@ class LocalisedMethod(OnlineMethod):
         """Return which observations lie outside their sets."""
         return 1 - forecast.covers(y, self.options.alpha).unsqueeze(-1)
 
-    def forecast(self, plain: GaussianPredictive, X: Tensor) -> LocalisedPredictive:
+    def calibrated(self, plain: GaussianPredictive, X: Tensor) -> LocalisedPredictive:
         """Return the calibrated likelihood; eq. 28."""
         threshold = self.threshold(self.located(X)).squeeze(-1)
         return LocalisedPredictive(plain.mean, plain.sd, threshold, self.options.alpha)
@@ -297,8 +294,9 @@ class LocalisedMethod(OnlineMethod):
         departures = self.options.departures - {"kappa-twice"}
         return PublishedPosterior(*moments, departures) if departures else CalibratedPosterior(*moments)
 
-    def notes(self, X: Tensor) -> dict[str, float]:
+    def notes(self, choice: Choice[SingleTaskGP], round: Round) -> dict[str, float]:
         """Return the threshold at the points, and what the lemmas promise of the observations up to these."""
+        X = choice.X
         raw = self.threshold.unclipped(self.located(X))
         rounds = len(self.threshold.centres) + len(X)
         return {
@@ -349,7 +347,7 @@ class RecalibratedMethod(OnlineMethod):
         at = self.targets().unsqueeze(-1).expand(-1, len(y))
         return (y <= forecast.quantile(at)).to(y.dtype).mT
 
-    def forecast(self, plain: GaussianPredictive, X: Tensor) -> RecalibratedPredictive:
+    def calibrated(self, plain: GaussianPredictive, X: Tensor) -> RecalibratedPredictive:
         """Return the recalibrated forecast; eq. 20."""
         return RecalibratedPredictive(
             ReweightedGaussian(plain.mean, plain.sd, self.threshold.targets, self.thresholds_at(X))

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import torch
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Generator
 
-from plumbline.methods.base import Domain, History, Method, Proposal, methods
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, Proposal, methods
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
 
@@ -17,11 +17,7 @@ class RandomSearch(Method):
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` independent draws."""
-        if self.domain.candidates is not None:
-            rest = self.remaining(history)
-            return Proposal(rest[torch.randperm(len(rest), generator=generator)[:q]])
-        low, high = self.domain.bounds
-        return Proposal(low + (high - low) * torch.rand(q, len(low), generator=generator, dtype=low.dtype))
+        return Proposal(self.domain.space.draw(q, history, generator))
 
 
 @methods.register("sobol", Options)
@@ -38,15 +34,7 @@ class SobolSearch(Method):
             self.seed = draw_seed(generator)
         n = len(history)
         X = draw_sobol_samples(self.domain.bounds, n=n + q, q=1, seed=self.seed).squeeze(1)[n:]
-        if self.domain.candidates is None:
-            return Proposal(X)
-        rest = self.remaining(history)
-        spread = self.domain.bounds[1] - self.domain.bounds[0]
-        rows: list[int] = []
-        for distances in torch.cdist(X / spread, rest / spread)[: len(rest)]:
-            distances[rows] = torch.inf
-            rows.append(int(distances.argmin()))
-        return Proposal(rest[rows])
+        return Proposal(self.domain.space.nearest(X, history))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the seed of the scrambling, drawn in the first round."""

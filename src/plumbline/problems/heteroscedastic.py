@@ -15,7 +15,7 @@ from plumbline.problems.base import Context, problems
 class Heteroscedastic(SyntheticTestFunction):
     """A function whose noise variance is a function of the input.
 
-    `noise_std` is a method here: `plumbline.problems.base.noise_std` calls it.
+    `noise_std` is a method here, which becomes the noise of its outcome.
     """
 
     _is_minimization_by_default = False

@@ -2,7 +2,9 @@
 
 from botorch.test_functions.multi_objective import BraninCurrin, MultiObjectiveTestProblem, Penicillin
 
-from plumbline.problems.base import Context, ProblemOptions, problems, with_noise
+from plumbline.problems.base import Context, problems
+from plumbline.problems.build import with_noise
+from plumbline.problems.options import ProblemOptions
 
 
 @problems.register("branin-currin", ProblemOptions, "2-d, two outcomes that pull apart")

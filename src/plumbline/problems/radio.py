@@ -18,13 +18,16 @@ from typing import Literal
 
 import torch
 from botorch.test_functions import SyntheticTestFunction
+from botorch.test_functions.base import validate_inputs
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.options import Options
-from plumbline.problems.base import Context, problems
-from plumbline.problems.blocks import Blocks
+from plumbline.problems.base import Context, Problem, problems
+from plumbline.problems.build import problem_of
 from plumbline.seeding import generator
+from plumbline.spaces.blocks import Blocks
+from plumbline.spaces.box import Box
 
 SITES = ((0.0, 0.0), (0.0, 200.0), (171.0, 100.0))
 """Where the masts are; in a hexagonal grid the third would be 2 m further."""
@@ -288,8 +291,8 @@ class Radio(SyntheticTestFunction):
         layout: where everything is.
         links: losses and angles between antennas and users.
         judge: the problem whose noise-free value is reported, or None for its own.
-        blocks: power and tilt of one sector at a time, or None. The first round keeps the others at full power and
-            level, as the published code does.
+        space: power and tilt of one sector at a time, or all at once. The first round of blocks keeps the others at
+            full power and level, as the published code does.
     """
 
     dim = 2 * len(SITES) * len(BORESIGHTS)
@@ -310,7 +313,7 @@ class Radio(SyntheticTestFunction):
         self.links = Links(links.loss + shadowing, links.elevation, links.azimuth, links.ground)
         start = torch.tensor([POWER[1]] * sectors + [0.0] * sectors, dtype=torch.float64)
         pairs = tuple((b, b + sectors) for b in range(sectors))
-        self.blocks = Blocks(pairs, start) if options.proposals == "blocks" else None
+        self.space = Blocks(self.bounds, pairs, start) if options.proposals == "blocks" else Box(self.bounds)
         paper = RadioOptions(shadowing=options.shadowing, layout_seed=options.layout_seed)
         self.judge = Radio(paper) if options.judge == "paper" else None
         self._fixed = None if options.truth_draws is None else self.draw_fading(options.truth_draws, fading)
@@ -357,16 +360,22 @@ class Radio(SyntheticTestFunction):
         """Return the average capacity at `X` (`batch x 18`), an observation from torch's global stream if `noise`."""
         if not noise:
             return self.evaluate_true(X)
-        rows = X.reshape(-1, self.dim)
-        return self.observe(rows, [torch.default_generator] * len(rows)).reshape(X.shape[:-1])
+        validate_inputs(X, self.dim, self.bounds, self.discrete_inds, self.categorical_inds)
+        rows = X.reshape(-1, self.dim).double()
+        return self.observe(rows, [torch.default_generator] * len(rows)).reshape(X.shape[:-1]).to(X)
+
+    @property
+    def optimizers(self) -> Tensor:
+        """Raise NotImplementedError: nobody knows where it is greatest."""
+        raise NotImplementedError("The best configuration of the network is not known.")
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
         if self.judge is not None:
             return self.judge.evaluate_true(X)
         links = self.links.loss
         each = len(links) * len(LOG_NODES) if self._fixed is None else len(self._fixed) * links.numel()
-        chunks = X.reshape(-1, self.dim).split(max(1, CHUNK // each))
-        return torch.cat([self._truth(rows) for rows in chunks]).reshape(X.shape[:-1])
+        chunks = X.reshape(-1, self.dim).double().split(max(1, CHUNK // each))
+        return torch.cat([self._truth(rows) for rows in chunks]).reshape(X.shape[:-1]).to(X)
 
     def _truth(self, X: Tensor) -> Tensor:
         """Return the noise-free value at `X` (`n x 18`), all at once: `n`."""
@@ -384,6 +393,7 @@ class Radio(SyntheticTestFunction):
 
 
 @problems.register("radio", RadioOptions, "18-d, power and tilt of nine sectors that serve ground users and UAVs")
-def radio(options: RadioOptions, _: Context) -> Radio:
+def radio(options: RadioOptions, _: Context) -> Problem:
     """Return the radio problem."""
-    return Radio(options)
+    function = Radio(options)
+    return problem_of(function, space=function.space, observe=function.observe)

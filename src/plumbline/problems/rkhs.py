@@ -12,7 +12,9 @@ from scipy.optimize import minimize
 from torch import Generator, Tensor
 from torch.quasirandom import SobolEngine
 
-from plumbline.problems.base import Context, ScalableOptions, problems, with_noise
+from plumbline.problems.base import Context, problems
+from plumbline.problems.build import with_noise
+from plumbline.problems.options import ScalableOptions
 from plumbline.seeding import draw_seed
 
 KernelName = Literal["rbf", "matern52"]

@@ -8,7 +8,9 @@ from botorch.test_functions import Hartmann
 from pydantic import Field, NonNegativeFloat
 from torch import Generator, Tensor
 
-from plumbline.problems.base import Context, ProblemOptions, problems, with_noise
+from plumbline.problems.base import Context, Problem, problems
+from plumbline.problems.build import problem_of, with_noise
+from plumbline.problems.options import ProblemOptions
 
 SPREAD = 0.15
 """Standard deviation of both distributions along every axis. The paper leaves it and the means open."""
@@ -57,18 +59,6 @@ def diagonal_shift(dim: int, distance: float, sd: float = SPREAD) -> Shift:
     return Shift(source_mean=0.5 - half, target_mean=0.5 + half, sd=sd)
 
 
-class ShiftedHartmann(Hartmann):
-    """Hartmann-3, negated, with the distributions of its training inputs and queries.
-
-    Attributes:
-        shift: the two distributions.
-    """
-
-    def __init__(self, shift: Shift) -> None:
-        super().__init__(dim=3, negate=True, bounds=[BOX] * 3)
-        self.shift = shift
-
-
 class ShiftOptions(ProblemOptions):
     """Options of a problem with covariate shift.
 
@@ -84,6 +74,7 @@ class ShiftOptions(ProblemOptions):
 
 
 @problems.register("hartmann3-shift", ShiftOptions)
-def hartmann3_shift(options: ShiftOptions, _: Context) -> ShiftedHartmann:
+def hartmann3_shift(options: ShiftOptions, _: Context) -> Problem:
     """Hartmann-3 with training inputs from one Gaussian and queries from another."""
-    return with_noise(ShiftedHartmann(diagonal_shift(3, options.shift)), options)
+    function = with_noise(Hartmann(dim=3, negate=True, bounds=[BOX] * 3), options)
+    return problem_of(function, shift=diagonal_shift(3, options.shift))

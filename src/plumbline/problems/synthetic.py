@@ -17,7 +17,9 @@ from botorch.test_functions import (
 )
 from torch import Tensor
 
-from plumbline.problems.base import Context, ProblemOptions, ScalableOptions, problems, with_noise
+from plumbline.problems.base import Context, problems
+from plumbline.problems.build import with_noise
+from plumbline.problems.options import ProblemOptions, ScalableOptions
 
 
 class Forrester(SyntheticTestFunction):

@@ -1,6 +1,7 @@
 """Problems over a table: a finite set of candidates with known features and values."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import pandas as pd
 import torch
@@ -12,8 +13,11 @@ from plumbline.data import antibodies as antibody_data
 from plumbline.data.features import read_features
 from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError, unknown
+from plumbline.inputs import Input
 from plumbline.options import Options
-from plumbline.problems.base import Context, problems
+from plumbline.problems.base import Context, Problem, problems
+from plumbline.problems.build import problem_of
+from plumbline.spaces.table import Table
 
 
 class TabularProblem(SyntheticTestFunction):
@@ -79,7 +83,7 @@ class RankingOptions(Options):
         maximise: False for a target of which less is better, such as a docking score.
     """
 
-    dataset: str
+    dataset: Annotated[str, Input("features/{}.parquet")]
     target: str
     pool: PositiveInt = 256
     holdout_fraction: float = Field(default=0.2, ge=0.0, lt=1.0)
@@ -98,7 +102,7 @@ class AntibodyOptions(RankingOptions):
 
 def ranking_problem(
     table: pd.DataFrame, features: Sequence[str], options: RankingOptions, generator: Generator
-) -> TabularProblem:
+) -> Problem:
     """Return the ranking problem over a random pool of the rows of `table`, seen by their `features`.
 
     Raises:
@@ -113,10 +117,11 @@ def ranking_problem(
     X = torch.from_numpy(table[list(features)].to_numpy("float64", copy=True))
     y = torch.from_numpy(table[options.target].to_numpy("float64", copy=True)) * (1 if options.maximise else -1)
     rows, held = pool(len(table), options.pool, options.holdout_fraction, generator)
-    return TabularProblem(X[rows], y[rows], X[held], y[held])
+    function = TabularProblem(X[rows], y[rows], X[held], y[held])
+    return problem_of(function, space=Table(function.bounds, function.candidates), holdout=function.holdout)
 
 
-def molecule_problem(table: pd.DataFrame, options: MoleculeOptions, generator: Generator) -> TabularProblem:
+def molecule_problem(table: pd.DataFrame, options: MoleculeOptions, generator: Generator) -> Problem:
     """Return the ranking problem over a random pool of the molecules in `table`."""
     return ranking_problem(table, list(DESCRIPTORS), options, generator)
 
@@ -126,12 +131,12 @@ def _table(options: RankingOptions, context: Context) -> pd.DataFrame:
 
 
 @problems.register("molecules", MoleculeOptions)
-def molecules(options: MoleculeOptions, context: Context) -> TabularProblem:
+def molecules(options: MoleculeOptions, context: Context) -> Problem:
     """Rank a pool of molecules by a property, from RDKit descriptors (zinc250k, or zinc-drd3 for docking)."""
     return molecule_problem(_table(options, context), options, context.generator)
 
 
 @problems.register("antibodies", AntibodyOptions)
-def antibodies(options: AntibodyOptions, context: Context) -> TabularProblem:
+def antibodies(options: AntibodyOptions, context: Context) -> Problem:
     """Rank a pool of antibodies by stability, from BioPython descriptors of both chains (oas-paired)."""
     return ranking_problem(_table(options, context), antibody_data.DESCRIPTORS, options, context.generator)

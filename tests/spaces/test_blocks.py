@@ -3,17 +3,21 @@
 import torch
 from torch import Tensor
 
-from plumbline.problems.blocks import Blocks
+from plumbline.history import History
+from plumbline.spaces.blocks import Blocks
 
 BOX = torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)
 START = torch.tensor([1.0, 2.0], dtype=torch.float64)
-BLOCKS = Blocks(((0,), (1,)), START, candidates=7)
+BLOCKS = Blocks(BOX, ((0,), (1,)), START, candidates=7)
 VALUES = torch.tensor([1.0, 3.0, 2.0], dtype=torch.float64)
 ASKED = torch.tensor([[3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], dtype=torch.float64)
 
 
 def draw(rounds: int, seed: int = 0) -> Tensor:
-    return BLOCKS.draw(ASKED[:rounds], VALUES[:rounds], BOX, torch.Generator().manual_seed(seed))
+    """Return the candidates after an initial point that is better than all, and so many rounds."""
+    X = torch.cat([torch.zeros(1, 2, dtype=torch.float64), ASKED[:rounds]])
+    Y = torch.cat([torch.tensor([9.0], dtype=torch.float64), VALUES[:rounds]]).unsqueeze(-1)
+    return BLOCKS.settle(History(X, Y, 1), torch.Generator().manual_seed(seed)).rows
 
 
 def test_the_first_block_moves_about_the_start() -> None:

@@ -5,9 +5,11 @@ from botorch.models import SingleTaskGP
 from botorch.sampling import SobolQMCNormalSampler
 from torch import Size, Tensor
 
-from plumbline.acquisition.search import SearchOptions, maximise_in_box, maximise_in_table
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
+from plumbline.spaces.box import Box
+from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.table import best_rows
 
 QUICK = SearchOptions(restarts=3, raw_samples=32, maxiter=30)
 
@@ -23,7 +25,7 @@ def test_same_seed_same_points_in_the_box(model: SingleTaskGP, bounds: Tensor, q
     for _ in range(2):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            found.append(maximise_in_box(utility, bounds, q, QUICK, seed=11))
+            found.append(Box(bounds).maximise(utility, q, QUICK, seed=11))
     X = found[0]
     assert torch.equal(*found)
     assert X.shape == (q, 2)
@@ -38,7 +40,7 @@ def test_one_point_does_not_depend_on_the_global_stream(model: SingleTaskGP, bou
     for state in (1, 2):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(state)
-            found.append(maximise_in_box(utility, bounds, 1, QUICK, seed=11))
+            found.append(Box(bounds).maximise(utility, 1, QUICK, seed=11))
     assert torch.equal(*found)
 
 
@@ -47,7 +49,7 @@ def test_finds_the_best_of_a_grid(model: SingleTaskGP, bounds: Tensor) -> None:
     axes = [torch.linspace(low, high, 61, dtype=torch.float64) for low, high in bounds.T.tolist()]
     with torch.no_grad():
         best = utility(torch.cartesian_prod(*axes).unsqueeze(1)).max()
-    X = maximise_in_box(utility, bounds, 1, SearchOptions(), seed=0)
+    X = Box(bounds).maximise(utility, 1, SearchOptions(), seed=0)
     assert utility(X) >= best - 1e-6
 
 
@@ -58,14 +60,14 @@ def test_table_search_is_the_argmax(model: SingleTaskGP, bounds: Tensor, make) -
     utility = make(model)
     with torch.no_grad():
         best = choices[utility(choices.unsqueeze(1)).argmax()]
-    assert torch.equal(maximise_in_table(utility, choices, 1), best.unsqueeze(0))
+    assert torch.equal(best_rows(utility, choices, 1), best.unsqueeze(0))
 
 
 def test_table_search_returns_distinct_rows_the_best_first(model: SingleTaskGP, bounds: Tensor) -> None:
     U = torch.rand(6, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     choices = bounds[0] + (bounds[1] - bounds[0]) * U
     utility = batch_utility(model)
-    X = maximise_in_table(utility, choices, 4)
+    X = best_rows(utility, choices, 4)
     rows = [tuple(row) for row in X.tolist()]
     assert len(set(rows)) == 4
     assert set(rows) <= {tuple(row) for row in choices.tolist()}

@@ -1,30 +1,33 @@
-"""Trust-region Bayesian optimisation (TuRBO-1) around the upper confidence bound.
+"""Trust-region Bayesian optimisation (TuRBO-1) around any method whose surrogate has lengthscales.
 
 Eriksson, Pearce, Gardner, Turner & Poloczek, Scalable global optimization via local Bayesian optimization (NeurIPS
 2019), section 2 and the supplement. Where the text and its authors' code differ, the text is followed: the failure
 tolerance is ceil(d / q) (the code does not go below 4 / q) and any gain counts as a success (the code wants a
-thousandth). The confidence bound takes the place of Thompson sampling.
+thousandth). The wrapped method takes the place of Thompson sampling.
 """
 
 import math
 from dataclasses import asdict, dataclass, replace
-from time import perf_counter
 from typing import Any, Self
 
 import torch
 from pydantic import PositiveFloat, PositiveInt, model_validator
 from torch import Generator, Tensor
 
-from plumbline.methods.base import Domain, History, Proposal, methods
-from plumbline.methods.gp import ConfidenceBoundOptions, UpperConfidenceBoundMethod
+from plumbline.history import History
+from plumbline.methods.base import Domain, Proposal, methods
+from plumbline.methods.composed import Round
 from plumbline.methods.sampling import SobolSearch
+from plumbline.methods.wrapper import ComposedWrapper, WrapperOptions
 from plumbline.options import Options
+from plumbline.spaces.search import inside
 
 
-class TrustRegionOptions(ConfidenceBoundOptions):
+class TrustRegionOptions(WrapperOptions):
     """Options of the trust region; defaults of Eriksson et al. (2019). Lengths are of the unit cube.
 
     Attributes:
+        base: the method that looks inside.
         initial_length: base side length of a new region.
         min_length: a region that shrinks below it is given up for a new one.
         max_length: a region does not grow beyond it.
@@ -75,7 +78,7 @@ class Region:
 
 def behold(region: Region, history: History) -> Region:
     """Return the region with what it reads off the history before it is asked."""
-    Y = history.Y[region.start :, 0]
+    Y = history.Y[region.start :, 0].nan_to_num(nan=-torch.inf)  # what failed is no success
     return replace(
         region,
         best=Y.max().item() if len(Y) else -math.inf,
@@ -129,26 +132,19 @@ def region_box(centre: Tensor, lengthscales: Tensor, length: float, bounds: Tens
     return torch.stack([torch.maximum(centre - half, bounds[0]), torch.minimum(centre + half, bounds[1])])
 
 
-def inside(X: Tensor, box: Tensor) -> Tensor:
-    """Return which of the points `X` (`n x d`) lie in `box` (`2 x d`): `n` booleans."""
-    return ((box[0] <= X) & (box[1] >= X)).all(dim=-1)
+@methods.register("trust-region", TrustRegionOptions)
+class TrustRegionMethod(ComposedWrapper):
+    """Any method within a trust region that grows with success and shrinks with failure (TuRBO-1).
 
-
-def kernel_lengthscales(kernel: Any) -> Tensor:
-    """Return the lengthscales of a kernel, scaled or not: `d`, or one for all inputs."""
-    return getattr(kernel, "base_kernel", kernel).lengthscale.detach().flatten()
-
-
-@methods.register("tr-ucb", TrustRegionOptions)
-class TrustRegionMethod(UpperConfidenceBoundMethod):
-    """Upper confidence bound within a trust region that grows with success and shrinks with failure (TuRBO-1).
-
-    The region's centre is the best observation since the region began, and its model sees the data since then. The
-    level alpha of the bound depends on all observations, as in `ucb`. A region that is given up starts over with
-    points of a Sobol sequence, as many as the initial design has, in rounds of q; these rounds have no model. Of a
-    table, the rows in the region are looked at, or all that remain where the region holds fewer than q of them.
+    The region's centre is the best observation since the region began, and the surrogate sees the data since then; what
+    depends on the number of all observations, such as the level of a confidence bound, still does. A region that is
+    given up starts over with points of a Sobol sequence, as many as the initial design has, in rounds of q; these
+    rounds have no model. Of a table, the rows in the region are looked at, or all that remain where the region holds
+    fewer than q of them.
     """
 
+    takes = "one objective"
+    wants = "a method whose surrogate has lengthscales, such as 'ucb'"
     options: TrustRegionOptions
 
     def __init__(self, domain: Domain, options: TrustRegionOptions) -> None:
@@ -157,51 +153,47 @@ class TrustRegionMethod(UpperConfidenceBoundMethod):
         self.restarts = SobolSearch(domain, Options())
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return the `q` points of greatest utility in the trust region, or points for a new region to begin with."""
+        """Return `q` points of great utility in the trust region, or points for a new region to begin with."""
         self.region = behold(self.region, history)
-        notes = {"region_length": self.region.length}
-        if not self.region.begun:
-            return replace(self.restarts.ask(history, q, generator), notes=notes)
-        started = perf_counter()
-        own = History(history.X[self.region.start :], history.Y[self.region.start :])
-        model = self.fit(own)
-        seconds = {"fit": perf_counter() - started}
-        centre = own.X[own.Y[:, 0].argmax()]
-        box = region_box(centre, kernel_lengthscales(model.covar_module), self.region.length, self.domain.bounds)
-        within = self._within(box, history, q)
-        local = UpperConfidenceBoundMethod(within, self.options)
-        return _confined(local.propose(model, history, q, generator, None, seconds, notes), within)
+        asked = super().ask if self.region.begun else self.restarts.ask
+        proposal = asked(history, q, generator)
+        return replace(proposal, notes={**proposal.notes, "region_length": self.region.length})
 
-    def _within(self, box: Tensor, history: History, q: int) -> Domain:
-        """Return the part of the domain to look at."""
-        if self.domain.candidates is None:
-            return Domain(box)
-        rest = self.remaining(history)
-        near = rest[inside(rest, box)]
-        return Domain(box, near) if len(near) >= q else Domain(self.domain.bounds, rest)
+    def seen(self, history: History) -> History:
+        """Return what the base's surrogate is to see of the region's data."""
+        return super().seen(history.since(self.region.start))
+
+    def propose(self, surrogate: Any, round: Round) -> Proposal:
+        """Return what the base proposes in the region."""
+        centre = round.data.X[round.data.Y[:, 0].argmax()]
+        box = region_box(centre, self.lengthscales(surrogate), self.region.length, self.domain.bounds)
+        space = round.space.within(box, round.history, round.q)
+        return _confined(super().propose(surrogate, replace(round, space=space)), space.bounds)
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
         """Count a success or a failure. What is told before the first `ask` belongs to the initial design."""
+        super().tell(X, Y)
         if self.region.design is not None:
-            self.region = advance(self.region, Y[:, 0], X.shape[-1], self.options)
+            self.region = advance(self.region, Y[:, 0].nan_to_num(nan=-torch.inf), X.shape[-1], self.options)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the region and the seed of the restarts' points."""
-        return {"region": asdict(self.region), "restarts": self.restarts.state_dict()}
+        """Return the region, the seed of the restarts' points and the base's state."""
+        return {**super().state_dict(), "region": asdict(self.region), "restarts": self.restarts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the same region."""
+        super().load_state_dict(state)
         if state:
             self.region = Region(**state["region"])
             self.restarts.load_state_dict(state["restarts"])
 
 
-def _confined(proposal: Proposal, within: Domain) -> Proposal:
+def _confined(proposal: Proposal, region: Tensor) -> Proposal:
     """Return the proposal with a utility of minus infinity outside of the region: it was maximised within."""
     utility = proposal.acquisition
     assert utility is not None
 
     def surface(points: Tensor) -> Tensor:
-        return utility(points).where(inside(points, within.bounds), -torch.inf)
+        return utility(points).where(inside(points, region), -torch.inf)
 
     return replace(proposal, acquisition=surface)

@@ -1,11 +1,19 @@
 import pytest
 import torch
-from botorch.test_functions.base import BaseTestProblem
 
+from plumbline.designs.base import designs, initial_design
+from plumbline.designs.random_orthant import random_orthant
+from plumbline.designs.sobol import sobol
+from plumbline.designs.two_corners import two_corners
+from plumbline.designs.worst import worst
 from plumbline.errors import PlumblineError
-from plumbline.problems.designs import initial_design, random_orthant, sobol, two_corners, uniform, worst
+from plumbline.problems.base import Problem
+from plumbline.problems.build import problem_of
 from plumbline.problems.synthetic import Alpine
 from plumbline.problems.tabular import TabularProblem
+from plumbline.spaces.box import uniform
+from plumbline.spaces.table import Table
+from plumbline.specs import InitialDesign
 
 BOUNDS = torch.tensor([[-2.0, 5.0, 0.0], [3.0, 6.0, 1e-3]], dtype=torch.float64)
 
@@ -15,10 +23,11 @@ def generator(seed: int) -> torch.Generator:
 
 
 @pytest.fixture
-def table() -> BaseTestProblem:
+def table() -> Problem:
     X = torch.rand(12, 2, generator=generator(0), dtype=torch.float64)
     y = torch.randn(12, generator=generator(1), dtype=torch.float64)
-    return TabularProblem(X[:10], y[:10], X[10:], y[10:])
+    function = TabularProblem(X[:10], y[:10], X[10:], y[10:])
+    return problem_of(function, space=Table(function.bounds, function.candidates))
 
 
 @pytest.mark.parametrize("design", [uniform, sobol, random_orthant, two_corners])
@@ -95,38 +104,55 @@ def test_worst_are_the_lowest_values() -> None:
     assert worst(candidates, values, 3).flatten().tolist() == [1.0, 3.0, 4.0]
 
 
-def test_worst_design_of_a_table(table: BaseTestProblem) -> None:
-    X = initial_design("worst", table, 4, generator(0))
-    chosen = table(X, noise=False)
-    others = sorted(table(table.candidates, noise=False).tolist())
+def test_worst_design_of_a_table(table: Problem) -> None:
+    X = initial_design(InitialDesign(design="worst", size=4), table, generator(0))
+    chosen = table.function(X, noise=False)
+    others = sorted(table.function(table.space.rows, noise=False).tolist())
     assert sorted(chosen.tolist()) == others[:4]
 
 
-def test_uniform_design_of_a_table_draws_candidates_without_replacement(table: BaseTestProblem) -> None:
-    X = initial_design("uniform", table, 10, generator(0))
-    assert sorted(X.tolist()) == sorted(table.candidates.tolist())
-    assert torch.equal(X[:3], initial_design("uniform", table, 3, generator(0)))
+def test_uniform_design_of_a_table_draws_candidates_without_replacement(table: Problem) -> None:
+    X = initial_design(InitialDesign(design="uniform", size=10), table, generator(0))
+    assert sorted(X.tolist()) == sorted(table.space.rows.tolist())
+    assert torch.equal(X[:3], initial_design(InitialDesign(design="uniform", size=3), table, generator(0)))
 
 
 def test_box_designs_by_name() -> None:
-    problem = Alpine(dim=2, negate=True)
-    designs = {"uniform": uniform, "sobol": sobol, "random-orthant": random_orthant, "two-corners": two_corners}
-    for name, design in designs.items():
-        X = initial_design(name, problem, 5, generator(3))
+    problem = problem_of(Alpine(dim=2, negate=True))
+    functions = {"uniform": uniform, "sobol": sobol, "random-orthant": random_orthant, "two-corners": two_corners}
+    for name, design in functions.items():
+        X = initial_design(InitialDesign(design=name, size=5), problem, generator(3))
         assert torch.equal(X, design(problem.bounds, 5, generator(3)))
 
 
 def test_worst_needs_a_table() -> None:
     with pytest.raises(PlumblineError, match="needs a table"):
-        initial_design("worst", Alpine(dim=2, negate=True), 3, generator(0))
+        initial_design(InitialDesign(design="worst", size=3), problem_of(Alpine(dim=2, negate=True)), generator(0))
 
 
 @pytest.mark.parametrize("design", ["sobol", "random-orthant", "two-corners"])
-def test_box_design_on_a_table_says_what_a_table_takes(design: str, table: BaseTestProblem) -> None:
+def test_box_design_on_a_table_says_what_a_table_takes(design: str, table: Problem) -> None:
     with pytest.raises(PlumblineError, match=r"'worst' or 'uniform'"):
-        initial_design(design, table, 3, generator(0))
+        initial_design(InitialDesign(design=design, size=3), table, generator(0))
 
 
-def test_more_points_than_rows(table: BaseTestProblem) -> None:
+def test_more_points_than_rows(table: Problem) -> None:
     with pytest.raises(PlumblineError, match="11 rows from a table of 10"):
-        initial_design("uniform", table, 11, generator(0))
+        initial_design(InitialDesign(design="uniform", size=11), table, generator(0))
+
+
+def test_source_needs_a_shift() -> None:
+    with pytest.raises(PlumblineError, match="needs a problem with covariate shift"):
+        initial_design(InitialDesign(design="source", size=3), problem_of(Alpine(dim=2, negate=True)), generator(0))
+
+
+def test_every_design_has_a_module_of_its_own() -> None:
+    modules = [entry.module for entry in designs.entries().values()]
+    assert len(set(modules)) == len(modules) == 6
+
+
+def test_an_unknown_design_or_option_is_told_with_what_there_is(table: Problem) -> None:
+    with pytest.raises(ValueError, match="unknown design 'sobl': did you mean 'sobol'"):
+        InitialDesign(design="sobl", size=3)
+    with pytest.raises(PlumblineError, match="design 'uniform': unknown field 'seed'"):
+        initial_design(InitialDesign(design="uniform", size=3, options={"seed": 1}), table, generator(0))

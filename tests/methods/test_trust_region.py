@@ -7,18 +7,20 @@ import torch
 from situations import BOX, QUICK, Situation, ask, box, objective, rows, table
 
 from plumbline.errors import PlumblineError
-from plumbline.methods.base import Domain, History, Method, build_method
-from plumbline.methods.turbo import (
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, build_method
+from plumbline.methods.composed import kernel_lengthscales
+from plumbline.methods.trust_region import (
     Region,
     TrustRegionOptions,
     advance,
     behold,
-    inside,
-    kernel_lengthscales,
     region_box,
 )
+from plumbline.spaces.search import inside
+from plumbline.spaces.table import Table
 
-OPTIONS = TrustRegionOptions()
+OPTIONS = TrustRegionOptions(base="ucb")
 BEGUN = Region(0.8, best=5.0, seen=10, design=10)
 
 
@@ -33,7 +35,8 @@ def after(region: Region, *rounds: tuple[float, ...], dim: int = 2, options: Tru
 
 
 def tr_ucb(place: Situation, **options) -> Method:
-    return build_method("tr-ucb", {**QUICK, **options}, place.domain)
+    own = {name: options.pop(name) for name in list(options) if name in TrustRegionOptions.model_fields}
+    return build_method("trust-region", {"base": {"name": "ucb", "options": {**QUICK, **options}}, **own}, place.domain)
 
 
 def test_defaults_are_those_of_eriksson_et_al() -> None:
@@ -66,7 +69,7 @@ def test_failures_in_a_row_halve_the_length(dim: int, q: int, rounds: int) -> No
 
 
 def test_failure_tolerance_can_be_given() -> None:
-    options = TrustRegionOptions(failure_tolerance=2)
+    options = TrustRegionOptions(base="ucb", failure_tolerance=2)
     assert after(BEGUN, (1,), dim=20, options=options).length == 0.8
     assert after(BEGUN, (1,), (1,), dim=20, options=options).length == 0.4
 
@@ -123,7 +126,7 @@ def test_proposes_in_the_region_around_the_best_observation(q: int, priors: str)
     place = box(n=8)
     method = tr_ucb(place, initial_length=0.1, model={"priors": priors})
     proposal = ask(method, place.history, q)
-    scales = kernel_lengthscales(method.fit(place.history).covar_module)
+    scales = kernel_lengthscales(method.fit(place.history).model.covar_module)
     best = place.history.X[place.history.Y[:, 0].argmax()]
     assert scales.shape == (2,)
     region = region_box(best, scales, 0.1, BOX)
@@ -143,12 +146,12 @@ def test_in_a_great_region_it_is_ucb() -> None:
 
 def test_of_a_table_the_rows_in_the_region_are_taken_if_they_are_enough() -> None:
     X = torch.linspace(0, 1, 101, dtype=torch.float64).unsqueeze(-1)
-    domain = Domain(column(0, 1).unsqueeze(-1), X)
+    domain = Domain(Table(column(0, 1).unsqueeze(-1), X))
     seen = X[[0, 30, 60, 100]]
     history = History(seen, -(seen - 0.58).square())
-    near = ask(build_method("tr-ucb", {**QUICK, "initial_length": 0.1}, domain), history, 3).X
+    near = ask(tr_ucb(Situation(domain, history), initial_length=0.1), history, 3).X
     assert ((near - 0.6).abs() <= 0.05 + 1e-12).all()
-    wide = ask(build_method("tr-ucb", {**QUICK, "initial_length": 0.015}, domain), history, 1)
+    wide = ask(tr_ucb(Situation(domain, history), initial_length=0.015), history, 1)
     assert (wide.X - 0.6).abs().item() > 0.0075  # no row but the centre is inside: all are looked at
     assert torch.isfinite(wide.acquisition(X)).all()
 

@@ -1,0 +1,1 @@
+"""Initial designs: where a trial begins."""

@@ -1,0 +1,38 @@
+"""What every initial design has in common: the registry, and how one is drawn."""
+
+from torch import Generator, Tensor
+
+from plumbline.errors import PlumblineError
+from plumbline.options import Options, parse
+from plumbline.problems.base import Problem
+from plumbline.registry import Registry
+from plumbline.spaces.base import Space
+from plumbline.spaces.box import Box
+from plumbline.specs import InitialDesign
+
+designs = Registry("design", "plumbline.designs")
+"""Functions of (problem, n, generator, options) that return `n x d` points of the problem."""
+
+
+def initial_design(wanted: InitialDesign, problem: Problem, generator: Generator) -> Tensor:
+    """Return the initial points of `problem`, in its own bounds: `size x d`.
+
+    Raises:
+        PlumblineError: unknown design, options that are not its own, or a design that the problem cannot have.
+    """
+    entry = designs[wanted.design]
+    options: Options = parse(entry.options, wanted.options, f"design {wanted.design!r}")
+    return entry.build(problem, wanted.size, generator, options)
+
+
+def box_of(problem: Problem, design: str) -> Tensor:
+    """Return the bounds of a problem over a box, `2 x d`; raise PlumblineError for a table."""
+    if not isinstance(problem.space, Box):
+        raise PlumblineError(f"initial design {design!r} fills a box: a tabular problem takes 'worst' or 'uniform'")
+    return problem.bounds
+
+
+def refuse_more_than(space: Space, n: int) -> None:
+    """Raise PlumblineError where a table has fewer than `n` rows."""
+    if n > space.size:
+        raise PlumblineError(f"an initial design of {n} rows from a table of {space.size}: lower `initial.size`")

@@ -1,0 +1,27 @@
+"""Points in one random orthant of the box: conformal Bayesian optimisation begins there."""
+
+import torch
+from torch import Generator, Tensor
+
+from plumbline.designs.base import box_of, designs
+from plumbline.designs.sobol import sobol
+from plumbline.options import Options
+from plumbline.problems.base import Problem
+
+
+def random_orthant(bounds: Tensor, n: int, generator: Generator) -> Tensor:
+    """Return `n x d` Sobol points in one random orthant of the box `bounds` (`2 x d`); CBO, appendix D.
+
+    An orthant is one of the 2^d boxes that the centre of the box cuts it into: the data then lie in one corner and
+    the optimiser must leave it, which is the covariate shift that the paper wants to see.
+    """
+    upper_half = torch.rand(bounds.shape[1], generator=generator) < 0.5
+    centre = bounds.mean(dim=0)
+    orthant = torch.stack([torch.where(upper_half, centre, bounds[0]), torch.where(upper_half, bounds[1], centre)])
+    return sobol(orthant, n, generator)
+
+
+@designs.register("random-orthant", Options)
+def random_orthant_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
+    """Sobol points in one random orthant of the box."""
+    return random_orthant(box_of(problem, "random-orthant"), n, generator)

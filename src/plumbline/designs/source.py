@@ -1,0 +1,16 @@
+"""Draws from the distribution that a problem with covariate shift has its training inputs from."""
+
+from torch import Generator, Tensor
+
+from plumbline.designs.base import designs
+from plumbline.errors import PlumblineError
+from plumbline.options import Options
+from plumbline.problems.base import Problem
+
+
+@designs.register("source", Options)
+def source_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
+    """Draws from where a problem with covariate shift has its training inputs."""
+    if problem.shift is None:
+        raise PlumblineError("initial design 'source' needs a problem with covariate shift, such as hartmann3-shift")
+    return problem.shift.source(n, generator)

@@ -1,0 +1,17 @@
+"""Independent uniform points."""
+
+import torch
+from torch import Generator, Tensor
+
+from plumbline.designs.base import designs, refuse_more_than
+from plumbline.history import History
+from plumbline.options import Options
+from plumbline.problems.base import Problem
+
+
+@designs.register("uniform", Options)
+def uniform_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
+    """Independent uniform points; of a table, rows without replacement."""
+    refuse_more_than(problem.space, n)
+    nothing = torch.empty(0, problem.space.dim, dtype=problem.bounds.dtype)
+    return problem.space.draw(n, History(nothing, nothing), generator)

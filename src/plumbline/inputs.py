@@ -1,0 +1,97 @@
+"""What options declare: files that a trial reads, and other methods inside.
+
+Both are marks in the JSON schema of the options, which the catalogue keeps: whoever asks for them imports no torch.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetJsonSchemaHandler
+from pydantic_core import CoreSchema
+
+Json = dict[str, Any]
+
+INPUT, METHOD = "plumbline-input", "plumbline-method"
+"""Marks in a JSON schema: of an option that names a file, and of one that is a method."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """Marks an option that names a built file: `dataset: Annotated[str, Input("features/{}.parquet")]`.
+
+    Attributes:
+        path: of the file in the data folder, with `{}` for the option's value.
+    """
+
+    path: str
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
+        return {**handler(core), INPUT: self.path}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A marked option.
+
+    Attributes:
+        mark: INPUT or METHOD.
+        pattern: of the file's path, empty for a method.
+        value: of the option.
+        place: where it is among the options, from the outside in.
+    """
+
+    mark: str
+    pattern: str
+    value: Any
+    place: tuple[str | int, ...]
+
+    @property
+    def path(self) -> str:
+        """The file's path in the data folder."""
+        return self.pattern.format(self.value)
+
+
+def declared(schema: Json, options: Mapping[str, Any]) -> Iterator[Declared]:
+    """Yield what `options` with this JSON schema declare, defaults included."""
+    yield from _of_mapping(schema, options, schema.get("$defs", {}), ())
+
+
+def _of_mapping(
+    schema: Json, options: Mapping[str, Any], definitions: Json, place: tuple[str | int, ...]
+) -> Iterator[Declared]:
+    for name, entry in schema.get("properties", {}).items():
+        value = options.get(name, entry.get("default"))
+        if value is not None:
+            yield from _of_value(entry, value, definitions, (*place, name))
+
+
+def _of_value(entry: Json, value: Any, definitions: Json, place: tuple[str | int, ...]) -> Iterator[Declared]:
+    if INPUT in entry:
+        yield Declared(INPUT, entry[INPUT], value, place)
+    if METHOD in entry:
+        yield Declared(METHOD, "", value, place)
+        return
+    if "$ref" in entry:
+        yield from _of_value(definitions[entry["$ref"].rpartition("/")[2]], value, definitions, place)
+    for part in (*entry.get("allOf", ()), *entry.get("anyOf", ())):
+        yield from _of_value(part, value, definitions, place)
+    if isinstance(value, Mapping):
+        yield from _of_mapping(entry, value, definitions, place)
+    if isinstance(value, list | tuple) and isinstance(items := entry.get("items"), dict):
+        for i, one in enumerate(value):
+            yield from _of_value(items, one, definitions, (*place, i))
+
+
+def replaced(options: Mapping[str, Any], place: tuple[str | int, ...], value: Any) -> Json:
+    """Return `options` with `value` at `place`; nothing that is there is changed."""
+    first, *rest = place
+    inner = dict(options).get(str(first), {})
+    if not rest:
+        return {**options, first: value}  # type: ignore[dict-item]
+    if isinstance(inner, Mapping):
+        return {**options, first: replaced(inner, tuple(rest), value)}  # type: ignore[dict-item]
+    changed = list(inner)
+    index = int(rest[0])
+    changed[index] = value if len(rest) == 1 else replaced(changed[index], tuple(rest[1:]), value)
+    return {**options, first: changed}  # type: ignore[dict-item]

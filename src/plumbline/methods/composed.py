@@ -1,0 +1,148 @@
+"""A method as a surrogate, a utility and a search; the one loop that all of them share."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from torch import Generator, Tensor
+
+from plumbline.errors import PlumblineError
+from plumbline.history import History
+from plumbline.methods.base import Method, Predictor, Proposal
+from plumbline.seeding import draw_seed
+from plumbline.spaces.base import Space
+
+Surrogate = TypeVar("Surrogate")
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is asked of a method in one round.
+
+    Attributes:
+        history: all that was observed.
+        data: what the surrogate sees of it.
+        space: where to look.
+        q: how many points are wanted.
+        generator: of the round's chance.
+    """
+
+    history: History
+    data: History
+    space: Space
+    q: int
+    generator: Generator
+
+    @cached_property
+    def seed(self) -> int:
+        """A seed for libraries that want one: drawn when it is first asked for, and the same from then on."""
+        return draw_seed(self.generator)
+
+
+@dataclass(frozen=True)
+class Choice(Generic[Surrogate]):
+    """What a search chose, and what it left of the utility and the surrogate that it started from.
+
+    Attributes:
+        X: `q x d`.
+        utility: as it was when `X` was chosen.
+        surrogate: likewise.
+        notes: numbers worth a column of a log.
+    """
+
+    X: Tensor
+    utility: AcquisitionFunction
+    surrogate: Surrogate
+    notes: dict[str, float] = field(default_factory=dict)
+
+
+class ComposedMethod(Method, Generic[Surrogate]):
+    """Fit a surrogate, build a utility, search for where it is greatest; a subclass says how each is done."""
+
+    @abstractmethod
+    def fit(self, data: History) -> Surrogate:
+        """Return the surrogate of what has been observed."""
+
+    @abstractmethod
+    def utility(self, surrogate: Surrogate, round: Round) -> AcquisitionFunction:
+        """Return the utility of a batch of points."""
+
+    def search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Choice[Surrogate]:
+        """Return the points of greatest utility in the round's space; `options.search` says how hard to look."""
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        X = space.maximise(utility, round.q, self.options.search, round.seed)
+        return Choice(X, utility, surrogate)
+
+    @abstractmethod
+    def predictive(self, surrogate: Surrogate) -> Predictor:
+        """Return the surrogate's predictions, for points distributed like its data."""
+
+    def forecast(self, choice: Choice[Surrogate]) -> Predictor:
+        """Return the predictions that the chosen points are judged by."""
+        return self.predictive(choice.surrogate)
+
+    def notes(self, choice: Choice[Surrogate], round: Round) -> dict[str, float]:
+        """Return numbers worth a column of a log."""
+        return choice.notes
+
+    def lengthscales(self, surrogate: Surrogate) -> Tensor:
+        """Return the lengthscales of the surrogate's kernel in the unit cube: `d`, or one for all inputs.
+
+        Raises:
+            PlumblineError: it has none.
+        """
+        raise PlumblineError("its surrogate has no lengthscales")
+
+    def seen(self, history: History) -> History:
+        """Return what the surrogate is to see of the history: the evaluations that did not fail."""
+        return history.whole()
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return `q` points of great utility."""
+        self._refuse_unobserved(history)
+        round = Round(history, self.seen(history), self.domain.space, q, generator)
+        started = perf_counter()
+        surrogate = self.fit(round.data)
+        fitted = perf_counter()
+        proposal = self.propose(surrogate, round)
+        return replace(proposal, seconds={"fit": fitted - started, "acquire": perf_counter() - fitted})
+
+    def propose(self, surrogate: Surrogate, round: Round) -> Proposal:
+        """Return `q` points of great utility under a given surrogate."""
+        choice = self.search(self.utility(surrogate, round), surrogate, round)
+        predict, surface = self.forecast(choice), surface_of(choice.utility)
+        return Proposal(choice.X, predict, surface, notes=self.notes(choice, round))
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` alone, for points distributed like its own."""
+        return self.predictive(self.fit(history.whole()))
+
+    def _refuse_unobserved(self, history: History) -> None:
+        """Raise PlumblineError where an outcome has no observation at all: nothing can be fitted to it."""
+        never = ~torch.isfinite(history.Y).any(dim=0)
+        for outcome, missing in zip(self.domain.outcomes, never.tolist(), strict=False):
+            if missing:
+                raise PlumblineError(
+                    f"outcome {outcome.name!r} ({outcome.role}) has no observation yet: nothing can be fitted to it; "
+                    "let the initial design or an earlier proposal observe it"
+                )
+
+
+def surface_of(utility: AcquisitionFunction) -> Callable[[Tensor], Tensor]:
+    """Return what maps `n x d` points, each on its own, to their values, `n`, without gradients."""
+
+    def surface(points: Tensor) -> Tensor:
+        with torch.no_grad():
+            return utility(points.unsqueeze(-2))
+
+    return surface
+
+
+def kernel_lengthscales(kernel: Any) -> Tensor:
+    """Return the lengthscales of a kernel, scaled or not: `d`, or one for all inputs."""
+    return getattr(kernel, "base_kernel", kernel).lengthscale.detach().flatten()

@@ -1,0 +1,126 @@
+"""Methods around other methods, by composition."""
+
+from typing import Any, ClassVar, Self
+
+from botorch.acquisition import AcquisitionFunction
+from pydantic import model_validator
+from torch import Generator, Tensor
+
+from plumbline.errors import PlumblineError
+from plumbline.history import History
+from plumbline.methods.base import Domain, Method, Predictor, Proposal, build_method, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.options import Options, parse
+from plumbline.specs import MethodChoice
+
+
+class WrapperOptions(Options):
+    """Options of every method around another.
+
+    Attributes:
+        base: the method that is wrapped: its name, or name and options.
+    """
+
+    base: MethodChoice
+
+    @model_validator(mode="after")
+    def _base_has_such_options(self) -> Self:
+        try:
+            parse(methods[self.base.name].options, self.base.options, f"base {self.base.name!r}")
+        except PlumblineError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+
+class Wrapper(Method):
+    """Any method, as it is: a subclass changes what it wants to change.
+
+    Attributes:
+        base: the wrapped method.
+    """
+
+    wraps: ClassVar[type] = Method
+    """The kind of method that it can wrap."""
+
+    wants: ClassVar[str] = "a method"
+    """That kind in words."""
+
+    options: WrapperOptions
+
+    def __init__(self, domain: Domain, options: WrapperOptions) -> None:
+        super().__init__(domain, options)
+        self.base = build_method(options.base.name, options.base.options, domain)
+        if not isinstance(self.base, self.wraps):
+            raise PlumblineError(f"{type(self).__name__} wraps {self.wants}, and {options.base.name!r} is none")
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return what the base asks for."""
+        return self.base.ask(history, q, generator)
+
+    def predictor(self, history: History) -> Predictor | None:
+        """Return the base's predictions."""
+        return self.base.predictor(history)
+
+    def tell(self, X: Tensor, Y: Tensor) -> None:
+        """Tell the base."""
+        self.base.tell(X, Y)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the base's state."""
+        return {"base": self.base.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the base's state."""
+        self.base.load_state_dict(state.get("base", {}))
+
+
+class ComposedWrapper(Wrapper, ComposedMethod[Any]):
+    """Any method with a surrogate, a utility and a search, as it is; a subclass changes one of the three."""
+
+    wraps: ClassVar[type] = ComposedMethod
+    wants = "a method with a surrogate, a utility and a search"
+    base: ComposedMethod[Any]
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return `q` points of great utility."""
+        return ComposedMethod.ask(self, history, q, generator)
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` alone."""
+        return ComposedMethod.predictor(self, history)
+
+    def seen(self, history: History) -> History:
+        """Return what the base's surrogate is to see."""
+        return self.base.seen(history)
+
+    def fit(self, data: History) -> Any:
+        """Return the base's surrogate."""
+        return self.base.fit(data)
+
+    def utility(self, surrogate: Any, round: Round) -> AcquisitionFunction:
+        """Return the base's utility."""
+        return self.base.utility(surrogate, round)
+
+    def search(self, utility: AcquisitionFunction, surrogate: Any, round: Round) -> Choice[Any]:
+        """Return what the base's search chooses."""
+        return self.base.search(utility, surrogate, round)
+
+    def propose(self, surrogate: Any, round: Round) -> Proposal:
+        """Return what the base proposes under a given surrogate."""
+        return self.base.propose(surrogate, round)
+
+    def predictive(self, surrogate: Any) -> Predictor:
+        """Return the base's predictions."""
+        return self.base.predictive(surrogate)
+
+    def forecast(self, choice: Choice[Any]) -> Predictor:
+        """Return the predictions that the base is judged by."""
+        return self.base.forecast(choice)
+
+    def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
+        """Return the base's numbers."""
+        return self.base.notes(choice, round)
+
+    def lengthscales(self, surrogate: Any) -> Tensor:
+        """Return those of the base's surrogate."""
+        return self.base.lengthscales(surrogate)

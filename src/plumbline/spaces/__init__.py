@@ -1,0 +1,1 @@
+"""Where a method may look: boxes, tables of rows, and blocks of inputs that change together."""
