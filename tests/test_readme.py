@@ -83,7 +83,7 @@ def test_a_problem_is_added_as_the_readme_says(package_copy):
 
 def test_the_grid_is_that_of_the_reference_results():
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    assert verdict_grid(plan.studies.values(), pd.read_csv(CLAIMS), read_doubts(CLAIMS)) in README
+    assert README.count(verdict_grid(plan.studies.values(), pd.read_csv(CLAIMS), read_doubts(CLAIMS))) == 1
 
 
 def test_the_key_explains_every_mark():
@@ -92,8 +92,8 @@ def test_the_key_explains_every_mark():
 
 
 def test_verdicts_and_doubts_are_those_of_the_reference_results():
-    assert verdict_table(pd.read_csv(CLAIMS)) in RESULTS
-    assert doubt_table(read_doubts(CLAIMS)) in RESULTS
+    assert RESULTS.count(verdict_table(pd.read_csv(CLAIMS))) == 1
+    assert RESULTS.count(doubt_table(read_doubts(CLAIMS))) == 1
 
 
 def test_every_claim_that_is_not_run_is_listed():
