@@ -70,7 +70,8 @@ def toy() -> dict[str, Any]:
                 "tests": [
                     {"statistic": "s", "metric": "regret", "problem": "branin", "method": "dice", "direction": "less"}
                 ],
-            }
+            },
+            "K2": {"source": "p. 2", "statement": "It is not tried."},
         },
     }
 
@@ -188,6 +189,8 @@ F1 = ("experiments", "F1")
         ),
         (change((*F1, "desk", "grid", 0, "methods"), ["dise"]), "F1: unknown method 'dise'"),
         (change(("claims", "K1", "experiment"), "F9"), "claim K1: unknown experiment 'F9': allowed: F1"),
+        (change(("claims", "K1", "tests"), []), "claim K1: give both `experiment` and `tests`, or neither: not run"),
+        (change(("claims", "K1", "experiment"), None), "claim K1: give both `experiment` and `tests`, or neither"),
         (change((*F1, "budget"), None), "F1: a grid of trials needs a `budget`"),
         (change((*F1, "sedes"), 3), "experiments.F1: unknown field 'sedes': did you mean 'seeds'?"),
         (change((*F1, "quick", "round"), 3), "experiments.F1.quick: unknown field 'round': did you mean 'rounds'?"),
@@ -220,6 +223,12 @@ def test_a_study_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "toy.yaml"
     path.write_text(yaml.safe_dump(toy()))
     assert load_study(path) == parse(Study, toy(), "toy")
+
+
+def test_a_document_of_which_nothing_is_run() -> None:
+    study = parse(Study, toy() | {"experiments": {}, "claims": {"K2": toy()["claims"]["K2"]}}, "toy")
+    study.check("toy")
+    assert (study.claims["K2"].experiment, study.claims["K2"].tests) == (None, ())
 
 
 def test_files_that_are_not_yaml(tmp_path: Path) -> None:

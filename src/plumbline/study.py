@@ -125,12 +125,12 @@ class ClaimTest(Options):
 
 
 class Claim(Options):
-    """A published statement, where it stands, and the tests that it must pass."""
+    """A published statement, where it stands, and the tests that it must pass; without an experiment it is not run."""
 
     source: str
     statement: str
-    experiment: str
-    tests: tuple[ClaimTest, ...] = Field(min_length=1)
+    experiment: str | None = None
+    tests: tuple[ClaimTest, ...] = ()
 
 
 class Hyperparameter(Options):
@@ -153,6 +153,7 @@ class Study(Options):
     methods: dict[Annotated[str, AfterValidator(safe_label)], MethodEntry] = Field(default_factory=dict)
     spaces: dict[str, tuple[Hyperparameter, ...]] = Field(default_factory=dict)
     experiments: dict[str, Experiment]
+    """May be empty: a document whose claims are listed, and none of them run."""
     claims: dict[str, Claim] = Field(default_factory=dict)
     yaml_anchors: Any = None
     """A place for YAML's own anchors."""
@@ -215,7 +216,9 @@ class Study(Options):
             if experiment.grid and experiment.budget is None:
                 raise PlumblineError(f"{source}: {name}: a grid of trials needs a `budget`")
         for name, claim in self.claims.items():
-            if claim.experiment not in self.experiments:
+            if (claim.experiment is None) != (not claim.tests):
+                raise PlumblineError(f"{source}: claim {name}: give both `experiment` and `tests`, or neither: not run")
+            if claim.experiment is not None and claim.experiment not in self.experiments:
                 raise PlumblineError(
                     f"{source}: claim {name}: {unknown('experiment', claim.experiment, self.experiments)}"
                 )

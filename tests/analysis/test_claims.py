@@ -228,6 +228,10 @@ class TestJudgeClaims:
         assert frame["claim"].tolist() == ["K1"]
         assert "levy-20" not in frame["statistic"].iloc[0]
 
+    def test_a_claim_that_is_not_run_has_no_verdict(self, records: Path) -> None:
+        plan = made.plan({"E": made.experiment()}, {"K1": BETTER, "K2": {"source": "p. 1", "statement": "So it is."}})
+        assert judge_claims(plan, {"E": records})["claim"].tolist() == ["K1"]
+
     def test_no_claims_is_an_empty_table(self, records: Path) -> None:
         frame = judge_claims(made.plan({"E": made.experiment()}), {"E": records})
         assert frame.empty

@@ -2,13 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import made_evidence as made
 import pandas as pd
 import pyarrow as arrow
 import pytest
 
-from plumbline.analysis.reference import combined_provenance, keep, merge, verdict_table
+from plumbline.analysis.claims import Verdict
+from plumbline.analysis.reference import (
+    MARKS,
+    combined_provenance,
+    doubt_table,
+    keep,
+    merge,
+    read_doubts,
+    verdict_grid,
+    verdict_table,
+)
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import write_table
 from plumbline.store import TrialFolder
@@ -80,7 +91,41 @@ def test_verdicts_as_markdown() -> None:
     }
     claims = pd.DataFrame([row | {"outcome": outcome, "verdict": "partly"} for outcome in ("holds", "open")])
     assert verdict_table(claims).splitlines()[2:] == [
-        "| K1 | S. | E | paper: 5 seeds, 8 evaluations | **partly** (1 of 2 tests hold) |"
+        "| K1 | S. | E | paper: 5 seeds, 8 evaluations | **partly** | 1 / 0 / 1 |"
     ]
     several = pd.DataFrame([row | {"claim": name, "outcome": "open", "verdict": "partly"} for name in ("C10", "C2")])
     assert [line.split()[1] for line in verdict_table(several).splitlines()[2:]] == ["C2", "C10"]
+
+
+def test_a_grid_has_a_mark_a_claim_and_those_that_are_not_run() -> None:
+    stated = {"source": "p. 1", "statement": "S."}
+    one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
+    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"study": "other"})
+    claims = pd.DataFrame({"claim": ["C1", "C1", "C10"], "verdict": ["partly", "partly", "reproduced"]})
+    doubts = pd.DataFrame({"claims": ["C3 C10"], "doubt": ["D."], "repair": ["R."]})
+    header, rule, first, second = verdict_grid([one, other], claims, doubts).splitlines()
+    assert header == "| | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 |"
+    assert rule.count(":-:") == 10
+    assert first == "| **C** made-up | 🔶 |  | –† |  |  |  |  |  |  | 🔵† |"
+    assert second == "| **A** other |  | – |  |  |  |  |  |  |  |  |"
+    assert first.count("|") == second.count("|") == header.count("|")
+
+
+def test_every_verdict_has_a_mark_of_its_own() -> None:
+    assert {*get_args(Verdict), "not run"} == set(MARKS)
+    assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_doubts_lie_beside_the_claims(tmp_path: Path) -> None:
+    assert doubt_table(read_doubts(tmp_path / "claims.csv")).count("\n") == 1
+    pd.DataFrame({"claims": ["C1 C2"], "doubt": ["D."], "repair": ["R."]}).to_csv(tmp_path / "doubts.csv", index=False)
+    doubts = read_doubts(tmp_path / "claims.csv")
+    assert doubt_table(doubts).splitlines()[2:] == ["| C1, C2 | D. | R. |"]
+
+
+def test_the_committed_doubts_are_about_verdicts_that_there_are(root: Path) -> None:
+    path = root / "results/reference/claims.csv"
+    doubts = read_doubts(path)
+    assert {name for names in doubts["claims"] for name in names.split()} <= set(pd.read_csv(path)["claim"])
+    assert doubts.notna().all(axis=None)
+    assert not doubts.map(lambda text: "|" in text).any(axis=None)

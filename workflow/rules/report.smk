@@ -23,8 +23,8 @@ localrules:
     report_page,
 
 
-# A target a study: `snakemake conformal` builds its figures and tables and no other's.
-for study in PLAN.studies:
+# A target a study that has experiments: `snakemake conformal` builds its figures and tables and no other's.
+for study in (name for name, one in PLAN.studies.items() if one.experiments):
 
     rule:
         name:

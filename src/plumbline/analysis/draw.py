@@ -80,13 +80,16 @@ def tabulate(plan: Plan, name: str, found: Evidence | None) -> pd.DataFrame:
 
 
 def claim_of_run(plan: Plan, study: Study, name: str) -> Claim | None:
-    """Return claim `name` as this run can judge it, or None where it cannot.
+    """Return claim `name` as this run can judge it, or None where it cannot, as where the claim is not run.
 
     Problems are named as the run has them, stand-ins included; tests of trials that the preset leaves out are left out.
     """
     claim, preset = study.claims[name], plan.config.preset
-    claim = with_stand_ins(claim, study.problem_labels(claim.experiment, preset, plan.stand_ins))
-    trials = study.trials(claim.experiment, preset, plan.stand_ins)
+    experiment = claim.experiment
+    if experiment is None:
+        return None
+    claim = with_stand_ins(claim, study.problem_labels(experiment, preset, plan.stand_ins))
+    trials = study.trials(experiment, preset, plan.stand_ins)
     there = {(trial.problem.label, trial.method.label) for trial in trials}
     tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
     return claim.model_copy(update={"tests": tests}) if tests else None
@@ -98,12 +101,14 @@ def judge_claims(plan: Plan, paths: Mapping[str, Path]) -> pd.DataFrame:
         claim_rows(
             name,
             claim,
-            evidence(paths[claim.experiment]),
+            evidence(paths[experiment]),
             plan.config.preset,
-            data_label(plan, claim.experiment) or "synthetic",
+            data_label(plan, experiment) or "synthetic",
         )
         for study in plan.studies.values()
-        for name in study.claims
-        if study.claims[name].experiment in paths and (claim := claim_of_run(plan, study, name)) is not None
+        for name, stated in study.claims.items()
+        if (experiment := stated.experiment) is not None
+        and experiment in paths
+        and (claim := claim_of_run(plan, study, name)) is not None
     ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
