@@ -19,7 +19,7 @@ from plumbline.errors import unknown
 from plumbline.options import Options, parse
 from plumbline.registry import Registry
 
-Kind = Literal["method", "problem", "design", "illustration", "figure", "table"]
+Kind = Literal["method", "problem", "design", "trainer", "illustration", "figure", "table"]
 
 
 class Listing(Options):
@@ -32,11 +32,12 @@ class Listing(Options):
 
 
 class Catalogue(Options):
-    """Every registered method, problem, design, illustration, figure and table, by name."""
+    """Every registered method, problem, design, trainer, illustration, figure and table, by name."""
 
     method: dict[str, Listing]
     problem: dict[str, Listing]
     design: dict[str, Listing]
+    trainer: dict[str, Listing]
     illustration: dict[str, Listing]
     figure: dict[str, Listing]
     table: dict[str, Listing]
@@ -66,6 +67,7 @@ REGISTRIES: dict[Kind, tuple[str, str]] = {
     "method": ("plumbline.methods.base", "methods"),
     "problem": ("plumbline.problems.base", "problems"),
     "design": ("plumbline.designs.base", "designs"),
+    "trainer": ("plumbline.trainers.base", "trainers"),
     "illustration": ("plumbline.illustrations.base", "illustrations"),
     "figure": ("plumbline.analysis.outputs", "figures"),
     "table": ("plumbline.analysis.outputs", "tables"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import torch
 
-Stream = Literal["problem", "design", "noise", "holdout", "method", "bootstrap"]
+Stream = Literal["problem", "design", "noise", "holdout", "method", "model", "bootstrap"]
 
 
 def stream_seed(problem: str, seed: int, stream: Stream, index: int = 0) -> int:

@@ -10,7 +10,7 @@ from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
 from plumbline.problems.build import build_problem
-from plumbline.problems.tabular import MoleculeOptions, TabularProblem, molecule_problem, pool
+from plumbline.problems.tabular import MoleculeOptions, TabularProblem, pool, ranking_problem
 
 ASKED = {"dataset": "small-molecules", "target": "qed", "pool": 30}
 
@@ -62,7 +62,7 @@ def test_pool_is_cut_in_two_disjoint_parts(rows: int, size: int, fraction: float
 
 
 def test_molecules_keep_features_and_values_together(molecule_table: pd.DataFrame) -> None:
-    problem = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
+    problem = ranking_problem(molecule_table, DESCRIPTORS, parse(MoleculeOptions, ASKED, "test"), generator())
     assert problem.space.rows.shape == (24, len(DESCRIPTORS))
     assert problem.holdout.shape == (6, len(DESCRIPTORS))
     by_features = {tuple(row[list(DESCRIPTORS)]): row["qed"] for _, row in molecule_table.iterrows()}
@@ -72,15 +72,15 @@ def test_molecules_keep_features_and_values_together(molecule_table: pd.DataFram
 
 
 def test_holdout_is_no_candidate(molecule_table: pd.DataFrame) -> None:
-    problem = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
+    problem = ranking_problem(molecule_table, DESCRIPTORS, parse(MoleculeOptions, ASKED, "test"), generator())
     same = (problem.space.rows.unsqueeze(1) == problem.holdout).all(dim=-1)
     assert not same.any()
 
 
 def test_minimised_target_is_negated(molecule_table: pd.DataFrame) -> None:
-    up = molecule_problem(molecule_table, parse(MoleculeOptions, ASKED, "test"), generator())
+    up = ranking_problem(molecule_table, DESCRIPTORS, parse(MoleculeOptions, ASKED, "test"), generator())
     asked = parse(MoleculeOptions, {**ASKED, "maximise": False}, "test")
-    down = molecule_problem(molecule_table, asked, generator())
+    down = ranking_problem(molecule_table, DESCRIPTORS, asked, generator())
     rows = up.space.rows
     assert torch.equal(rows, down.space.rows)
     assert torch.equal(up.function(rows, noise=False), -down.function(rows, noise=False))

@@ -14,6 +14,7 @@ from plumbline.data.features import read_features
 from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError, unknown
 from plumbline.inputs import Input
+from plumbline.models.latent import LinearLatent, read_latent
 from plumbline.options import Options
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of
@@ -81,6 +82,7 @@ class RankingOptions(Options):
         pool: rows drawn from the table, holdout included.
         holdout_fraction: share of the pool that is kept aside.
         maximise: False for a target of which less is better, such as a docking score.
+        latent: a trained model (`config/models.yaml`) through which rows are seen, instead of by their features.
     """
 
     dataset: Annotated[str, Input("features/{}.parquet")]
@@ -88,6 +90,7 @@ class RankingOptions(Options):
     pool: PositiveInt = 256
     holdout_fraction: float = Field(default=0.2, ge=0.0, lt=1.0)
     maximise: bool = True
+    latent: Annotated[str, Input("models/{}.npz")] | None = None
 
 
 class MoleculeOptions(RankingOptions):
@@ -101,9 +104,15 @@ class AntibodyOptions(RankingOptions):
 
 
 def ranking_problem(
-    table: pd.DataFrame, features: Sequence[str], options: RankingOptions, generator: Generator
+    table: pd.DataFrame,
+    features: Sequence[str],
+    options: RankingOptions,
+    generator: Generator,
+    latent: LinearLatent | None = None,
 ) -> Problem:
     """Return the ranking problem over a random pool of the rows of `table`, seen by their `features`.
+
+    With a `latent` map rows are seen through it.
 
     Raises:
         PlumblineError: a table without the features, a target that is none of its others, or a pool beyond its rows.
@@ -115,28 +124,30 @@ def ranking_problem(
     if options.target not in targets:
         raise unknown("target", options.target, targets)
     X = torch.from_numpy(table[list(features)].to_numpy("float64", copy=True))
+    if latent is not None:
+        if latent.columns != tuple(features):
+            raise PlumblineError(f"model {options.latent!r} was trained on other features than this problem has")
+        X = latent.encode(X)
     y = torch.from_numpy(table[options.target].to_numpy("float64", copy=True)) * (1 if options.maximise else -1)
     rows, held = pool(len(table), options.pool, options.holdout_fraction, generator)
     function = TabularProblem(X[rows], y[rows], X[held], y[held])
     return problem_of(function, space=Table(function.bounds, function.candidates), holdout=function.holdout)
 
 
-def molecule_problem(table: pd.DataFrame, options: MoleculeOptions, generator: Generator) -> Problem:
-    """Return the ranking problem over a random pool of the molecules in `table`."""
-    return ranking_problem(table, list(DESCRIPTORS), options, generator)
-
-
-def _table(options: RankingOptions, context: Context) -> pd.DataFrame:
-    return read_features(context.data / "features" / f"{options.dataset}.parquet")
+def ranking(options: RankingOptions, features: Sequence[str], context: Context) -> Problem:
+    """Return the ranking problem of a built table, its inputs read from the data folder."""
+    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
+    latent = None if options.latent is None else read_latent(context.data / "models" / f"{options.latent}.npz")
+    return ranking_problem(table, features, options, context.generator, latent)
 
 
 @problems.register("molecules", MoleculeOptions)
 def molecules(options: MoleculeOptions, context: Context) -> Problem:
     """Rank a pool of molecules by a property, from RDKit descriptors (zinc250k, or zinc-drd3 for docking)."""
-    return molecule_problem(_table(options, context), options, context.generator)
+    return ranking(options, list(DESCRIPTORS), context)
 
 
 @problems.register("antibodies", AntibodyOptions)
 def antibodies(options: AntibodyOptions, context: Context) -> Problem:
     """Rank a pool of antibodies by stability, from BioPython descriptors of both chains (oas-paired)."""
-    return ranking_problem(_table(options, context), antibody_data.DESCRIPTORS, options, context.generator)
+    return ranking(options, antibody_data.DESCRIPTORS, context)

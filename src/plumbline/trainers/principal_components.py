@@ -1,0 +1,46 @@
+"""Principal components of the descriptors of molecules: the best linear autoencoder."""
+
+from typing import Annotated
+
+import torch
+from pydantic import PositiveInt
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+from plumbline.data.features import read_features
+from plumbline.data.molecules import DESCRIPTORS
+from plumbline.errors import PlumblineError
+from plumbline.inputs import Input
+from plumbline.models.latent import LinearLatent, write_latent
+from plumbline.options import Options
+from plumbline.trainers.base import Trained, TrainingContext, trainers
+
+
+class ComponentsOptions(Options):
+    """Options of the trainer.
+
+    Attributes:
+        dataset: whose table of features is learned from.
+        components: number of latent inputs.
+    """
+
+    dataset: Annotated[str, Input("features/{}.parquet")]
+    components: PositiveInt = 6
+
+
+@trainers.register("principal-components", ComponentsOptions)
+def principal_components(options: ComponentsOptions, context: TrainingContext) -> Trained:
+    """The directions along which standardised descriptors vary most.
+
+    Raises:
+        PlumblineError: more components than descriptors, or features that are not there.
+    """
+    if options.components > len(DESCRIPTORS):
+        raise PlumblineError(f"components: {options.components} of {len(DESCRIPTORS)} descriptors")
+    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
+    X = table[list(DESCRIPTORS)].to_numpy("float64")
+    scaler = StandardScaler().fit(X)
+    seed = int(torch.randint(2**31 - 1, (1,), generator=context.generator))
+    found = PCA(options.components, svd_solver="full", random_state=seed).fit(scaler.transform(X))
+    latent = LinearLatent(tuple(DESCRIPTORS), scaler.mean_, scaler.scale_, found.components_)
+    return Trained(lambda path, origin: write_latent(path, latent, origin))

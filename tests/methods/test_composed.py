@@ -1,0 +1,100 @@
+"""The one loop of all methods with a surrogate, and what can be wrong with what it is told."""
+
+from typing import Any
+
+import pytest
+import torch
+from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, rows
+
+from plumbline.errors import PlumblineError
+from plumbline.history import History
+from plumbline.methods.base import Domain, build_method
+from plumbline.methods.composed import ComposedMethod, Round
+from plumbline.problems.base import Outcome
+from plumbline.spaces.box import Box
+
+NAN = torch.full((1, 1), torch.nan, dtype=torch.float64)
+
+
+def with_failures(place: Situation, n: int = 2) -> History:
+    """The history of a situation, with evaluations that failed behind it."""
+    return place.history.join(rows(n, 9), NAN.expand(n, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ei", QUICK),
+        ("nei", QUICK),
+        ("cucb", QUICK_CONFORMAL),
+        ("locbo", QUICK),
+        ("risk-averse-ucb", QUICK),
+        ("calibrated", {"base": {"name": "ei", "options": QUICK}}),
+        ("trust-region", {"base": {"name": "ei", "options": QUICK}}),
+    ],
+)
+def test_evaluations_that_failed_are_left_out_of_the_model(name: str, options: dict[str, Any]) -> None:
+    place = box(n=8)
+    proposal = ask(build_method(name, options, place.domain), with_failures(place), 1)
+    assert torch.isfinite(proposal.X).all()
+    assert proposal.predict is not None
+    errors = proposal.predict(place.history.X).mean - place.history.Y.squeeze(-1)
+    assert errors.square().mean() < place.history.Y.var()
+
+
+def test_a_failure_is_no_success_of_a_trust_region() -> None:
+    place = box(n=8)
+    method = build_method("trust-region", {"base": {"name": "ucb", "options": QUICK}}, place.domain)
+    X = ask(method, place.history, 1).X
+    method.tell(X, NAN)
+    assert (method.region.failures, method.region.successes) == (1, 0)  # type: ignore[attr-defined]
+    assert torch.isfinite(torch.tensor(method.region.best))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["ehvi", "cehvi"])
+def test_an_outcome_without_any_observation_is_one_line(name: str) -> None:
+    place = box(n=6, outcomes=2)
+    Y = place.history.Y.clone()
+    Y[:, 1] = torch.nan
+    options = QUICK if name == "ehvi" else QUICK_CONFORMAL
+    with pytest.raises(PlumblineError, match=r"outcome 'objective-1' \(objective\) has no observation yet") as caught:
+        ask(build_method(name, options, place.domain), History(place.history.X, Y, 6), 1)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_constraint_without_any_observation_is_one_line() -> None:
+    """Whatever models it: the loop is that of all methods with a surrogate."""
+    outcomes = (Outcome("yield"), Outcome("purity", "at_least_zero"))
+    method = build_method("ei", QUICK, box().domain)
+    method.domain = Domain(box().domain.space, outcomes)
+    X = rows(4, 0)
+    with pytest.raises(PlumblineError, match=r"outcome 'purity' \(at_least_zero\) has no observation yet"):
+        ask(method, History(X, torch.cat([objective(X), NAN.expand(4, 1)], dim=-1), 4), 1)
+
+
+@pytest.mark.parametrize(("name", "options"), [("ei", QUICK), ("cucb", QUICK_CONFORMAL), ("ehvi", QUICK)])
+def test_a_model_that_does_not_fit_the_problem_is_one_line(name: str, options: dict[str, Any]) -> None:
+    constrained = (Outcome("yield"), Outcome("purity", "at_least_zero"))
+    with pytest.raises(PlumblineError, match=r"is for .*; this problem has yield \(objective\), purity") as caught:
+        build_method(name, options, Domain(box().domain.space, constrained))
+    assert str(caught.value).endswith("use random, sobol")
+
+
+def test_a_rounds_seed_is_drawn_once_and_when_it_is_asked_for() -> None:
+    generator = torch.Generator().manual_seed(0)
+    history = box().history
+    round = Round(history, history, Box(box().domain.bounds), 1, generator)
+    untouched = torch.Generator().manual_seed(0).get_state()
+    assert torch.equal(generator.get_state(), untouched)
+    assert round.seed == round.seed
+    assert not torch.equal(generator.get_state(), untouched)
+
+
+def test_there_is_one_ask() -> None:
+    from plumbline.methods.base import methods
+    from plumbline.methods.wrapper import Wrapper
+
+    for name, entry in methods.entries().items():
+        if isinstance(entry.build, type) and issubclass(entry.build, ComposedMethod):
+            own = "ask" in vars(entry.build)
+            assert not own or issubclass(entry.build, Wrapper), name

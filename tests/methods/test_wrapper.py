@@ -1,0 +1,101 @@
+"""Methods around methods."""
+
+import io
+from typing import Any
+
+import pytest
+import torch
+from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, table
+
+from plumbline.errors import PlumblineError
+from plumbline.methods.base import build_method
+from plumbline.methods.trust_region import TrustRegionMethod
+
+
+def wrapped(place: Situation, base: str, options: dict[str, Any], **own: Any) -> Any:
+    return build_method("trust-region", {"base": {"name": base, "options": options}, **own}, place.domain)
+
+
+@pytest.mark.parametrize(
+    ("base", "options"),
+    [
+        ("ei", QUICK),
+        ("nei", QUICK),
+        ("cucb", QUICK_CONFORMAL),
+        ("cei", QUICK_CONFORMAL),
+        ("locbo", QUICK),
+        ("ocbo", QUICK),
+        ("penalised-ei", QUICK),
+        ("calibrated", {"base": {"name": "ucb", "options": QUICK}}),
+    ],
+)
+def test_a_trust_region_goes_around_any_method_with_lengthscales(base: str, options: dict[str, Any]) -> None:
+    place = box(n=8)
+    method = wrapped(place, base, options, initial_length=0.05)
+    proposal = ask(method, place.history, 2)
+    best = place.history.X[place.history.Y[:, 0].argmax()]
+    low, high = place.domain.bounds
+    assert ((proposal.X - best).abs() <= 0.25 * (high - low)).all()
+    assert proposal.notes["region_length"] == 0.05
+
+
+def test_wrappers_go_around_wrappers() -> None:
+    place = box(n=8)
+    inner = {"name": "calibrated", "options": {"base": {"name": "ucb", "options": QUICK}}}
+    proposal = ask(wrapped(place, inner["name"], inner["options"]), place.history, 1)  # type: ignore[arg-type]
+    assert set(proposal.notes) == {"region_length", "sd_scale"}
+    assert proposal.predict is not None
+    alone = build_method("calibrated", inner["options"], place.domain)  # type: ignore[arg-type]
+    points = place.history.X
+    other = ask(alone, place.history, 1).predict
+    assert other is not None
+    torch.testing.assert_close(proposal.predict(points).sd, other(points).sd)
+
+
+def test_the_bases_state_is_part_of_the_wrappers() -> None:
+    place = box(n=6)
+    online = {**QUICK, "online": {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}}
+    method = wrapped(place, "locbo", online)
+    X = ask(method, place.history, 1).X
+    method.tell(X, objective(X) + 1e4)
+    assert len(method.base.threshold.centres) == 1
+    file = io.BytesIO()
+    torch.save(method.state_dict(), file)
+    file.seek(0)
+    resumed = wrapped(place, "locbo", online)
+    resumed.load_state_dict(torch.load(file, weights_only=True))
+    history = place.history.join(X, objective(X))
+    assert torch.equal(ask(resumed, history, 1).X, ask(method, history, 1).X)
+
+
+def test_a_table_is_cut_to_the_region() -> None:
+    place = table(60, 20)
+    method = wrapped(place, "ei", QUICK, initial_length=0.4)
+    assert isinstance(method, TrustRegionMethod)
+    X = ask(method, place.history, 1).X
+    seen = {tuple(row) for row in place.history.X.tolist()}
+    assert tuple(X[0].tolist()) not in seen
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "reason"),
+    [
+        ("trust-region", "random", "wraps a method whose surrogate has lengthscales, such as 'ucb', and 'random' is"),
+        ("trust-region", "offline", "and 'offline' is none"),
+        (
+            "calibrated",
+            "cucb",
+            "wraps a method with an exact Gaussian process to recalibrate, .* and 'cucb'",
+        ),
+        ("calibrated", "ucbb", "unknown method 'ucbb': did you mean 'ucb'"),
+    ],
+)
+def test_what_cannot_be_wrapped_is_one_line(name: str, base: str, reason: str) -> None:
+    with pytest.raises(PlumblineError, match=reason) as caught:
+        build_method(name, {"base": base}, box().domain)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_of_the_base_are_checked_where_they_are() -> None:
+    with pytest.raises(PlumblineError, match="method 'trust-region': base 'ei': unknown field 'jiter': did you mean"):
+        wrapped(box(), "ei", {"jiter": 1.0})
