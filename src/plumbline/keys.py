@@ -21,10 +21,10 @@ def features_path(data: Path, dataset: str) -> Path:
 
 
 def code_digest(spec: TrialSpec) -> str:
-    """Return the digest of the source that a trial runs: its method, its problem, and the loop."""
+    """Return the digest of the source that a trial runs: its method, its problem, and the rounds."""
     method = catalogue().find("method", spec.method.name).module
     problem = catalogue().find("problem", spec.problem.name).module
-    return source_digest(method, problem, f"{__package__}.trials")
+    return source_digest(method, problem, f"{__package__}.trials.trial")
 
 
 def illustration_digest(kind: str) -> str:
@@ -38,7 +38,7 @@ def trial_key(spec: TrialSpec, data: Path) -> str:
     Labels do not count: they are what figures call things, not what is computed.
     """
     asked = spec.model_dump(mode="json")
-    del asked["problem"]["label"], asked["method"]["label"]
+    del asked["problem"]["label"], asked["method"]["label"], asked["task"]
     parts = [json.dumps(asked, sort_keys=True), code_digest(spec)]
     dataset = spec.problem.options.get("dataset")
     if dataset is not None:
