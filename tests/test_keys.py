@@ -26,7 +26,7 @@ def test_a_key_is_sixteen_hex_digits(cheap_spec: Make) -> None:
 
 
 def test_labels_do_not_count(cheap_spec: Make) -> None:
-    named = cheap_spec({"name": "ackley-2", "label": "hole"}, "ei", label="mine")
+    named = cheap_spec({"name": "ackley-2", "label": "hole"}, "ei", label="mine", task="pit")
     assert trial_key(named, NOWHERE) == trial_key(cheap_spec("ackley-2", "ei"), NOWHERE)
     spelt_out = cheap_spec({"name": "ackley", "options": {"dim": 2}}, "ei")
     assert trial_key(spelt_out, NOWHERE) == trial_key(cheap_spec("ackley-2", "ei"), NOWHERE)
@@ -63,7 +63,7 @@ def test_the_code_is_that_of_method_problem_and_loop(cheap_spec: Make, monkeypat
     seen = []
     monkeypatch.setattr(keys, "source_digest", lambda *modules: seen.append(modules) or "x")
     code_digest(cheap_spec("branin", "ei"))
-    assert seen == [("plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials")]
+    assert seen == [("plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials.trial")]
 
 
 def test_unknown_names(cheap_spec: Make) -> None:

@@ -60,6 +60,12 @@ class TrialFolder:
         for path in (self.records_path, self.error_path):
             path.unlink(missing_ok=True)
 
+    def clear(self) -> None:
+        """Remove what is there only while the trial runs, if it ended well."""
+        if self.done and not self.failed:
+            for path in (self.checkpoint_path, self.log_path):
+                path.unlink(missing_ok=True)
+
     def write_json(self, path: Path, content: Any) -> None:
         """Write JSON atomically."""
         files.write_text(path, json.dumps(content, indent=1, sort_keys=True) + "\n")

@@ -96,11 +96,6 @@ class Checkpoint:
                 torch.save(content, part)
             self._length = length
 
-    def remove(self) -> None:
-        """Remove both files: the trial is done."""
-        self.folder.checkpoint_path.unlink(missing_ok=True)
-        self.folder.log_path.unlink(missing_ok=True)
-
     def _read(self, length: int) -> Log:
         """Return the log of the first `length` bytes, and cut the file off there."""
         path, log = self.folder.log_path, Log()

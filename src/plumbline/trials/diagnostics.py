@@ -26,7 +26,7 @@ def judge(forecast: SetPredictive, Y: Tensor, F: Tensor, alphas: Sequence[float]
     Returns:
         Columns of the record: `q`, or `q x k` for sets.
     """
-    y = Y.squeeze(-1)
+    y, whole = _whole(Y)
     of_y = {
         "nll": -forecast.log_prob(y),
         "covered": torch.stack([forecast.covers(y, alpha) for alpha in alphas], dim=-1),
@@ -40,16 +40,22 @@ def judge(forecast: SetPredictive, Y: Tensor, F: Tensor, alphas: Sequence[float]
         single = cast(Predictive, forecast)
         columns |= {"predicted_mean": single.mean, "predicted_sd": single.sd}
         of_y |= {"pit": single.cdf(y), "crps": single.crps(y)}
-    lacking = Y.isnan().any(dim=-1)
-    if lacking.any():
+    if not whole.all():
         for column in of_y.values():
-            column[lacking] = torch.nan
+            column[~whole] = torch.nan
     return columns | of_y
+
+
+def _whole(Y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return observations for a forecast to judge (`q`, or `q x m` if several outcomes), and which rows lack nothing:
+    what is lacking is 0 instead, since distributions refuse NaN, and not to be looked at."""
+    lacking = Y.isnan()
+    return Y.where(~lacking, 0.0).squeeze(-1), ~lacking.any(dim=-1)
 
 
 def coverage(forecast: SetPredictive, Y: Tensor, alphas: Sequence[float]) -> Tensor:
     """Return the share of `n x m` observations in their sets, one a level: `k`; those with a NaN do not count."""
-    y, whole = Y.squeeze(-1), ~Y.isnan().any(dim=-1)
+    y, whole = _whole(Y)
     return torch.stack([forecast.covers(y, alpha)[whole].mean() for alpha in alphas])
 
 

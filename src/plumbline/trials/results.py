@@ -45,12 +45,17 @@ def record_table(log: Log, constants: Row) -> arrow.Table:
     """Return the records of all evaluations; the points are those of the log, not copies of them."""
     n, columns = len(log), log.columns()
     arrays: dict[str, Any] = {
-        **{name: arrow.repeat(arrow.scalar(value, RECORD.field(name).type), n) for name, value in constants.items()},
+        **{name: repeated(value, RECORD.field(name).type, n) for name, value in constants.items()},
         **{name: columns[name] for name in columns.column_names},
         "evaluation": np.arange(n),
         "x": points_column(log.X),
     }
     return arrow.table({name: arrays[name] for name in RECORD.names}, schema=RECORD)
+
+
+def repeated(value: Any, kind: arrow.DataType, n: int) -> arrow.Array:
+    """Return a column of one value, `n` times."""
+    return arrow.repeat(arrow.scalar(value, kind), n) if n else arrow.nulls(0, kind)  # Arrow repeats no list 0 times
 
 
 def points_column(X: Tensor) -> arrow.ChunkedArray:

@@ -101,6 +101,8 @@ def run_trials(
             # In one order everywhere, so that two jobs that share trials do not wait for each other.
             for key in sorted(wanted):
                 held.enter_context(wanted[key][1].lock())
+            for _, folder in wanted.values():
+                folder.clear()  # what was killed when its records were written left them
             play([Seat(*one, data, watch, device, ration()) for one in wanted.values() if not one[1].done])
     return folders
 
@@ -160,7 +162,7 @@ class Seat:
         assert self.trial is not None
         self.log.drain()  # what was not saved will not be
         write_results(self.folder, self.spec, self.log, self.trial.facts, self._about())
-        self.checkpoint.remove()
+        self.folder.clear()
         self._end(None)
 
     def fail(self, error: Exception) -> None:
@@ -202,8 +204,15 @@ def play(seats: Sequence[Seat]) -> None:
                     seat.keep(step, perf_counter() - started)
                 else:
                     asking.append((seat, trial))
-        for some in parts(asking, size):
-            size = play_round(some, size)
+        size = play_rounds(asking, size)
+
+
+def play_rounds(seated: Seated, size: int, events: Sequence[str] = (), again: bool = False) -> int:
+    """Play a round of each of some trials, `size` at once or fewer, and return how many at once from now on."""
+    while seated:
+        part, seated = seated[:size], seated[size:]
+        size = play_round(part, size, events, again)
+    return size
 
 
 def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: bool = False) -> int:
@@ -229,10 +238,7 @@ def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: boo
         if len(seated) == 1:
             raise
         torch.cuda.empty_cache()
-        size = (len(seated) + 1) // 2
-        for part in parts(seated, size):
-            size = play_round(part, size, [*events, GROUP_HALVED], again=True)
-        return size
+        return play_rounds(seated, (len(seated) + 1) // 2, [*events, GROUP_HALVED], again=True)
     except Exception as error:
         if len(seated) > 1:  # only those at fault are to fail
             for one in parts(seated, 1):
