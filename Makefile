@@ -31,7 +31,7 @@ test-all: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto -m "not slurm and not soak"
 	$(BIN)/python -m pytest -m slurm
 
-# A small study whose processes are killed a hundred times: some ten minutes.
+# A small study whose processes are killed a hundred times, some ten minutes.
 soak: $(VENV)/installed
 	$(BIN)/python -m pytest tests/soak -m soak -s
 

@@ -128,7 +128,7 @@ def test_going_on_with_a_long_trial(benchmark, tmp_path, one_core):
     key = trial_key(spec, tmp_path)
     assert not TrialFolder(parts, key).done
     facts = benchmark.pedantic(lambda: finish(start(spec, parts, one_core)), rounds=1)
-    print(f"\ngoing on after round {facts['done']}: {facts['going'] - facts['ready']:.2f} s")
+    print(f"\ngoing on after round {facts['done']}: {facts['going'] - facts['ready']:.2f} s, {facts['rss']:.2f} GB")
     assert facts["done"] > 0
     assert facts["going"] - facts["ready"] < 3
     assert TrialFolder(parts, key).records_path.read_bytes() == TrialFolder(whole, key).records_path.read_bytes()

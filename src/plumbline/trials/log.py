@@ -193,7 +193,8 @@ class Log:
         for name, tensor in (("x", self._X), ("y", self._Y)):
             values = batch[name].flatten().to_numpy(zero_copy_only=False)
             tensor.append(torch.tensor(values).reshape(len(batch), -1))
-        self._keep(batch)
+        # A copy: what was read together hangs together, and would keep the points in memory twice.
+        self._keep(batch.take(arrow.array(range(len(batch)))))
 
     def drain(self) -> list[arrow.RecordBatch]:
         """Return the rows that were appended since this was last called, as one batch, or none."""

@@ -232,19 +232,18 @@ def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: boo
     """
     started = perf_counter()
     questions = [trial.same_question() if again else trial.question() for _, trial in seated]
-    try:
-        proposals = type(questions[0].method).ask_many(questions)
-    except torch.cuda.OutOfMemoryError:
+    proposals = _asked(questions)
+    # Out here, no error holds on to what was being computed when the memory was full.
+    if isinstance(proposals, torch.cuda.OutOfMemoryError):
         if len(seated) == 1:
-            raise
+            raise proposals
         torch.cuda.empty_cache()
         return play_rounds(seated, (len(seated) + 1) // 2, [*events, GROUP_HALVED], again=True)
-    except Exception as error:
+    if isinstance(proposals, Exception):
         if len(seated) > 1:  # only those at fault are to fail
-            for one in parts(seated, 1):
-                play_round(one, 1, events, again=True)
+            play_rounds(seated, 1, events, again=True)
             return size
-        proposals = [error]
+        proposals = [proposals]
     share = (perf_counter() - started) / len(seated)
     for (seat, trial), question, proposal in zip(seated, questions, proposals, strict=True):
         with seat.guarded():
@@ -252,6 +251,16 @@ def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: boo
                 raise proposal
             seat.keep(*_answered(trial, question, proposal, events, share))
     return size
+
+
+def _asked(questions: Sequence[Question]) -> list[Proposal | Exception] | Exception:
+    """Return the answers to some questions, or the error that came instead of all of them."""
+    try:
+        return type(questions[0].method).ask_many(questions)
+    except torch.cuda.OutOfMemoryError as error:
+        return error if len(questions) == 1 else error.with_traceback(None)
+    except Exception as error:
+        return error
 
 
 def _answered(
