@@ -65,7 +65,12 @@ def test_the_code_is_that_of_methods_problem_design_and_loop(cheap_spec: Make, m
     seen = []
     monkeypatch.setattr(keys, "source_digest", lambda *modules: seen.append(modules) or "x")
     code_digest(cheap_spec("branin", "ei"))
-    loop = ("plumbline.designs.uniform", "plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials")
+    loop = (
+        "plumbline.designs.uniform",
+        "plumbline.methods.gp",
+        "plumbline.problems.synthetic",
+        "plumbline.trials.trial",
+    )
     assert seen.pop() == loop
     inner = {"name": "calibrated", "options": {"base": "ei"}}
     code_digest(cheap_spec("branin", "trust-region", options={"base": inner}))

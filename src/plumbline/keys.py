@@ -75,7 +75,7 @@ def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str,
 def code_digest(spec: TrialSpec) -> str:
     """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
     modules = (catalogue().find(kind, name).module for kind, name, _ in chosen(spec))
-    return source_digest(*sorted({*modules}), f"{__package__}.trials")
+    return source_digest(*sorted({*modules}), f"{__package__}.trials.trial")
 
 
 def illustration_digest(kind: str) -> str:

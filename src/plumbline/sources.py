@@ -33,10 +33,18 @@ NEUTRAL = frozenset(
         "spaces.base",
         "specs",
         "store",
+        "trials.checkpoint",
+        "trials.log",
+        "trials.results",
+        "trials.runner",
     )
 )
 """Modules that carry, name, check and keep results, and change none, and those that only say what a method, a problem,
-a space or a design is: a digest does not follow imports into them."""
+a space or a design is: a digest does not follow imports into them.
+
+Of a trial, that is the log, its checkpoint and its results, and the runner, which says when rounds are run but not what
+comes of them.
+"""
 
 
 def _path(module: str) -> Path | None:

@@ -169,13 +169,30 @@ class Budget(Options):
 
 
 class TrialSpec(Options):
-    """One method on one problem with one seed."""
+    """One method on one task with one seed.
+
+    Attributes:
+        problem: what is optimised.
+        method: what proposes.
+        seed: of every random stream.
+        budget: how long it goes on.
+        diagnostics: what is checked on the way.
+        task: what figures and folders call problem and budget together; where it is empty, the problem as one would
+            type it.
+    """
 
     problem: ProblemRef
     method: MethodRef
     seed: int = Field(ge=0, le=2**31 - 1)
     budget: Budget
     diagnostics: Diagnostics = Diagnostics()
+    task: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_task(self) -> Self:
+        if not self.task:
+            object.__setattr__(self, "task", self.problem.label)
+        return self
 
     def canonical(self) -> str:
         """Return the spec as canonical JSON; defaults of the method's and problem's own options are not spelt out."""

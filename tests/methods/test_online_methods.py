@@ -106,11 +106,17 @@ class TestRecalibrator:
 
 
 class TestWhenThingsGoWrong:
-    def test_an_observation_that_is_not_a_number_is_refused(self) -> None:
+    def test_an_infinite_observation_is_refused(self) -> None:
         method = make()
         X = ask(method, box().history, 1).X
         with pytest.raises(PlumblineError, match="must be finite"):
-            method.tell(X, torch.full((1, 1), math.nan, dtype=torch.float64))
+            method.tell(X, torch.full((1, 1), math.inf, dtype=torch.float64))
+
+    def test_an_evaluation_that_failed_moves_nothing(self) -> None:
+        method = make(online=LOCAL)
+        X = ask(method, box().history, 2).X
+        method.tell(X, torch.tensor([[math.nan], [1e4]], dtype=torch.float64))
+        assert len(method.threshold.centres) == 1
 
     def test_a_learning_rate_beyond_lemma_1_is_refused_before_any_round(self) -> None:
         with pytest.raises(PlumblineError, match="Lemma 1"):

@@ -206,15 +206,19 @@ class OnlineMethod(ComposedMethod[SingleTaskGP]):
         """Move the thresholds. What is told without being asked for belongs to the initial design.
 
         Raises:
-            PlumblineError: an observation that is not a number, by which no set can be judged.
+            PlumblineError: an observation that is infinite, by which no set can be judged.
         """
         promised, self.promised = self.promised, None
         if promised is None:
             return
-        if not bool(torch.isfinite(Y).all()):
-            raise PlumblineError(f"observations {Y.squeeze(-1).tolist()} cannot be judged: they must be finite")
-        for x, events in zip(self.located(X), self.events(promised, Y.squeeze(-1)), strict=True):
-            self.threshold = self.threshold.update(x, events)
+        y = Y.squeeze(-1)
+        if bool(torch.isinf(y).any()):
+            raise PlumblineError(
+                f"observations {y.tolist()} cannot be judged: they must be finite, or NaN if they failed"
+            )
+        for x, events, failed in zip(self.located(X), self.events(promised, y), y.isnan().tolist(), strict=True):
+            if not failed:
+                self.threshold = self.threshold.update(x, events)
 
     def located(self, X: Tensor) -> Tensor:
         """Return points (`... x d`) in the units of the threshold's kernel."""

@@ -1,0 +1,85 @@
+"""What a trial reads off its problem."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from plumbline.errors import PlumblineError
+from plumbline.problems.base import Problem, reference_point
+from plumbline.problems.evaluation import observe_holdout
+from plumbline.spaces.box import uniform
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a problem besides its values; the same for every evaluation.
+
+    Attributes:
+        optimum: the greatest feasible value of a single objective, NaN where it is unknown.
+        ref_point: what each of several objectives must exceed to count; None for one.
+        roles: of the outcomes: `objective`, `at_least_zero` or `zero`; empty where they are unknown.
+    """
+
+    optimum: float = math.nan
+    ref_point: tuple[float, ...] | None = None
+    roles: tuple[str, ...] = ()
+
+
+def facts_of(problem: Problem) -> Facts:
+    """Return what is known of a problem."""
+    point = reference_point(problem.outcomes)
+    return Facts(
+        math.nan if problem.optimum is None else problem.optimum,
+        None if point is None else tuple(point.tolist()),
+        tuple(problem.roles),
+    )
+
+
+def optimum_of(problem: Problem) -> Tensor:
+    """Return where a problem is greatest: `1 x d`, the first of the places that are known.
+
+    Raises:
+        PlumblineError: none is known.
+    """
+    if problem.optimisers is None:
+        raise PlumblineError("`diagnostics.widths` needs a problem whose optimum is known")
+    return problem.optimisers[:1]
+
+
+def holdout_of(problem: Problem, size: int, stream: Generator) -> tuple[Tensor, Tensor]:
+    """Return points and observations that predictions are checked on besides the queries: `n x d` and `n x m`.
+
+    They are `size` uniform ones, or those that the problem holds out itself.
+    """
+    X = uniform(problem.bounds, size, stream) if problem.holdout is None else problem.holdout
+    return X, observe_holdout(problem, X, stream)
+
+
+def observed(problem: Problem, name: str, X: Tensor, Y: Tensor, asked: Tensor, first: int) -> Tensor:
+    """Return the observations as they are logged: NaN for what was not asked for, or failed where that may be.
+
+    Args:
+        problem: which says whether its evaluations can fail.
+        name: of the problem, for the message.
+        X: `q x d`.
+        Y: `q x m` observations.
+        asked: `q x m` booleans.
+        first: number of the first of the evaluations.
+
+    Returns:
+        `q x m`.
+
+    Raises:
+        PlumblineError: an observation that is not finite although it may not fail, with its point and the remedy.
+    """
+    failed = ~torch.isfinite(Y) & asked
+    if failed.any() and not problem.may_fail:
+        i = int(failed.any(dim=-1).nonzero()[0])
+        raise PlumblineError(
+            f"problem {name!r} returned {Y[i].tolist()} at evaluation {first + i}, "
+            f"x = {X[i].tolist()}: an objective must be finite; penalise such points in the problem instead, "
+            "or let it say that it `may_fail`"
+        )
+    return Y if bool(asked.all()) and not failed.any() else Y.where(asked & ~failed, torch.nan)
