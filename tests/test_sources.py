@@ -166,7 +166,7 @@ def test_own_imports_are_absolute(root: Path) -> None:
 def test_what_keeps_trials_is_not_what_they_compute() -> None:
     followed = closure("plumbline.trials.trial")
     assert {"plumbline.trials.trial", "plumbline.trials.diagnostics", "plumbline.trials.facts"} <= set(followed)
-    assert {"plumbline.methods.questions", "plumbline.problems.designs", "plumbline.seeding"} <= set(followed)
+    assert {"plumbline.methods.questions", "plumbline.problems.evaluation", "plumbline.seeding"} <= set(followed)
     kept = {f"plumbline.trials.{name}" for name in ("checkpoint", "log", "results", "runner")}
     assert kept <= NEUTRAL
     assert not kept & set(followed)

@@ -97,7 +97,7 @@ def test_diagnostics_are_those_of_the_model_before_the_observation(cheap_spec: M
         before = [past for past in rows if past["iteration"] < row["iteration"]]
         X = torch.tensor([past["x"] for past in before], dtype=torch.float64)
         Y = torch.tensor([past["y"] for past in before], dtype=torch.float64)
-        model = trial.method.fit(History(X, Y))
+        model = trial.method.fit(History(X, Y)).model
         posterior = model.posterior(torch.tensor([row["x"]], dtype=torch.float64), observation_noise=True)
         mean, sd = posterior.mean.item(), posterior.variance.sqrt().item()
         assert row["predicted_mean"] == pytest.approx(mean, abs=1e-8)
@@ -204,4 +204,4 @@ def test_two_outcomes(method: str, cheap_spec: Make, tmp_path: Path) -> None:
 def test_a_method_of_several_outcomes_on_one_is_a_failed_row(cheap_spec: Make, tmp_path: Path) -> None:
     rows = rows_of(run_trial(cheap_spec("branin", "ehvi"), tmp_path, tmp_path))
     assert rows[-1]["status"] == "error"
-    assert "needs a problem with several outcomes" in rows[-1]["error"]
+    assert "method 'ehvi' is for several objectives; this problem has objective" in rows[-1]["error"]
