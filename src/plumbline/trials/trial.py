@@ -136,7 +136,7 @@ class Trial:
         first = len(self.log)
         Y, F = observe(self.problem, X, [self._stream("noise", first + i) for i in range(len(X))])
         asked = torch.ones_like(Y, dtype=torch.bool) if wanted is None else wanted
-        return observed(self.problem, self.spec.problem.label, X, Y, asked, first), F
+        return observed(self.problem, self.spec.problem.name, X, Y, asked, first), F
 
     def _held_coverage(self, iteration: int, proposal: Proposal, history: History, alphas: list[float]) -> Tensor:
         """Return the share of held-out observations in the model's sets, one a level, or none of them."""
