@@ -16,7 +16,7 @@ import typer
 from plumbline.errors import PlumblineError, describe_os_error
 
 if TYPE_CHECKING:
-    from plumbline.config import Plan
+    from plumbline.plan import Plan
     from plumbline.observers import Observer
 
 app = typer.Typer(

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as arrow
 
 from plumbline import records
-from plumbline.config import Plan
+from plumbline.plan import Plan
 from plumbline.errors import PlumblineError
 from plumbline.illustrations.base import illustrations
 from plumbline.options import parse

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 
 from plumbline.analysis.draw import data_label
 from plumbline.analysis.reference import by_number
-from plumbline.config import Plan
+from plumbline.plan import Plan
 from plumbline.files import write_text
 from plumbline.provenance import provenance
 from plumbline.records import read_table
