@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="plumbline",
     help="A reproducibility study of Bayesian optimisation under imperfect models.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
@@ -41,16 +41,38 @@ OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to writ
 
 CONFIG = "config/config.yaml"
 STORE = Path("results/store")
+TRIALS = Path("results/trials")
 DATA = Path("data")
 
 
 def _plan(config: str) -> "Plan":
     """Return the plan of `--config`; the repository is the working directory."""
-    from plumbline.config import load_plan, read_config
+    from plumbline.config import read_config
+    from plumbline.plan import load_plan
 
     if config.lstrip().startswith("{"):
         return load_plan(_json(config, "--config"), Path.cwd(), "--config")
     return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"plumbline {version('plumbline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A reproducibility study of Bayesian optimisation under imperfect models."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def _one_thread() -> None:
@@ -163,15 +185,19 @@ def trial(
 
 
 @app.command()
-def methods() -> None:
-    """List the methods, a line each."""
-    _print_listings("method")
+def methods(name: Annotated[str, typer.Argument(help="show the options of this one")] = "") -> None:
+    """List the methods, a line each, or the options of one."""
+    from plumbline.listings import print_all, print_one
+
+    print_one("method", name) if name else print_all("method")
 
 
 @app.command()
-def problems() -> None:
-    """List the problems, a line each."""
-    _print_listings("problem")
+def problems(name: Annotated[str, typer.Argument(help="show the options of this one")] = "") -> None:
+    """List the problems, a line each, or the options of one."""
+    from plumbline.listings import print_all, print_one
+
+    print_one("problem", name) if name else print_all("problem")
 
 
 @app.command()
@@ -182,7 +208,7 @@ def plan(
     data: DataOption = DATA,
 ) -> None:
     """Say how many trials a preset has, how many are done, and what the rest will cost."""
-    from plumbline.plan import print_plan
+    from plumbline.costs import print_plan
 
     loaded = _plan(config)
     if chunks:
@@ -196,9 +222,9 @@ def plan(
 @app.command()
 def collect(
     experiment: str,
-    chunks: Annotated[list[Path], typer.Argument(help="files of records that `plumbline trials` wrote")],
     output: OutputOption,
     snapshots: Annotated[Path, typer.Option(help="file to write the pictures of models to")],
+    trials: Annotated[Path, typer.Option(help="folder of the jobs' records, which `plumbline trials` wrote")] = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
 ) -> None:
@@ -208,8 +234,9 @@ def collect(
     from plumbline.analysis.collect import collect as collect_records
 
     loaded = _plan(config)
-    grid = Grid.of(loaded.chunks(experiment))
-    table, pictures = collect_records(chunks, grid, store, loaded.config.allow_incomplete)
+    chunks = loaded.chunks(experiment)
+    paths = [chunk.path(trials) for chunk in chunks]
+    table, pictures = collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete)
     records.write_table(output, table)
     records.write_table(snapshots, pictures)
 
@@ -260,16 +287,18 @@ def table(
 @app.command()
 def claims(
     output: OutputOption,
-    records: Annotated[
-        list[Path] | None, typer.Argument(help="records of the experiments, each named after its experiment")
-    ] = None,
+    records: Annotated[Path, typer.Option(help="folder of the experiments' records, each named after its experiment")],
     config: ConfigOption = CONFIG,
 ) -> None:
     """Give a verdict on every claim that the records speak of."""
     from plumbline.analysis.draw import judge_claims
     from plumbline.files import atomic
 
-    frame = judge_claims(_plan(config), {path.stem: path for path in records or []})
+    loaded = _plan(config)
+    there = {name: path for name in loaded.claimed() if (path := records / f"{name}.parquet").is_file()}
+    if loaded.claimed() and not there:
+        raise PlumblineError(f"no records in {records}: run the trials and `plumbline collect` first")
+    frame = judge_claims(loaded, there)
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
@@ -278,12 +307,13 @@ def claims(
 def report(
     folder: Annotated[Path, typer.Argument(help="results of a preset")],
     output: OutputOption,
+    claims: Annotated[Path | None, typer.Option(help="the verdicts; those of the folder where none are given")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
     from plumbline.analysis.report import write_report
 
-    write_report(_plan(config), folder, output)
+    write_report(_plan(config), folder, claims or folder / "claims.csv", output)
 
 
 @app.command()
@@ -319,9 +349,7 @@ def verdicts(
 @app.command()
 def track(
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
-    chunks: Annotated[
-        list[Path] | None, typer.Argument(help="files of records that `plumbline trials` wrote, where there are any")
-    ] = None,
+    trials: Annotated[Path, typer.Option(help="folder of the jobs' records; those that are not there are left")] = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
@@ -331,7 +359,9 @@ def track(
     """Import finished trials into MLflow; what is there already stays as it is."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(_plan(config), chunks or [], artifacts, store, uri))
+    loaded = _plan(config)
+    paths = {chunk.path(trials): None for _, name, _ in loaded.experiments() for chunk in loaded.chunks(name)}
+    print(import_trials(loaded, [path for path in paths if path.is_file()], artifacts, store, uri))
 
 
 @app.command()
@@ -354,12 +384,14 @@ def failures(
 
 
 @app.command()
-def schema(output: OutputOption = Path("config/schemas/config.schema.json")) -> None:
-    """Write the JSON schema that Snakemake validates the configuration with."""
-    from plumbline.config import config_schema
-    from plumbline.files import write_text
+def schema(
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
+) -> None:
+    """Write the JSON schemas of the YAML files, for editors and for Snakemake."""
+    from plumbline.schemas import write_schemas
 
-    write_text(output, json.dumps(config_schema(), indent=2) + "\n")
+    for path in write_schemas(output):
+        print(path)
 
 
 def _settings(pairs: list[str] | None) -> dict[str, Any]:
@@ -408,18 +440,6 @@ def _observers() -> "Iterator[list[Observer]]":
     finally:
         if bar:
             bar.close()
-
-
-def _print_listings(kind: Any) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from plumbline.catalogue import catalogue
-
-    grid = Table.grid(padding=(0, 2))
-    for listing in getattr(catalogue(), kind).values():
-        grid.add_row(f"[bold]{listing.name}[/bold]", listing.summary)
-    Console(soft_wrap=True).print(grid)
 
 
 def _print_trial(frame: Any) -> None:

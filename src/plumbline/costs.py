@@ -101,7 +101,11 @@ def _hours(hours: float) -> str:
 def print_plan(plan: Plan, store: Path, data: Path) -> None:
     """Print the estimates as a table, with the sum."""
     rows = estimates(plan, store, data)
-    table = Table(title=f"preset {plan.config.preset}, {plan.config.data} data", title_justify="left", expand=True)
+    console = Console()
+    if not console.is_terminal:
+        console.width = 1000  # whoever reads the file or the pipe wants whole titles
+    title = f"preset {plan.config.preset}, {plan.config.data} data"
+    table = Table(title=title, title_justify="left", expand=console.is_terminal)
     table.add_column("experiment", no_wrap=True)
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
     for column in ("trials", "done", "CPU", "GPU", "unmeasured"):
@@ -118,7 +122,7 @@ def print_plan(plan: Plan, store: Path, data: Path) -> None:
         sum(row.unknown for row in rows),
     )
     table.add_row("all", "shared trials are counted in each", *map(str, total))
-    Console().print(table)
+    console.print(table)
     print(
         "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials; "
         "unmeasured trials are not counted"

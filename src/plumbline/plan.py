@@ -76,6 +76,11 @@ class Plan:
         """Return the names of all experiments, in this preset or not."""
         return [name for study in self.studies.values() for name in study.experiments]
 
+    def claimed(self) -> list[str]:
+        """Return the experiments of this run that a claim rests on."""
+        claimed = {claim.experiment for study in self.studies.values() for claim in study.claims.values()}
+        return [name for _, name, _ in self.experiments() if name in claimed]
+
     def seeds(self, name: str) -> range:
         """Return the seeds of experiment `name`, the same for each of its methods, which pairs them."""
         experiment = self._scaled[self._known(name)]
