@@ -16,8 +16,8 @@ import typer
 from plumbline.errors import PlumblineError, describe_os_error
 
 if TYPE_CHECKING:
-    from plumbline.plan import Plan
     from plumbline.observers import Observer
+    from plumbline.plan import Plan
 
 app = typer.Typer(
     name="plumbline",
@@ -349,7 +349,9 @@ def verdicts(
 @app.command()
 def track(
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
-    trials: Annotated[Path, typer.Option(help="folder of the jobs' records; those that are not there are left")] = TRIALS,
+    trials: Annotated[
+        Path, typer.Option(help="folder of the jobs' records; those that are not there are left")
+    ] = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[

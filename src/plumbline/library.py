@@ -106,14 +106,15 @@ class Task:
     def with_stand_in(self, stand_ins: Mapping[str, str]) -> ProblemRef:
         """Return the problem on the dataset that stands in for its own, where one does."""
         dataset = self.problem.options.get("dataset")
-        if dataset not in stand_ins:
+        if dataset is None or dataset not in stand_ins:
             return self.problem
         options = {**self.problem.options, "dataset": stand_ins[dataset]}
         return self.problem.model_copy(update={"options": options})
 
     def title_with(self, stand_ins: Mapping[str, str]) -> str:
         """Return the title, filled in from the options in use."""
-        return fill(self.title, {**self.with_stand_in(stand_ins).options, **self.parameters}, f"title of {self.name}")
+        options = self.with_stand_in(stand_ins).options
+        return fill(self.title, {**options, **self.parameters}, f"config/tasks.yaml: {self.name}: title")
 
 
 @dataclass(frozen=True)
@@ -267,9 +268,7 @@ def _checked_label(label: str, source: str) -> str:
         raise PlumblineError(f"{source}: {error}") from error
 
 
-def _gather(
-    data: Any, kind: str, model: type[Any], of_entry: Any, source: str
-) -> dict[str, Any]:
+def _gather(data: Any, kind: str, model: type[Any], of_entry: Any, source: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise PlumblineError(f"{source}: a mapping of names to {kind}s is expected")
     found: dict[str, Any] = {}

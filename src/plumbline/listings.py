@@ -41,7 +41,11 @@ def _resolved(field: Schema, definitions: Schema) -> Schema:
 
 
 def _written(value: Any) -> str:
-    return {None: "null", True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, list) else str(value)
+    return (
+        {None: "null", True: "true", False: "false"}.get(value, str(value))
+        if not isinstance(value, list)
+        else str(value)
+    )
 
 
 def _values(field: Schema, definitions: Schema) -> str:

@@ -122,9 +122,7 @@ class Plan:
 
     def resources(self, spec: TrialSpec) -> Resources:
         """Return what a job of a trial's method and task needs: the greater of both."""
-        return greater(
-            self.library.methods[spec.method.label].resources, self.library.tasks[spec.task].resources
-        )
+        return greater(self.library.methods[spec.method.label].resources, self.library.tasks[spec.task].resources)
 
     def looks(self, name: str) -> dict[str, Look]:
         """Return the look of each method of experiment `name`, in the order of its grid."""
@@ -169,9 +167,8 @@ def _refuse_doubles(studies: Mapping[str, Study], folder: str) -> None:
         for study, content in studies.items():
             for name in getattr(content, kind):
                 if name in first:
-                    raise PlumblineError(
-                        f"{folder}/{study}.yaml: {kind.removesuffix('s')} {name} is in {first[name]}.yaml too: rename one"
-                    )
+                    what = f"{kind.removesuffix('s')} {name}"
+                    raise PlumblineError(f"{folder}/{study}.yaml: {what} is in {first[name]}.yaml too: rename one")
                 first[name] = study
 
 

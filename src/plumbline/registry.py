@@ -30,8 +30,8 @@ def _import(module: str) -> None:
         importlib.import_module(module)
     except SyntaxError as error:
         raise PlumblineError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
-    except (ImportError, NameError, AttributeError, TypeError, ValueError) as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
+    except (ImportError, NameError) as error:
+        last = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")][-1]
         raise PlumblineError(
             f"{module} cannot be imported: {last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
         ) from error

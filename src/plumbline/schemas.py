@@ -51,9 +51,7 @@ def _lenient(schema: Any) -> Any:
     """Return a schema without anything required, at any depth: an entry may have that from the one that it is like."""
     if isinstance(schema, dict):
         return {
-            key: _lenient(value)
-            for key, value in schema.items()
-            if not (key == "required" and isinstance(value, list))
+            key: _lenient(value) for key, value in schema.items() if not (key == "required" and isinstance(value, list))
         }
     return [_lenient(one) for one in schema] if isinstance(schema, list) else schema
 

@@ -13,7 +13,7 @@ rule collect:
         "../../envs/plumbline.yaml"
     params:
         config=lambda wildcards: config_of(wildcards.experiment, "chunk", "allow_incomplete"),
-        trials=TRIALS,
+        trials=lambda wildcards: TRIALS,
         store=STORE,
     shell:
         "plumbline collect {wildcards.experiment} --trials {params.trials} --config {params.config:q}"
@@ -119,7 +119,7 @@ rule claims:
         "../../envs/plumbline.yaml"
     params:
         config=config_json("experiments"),
-        records=f"{OUT}/records",
+        records=lambda wildcards: f"{OUT}/records",
         # Not used by the command: what makes Snakemake judge again.
         claims=[study.model_dump(mode="json")["claims"] for study in PLAN.studies.values()],
     shell:

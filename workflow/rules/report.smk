@@ -14,7 +14,7 @@ rule report_page:
         "../../envs/plumbline.yaml"
     params:
         config=config_json("experiments"),
-        folder=OUT,
+        folder=lambda wildcards: OUT,
     shell:
         "plumbline report {params.folder} --claims {input.claims} --config {params.config:q} --output {output} > {log} 2>&1"
 

@@ -14,8 +14,8 @@ rule track:
     params:
         # All of the preset, whichever experiments this run builds: what was imported stays, and so does its summary.
         config=config_json("chunk"),
-        trials=TRIALS,
-        folder=OUT,
+        trials=lambda wildcards: TRIALS,
+        folder=lambda wildcards: OUT,
         store=STORE,
         uri=f"sqlite:///{RESULTS}/mlflow.db",
     shell:

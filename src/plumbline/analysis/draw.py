@@ -8,7 +8,7 @@ import pandas as pd
 from plumbline.analysis.claims import COLUMNS, claim_rows, with_stand_ins
 from plumbline.analysis.collect import TRIAL, Evidence, evidence
 from plumbline.analysis.outputs import figures, tables
-from plumbline.plan import Plan
+from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic
 from plumbline.options import parse

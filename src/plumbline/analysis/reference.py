@@ -12,7 +12,7 @@ from plumbline.analysis.collect import evidence
 from plumbline.analysis.draw import budget_label, data_label
 from plumbline.analysis.metrics import by_round
 from plumbline.analysis.statistics import mean_and_standard_error
-from plumbline.plan import Plan
+from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
 from plumbline.provenance import METADATA_KEY

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 
 from plumbline.analysis.draw import data_label
 from plumbline.analysis.reference import by_number
-from plumbline.plan import Plan
+from plumbline.config import Plan
 from plumbline.files import write_text
 from plumbline.provenance import provenance
 from plumbline.records import read_table
@@ -87,12 +87,9 @@ def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, lis
     return list(groups.values())
 
 
-def write_report(plan: Plan, folder: Path, verdicts: Path, output: Path) -> None:
-    """Write the page of the results in `folder` to `output`: one HTML file that needs no other.
-
-    `verdicts` is the table of claims; that of a run of some experiments only is not the folder's.
-    """
-    claims = pd.read_csv(verdicts)
+def write_report(plan: Plan, folder: Path, output: Path) -> None:
+    """Write the page of the results in `folder` to `output`: one HTML file that needs no other."""
+    claims = pd.read_csv(folder / "claims.csv")
     reference = pd.read_csv(REFERENCE) if REFERENCE.is_file() else claims.iloc[:0]
     studies = by_study((study, section(plan, name, one, folder)) for study, name, one in plan.experiments())
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
