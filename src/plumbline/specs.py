@@ -133,7 +133,14 @@ class Budget(Options):
 class TrialSpec(Options):
     """One method on one task with one seed.
 
-    `task` and the method's label are what figures and folders call them; what is computed depends on neither.
+    Attributes:
+        problem: what is optimised.
+        method: what proposes.
+        seed: of every random stream.
+        budget: how long it goes on.
+        diagnostics: what is checked on the way.
+        task: what figures and folders call problem and budget together; where it is empty, the problem as one would
+            type it. What is computed depends neither on it nor on the method's label.
     """
 
     problem: ProblemRef
@@ -142,7 +149,6 @@ class TrialSpec(Options):
     budget: Budget
     diagnostics: Diagnostics = Diagnostics()
     task: str = Field(default="", validate_default=True)
-    """The name of problem and budget together; where none is given, the problem as one would type it."""
 
     @field_validator("task")
     @classmethod
