@@ -37,6 +37,8 @@ ConfigOption = Annotated[
 ]
 DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
 StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
+TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
+FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
 
 CONFIG = "config/config.yaml"
@@ -53,6 +55,13 @@ def _plan(config: str) -> "Plan":
     if config.lstrip().startswith("{"):
         return load_plan(_json(config, "--config"), Path.cwd(), "--config")
     return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
+
+
+def _folder(path: Path, what: str) -> Path:
+    """Return a folder that must be there; raise PlumblineError where it is not."""
+    if not path.is_dir():
+        raise PlumblineError(f"no folder of {what} at {path}")
+    return path
 
 
 def _print_version(wanted: bool) -> None:
@@ -224,21 +233,20 @@ def collect(
     experiment: str,
     output: OutputOption,
     snapshots: Annotated[Path, typer.Option(help="file to write the pictures of models to")],
-    trials: Annotated[Path, typer.Option(help="folder of the jobs' records, which `plumbline trials` wrote")] = TRIALS,
+    trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
 ) -> None:
-    """Put the records of an experiment together; refuse a grid with holes."""
-    from plumbline import records
+    """Put the records of an experiment's jobs together; refuse a grid with holes."""
     from plumbline.analysis.collect import Grid
     from plumbline.analysis.collect import collect as collect_records
 
     loaded = _plan(config)
     chunks = loaded.chunks(experiment)
+    if not chunks:
+        raise PlumblineError(f"{experiment} has no trials in preset {loaded.config.preset!r}")
     paths = [chunk.path(trials) for chunk in chunks]
-    table, pictures = collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete)
-    records.write_table(output, table)
-    records.write_table(snapshots, pictures)
+    collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete, output, snapshots)
 
 
 @app.command()
@@ -261,10 +269,12 @@ def figure(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Draw an experiment's figure."""
-    from plumbline.analysis.collect import evidence
-    from plumbline.analysis.draw import draw
+    from plumbline.analysis.draw import check_formats, columns_for, draw, evidence_of
 
-    draw(_plan(config), experiment, evidence(records, snapshots, illustration), output)
+    loaded = _plan(config)
+    columns = columns_for(loaded, experiment, "figure")
+    check_formats(output)
+    draw(loaded, experiment, evidence_of(loaded, experiment, columns, records, snapshots, illustration), output)
 
 
 @app.command()
@@ -275,37 +285,35 @@ def table(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write an experiment's table as CSV."""
-    from plumbline.analysis.collect import evidence
-    from plumbline.analysis.draw import tabulate
+    from plumbline.analysis.draw import columns_for, evidence_of, tabulate
     from plumbline.files import atomic
 
-    frame = tabulate(_plan(config), experiment, evidence(records) if records else None)
+    loaded = _plan(config)
+    columns = columns_for(loaded, experiment, "table")
+    frame = tabulate(loaded, experiment, evidence_of(loaded, experiment, columns, records))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
 @app.command()
 def claims(
+    folder: FolderArgument,
     output: OutputOption,
-    records: Annotated[Path, typer.Option(help="folder of the experiments' records, each named after its experiment")],
     config: ConfigOption = CONFIG,
 ) -> None:
-    """Give a verdict on every claim that the records speak of."""
-    from plumbline.analysis.draw import judge_claims
+    """Give a verdict on every claim that rests on the experiments of this run, from their collected records."""
+    from plumbline.analysis.judge import judge_folder
     from plumbline.files import atomic
 
     loaded = _plan(config)
-    there = {name: path for name in loaded.claimed() if (path := records / f"{name}.parquet").is_file()}
-    if loaded.claimed() and not there:
-        raise PlumblineError(f"no records in {records}: run the trials and `plumbline collect` first")
-    frame = judge_claims(loaded, there)
+    frame = judge_folder(loaded, _folder(folder, "results"))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="results of a preset")],
+    folder: FolderArgument,
     output: OutputOption,
     claims: Annotated[Path | None, typer.Option(help="the verdicts; those of the folder where none are given")] = None,
     config: ConfigOption = CONFIG,
@@ -313,7 +321,7 @@ def report(
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
     from plumbline.analysis.report import write_report
 
-    write_report(_plan(config), folder, claims or folder / "claims.csv", output)
+    write_report(_plan(config), folder, output, claims or folder / "claims.csv")
 
 
 @app.command()
@@ -330,6 +338,7 @@ def reference(
     from plumbline.analysis.reference import keep
 
     loaded = _plan(config)
+    _folder(folder, "results")
     for name in experiments:
         keep(loaded, name, folder, store, output)
 
@@ -339,19 +348,15 @@ def verdicts(
     claims: Annotated[Path, typer.Argument(help="a table of claims")] = Path("results/reference/claims.csv"),
 ) -> None:
     """Print the verdicts as a Markdown table."""
-    import pandas as pd
+    from plumbline.analysis.reference import read_claims, verdict_table
 
-    from plumbline.analysis.reference import verdict_table
-
-    print(verdict_table(pd.read_csv(claims)))
+    print(verdict_table(read_claims(claims)))
 
 
 @app.command()
 def track(
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
-    trials: Annotated[
-        Path, typer.Option(help="folder of the jobs' records; those that are not there are left")
-    ] = TRIALS,
+    trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
@@ -361,21 +366,19 @@ def track(
     """Import finished trials into MLflow; what is there already stays as it is."""
     from plumbline.tracking import import_trials
 
-    loaded = _plan(config)
-    paths = {chunk.path(trials): None for _, name, _ in loaded.experiments() for chunk in loaded.chunks(name)}
-    print(import_trials(loaded, [path for path in paths if path.is_file()], artifacts, store, uri))
+    print(import_trials(_plan(config), trials, _folder(artifacts, "results"), store, uri))
 
 
 @app.command()
 def failures(
     forget: Annotated[bool, typer.Option("--forget", help="clear them, so that the next run tries again")] = False,
     store: StoreOption = STORE,
-    trials: Annotated[Path, typer.Option(help="folder of the jobs' records")] = Path("results/trials"),
+    trials: TrialsOption = TRIALS,
 ) -> None:
     """List the trials that failed, and why."""
     from plumbline.failures import failed_trials, forget_failures
 
-    failed = failed_trials(store)
+    failed = failed_trials(_folder(store, "trials"))
     for folder, name, reason in failed:
         print(f"{name}: {reason}\n    {folder.error_path}")
     if forget:

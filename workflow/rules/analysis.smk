@@ -119,11 +119,11 @@ rule claims:
         "../../envs/plumbline.yaml"
     params:
         config=config_json("experiments"),
-        records=lambda wildcards: f"{OUT}/records",
+        folder=lambda wildcards: OUT,
         # Not used by the command: what makes Snakemake judge again.
         claims=[study.model_dump(mode="json")["claims"] for study in PLAN.studies.values()],
     shell:
-        "plumbline claims --records {params.records} --config {params.config:q} --output {output} > {log} 2>&1"
+        "plumbline claims {params.folder} --config {params.config:q} --output {output} > {log} 2>&1"
 
 
 localrules:
