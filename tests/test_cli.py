@@ -268,7 +268,7 @@ def test_commands_without_their_files(run: Run, tiny: Path) -> None:
     none = ("--records", "none.parquet", "--snapshots", "none.parquet")
     check_one_line(run("figure", "TINY-F1", *none, "-o", "x.svg"), "no records at none.parquet: run the trials first")
     check_one_line(run("table", "TINY-T1", "--records", "none.parquet", "-o", "x.csv"), "no records at none.parquet")
-    check_one_line(run("claims", "--records", "none", "-o", "x.csv"), "no records in none: run the trials")
+    check_one_line(run("claims", "none", "-o", "x.csv"), "no folder of results at none")
     outputs = ("-o", "x.parquet", "--snapshots", "y.parquet")
     check_one_line(run("collect", "TINY-T1", *outputs), "no records at results/trials/branin/dice/")
     check_one_line(run("fetch", "zinc250", "--catalogue", "config/datasets.yaml"), "unknown dataset 'zinc250'")
@@ -357,7 +357,7 @@ def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, 
             "-o",
             "results/quick/tables/TINY-T1.csv",
         ],
-        ["claims", "--records", "results/quick/records", "-o", "results/quick/claims.csv"],
+        ["claims", "results/quick", "-o", "results/quick/claims.csv"],
         ["report", "results/quick", "-o", "results/quick/report.html"],
     ]
     code = f"""
