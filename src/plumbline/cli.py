@@ -17,13 +17,13 @@ import typer
 from plumbline.errors import PlumblineError, describe_os_error
 
 if TYPE_CHECKING:
-    from plumbline.config import Plan
+    from plumbline.plan import Plan
     from plumbline.trials.runner import Watch
 
 app = typer.Typer(
     name="plumbline",
     help="A reproducibility study of Bayesian optimisation under imperfect models.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
@@ -39,20 +39,51 @@ ConfigOption = Annotated[
 DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
 StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods may compute")]
+TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
+FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
 
 CONFIG = "config/config.yaml"
 STORE = Path("results/store")
+TRIALS = Path("results/trials")
 DATA = Path("data")
 
 
 def _plan(config: str) -> "Plan":
     """Return the plan of `--config`; the repository is the working directory."""
-    from plumbline.config import load_plan, read_config
+    from plumbline.config import read_config
+    from plumbline.plan import load_plan
 
     if config.lstrip().startswith("{"):
         return load_plan(_json(config, "--config"), Path.cwd(), "--config")
     return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
+
+
+def _folder(path: Path, what: str) -> Path:
+    """Return a folder that must be there; raise PlumblineError where it is not."""
+    if not path.is_dir():
+        raise PlumblineError(f"no folder of {what} at {path}")
+    return path
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"plumbline {version('plumbline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A reproducibility study of Bayesian optimisation under imperfect models."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def _one_thread() -> None:
@@ -168,15 +199,19 @@ def trial(
 
 
 @app.command()
-def methods() -> None:
-    """List the methods, a line each."""
-    _print_listings("method")
+def methods(name: Annotated[str, typer.Argument(help="show the options of this one")] = "") -> None:
+    """List the methods, a line each, or the options of one."""
+    from plumbline.listings import print_all, print_one
+
+    print_one("method", name) if name else print_all("method")
 
 
 @app.command()
-def problems() -> None:
-    """List the problems, a line each."""
-    _print_listings("problem")
+def problems(name: Annotated[str, typer.Argument(help="show the options of this one")] = "") -> None:
+    """List the problems, a line each, or the options of one."""
+    from plumbline.listings import print_all, print_one
+
+    print_one("problem", name) if name else print_all("problem")
 
 
 @app.command()
@@ -187,7 +222,7 @@ def plan(
     data: DataOption = DATA,
 ) -> None:
     """Say how many trials a preset has, how many are done, and what the rest will cost."""
-    from plumbline.plan import print_plan
+    from plumbline.costs import print_plan
 
     loaded = _plan(config)
     if chunks:
@@ -201,22 +236,22 @@ def plan(
 @app.command()
 def collect(
     experiment: str,
-    chunks: Annotated[list[Path], typer.Argument(help="files of records that `plumbline trials` wrote")],
     output: OutputOption,
     snapshots: Annotated[Path, typer.Option(help="file to write the pictures of models to")],
+    trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
 ) -> None:
-    """Put the records of an experiment together; refuse a grid with holes."""
-    from plumbline import records
+    """Put the records of an experiment's jobs together; refuse a grid with holes."""
     from plumbline.analysis.collect import Grid
     from plumbline.analysis.collect import collect as collect_records
 
     loaded = _plan(config)
-    grid = Grid.of(loaded.chunks(experiment))
-    table, pictures = collect_records(chunks, grid, store, loaded.config.allow_incomplete)
-    records.write_table(output, table)
-    records.write_table(snapshots, pictures)
+    chunks = loaded.chunks(experiment)
+    if not chunks:
+        raise PlumblineError(f"{experiment} has no trials in preset {loaded.config.preset!r}")
+    paths = [chunk.path(trials) for chunk in chunks]
+    collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete, output, snapshots)
 
 
 @app.command()
@@ -239,10 +274,12 @@ def figure(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Draw an experiment's figure."""
-    from plumbline.analysis.collect import evidence
-    from plumbline.analysis.draw import draw
+    from plumbline.analysis.draw import check_formats, columns_for, draw, evidence_of
 
-    draw(_plan(config), experiment, evidence(records, snapshots, illustration), output)
+    loaded = _plan(config)
+    columns = columns_for(loaded, experiment, "figure")
+    check_formats(output)
+    draw(loaded, experiment, evidence_of(loaded, experiment, columns, records, snapshots, illustration), output)
 
 
 @app.command()
@@ -253,42 +290,43 @@ def table(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write an experiment's table as CSV."""
-    from plumbline.analysis.collect import evidence
-    from plumbline.analysis.draw import tabulate
+    from plumbline.analysis.draw import columns_for, evidence_of, tabulate
     from plumbline.files import atomic
 
-    frame = tabulate(_plan(config), experiment, evidence(records) if records else None)
+    loaded = _plan(config)
+    columns = columns_for(loaded, experiment, "table")
+    frame = tabulate(loaded, experiment, evidence_of(loaded, experiment, columns, records))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
 @app.command()
 def claims(
+    folder: FolderArgument,
     output: OutputOption,
-    records: Annotated[
-        list[Path] | None, typer.Argument(help="records of the experiments, each named after its experiment")
-    ] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
-    """Give a verdict on every claim that the records speak of."""
-    from plumbline.analysis.draw import judge_claims
+    """Give a verdict on every claim that rests on the experiments of this run, from their collected records."""
+    from plumbline.analysis.judge import judge_folder
     from plumbline.files import atomic
 
-    frame = judge_claims(_plan(config), {path.stem: path for path in records or []})
+    loaded = _plan(config)
+    frame = judge_folder(loaded, _folder(folder, "results"))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="results of a preset")],
+    folder: FolderArgument,
     output: OutputOption,
+    claims: Annotated[Path | None, typer.Option(help="the verdicts; those of the folder where none are given")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
     from plumbline.analysis.report import write_report
 
-    write_report(_plan(config), folder, output)
+    write_report(_plan(config), folder, output, claims or folder / "claims.csv")
 
 
 @app.command()
@@ -305,6 +343,7 @@ def reference(
     from plumbline.analysis.reference import keep
 
     loaded = _plan(config)
+    _folder(folder, "results")
     for name in experiments:
         keep(loaded, name, folder, store, output)
 
@@ -319,24 +358,20 @@ def verdicts(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Print the verdicts as Markdown."""
-    import pandas as pd
-
-    from plumbline.analysis.reference import doubt_table, read_doubts, verdict_grid, verdict_table
+    from plumbline.analysis.reference import doubt_table, read_claims, read_doubts, verdict_grid, verdict_table
 
     if show == "doubts":
         print(doubt_table(read_doubts(claims)))
     elif show == "grid":
-        print(verdict_grid(_plan(config).studies.values(), pd.read_csv(claims), read_doubts(claims)))
+        print(verdict_grid(_plan(config).studies.values(), read_claims(claims), read_doubts(claims)))
     else:
-        print(verdict_table(pd.read_csv(claims)))
+        print(verdict_table(read_claims(claims)))
 
 
 @app.command()
 def track(
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
-    chunks: Annotated[
-        list[Path] | None, typer.Argument(help="files of records that `plumbline trials` wrote, where there are any")
-    ] = None,
+    trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
@@ -346,19 +381,19 @@ def track(
     """Import finished trials into MLflow; what is there already stays as it is."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(_plan(config), chunks or [], artifacts, store, uri))
+    print(import_trials(_plan(config), trials, _folder(artifacts, "results"), store, uri))
 
 
 @app.command()
 def failures(
     forget: Annotated[bool, typer.Option("--forget", help="clear them, so that the next run tries again")] = False,
     store: StoreOption = STORE,
-    trials: Annotated[Path, typer.Option(help="folder of the jobs' records")] = Path("results/trials"),
+    trials: TrialsOption = TRIALS,
 ) -> None:
     """List the trials that failed, and why."""
     from plumbline.failures import failed_trials, forget_failures
 
-    failed = failed_trials(store)
+    failed = failed_trials(_folder(store, "trials"))
     for folder, name, reason in failed:
         print(f"{name}: {reason}\n    {folder.error_path}")
     if forget:
@@ -369,12 +404,14 @@ def failures(
 
 
 @app.command()
-def schema(output: OutputOption = Path("config/schemas/config.schema.json")) -> None:
-    """Write the JSON schema that Snakemake validates the configuration with."""
-    from plumbline.config import config_schema
-    from plumbline.files import write_text
+def schema(
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
+) -> None:
+    """Write the JSON schemas of the YAML files, for editors and for Snakemake."""
+    from plumbline.schemas import write_schemas
 
-    write_text(output, json.dumps(config_schema(), indent=2) + "\n")
+    for path in write_schemas(output):
+        print(path)
 
 
 def _settings(pairs: list[str] | None) -> dict[str, Any]:
@@ -423,18 +460,6 @@ def _watching() -> "Iterator[Watch]":
     finally:
         if bars:
             bars.close()
-
-
-def _print_listings(kind: Any) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from plumbline.catalogue import catalogue
-
-    grid = Table.grid(padding=(0, 2))
-    for listing in getattr(catalogue(), kind).values():
-        grid.add_row(f"[bold]{listing.name}[/bold]", listing.summary)
-    Console(soft_wrap=True).print(grid)
 
 
 SHOWN = 40

@@ -4,13 +4,14 @@ import hashlib
 import json
 import re
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
-from pydantic import ConfigDict, Field, PositiveInt, field_validator, model_validator
+from pydantic import ConfigDict, Field, PositiveInt, ValidationInfo, field_validator, model_validator
 
 from plumbline.calibration.alpha import Alpha
 from plumbline.catalogue import catalogue
-from plumbline.errors import PlumblineError, unknown
+from plumbline.errors import unknown
 from plumbline.inputs import METHOD
 from plumbline.options import Options
 
@@ -36,47 +37,25 @@ def safe_label(label: str) -> str:
     return label
 
 
-class MethodChoice(Options):
-    """A registered method with its options: how options name a method that they wrap."""
+class Named(Options):
+    """A registered name with its options."""
+
+    name: str
+    options: Json = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_word(cls, data: Any) -> Any:
+        return {"name": data} if isinstance(data, str) else data
+
+
+class MethodChoice(Named):
+    """A method inside the options of another, which wraps it."""
 
     model_config = ConfigDict(json_schema_extra={METHOD: True})
 
-    name: str
-    options: Json = Field(default_factory=dict)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _from_a_word(cls, data: Any) -> Any:
-        return {"name": data} if isinstance(data, str) else data
-
-
-class Reference(Options):
-    """A registered name with options; `label` is what figures and folders call it."""
-
-    name: str
-    options: Json = Field(default_factory=dict)
-    label: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_a_word(cls, data: Any) -> Any:
-        return {"name": data} if isinstance(data, str) else data
-
-    @model_validator(mode="after")
-    def _has_a_label(self) -> Self:
-        if not self.label:
-            object.__setattr__(self, "label", self.name)
-        return self
-
-    @field_validator("label")
-    @classmethod
-    def _is_safe_in_paths(cls, label: str) -> str:
-        if label:
-            safe_label(re.sub(r"\{[a-z_]+\}", "field", label))
-        return label
-
-
-class ProblemRef(Reference):
+class ProblemRef(Named):
     """A problem; `ackley-20` is short for name `ackley` with option `dim: 20`."""
 
     @model_validator(mode="after")
@@ -89,24 +68,24 @@ class ProblemRef(Reference):
             object.__setattr__(self, "options", {**self.options, "dim": int(match["dim"])})
         return self
 
-    def resolved_label(self) -> str:
-        """Return the label with options filled in: `{dataset}-{target}` becomes `zinc250k-qed`.
-
-        Raises:
-            PlumblineError: a field that is no option, or a label that cannot name a file.
-        """
-        try:
-            return safe_label(self.label.format_map(self.options))
-        except (KeyError, AttributeError, IndexError, ValueError) as error:
-            raise PlumblineError(f"label {self.label!r} of problem {self.name!r}: {error}") from error
+    def typed(self) -> str:
+        """Return the problem as one would type it, without its other options: `ackley-20`."""
+        return f"{self.name}-{self.options['dim']}" if "dim" in self.options else self.name
 
     def identity(self) -> str:
-        """Return what random streams are keyed by: the problem itself, whatever it is labelled."""
+        """Return what random streams are keyed by."""
         return canonical_json({"name": self.name, "options": self.options})
 
 
-class MethodRef(Reference):
-    """A method."""
+class MethodRef(Named):
+    """A method; `label` is what figures and folders call it, its name where none is given."""
+
+    label: str = Field(default="", validate_default=True)
+
+    @field_validator("label")
+    @classmethod
+    def _is_safe_in_paths(cls, label: str, info: ValidationInfo) -> str:
+        return safe_label(label) if label else info.data.get("name", "")
 
 
 class InitialDesign(Options):
@@ -178,7 +157,7 @@ class TrialSpec(Options):
         budget: how long it goes on.
         diagnostics: what is checked on the way.
         task: what figures and folders call problem and budget together; where it is empty, the problem as one would
-            type it.
+            type it. What is computed depends neither on it nor on the method's label.
     """
 
     problem: ProblemRef
@@ -186,13 +165,14 @@ class TrialSpec(Options):
     seed: int = Field(ge=0, le=2**31 - 1)
     budget: Budget
     diagnostics: Diagnostics = Diagnostics()
-    task: str = ""
+    task: str = Field(default="", validate_default=True)
 
-    @model_validator(mode="after")
-    def _has_a_task(self) -> Self:
-        if not self.task:
-            object.__setattr__(self, "task", self.problem.label)
-        return self
+    @field_validator("task")
+    @classmethod
+    def _is_safe_in_paths(cls, task: str, info: ValidationInfo) -> str:
+        if task:
+            return safe_label(task)
+        return info.data["problem"].typed() if "problem" in info.data else ""
 
     def canonical(self) -> str:
         """Return the spec as canonical JSON; defaults of the method's and problem's own options are not spelt out."""
@@ -209,7 +189,7 @@ class TrialSpec(Options):
 
 
 class Chunk(Options):
-    """Seeds of one (problem, method) that one job runs, one after another."""
+    """Seeds of one (task, method) that one job runs, one after another."""
 
     spec: TrialSpec
     seeds: tuple[int, ...]
@@ -218,6 +198,10 @@ class Chunk(Options):
     def id(self) -> str:
         """Return the digest that names the chunk's files."""
         return short_digest(canonical_json(self.model_dump(mode="json")))
+
+    def path(self, trials: Path) -> Path:
+        """Return the file of the job's records in the folder `trials`; its folders are for people who browse."""
+        return trials / self.spec.task / self.spec.method.label / f"{self.id}.parquet"
 
     def specs(self) -> list[TrialSpec]:
         """Return one spec a seed."""
