@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as parquet
@@ -19,6 +20,7 @@ from plumbline.records import (
     check,
     concatenate,
     join_timings,
+    list_column,
     read_records,
     to_table,
     write_table,
@@ -30,7 +32,7 @@ KEY = "0123456789abcdef"
 def row(**changes: Any) -> dict[str, Any]:
     plain = {
         "key": KEY,
-        "problem": "branin",
+        "task": "branin",
         "method": "ei",
         "seed": 0,
         "iteration": 0,
@@ -48,11 +50,12 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 rows = st.fixed_dictionaries(
     {
         "x": st.lists(finite, min_size=1, max_size=3),
-        "y": st.lists(finite, min_size=1, max_size=2),
-        "regret": finite | st.just(float("nan")) | st.none(),
+        "y": st.lists(finite | st.just(float("nan")), min_size=1, max_size=2),
+        "optimum": finite | st.just(float("nan")) | st.none(),
+        "ref_point": st.none() | st.lists(finite, min_size=2, max_size=2),
+        "roles": st.none() | st.just(["objective"]),
         "pit": st.none() | st.floats(0, 1),
         "predicted_sd": st.none() | st.floats(0, 1e300),
-        "calibration_score": st.none() | st.floats(0, 10),
         "alpha": st.none() | st.lists(st.floats(0, 1), max_size=2),
         "events": st.lists(st.text(max_size=4), max_size=2),
         "notes": st.none() | st.dictionaries(st.text(max_size=3), finite, max_size=2).map(lambda d: list(d.items())),
@@ -90,10 +93,10 @@ def test_missing_fields_are_null() -> None:
 @pytest.mark.parametrize(
     ("changes", "column"),
     [
-        ({"y": [float("nan")]}, "y"),
         ({"y": [1.0, float("inf")]}, "y"),
         ({"x": [float("-inf")]}, "x"),
-        ({"f": [float("nan")]}, "f"),
+        ({"x": [0.0, float("nan")]}, "x"),
+        ({"f": [float("-inf")]}, "f"),
         ({"key": "short"}, "key"),
         ({"key": KEY.upper()}, "key"),
         ({"seed": -1}, "seed"),
@@ -101,7 +104,6 @@ def test_missing_fields_are_null() -> None:
         ({"evaluation": -1}, "evaluation"),
         ({"pit": 1.5}, "pit"),
         ({"predicted_sd": -0.1}, "predicted_sd"),
-        ({"calibration_score": -0.1}, "calibration_score"),
         ({"status": "fine"}, "status"),
     ],
 )
@@ -114,12 +116,35 @@ def test_what_is_refused(changes: dict[str, Any], column: str) -> None:
 
 def test_what_is_refused_at_reading(tmp_path: Path) -> None:
     path = tmp_path / "records.parquet"
-    write_table(path, arrow.Table.from_pylist([row(y=[float("nan")])], schema=RECORD))
+    write_table(path, arrow.Table.from_pylist([row(y=[float("inf")])], schema=RECORD))
     with pytest.raises(PlumblineError, match=r"records\.parquet: records break the schema"):
         read_records(path)
     write_table(path, arrow.table({"key": [KEY]}))
     with pytest.raises(PlumblineError, match=r"records\.parquet: records break the schema"):
         read_records(path)
+
+
+def test_outcomes_that_were_not_asked_for_are_nan(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    write_table(path, to_table([row(y=[float("nan"), 2.0], f=[1.0, float("nan")])]))
+    assert repr(read_records(path)["y"][0].tolist()) == "[nan, 2.0]"
+
+
+def test_some_columns_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    write_table(path, to_table([row()]))
+    assert records.read_table(path, ["key", "y"]).column_names == ["key", "y"]
+    write_table(path, to_table([row()]).select(records.POINTLESS))
+    assert "x" not in read_records(path), "most files have no points"
+
+
+def test_lists_of_numbers_are_not_copied() -> None:
+    values = np.arange(6.0).reshape(3, 2)
+    column = list_column(values)
+    assert column.to_pylist() == values.tolist()
+    assert column.type == RECORD.field("x").type
+    values[1, 1] = 7.0
+    assert column.to_pylist()[1] == [2.0, 7.0]
 
 
 def test_a_failed_trial_without_rows_is_fine(tmp_path: Path) -> None:
@@ -179,3 +204,11 @@ def test_tables_are_put_in_order() -> None:
 def test_frames_are_checked_by_name() -> None:
     with pytest.raises(PlumblineError, match=r"^somewhere: "):
         check(pd.DataFrame({"key": ["x"]}), "somewhere")
+
+
+def test_the_names_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    write_table(path, to_table([row()]))
+    assert records.read_names(path) == RECORD.names
+    with pytest.raises(PlumblineError, match="no records at"):
+        records.read_names(tmp_path / "absent.parquet")

@@ -10,6 +10,7 @@ import pyarrow as arrow
 import pytest
 from filelock import FileLock, Timeout
 
+from plumbline.records import POINTLESS, RECORD, SECONDS
 from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
 from plumbline.trials import run_trial
@@ -35,6 +36,24 @@ def test_done_and_failed(tmp_path: Path) -> None:
     assert (folder.done, folder.failed) == (False, False)
     assert folder.checkpoint_path.exists()
     folder.forget()
+
+
+def test_what_is_there_while_a_trial_runs_goes_when_it_has_ended_well(tmp_path: Path) -> None:
+    folder = TrialFolder(tmp_path, KEY)
+    folder.path.mkdir()
+    running = (folder.checkpoint_path, folder.log_path)
+    for path in running:
+        path.touch()
+    folder.clear()
+    assert all(path.exists() for path in running), "it runs"
+    folder.records_path.touch()
+    folder.error_path.touch()
+    folder.clear()
+    assert all(path.exists() for path in running), "another attempt goes on from there"
+    folder.error_path.unlink()
+    folder.clear()
+    assert not any(path.exists() for path in running)
+    folder.clear()
 
 
 def test_json_is_sorted_and_ends_with_a_line(tmp_path: Path) -> None:
@@ -73,10 +92,23 @@ def test_a_killed_process_lets_go(tmp_path: Path) -> None:
 def test_records_come_under_the_labels_that_are_asked_for(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
     spec = cheap_spec(rounds=1)
     folder = run_trial(spec, tmp_path, tmp_path)
-    named = cheap_spec({"name": "branin", "label": "a-hill"}, label="dice", rounds=1)
+    named = cheap_spec(task="a-hill", label="dice", rounds=1)
     table = folder.table(named)
-    assert set(table["problem"].to_pylist()) == {"a-hill"}
+    assert set(table["task"].to_pylist()) == {"a-hill"}
     assert set(table["method"].to_pylist()) == {"dice"}
     assert table["round_seconds"].null_count == 0
-    assert table.drop_columns(["problem", "method"]).equals(folder.table(spec).drop_columns(["problem", "method"]))
+    assert table.drop_columns(["task", "method"]).equals(folder.table(spec).drop_columns(["task", "method"]))
     assert table.schema.field("method").type == arrow.string()
+
+
+def test_points_are_read_where_they_are_drawn(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
+    plain = cheap_spec("forrester", rounds=1)
+    folder = run_trial(plain, tmp_path, tmp_path)
+    assert folder.table(plain).column_names == [*POINTLESS, *SECONDS]
+    with_points = folder.table(plain, points=True)
+    assert with_points.column_names == [*RECORD.names, *SECONDS]
+    assert all(len(x) == 1 for x in with_points["x"].to_pylist())
+    pictured = cheap_spec("forrester", rounds=1, snapshots={"rounds": [1]})
+    folder = run_trial(pictured, tmp_path, tmp_path)
+    assert folder.table(pictured).column_names == [*RECORD.names, *SECONDS]
+    assert "x" not in folder.table(pictured, points=False).column_names

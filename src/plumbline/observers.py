@@ -22,8 +22,8 @@ class Observer(Protocol):
 
 
 def title(spec: TrialSpec) -> str:
-    """Return how a trial is called in logs: problem, method and seed."""
-    return f"{spec.problem.label} {spec.method.label} seed {spec.seed}"
+    """Return how a trial is called in logs: task, method and seed."""
+    return f"{spec.task} {spec.method.label} seed {spec.seed}"
 
 
 class LineLog:
@@ -46,7 +46,7 @@ class LineLog:
         last = rows[-1]
         events = f" [{', '.join(last['events'])}]" if last["events"] else ""
         self._write(
-            f"{self.title}: round {last['iteration']}/{self.rounds} y={last['y'][0]:.5g} best={last['best_y']:.5g} "
+            f"{self.title}: round {last['iteration']}/{self.rounds} y={last['y'][0]:.5g} "
             f"{seconds['round_seconds']:.2f} s{events}"
         )
 
@@ -77,7 +77,7 @@ class ProgressBar:
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
         """Move the bar."""
         if rows[-1]["iteration"]:
-            self.progress.update(self.task, advance=1, best=f"best {rows[-1]['best_y']:.5g}")
+            self.progress.update(self.task, advance=1, best=f"y {rows[-1]['y'][0]:.5g}")
 
     def end(self, error: str | None) -> None:
         """Leave the bar as it is and name the error."""

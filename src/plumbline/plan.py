@@ -55,7 +55,7 @@ def measured_costs(store: Path, reference: Path = REFERENCE_COSTS) -> Costs:
     there = {}
     if reference.is_file():
         frame = pd.read_csv(reference)
-        there = Costs.of(frame[["problem", "method", "seconds_a_round"]].itertuples(index=False, name=None)).seconds
+        there = Costs.of(frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)).seconds
     return Costs(there | here)
 
 

@@ -4,16 +4,18 @@ A row is one evaluation. What a trial computed (`RECORD`) is the same however of
 how long it took (`TIMING`) is not, and lies in a file of its own until both are joined for analysis.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow as arrow
 import pyarrow.compute as compute
 import pyarrow.parquet as parquet
+from numpy.typing import NDArray
 
 from plumbline import files
 from plumbline.errors import PlumblineError
@@ -26,26 +28,22 @@ RECORD = arrow.schema(
     [
         # Which trial.
         ("key", arrow.string()),
-        ("problem", arrow.string()),
+        ("task", arrow.string()),
         ("method", arrow.string()),
         ("seed", arrow.int64()),
         # Which evaluation: iteration 0 is the initial design.
         ("iteration", arrow.int64()),
         ("evaluation", arrow.int64()),
-        # What was asked and what came of it: noisy y, noise-free f, one entry an outcome, both to be maximised.
+        # What was asked and what came of it: noisy y, noise-free f, one entry an outcome, both to be maximised. y is
+        # NaN where an outcome was not asked for.
         ("x", _NUMBERS),
         ("y", _NUMBERS),
         ("f", _NUMBERS),
-        # Best so far: the best observation, the best noise-free value, the noise-free value of the best observation.
-        ("best_y", arrow.float64()),
-        ("best_f", arrow.float64()),
-        ("incumbent_f", arrow.float64()),
-        # Regret: optimum minus f here, minus best_f, minus incumbent_f; NaN where the optimum is unknown.
-        ("instant_regret", arrow.float64()),
-        ("regret", arrow.float64()),
-        ("incumbent_regret", arrow.float64()),
-        # Volume that the noise-free values so far dominate above the reference point; null with one outcome.
-        ("hypervolume", arrow.float64()),
+        # What is known of the problem, the same in each row of a trial: the greatest value of one outcome (NaN where
+        # it is unknown), what several objectives must exceed (null for one), and what each outcome is.
+        ("optimum", arrow.float64()),
+        ("ref_point", _NUMBERS),
+        ("roles", arrow.list_(arrow.string())),
         # What the model said of y before it was observed; null for the initial design and for methods without a model.
         # With several outcomes, nll is of the joint density, and the others are null.
         ("predicted_mean", arrow.float64()),
@@ -62,8 +60,6 @@ RECORD = arrow.schema(
         ("holdout_coverage", _NUMBERS),
         ("holdout_width", _NUMBERS),
         ("optimum_width", _NUMBERS),
-        # Calibration score of all queries so far (CAL, section 5.1).
-        ("calibration_score", arrow.float64()),
         # Numerical events of the round (jitter added, fit retried), and numbers that the method wants kept.
         ("events", arrow.list_(arrow.string())),
         ("notes", arrow.map_(arrow.string(), arrow.float64())),
@@ -72,6 +68,12 @@ RECORD = arrow.schema(
         ("error", arrow.string()),
     ]
 )
+
+ROWS = 1 << 14
+"""Rows of a file that are encoded in memory at once."""
+
+POINTLESS = [name for name in RECORD.names if name != "x"]
+"""All columns but the points, which are the bulk of a file and which few read."""
 
 TIMING = arrow.schema(
     [
@@ -86,33 +88,57 @@ TIMING = arrow.schema(
 
 SECONDS = [name for name in TIMING.names if name.endswith("_seconds")]
 
-_FINITE = pa.Check(lambda column: column.map(lambda value: all(map(math.isfinite, value))), error="finite numbers")
-
 CHECKS = pa.DataFrameSchema(
     {
         "key": pa.Column(str, pa.Check.str_matches(r"^[0-9a-f]{16}$")),
         "seed": pa.Column(int, pa.Check.ge(0)),
         "iteration": pa.Column(int, pa.Check.ge(0)),
         "evaluation": pa.Column(int, pa.Check.ge(0)),
-        "x": pa.Column(object, _FINITE),
-        "y": pa.Column(object, _FINITE),
-        "f": pa.Column(object, _FINITE),
         "pit": pa.Column(float, pa.Check.in_range(0.0, 1.0), nullable=True),
         "predicted_sd": pa.Column(float, pa.Check.ge(0.0), nullable=True),
-        "calibration_score": pa.Column(float, pa.Check.ge(0.0), nullable=True),
         "status": pa.Column(str, pa.Check.isin(["ok", "error"])),
     },
     strict=False,
 )
-"""What must be true of the values; types are the Arrow schema's business."""
+"""What must be true of single values; types are the Arrow schema's business."""
+
+NUMBERS: dict[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
+    "x": (np.isfinite, "finite"),
+    "y": (lambda values: ~np.isinf(values), "finite or NaN"),
+    "f": (lambda values: ~np.isinf(values), "finite or NaN"),
+}
+"""What must be true of every number in lists, and how that is called."""
 
 
-def check(frame: pd.DataFrame, source: str | Path) -> None:
+def check(records: arrow.Table | pd.DataFrame, source: str | Path) -> None:
     """Raise PlumblineError naming `source`, the column and the value where rows are not as they should be."""
+    for name, (allowed, words) in NUMBERS.items():
+        for values in _numbers(records, name):
+            if not (fine := allowed(values)).all():
+                raise PlumblineError(
+                    f"{source}: records break the schema: column {name!r} holds {values[~fine][0]}, not {words} numbers"
+                )
+    if isinstance(records, arrow.Table):
+        records = records.select([name for name in CHECKS.columns if name in records.column_names]).to_pandas()
     try:
-        CHECKS.validate(frame)
+        CHECKS.validate(records)
     except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
         raise PlumblineError(f"{source}: records break the schema: {' '.join(str(error).split())[:300]}") from error
+
+
+def _numbers(records: arrow.Table | pd.DataFrame, name: str) -> list[NDArray[np.float64]]:
+    """Return all numbers in a column of lists, in a few arrays; none where there is no such column."""
+    if isinstance(records, pd.DataFrame):
+        return [np.concatenate([[], *records.get(name, [])])]
+    if name not in records.column_names:
+        return []
+    return [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in records[name].chunks]
+
+
+def list_column(values: NDArray[np.float64]) -> arrow.ListArray:
+    """Return the rows of `values` (`n x k`, contiguous) as a column of lists, without a copy."""
+    n, k = values.shape
+    return arrow.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32) * np.int32(k), values.reshape(-1))
 
 
 def to_table(rows: Iterable[Row]) -> arrow.Table:
@@ -122,7 +148,7 @@ def to_table(rows: Iterable[Row]) -> arrow.Table:
         PlumblineError: values that the schema does not allow.
     """
     table = arrow.Table.from_pylist(list(rows), schema=RECORD)
-    check(table.to_pandas(), "these rows")
+    check(table, "these rows")
     return table
 
 
@@ -131,17 +157,26 @@ def write_table(path: Path, table: arrow.Table, metadata: Mapping[str, str] | No
     if metadata:
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     with files.atomic(path) as part:
-        parquet.write_table(table, part, compression="zstd")
+        parquet.write_table(table, part, compression="zstd", row_group_size=ROWS)
 
 
-def read_table(path: Path) -> arrow.Table:
-    """Read a Parquet file.
+def read_table(path: Path, columns: Sequence[str] | None = None) -> arrow.Table:
+    """Read a Parquet file, or some columns of it.
 
     Raises:
         PlumblineError: not there, truncated or corrupt, with the remedy.
     """
+    return _read(path, partial(parquet.read_table, columns=None if columns is None else list(columns)))
+
+
+def read_names(path: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file; raises as `read_table` does."""
+    return _read(path, parquet.read_schema).names
+
+
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
     try:
-        return parquet.read_table(path)
+        return read(path)
     except FileNotFoundError as error:
         raise PlumblineError(f"no records at {path}: run the trials first") from error
     except (arrow.ArrowInvalid, OSError) as error:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, PositiveInt, field_validator, model_validator
@@ -145,13 +146,20 @@ class Budget(Options):
 
 
 class TrialSpec(Options):
-    """One method on one problem with one seed."""
+    """One method on one task with one seed; `task` is what figures and folders call problem and budget together."""
 
     problem: ProblemRef
     method: MethodRef
     seed: int = Field(ge=0, le=2**31 - 1)
     budget: Budget
     diagnostics: Diagnostics = Diagnostics()
+    task: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_task(self) -> Self:
+        if not self.task:
+            object.__setattr__(self, "task", self.problem.label)
+        return self
 
     def canonical(self) -> str:
         """Return the spec as canonical JSON; defaults of the method's and problem's own options are not spelt out."""
@@ -168,7 +176,7 @@ class TrialSpec(Options):
 
 
 class Chunk(Options):
-    """Seeds of one (problem, method) that one job runs, one after another."""
+    """Seeds of one (task, method) that one job runs, one after another."""
 
     spec: TrialSpec
     seeds: tuple[int, ...]
@@ -177,6 +185,10 @@ class Chunk(Options):
     def id(self) -> str:
         """Return the digest that names the chunk's files."""
         return short_digest(canonical_json(self.model_dump(mode="json")))
+
+    def path(self, trials: Path) -> Path:
+        """Return the file of the job's records in the folder `trials`; its folders are for people who browse."""
+        return trials / self.spec.task / self.spec.method.label / f"{self.id}.parquet"
 
     def specs(self) -> list[TrialSpec]:
         """Return one spec a seed."""

@@ -2,7 +2,8 @@
 
 results/store/<key>/
   spec.json          what was asked
-  checkpoint.pt      after every round, until the trial is done
+  log.arrow          all rows so far, growing, until the trial is done
+  checkpoint.pt      how much of the log counts, and the method's state
   records.parquet    the result; there only when the trial is done
   timings.parquet    seconds of each round
   snapshots.parquet  pictures of the model, where asked for
@@ -33,6 +34,7 @@ class TrialFolder:
         self.timings_path = self.path / "timings.parquet"
         self.snapshots_path = self.path / "snapshots.parquet"
         self.checkpoint_path = self.path / "checkpoint.pt"
+        self.log_path = self.path / "log.arrow"
         self.error_path = self.path / "error.json"
         self.provenance_path = self.path / "provenance.json"
 
@@ -58,6 +60,12 @@ class TrialFolder:
         for path in (self.records_path, self.error_path):
             path.unlink(missing_ok=True)
 
+    def clear(self) -> None:
+        """Remove what is there only while the trial runs, if it ended well."""
+        if self.done and not self.failed:
+            for path in (self.checkpoint_path, self.log_path):
+                path.unlink(missing_ok=True)
+
     def write_json(self, path: Path, content: Any) -> None:
         """Write JSON atomically."""
         files.write_text(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
@@ -66,10 +74,18 @@ class TrialFolder:
         """Return the provenance of a finished trial."""
         return json.loads(self.provenance_path.read_text(encoding="utf-8"))
 
-    def table(self, spec: TrialSpec) -> arrow.Table:
-        """Return the records with their timings, under the labels of `spec`."""
-        table = records.join_timings(records.read_table(self.records_path), records.read_table(self.timings_path))
-        for column, label in (("problem", spec.problem.label), ("method", spec.method.label)):
-            labels = arrow.array([label] * len(table), arrow.string())
+    def table(self, spec: TrialSpec, points: bool | None = None) -> arrow.Table:
+        """Return the records with their timings, under the labels of `spec`.
+
+        Args:
+            spec: the trial's.
+            points: whether x is read too; None for where the spec asks for snapshots, whose figures draw the points.
+        """
+        if points is None:
+            points = spec.diagnostics.snapshots is not None
+        rows = records.read_table(self.records_path, records.RECORD.names if points else records.POINTLESS)
+        table = records.join_timings(rows, records.read_table(self.timings_path))
+        for column, label in (("task", spec.task), ("method", spec.method.label)):
+            labels = arrow.repeat(arrow.scalar(label, arrow.string()), len(table))
             table = table.set_column(table.schema.get_field_index(column), column, labels)
         return table

@@ -100,17 +100,17 @@ class Experiment(Options):
 class ClaimTest(Options):
     """One measurable part of a claim.
 
-    The statistic (see `plumbline.analysis.statistics`) of `metric`, for `method` against `baseline` on `problem`, is
-    expected to be `direction` than `threshold`. The baseline is of `baseline_problem` where one is given: then seeds
+    The statistic (see `plumbline.analysis.statistics`) of `metric`, for `method` against `baseline` on `task`, is
+    expected to be `direction` than `threshold`. The baseline is on `baseline_task` where one is given: then seeds
     share neither design nor noise, and pairing them neither helps nor harms.
     """
 
     statistic: str
     metric: str
-    problem: str
+    task: str
     method: str
     baseline: str | None = None
-    baseline_problem: str | None = None
+    baseline_task: str | None = None
     direction: Literal["less", "greater"]
     threshold: float = 0.0
     published: str = ""
@@ -118,10 +118,10 @@ class ClaimTest(Options):
 
     @property
     def trials(self) -> tuple[tuple[str, str], ...]:
-        """Return the problems and methods that the test is about."""
+        """Return the tasks and methods that the test is about."""
         if self.baseline is None:
-            return ((self.problem, self.method),)
-        return ((self.problem, self.method), (self.baseline_problem or self.problem, self.baseline))
+            return ((self.task, self.method),)
+        return ((self.task, self.method), (self.baseline_task or self.task, self.baseline))
 
 
 class Claim(Options):
@@ -181,10 +181,10 @@ class Study(Options):
             for label in block.methods
         ]
 
-    def problem_labels(self, name: str, preset: Preset, stand_ins: Mapping[str, str]) -> dict[str, str]:
-        """Return the label of each problem of experiment `name` in this run, by its label without stand-ins."""
+    def task_labels(self, name: str, preset: Preset, stand_ins: Mapping[str, str]) -> dict[str, str]:
+        """Return the name of each task of experiment `name` in this run, by its name without stand-ins."""
         real, used = (self.trials(name, preset, replaced) for replaced in ({}, stand_ins))
-        return {one.problem.label: other.problem.label for one, other in zip(real, used, strict=True)}
+        return {one.task: other.task for one, other in zip(real, used, strict=True)}
 
     def seeds(self, name: str, preset: Preset) -> range:
         """Return the seeds of experiment `name`: the same for each of its methods, which pairs them."""

@@ -17,13 +17,10 @@ from typing import Any, cast
 import pyarrow as arrow
 import torch
 from botorch.test_functions.base import BaseTestProblem
-from botorch.utils.multi_objective.hypervolume import Hypervolume
-from botorch.utils.multi_objective.pareto import is_non_dominated
 from torch import Tensor
 
 from plumbline import files, records, seeding
 from plumbline.calibration.alpha import alpha_at
-from plumbline.calibration.diagnostics import calibration_score
 from plumbline.calibration.predictive import Predictive, SetPredictive
 from plumbline.errors import PlumblineError
 from plumbline.keys import trial_key
@@ -221,10 +218,9 @@ class Trial:
         rows: list[Row] = []
         earlier = self.progress.rows
         for i, diagnosis in enumerate(diagnoses):
-            before = rows[-1] if rows else (earlier[-1] if earlier else None)
             row: Row = {
                 "key": self.folder.key,
-                "problem": self.spec.problem.label,
+                "task": self.spec.task,
                 "method": self.spec.method.label,
                 "seed": self.spec.seed,
                 "iteration": iteration,
@@ -232,17 +228,13 @@ class Trial:
                 "x": X[i].tolist(),
                 "y": Y[i].tolist(),
                 "f": F[i].tolist(),
-                **best_so_far(before, Y[i].tolist(), F[i].tolist(), self.optimum),
-                **hypervolume_so_far(
-                    [*(past["f"] for past in (*earlier, *rows)), F[i].tolist()], self.domain.ref_point
-                ),
+                "optimum": self.optimum if Y.shape[1] == 1 else math.nan,
+                "ref_point": None if self.domain.ref_point is None else self.domain.ref_point.tolist(),
+                "roles": ["objective"] * Y.shape[1],
                 **diagnosis,
                 "events": events,
                 "status": "ok",
             }
-            pits = [past["pit"] for past in (*earlier, *rows, row) if past.get("pit") is not None]
-            if row.get("pit") is not None:
-                row["calibration_score"] = calibration_score(pits)
             rows.append(row)
         return rows
 
@@ -291,38 +283,6 @@ def optimal_value(problem: BaseTestProblem) -> float:
         return float(problem.optimal_value)
     except (AttributeError, NotImplementedError):
         return math.nan
-
-
-def best_so_far(before: Row | None, y: list[float], f: list[float], optimum: float) -> Row:
-    """Return the bests and regrets after an evaluation; NaN for problems with several outcomes.
-
-    Args:
-        before: the row before, or None.
-        y: noisy values.
-        f: noise-free values.
-        optimum: the greatest possible noise-free value, or NaN.
-    """
-    if len(y) > 1:
-        return dict.fromkeys(BESTS, math.nan)
-    best_f, best_y, incumbent = f[0], y[0], f[0]
-    if before is not None:
-        best_f = max(best_f, before["best_f"])
-        if before["best_y"] >= best_y:
-            best_y, incumbent = before["best_y"], before["incumbent_f"]
-    regrets = (optimum - f[0], optimum - best_f, optimum - incumbent)
-    return dict(zip(BESTS, (best_y, best_f, incumbent, *regrets), strict=True))
-
-
-def hypervolume_so_far(F: list[list[float]], ref_point: Tensor | None) -> Row:
-    """Return the volume that the noise-free values `F` dominate above the reference point; nothing without one."""
-    if ref_point is None:
-        return {}
-    values = torch.tensor(F, dtype=ref_point.dtype)
-    front = values[is_non_dominated(values)]
-    return {"hypervolume": Hypervolume(ref_point).compute(front)}
-
-
-BESTS = ("best_y", "best_f", "incumbent_f", "instant_regret", "regret", "incumbent_regret")
 
 
 def coverage(forecast: SetPredictive, Y: Tensor, alphas: list[float]) -> list[float]:
@@ -399,7 +359,7 @@ def failure_row(folder: TrialFolder, spec: TrialSpec, progress: Progress, messag
     """Return the row that says why a trial stopped."""
     return {
         "key": folder.key,
-        "problem": spec.problem.label,
+        "task": spec.task,
         "method": spec.method.label,
         "seed": spec.seed,
         "iteration": progress.rounds + 1,
