@@ -11,6 +11,7 @@ from pydantic import Field, PositiveInt
 from plumbline.catalogue import Kind, catalogue
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.errors import PlumblineError, unknown
+from plumbline.looks import Look
 from plumbline.options import Options, parse
 from plumbline.specs import Chunk
 from plumbline.study import Experiment, Output, Preset, Study, load_study, read_yaml
@@ -79,6 +80,18 @@ class Plan:
     def names(self) -> list[str]:
         """Return the names of all experiments, in this preset or not."""
         return [name for study in self.studies.values() for name in study.experiments]
+
+    def looks(self, name: str) -> dict[str, Look]:
+        """Return how the methods of experiment `name` look, by label."""
+        return {}
+
+    def task_titles(self, name: str) -> dict[str, str]:
+        """Return what the tasks of experiment `name` are called in figures."""
+        return {}
+
+    def task_parameters(self, name: str) -> dict[str, dict[str, float | str]]:
+        """Return the values of what the tasks of experiment `name` vary, by task and name."""
+        return {}
 
     def chunks(self, name: str) -> list[Chunk]:
         """Return the jobs of experiment `name`."""
