@@ -8,7 +8,9 @@ import pandas as pd
 import pyarrow as arrow
 import pytest
 
-from plumbline.analysis.reference import combined_provenance, keep, merge, verdict_table
+from plumbline.analysis.claims import COLUMNS
+from plumbline.analysis.reference import combined_provenance, keep, merge, read_claims, verdict_table
+from plumbline.errors import PlumblineError
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import write_table
 from plumbline.store import TrialFolder
@@ -16,8 +18,8 @@ from plumbline.store import TrialFolder
 
 def test_merging_replaces_rows_of_the_same_keys_and_keeps_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "costs.csv"
-    merge(path, pd.DataFrame({"problem": ["b", "a"], "method": ["x", "x"], "value": [2.0, 1.0]}), ["problem", "method"])
-    merge(path, pd.DataFrame({"problem": ["a"], "method": ["x"], "value": [7.0]}), ["problem", "method"])
+    merge(path, pd.DataFrame({"task": ["b", "a"], "method": ["x", "x"], "value": [2.0, 1.0]}), ["task", "method"])
+    merge(path, pd.DataFrame({"task": ["a"], "method": ["x"], "value": [7.0]}), ["task", "method"])
     assert pd.read_csv(path).to_numpy().tolist() == [["a", "x", 7.0], ["b", "x", 2.0]]
 
 
@@ -80,7 +82,21 @@ def test_verdicts_as_markdown() -> None:
     }
     claims = pd.DataFrame([row | {"outcome": outcome, "verdict": "partly"} for outcome in ("holds", "open")])
     assert verdict_table(claims).splitlines()[2:] == [
-        "| K1 | S. | E | paper: 5 seeds, 8 evaluations | **partly** (1 of 2 tests hold) |"
+        "| K1 | S. | E | paper: 5 seeds, 8 evaluations | **partly** (1 holds, 1 open) |"
     ]
     several = pd.DataFrame([row | {"claim": name, "outcome": "open", "verdict": "partly"} for name in ("C10", "C2")])
     assert [line.split()[1] for line in verdict_table(several).splitlines()[2:]] == ["C2", "C10"]
+
+
+def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
+    pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
+    assert len(read_claims(tmp_path / "claims.csv")) == 1
+    (tmp_path / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
+    (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "empty.csv").write_text("")
+    for name in ("README.md", "costs.csv", "empty.csv"):
+        with pytest.raises(PlumblineError, match=f"{name} is no table of claims") as error:
+            read_claims(tmp_path / name)
+        assert "\n" not in str(error.value)
+    with pytest.raises(PlumblineError, match="no table of claims at"):
+        read_claims(tmp_path / "absent.csv")
