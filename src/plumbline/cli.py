@@ -37,10 +37,13 @@ ConfigOption = Annotated[
 ]
 DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
 StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
+TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
+FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
 
 CONFIG = "config/config.yaml"
 STORE = Path("results/store")
+TRIALS = Path("results/trials")
 DATA = Path("data")
 
 
@@ -51,6 +54,13 @@ def _plan(config: str) -> "Plan":
     if config.lstrip().startswith("{"):
         return load_plan(_json(config, "--config"), Path.cwd(), "--config")
     return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
+
+
+def _folder(path: Path, what: str) -> Path:
+    """Return a folder that must be there; raise PlumblineError where it is not."""
+    if not path.is_dir():
+        raise PlumblineError(f"no folder of {what} at {path}")
+    return path
 
 
 def _one_thread() -> None:
@@ -155,7 +165,7 @@ def trial(
     spec.check("trial")
     with _observers() as observers:
         folder = run_trial(spec, store, data, observers)
-    _print_trial(folder.table(spec).to_pandas())
+    _print_trial(folder.table(spec))
     print(f"records: {folder.records_path}")
     if folder.failed:
         reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
@@ -196,22 +206,22 @@ def plan(
 @app.command()
 def collect(
     experiment: str,
-    chunks: Annotated[list[Path], typer.Argument(help="files of records that `plumbline trials` wrote")],
     output: OutputOption,
     snapshots: Annotated[Path, typer.Option(help="file to write the pictures of models to")],
+    trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
 ) -> None:
-    """Put the records of an experiment together; refuse a grid with holes."""
-    from plumbline import records
+    """Put the records of an experiment's jobs together; refuse a grid with holes."""
     from plumbline.analysis.collect import Grid
     from plumbline.analysis.collect import collect as collect_records
 
     loaded = _plan(config)
-    grid = Grid.of(loaded.chunks(experiment))
-    table, pictures = collect_records(chunks, grid, store, loaded.config.allow_incomplete)
-    records.write_table(output, table)
-    records.write_table(snapshots, pictures)
+    chunks = loaded.chunks(experiment)
+    if not chunks:
+        raise PlumblineError(f"{experiment} has no trials in preset {loaded.config.preset!r}")
+    paths = [chunk.path(trials) for chunk in chunks]
+    collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete, output, snapshots)
 
 
 @app.command()
@@ -234,10 +244,12 @@ def figure(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Draw an experiment's figure."""
-    from plumbline.analysis.collect import evidence
-    from plumbline.analysis.draw import draw
+    from plumbline.analysis.draw import check_formats, columns_for, draw, evidence_of
 
-    draw(_plan(config), experiment, evidence(records, snapshots, illustration), output)
+    loaded = _plan(config)
+    columns = columns_for(loaded, experiment, "figure")
+    check_formats(output)
+    draw(loaded, experiment, evidence_of(loaded, experiment, columns, records, snapshots, illustration), output)
 
 
 @app.command()
@@ -248,42 +260,43 @@ def table(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write an experiment's table as CSV."""
-    from plumbline.analysis.collect import evidence
-    from plumbline.analysis.draw import tabulate
+    from plumbline.analysis.draw import columns_for, evidence_of, tabulate
     from plumbline.files import atomic
 
-    frame = tabulate(_plan(config), experiment, evidence(records) if records else None)
+    loaded = _plan(config)
+    columns = columns_for(loaded, experiment, "table")
+    frame = tabulate(loaded, experiment, evidence_of(loaded, experiment, columns, records))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
 @app.command()
 def claims(
+    folder: FolderArgument,
     output: OutputOption,
-    records: Annotated[
-        list[Path] | None, typer.Argument(help="records of the experiments, each named after its experiment")
-    ] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
-    """Give a verdict on every claim that the records speak of."""
-    from plumbline.analysis.draw import judge_claims
+    """Give a verdict on every claim that rests on the experiments of this run, from their collected records."""
+    from plumbline.analysis.judge import judge_folder
     from plumbline.files import atomic
 
-    frame = judge_claims(_plan(config), {path.stem: path for path in records or []})
+    loaded = _plan(config)
+    frame = judge_folder(loaded, _folder(folder, "results"))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="results of a preset")],
+    folder: FolderArgument,
     output: OutputOption,
+    claims: Annotated[Path | None, typer.Option(help="the verdicts; those of the folder where none are given")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
     from plumbline.analysis.report import write_report
 
-    write_report(_plan(config), folder, output)
+    write_report(_plan(config), folder, output, claims or folder / "claims.csv")
 
 
 @app.command()
@@ -300,6 +313,7 @@ def reference(
     from plumbline.analysis.reference import keep
 
     loaded = _plan(config)
+    _folder(folder, "results")
     for name in experiments:
         keep(loaded, name, folder, store, output)
 
@@ -309,19 +323,15 @@ def verdicts(
     claims: Annotated[Path, typer.Argument(help="a table of claims")] = Path("results/reference/claims.csv"),
 ) -> None:
     """Print the verdicts as a Markdown table."""
-    import pandas as pd
+    from plumbline.analysis.reference import read_claims, verdict_table
 
-    from plumbline.analysis.reference import verdict_table
-
-    print(verdict_table(pd.read_csv(claims)))
+    print(verdict_table(read_claims(claims)))
 
 
 @app.command()
 def track(
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
-    chunks: Annotated[
-        list[Path] | None, typer.Argument(help="files of records that `plumbline trials` wrote, where there are any")
-    ] = None,
+    trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
@@ -331,19 +341,19 @@ def track(
     """Import finished trials into MLflow; what is there already stays as it is."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(_plan(config), chunks or [], artifacts, store, uri))
+    print(import_trials(_plan(config), trials, _folder(artifacts, "results"), store, uri))
 
 
 @app.command()
 def failures(
     forget: Annotated[bool, typer.Option("--forget", help="clear them, so that the next run tries again")] = False,
     store: StoreOption = STORE,
-    trials: Annotated[Path, typer.Option(help="folder of the jobs' records")] = Path("results/trials"),
+    trials: TrialsOption = TRIALS,
 ) -> None:
     """List the trials that failed, and why."""
     from plumbline.failures import failed_trials, forget_failures
 
-    failed = failed_trials(store)
+    failed = failed_trials(_folder(store, "trials"))
     for folder, name, reason in failed:
         print(f"{name}: {reason}\n    {folder.error_path}")
     if forget:
@@ -422,16 +432,21 @@ def _print_listings(kind: Any) -> None:
     Console(soft_wrap=True).print(grid)
 
 
-def _print_trial(frame: Any) -> None:
+def _print_trial(table: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    ok = frame[frame["status"] == "ok"]
-    grid = Table("round", "x", "y", "best y", "regret", "cdf of y", "seconds")
-    for row in ok.itertuples():
-        x = " ".join(f"{value:.4g}" for value in row.x[:6]) + (" ..." if len(row.x) > 6 else "")
-        numbers = (row.y[0], row.best_y, row.regret, row.pit, row.round_seconds)
-        grid.add_row(str(row.iteration), x, *(f"{value:.4g}" for value in numbers))
+    from plumbline.analysis.frames import entries, frame_of
+    from plumbline.analysis.metrics import metric
+
+    rows = frame_of(table)
+    rows = rows[rows["status"] == "ok"]
+    numbers = [metric(rows, name) for name in ("best_y", "regret", "hypervolume", "pit")]
+    grid = Table("round", "y", "best y", "regret", "hypervolume", "cdf of y", "seconds")
+    for iteration, y, *others in zip(
+        rows["iteration"], entries(rows["y"]), *numbers, rows["round_seconds"], strict=True
+    ):
+        grid.add_row(str(iteration), " ".join(f"{value:.4g}" for value in y), *(f"{value:.4g}" for value in others))
     Console().print(grid)
 
 
