@@ -12,6 +12,7 @@ validate(config, "config/schemas/config.schema.json")
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/features.smk"
+include: "workflow/rules/models.smk"
 include: "workflow/rules/trials.smk"
 include: "workflow/rules/analysis.smk"
 include: "workflow/rules/report.smk"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as compute
 import pytest
 
 from plumbline import cli, records
@@ -46,7 +47,6 @@ experiments:
     quick: {}
   TINY-F2:
     title: Not in the quick preset
-    grid: [{tasks: [forrester], methods: [bound]}]
     figure: {kind: model-steps, options: {task: forrester, methods: [bound]}}
   TINY-I1:
     title: An illustration
@@ -131,6 +131,10 @@ def check_one_line(result: tuple[int, str, str], *parts: str) -> None:
         (("--rounds", "-1"), ["trial: budget.rounds: Input should be greater than or equal to 0 (got -1)"]),
         (("--rounds", "100001"), ["trial: budget.rounds: Input should be less than or equal to 100000"]),
         (("--q", "0"), ["trial: budget.q: "]),
+        (
+            ("--problem", "rosenbrock-1"),
+            ["problem 'rosenbrock': dim: Input should be greater than or equal to 2 (got 1)"],
+        ),
         (("--initial", "0"), ["trial: budget.initial.size: "]),
         (("--design", "lhs"), ["trial: budget.initial.design: "]),
     ],
@@ -286,13 +290,44 @@ def test_a_typo_in_a_method(run: Run, tiny: Path) -> None:
 
 def test_commands_without_their_files(run: Run, tiny: Path) -> None:
     none = ("--records", "none.parquet", "--snapshots", "none.parquet")
+    (tiny / "results/quick").mkdir(parents=True)
     check_one_line(run("figure", "TINY-F1", *none, "-o", "x.svg"), "no records at none.parquet: run the trials first")
     check_one_line(run("table", "TINY-T1", "--records", "none.parquet", "-o", "x.csv"), "no records at none.parquet")
-    check_one_line(run("claims", "none", "-o", "x.csv"), "no folder of results at none")
+    check_one_line(run("claims", "results/quick", "-o", "x.csv"), "no records at results/quick/records/TINY-T1.parquet")
     outputs = ("-o", "x.parquet", "--snapshots", "y.parquet")
     check_one_line(run("collect", "TINY-T1", *outputs), "no records at results/trials/branin/dice/")
+    check_one_line(run("report", "results/quick", "-o", "x.html"), "no table of claims at results/quick/claims.csv")
     check_one_line(run("fetch", "zinc250", "--catalogue", "config/datasets.yaml"), "unknown dataset 'zinc250'")
     assert not list(tiny.glob("x.*"))
+
+
+def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
+    """Neither a traceback nor a quiet success where nothing was done."""
+    (tiny / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
+    (tiny / "results/quick").mkdir(parents=True)
+    outputs = ("-o", "x.parquet", "--snapshots", "x.s.parquet")
+    for arguments, part in (
+        (("verdicts", "README.md"), "README.md is no table of claims"),
+        (("verdicts", "none.csv"), "no table of claims at none.csv"),
+        (("figure", "TINY-I1", "-o", "x.foo"), "unknown format of x.foo 'foo': allowed: "),
+        (("figure", "TINY-F1", "-o", "x.svg"), "TINY-F1 rests on trials: give its collected records (--records)"),
+        (("table", "TINY-T1", "-o", "x.csv"), "TINY-T1 rests on trials: give its collected records (--records)"),
+        (("claims", "-o", "x.csv", "README.md"), "no folder of results at README.md"),
+        (("claims", "-o", "x.csv", "nope"), "no folder of results at nope"),
+        (("report", "-o", "x.html", "nope"), "no folder of results at nope"),
+        (("reference", "TINY-T1", "--folder", "nope"), "no folder of results at nope"),
+        (("failures", "--store", "nope"), "no folder of trials at nope"),
+        (("track", "--artifacts", "nope"), "no folder of results at nope"),
+        (
+            ("track", "--artifacts", "results/quick"),
+            "no records of any of the 2 jobs in results/trials: run the trials",
+        ),
+        (("collect", "TINY-I1", *outputs), "TINY-I1 has no trials in preset 'quick'"),
+        (("illustrate", "TINY-T1", "-o", "x.parquet"), "TINY-T1 has no illustration"),
+    ):
+        check_one_line(run(*arguments), part)
+    assert not list(tiny.glob("x.*"))
+    assert not (tiny / "results/mlflow.db").exists()
 
 
 @pytest.fixture
@@ -348,11 +383,12 @@ def test_illustrations_that_are_not_there(run: Run, tiny: Path) -> None:
 
 
 def test_a_grid_with_holes_is_refused(run: Run, collected: Path) -> None:
-    (chunk,) = (collected / "results/trials/branin/dice").glob("*.parquet")
-    (other,) = (collected / "results/trials/forrester/bound").glob("*.parquet")
-    shutil.copy(other, chunk)
-    arguments = ("-o", "r.parquet", "--snapshots", "s.parquet")
-    check_one_line(run("collect", "TINY-T1", *arguments), "2 of 2 trials are missing, the first: branin dice seed 0")
+    (path,) = (collected / "results/trials/branin/dice").iterdir()
+    table = records.read_table(path)
+    records.write_table(path, table.filter(compute.equal(table["seed"], 1)))
+    outputs = ("-o", "r.parquet", "--snapshots", "s.parquet")
+    check_one_line(run("collect", "TINY-T1", *outputs), "1 of 2 trials are missing, the first: branin dice seed 0")
+    assert not (collected / "r.parquet").exists()
 
 
 def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, str]) -> None:
@@ -379,6 +415,7 @@ def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, 
         ],
         ["claims", "results/quick", "-o", "results/quick/claims.csv"],
         ["report", "results/quick", "-o", "results/quick/report.html"],
+        ["verdicts", "results/quick/claims.csv"],
     ]
     code = f"""
 import sys

@@ -68,14 +68,11 @@ def test_a_study_without_experiments_says_what_is_not_run(plans: dict[str, Plan]
     for study in plans["paper"].studies.values():
         assert study.experiments or study.claims
         assert study.experiments or all(claim.experiment is None for claim in study.claims.values())
-<<<<<<< HEAD
 
 
 def test_no_two_claims_have_one_name(plans: dict[str, Plan]) -> None:
     names = [name for study in plans["paper"].studies.values() for name in study.claims]
     assert len(set(names)) == len(names)
-=======
->>>>>>> track-yaml
 
 
 def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
@@ -98,12 +95,7 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
             for claim in study.claims.values():
                 if claim.experiment is None:
                     continue
-<<<<<<< HEAD
-                trials = study.trials(claim.experiment, plan.config.preset, plan.stand_ins)
-                grid = {(spec.problem.label, spec.method.label) for spec in trials}
-=======
                 grid = {(spec.task, spec.method.label) for spec in plans[name].trials(claim.experiment)}
->>>>>>> track-yaml
                 for test in claim.tests:
                     assert grid.issuperset(test.trials)
 
@@ -218,17 +210,6 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
             "method: calibrated-ie",
             "claim K2: unknown method 'calibra",
         ),
-<<<<<<< HEAD
-        ("kernel: rbf", "kernel: rfb", "method 'ucb': model.kernel: Input should be"),
-        ("[forrester]", "[forester]", "unknown problem 'forester': did you mean 'forrester'?"),
-        ("ackley-2, alpine-2", "ackley, alpine-2", "CAL-F2: problem 'ackley': dim: Field required"),
-        ("kind: model-steps", "kind: model-step", "unknown figure 'model-step': did you mean 'model-steps'?"),
-        ("kind: search-space", "kind: search-pace", "unknown table 'search-pace': did you mean 'search-space'?"),
-        ("minimise: true", "minimize: true", "CAL-F1: figure 'model-steps': unknown field 'minimize'"),
-        ("{base: {name: ucb,", "{base: {name: ucp,", "unknown method 'ucp': did you mean 'ucb'?"),
-        ("title: Selected", "titel: Selected", "experiments.CAL-F1: unknown field 'titel': did you mean 'title'?"),
-=======
->>>>>>> track-yaml
     ],
 )
 def test_a_typo_is_found_at_load(file: str, old: str, new: str, message: str, copy: Path) -> None:

@@ -204,3 +204,11 @@ def test_tables_are_put_in_order() -> None:
 def test_frames_are_checked_by_name() -> None:
     with pytest.raises(PlumblineError, match=r"^somewhere: "):
         check(pd.DataFrame({"key": ["x"]}), "somewhere")
+
+
+def test_the_names_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    write_table(path, to_table([row()]))
+    assert records.read_names(path) == RECORD.names
+    with pytest.raises(PlumblineError, match="no records at"):
+        records.read_names(tmp_path / "absent.parquet")

@@ -36,18 +36,7 @@ def toy() -> dict[str, Any]:
             "T1": {"title": "No trials", "quick": {}},
         },
         "claims": {
-<<<<<<< HEAD
-            "K1": {
-                "source": "p. 1",
-                "statement": "It is so.",
-                "experiment": "F1",
-                "tests": [
-                    {"statistic": "s", "metric": "regret", "problem": "branin", "method": "dice", "direction": "less"}
-                ],
-            },
-=======
             "K1": {"source": "p. 1", "statement": "It is so.", "experiment": "F1", "tests": [{**TEST}]},
->>>>>>> track-yaml
             "K2": {"source": "p. 2", "statement": "It is not tried."},
         },
     }
@@ -154,11 +143,7 @@ F1 = ("experiments", "F1")
         (change(("claims", "K1", "experiment"), "F9"), "claim K1: unknown experiment 'F9': allowed: F1"),
         (change(("claims", "K1", "tests"), []), "claim K1: give both `experiment` and `tests`, or neither: not run"),
         (change(("claims", "K1", "experiment"), None), "claim K1: give both `experiment` and `tests`, or neither"),
-<<<<<<< HEAD
-        (change((*F1, "budget"), None), "F1: a grid of trials needs a `budget`"),
-=======
         (change(("experiments", "a/b"), {"title": "x"}), "an experiment's name is letters, digits and . _ -"),
->>>>>>> track-yaml
         (change((*F1, "sedes"), 3), "experiments.F1: unknown field 'sedes': did you mean 'seeds'?"),
         (change((*F1, "quick", "round"), 3), "experiments.F1.quick: unknown field 'round': did you mean 'rounds'?"),
         (change((*F1, "seeds"), 0), "experiments.F1.seeds: Input should be greater than or equal to 1 (got 0)"),
@@ -196,15 +181,3 @@ def test_a_document_of_which_nothing_is_run() -> None:
     study = parse(Study, toy() | {"experiments": {}, "claims": {"K2": toy()["claims"]["K2"]}}, "toy")
     study.check("toy")
     assert (study.claims["K2"].experiment, study.claims["K2"].tests) == (None, ())
-<<<<<<< HEAD
-
-
-def test_files_that_are_not_yaml(tmp_path: Path) -> None:
-    with pytest.raises(PlumblineError, match=r"no file .*absent.yaml"):
-        read_yaml(tmp_path / "absent.yaml")
-    (tmp_path / "bad.yaml").write_text("a: [1\nb: 2\n")
-    with pytest.raises(PlumblineError, match=r"bad.yaml is not YAML: .*line 2") as caught:
-        read_yaml(tmp_path / "bad.yaml")
-    assert "\n" not in str(caught.value)
-=======
->>>>>>> track-yaml

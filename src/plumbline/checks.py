@@ -1,8 +1,9 @@
 """Names are checked before anything runs: those of an experiment's outputs and claims, against its whole grid."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from plumbline.catalogue import Kind, catalogue, once, option_model
+from plumbline.data.models import ModelEntry
 from plumbline.errors import PlumblineError, unknown
 from plumbline.library import Library
 from plumbline.options import parse
@@ -19,6 +20,15 @@ def check_library(library: Library) -> None:
         catalogue().check("method", method.ref.name, method.ref.options, f"config/methods.yaml: {label}")
     for name, task in library.tasks.items():
         catalogue().check("problem", task.problem.name, task.problem.options, f"config/tasks.yaml: {name}")
+
+
+def check_models(models: Mapping[str, ModelEntry], datasets: Collection[str]) -> None:
+    """Raise PlumblineError where a trainer is unknown or has other options, or a name is a dataset's too."""
+    for name, model in models.items():
+        source = f"config/models.yaml: {name}"
+        if name in datasets:
+            raise PlumblineError(f"{source}: there is a dataset of that name: rename one")
+        catalogue().check("trainer", model.trainer, model.options, source)
 
 
 def check_experiment(experiment: Experiment, grid: Grid, library: Library, source: str) -> None:

@@ -4,7 +4,6 @@ Imports are inside the commands: `plumbline --help` must not wait for torch, and
 """
 
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator
@@ -125,6 +124,22 @@ def features(
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
     print(f"{output}: {len(table)} rows")
+
+
+@app.command()
+def model(
+    name: str,
+    output: OutputOption,
+    data: DataOption = DATA,
+    catalogue: Annotated[Path, typer.Option(help="the list of models")] = Path("config/models.yaml"),
+) -> None:
+    """Train a model that problems or methods read from a file."""
+    from plumbline.data.models import load_models
+    from plumbline.trainers.base import train
+
+    _one_thread()
+    train(name, load_models(catalogue), data, output)
+    print(output)
 
 
 @app.command()
@@ -468,27 +483,29 @@ SHOWN = 40
 
 def _print_trial(table: Any) -> None:
     """Print the evaluations of a trial: of one outcome with the best and the regret so far, of several with each."""
-    import numpy as np
     import pyarrow.compute as compute
     from rich.console import Console
     from rich.table import Table
 
-    rows = table.filter(compute.equal(table["status"], "ok"))  # not the row that says why it stopped
-    outcomes = len(rows["roles"][0].as_py()) if len(rows) else 1
-    single = outcomes == 1
-    best_y, best_f = (np.fmax.accumulate(rows[name].combine_chunks().flatten().to_numpy()) for name in "yf")
-    names = ["y", "best y", "regret"] if single else [f"y {i + 1}" for i in range(outcomes)]
-    grid = Table("round", "x", *names, "cdf of y", "seconds")
-    for i in range(len(rows)):
+    from plumbline.analysis.frames import entries, frame_of
+    from plumbline.analysis.metrics import metric
+
+    rows = frame_of(table.filter(compute.equal(table["status"], "ok")))  # not the row that says why it stopped
+    outcomes = entries(rows["y"])
+    single = outcomes.shape[1] == 1
+    running = ["best_y", "regret"] if single else ["hypervolume"]
+    names = ["y"] if single else [f"y {i + 1}" for i in range(outcomes.shape[1])]
+    columns = [*outcomes.T, *(metric(rows, name).to_numpy() for name in (*running, "pit")), rows["round_seconds"]]
+    grid = Table("round", "x", *names, *(name.replace("_", " ") for name in running), "cdf of y", "seconds")
+    for i, (iteration, x, *numbers) in enumerate(
+        zip(rows["iteration"], table["x"].to_pylist(), *columns, strict=False)
+    ):
         if SHOWN // 2 <= i < len(rows) - SHOWN // 2:
             if i == SHOWN // 2:
-                grid.add_row("...", f"{len(rows) - SHOWN} more", *[""] * (len(names) + 2))
+                grid.add_row("...", f"{len(rows) - SHOWN} more", *[""] * len(numbers))
             continue
-        row = rows.slice(i, 1).to_pylist()[0]
-        x = " ".join(f"{value:.4g}" for value in row["x"][:6]) + (" ..." if len(row["x"]) > 6 else "")
-        found = [row["y"][0], best_y[i], row["optimum"] - best_f[i]] if single else row["y"]
-        numbers = (*found, math.nan if row["pit"] is None else row["pit"], row["round_seconds"])
-        grid.add_row(str(row["iteration"]), x, *(f"{value:.4g}" for value in numbers))
+        point = " ".join(f"{value:.4g}" for value in x[:6]) + (" ..." if len(x) > 6 else "")
+        grid.add_row(str(iteration), point, *(f"{value:.4g}" for value in numbers))
     Console().print(grid)
 
 

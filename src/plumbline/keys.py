@@ -83,6 +83,11 @@ def illustration_digest(kind: str) -> str:
     return source_digest(catalogue().find("illustration", kind).module)
 
 
+def trainer_digest(kind: str) -> str:
+    """Return the digest of the source of the trainer called `kind`."""
+    return source_digest(catalogue().find("trainer", kind).module)
+
+
 def asked(spec: TrialSpec) -> Json:
     """Return what a trial's numbers depend on, as data.
 

@@ -13,14 +13,16 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
-from plumbline.catalogue import catalogue
+from plumbline.catalogue import Kind, catalogue
 from plumbline.errors import PlumblineError, unknown
+from plumbline.keys import with_stand_ins
 from plumbline.looks import Look
 from plumbline.options import Options, parse, read_yaml
-from plumbline.specs import Budget, InitialDesign, Json, MethodRef, ProblemRef, safe_label
+from plumbline.specs import Budget, InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
 
 Value = float | int | str
 Member = TypeVar("Member", "Method", "Task")
+NamedT = TypeVar("NamedT", bound=Named)
 
 
 class Resources(Options):
@@ -82,6 +84,12 @@ class TaskEntry(Entry):
     q: int = Field(default=1, ge=1, le=1_000)
 
 
+def replace_inputs(kind: Kind, named: NamedT, stand_ins: Mapping[str, str]) -> NamedT:
+    """Return a problem or a method with the inputs that its options declare replaced by their stand-ins."""
+    options = with_stand_ins(kind, named.name, named.options, stand_ins) if stand_ins else named.options
+    return named if options == named.options else named.model_copy(update={"options": options})
+
+
 @dataclass(frozen=True)
 class Method:
     """A method with its name, its look, and what its jobs need."""
@@ -89,6 +97,10 @@ class Method:
     ref: MethodRef
     look: Look
     resources: Resources
+
+    def with_stand_ins(self, stand_ins: Mapping[str, str]) -> MethodRef:
+        """Return the method on the datasets and models that stand in for its own, where any do."""
+        return replace_inputs("method", self.ref, stand_ins)
 
 
 @dataclass(frozen=True)
@@ -103,17 +115,13 @@ class Task:
     parameters: dict[str, Value]
     resources: Resources
 
-    def with_stand_in(self, stand_ins: Mapping[str, str]) -> ProblemRef:
-        """Return the problem on the dataset that stands in for its own, where one does."""
-        dataset = self.problem.options.get("dataset")
-        if dataset is None or dataset not in stand_ins:
-            return self.problem
-        options = {**self.problem.options, "dataset": stand_ins[dataset]}
-        return self.problem.model_copy(update={"options": options})
+    def with_stand_ins(self, stand_ins: Mapping[str, str]) -> ProblemRef:
+        """Return the problem on the datasets and models that stand in for its own, where any do."""
+        return replace_inputs("problem", self.problem, stand_ins)
 
     def title_with(self, stand_ins: Mapping[str, str]) -> str:
         """Return the title, filled in from the options in use."""
-        options = self.with_stand_in(stand_ins).options
+        options = self.with_stand_ins(stand_ins).options
         return fill(self.title, {**options, **self.parameters}, f"config/tasks.yaml: {self.name}: title")
 
 

@@ -6,10 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from plumbline.checks import check_claim, check_experiment, check_library
+from plumbline.checks import check_claim, check_experiment, check_library, check_models
 from plumbline.config import Config
 from plumbline.data.datasets import Dataset, load_datasets
+from plumbline.data.models import ModelEntry, load_models
 from plumbline.errors import PlumblineError, unknown
+from plumbline.keys import trial_inputs
 from plumbline.library import Library, Resources, greater, load_library
 from plumbline.looks import Look
 from plumbline.options import parse
@@ -25,13 +27,19 @@ class Plan:
     studies: dict[str, Study]
     library: Library = field(default_factory=Library)
     datasets: dict[str, Dataset] = field(default_factory=dict)
+    models: dict[str, ModelEntry] = field(default_factory=dict)
 
     @cached_property
     def stand_ins(self) -> Mapping[str, str]:
-        """Datasets that are replaced by generated ones in this run: real name to generated name."""
+        """Datasets and models that are replaced by generated ones in this run: real name to generated name."""
         if self.config.data == "real":
             return {}
-        return {entry.stands_in_for: name for name, entry in self.datasets.items() if entry.stands_in_for}
+        entries = [*self.datasets.items(), *self.models.items()]
+        return {entry.stands_in_for: name for name, entry in entries if entry.stands_in_for}
+
+    def inputs(self, name: str) -> list[str]:
+        """Return the names of the datasets and models that experiment `name` reads."""
+        return sorted({Path(path).stem for spec in self.trials(name) for path in trial_inputs(spec)})
 
     @cached_property
     def _scaled(self) -> dict[str, Experiment | None]:
@@ -98,8 +106,8 @@ class Plan:
                 rounds = {} if block.rounds is None else {"rounds": block.rounds}
                 specs.append(
                     TrialSpec.model_construct(
-                        problem=task.with_stand_in(self.stand_ins),
-                        method=self.library.methods[label].ref,
+                        problem=task.with_stand_ins(self.stand_ins),
+                        method=self.library.methods[label].with_stand_ins(self.stand_ins),
                         seed=0,
                         budget=task.budget.model_copy(update=rounds),
                         diagnostics=experiment.diagnostics,
@@ -193,6 +201,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         studies={name: load_study(folder / f"{name}.yaml") for name in checked.studies},
         library=load_library(root / "config"),
         datasets=load_datasets(root / "config" / "datasets.yaml"),
+        models=load_models(root / "config" / "models.yaml"),
     )
     _refuse_doubles(plan.studies, "config/studies")
     check(plan)
@@ -207,6 +216,7 @@ def check(plan: Plan) -> None:
     Experiments are checked at all presets: what a typo would drop silently at one is found at each.
     """
     check_library(plan.library)
+    check_models(plan.models, plan.datasets)
     for study in plan.studies.values():
         source = f"config/studies/{study.study}.yaml"
         for name, experiment in study.experiments.items():

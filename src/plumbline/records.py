@@ -5,6 +5,7 @@ how long it took (`TIMING`) is not, and lies in a file of its own until both are
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +166,17 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> arrow.Table:
     Raises:
         PlumblineError: not there, truncated or corrupt, with the remedy.
     """
+    return _read(path, partial(parquet.read_table, columns=None if columns is None else list(columns)))
+
+
+def read_names(path: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file; raises as `read_table` does."""
+    return _read(path, parquet.read_schema).names
+
+
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
     try:
-        return parquet.read_table(path, columns=None if columns is None else list(columns))
+        return read(path)
     except FileNotFoundError as error:
         raise PlumblineError(f"no records at {path}: run the trials first") from error
     except (arrow.ArrowInvalid, OSError) as error:

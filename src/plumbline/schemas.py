@@ -10,6 +10,7 @@ from typing import Any
 from plumbline.catalogue import Kind, catalogue
 from plumbline.config import Config
 from plumbline.data.datasets import Dataset
+from plumbline.data.models import ModelEntry
 from plumbline.files import write_text
 from plumbline.library import MethodEntry, TaskEntry
 from plumbline.looks import COLOURS
@@ -26,6 +27,7 @@ def schemas() -> dict[str, Schema]:
         "config.schema.json": {**DIALECT, **Config.model_json_schema()},
         "datasets.schema.json": _mapping(Dataset),
         "methods.schema.json": _methods(),
+        "models.schema.json": _models(),
         "study.schema.json": _study(),
         "tasks.schema.json": _tasks(),
     }
@@ -89,6 +91,14 @@ def _methods() -> Schema:
     entry["properties"]["name"] |= {"enum": list(catalogue().method)}
     entry["properties"]["colour"] = {"anyOf": [{"enum": ["", *COLOURS]}, {"pattern": "^#[0-9a-fA-F]{6}$"}]}
     whole["additionalProperties"] = _with_options(entry, "method", "name", whole["$defs"], lenient=True)
+    return whole
+
+
+def _models() -> Schema:
+    whole = _mapping(ModelEntry)
+    entry = whole["additionalProperties"]
+    entry["properties"]["trainer"] |= {"enum": list(catalogue().trainer)}
+    whole["additionalProperties"] = _with_options(entry, "trainer", "trainer", whole["$defs"], lenient=False)
     return whole
 
 

@@ -1,7 +1,7 @@
 """The studies as data: documents, experiments with their grids of trials, figures, tables and claims."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, one_line, parse, read_yaml
-from plumbline.specs import Diagnostics, TrialSpec
+from plumbline.specs import Diagnostics
 
 Preset = Literal["quick", "desk", "paper"]
 MAX_SEEDS = 10_000
@@ -205,11 +205,6 @@ class Study(Options):
                 raise PlumblineError(
                     f"{source}: claim {name}: {unknown('experiment', claim.experiment, self.experiments)}"
                 )
-
-
-def datasets_of(specs: Iterable[TrialSpec]) -> list[str]:
-    """Return the datasets whose features the trials read."""
-    return sorted({spec.problem.options["dataset"] for spec in specs if "dataset" in spec.problem.options})
 
 
 def load_study(path: Path) -> Study:

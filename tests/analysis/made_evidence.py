@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as arrow
 
 from plumbline import records
-from plumbline.analysis.collect import Evidence, evidence
+from plumbline.analysis.evidence import Evidence, evidence
 from plumbline.config import Config, Plan
 from plumbline.data.datasets import Dataset
 from plumbline.options import parse
@@ -27,16 +27,12 @@ ALPHAS = (0.5, 0.1)
 ROUNDS, INITIAL, SEEDS = 6, 2, 3
 
 METHODS = ("plain", "calibrated")
-PROBLEMS = ("bowl", "valley")
+TASKS = ("bowl", "valley")
+KNOB = {"bowl": {"knob": 1.0}, "valley": {"knob": 2.0}}
+"""What the tasks of `usual` vary."""
 
 FIGURES: dict[str, dict[str, Any]] = {
-    "calibration-curves": {
-        "panels": [
-            {"title": "Bowl", "problem": "bowl", "plain": "plain", "calibrated": "calibrated"},
-            {"title": "Valley", "problem": "valley", "plain": "plain", "calibrated": "calibrated"},
-        ]
-    },
-    "model-steps": {"problem": "bowl", "methods": ["plain", "calibrated"], "minimise": True},
+    "model-steps": {"task": "bowl", "methods": ["plain", "calibrated"], "minimise": True},
     "curves": {
         "rows": [
             {"metric": "cumulative_regret", "label": "regret"},
@@ -44,23 +40,14 @@ FIGURES: dict[str, dict[str, Any]] = {
         ],
         "queries": True,
     },
-    "sweep": {
-        "metric": "regret",
-        "label": "regret",
-        "parameter": "knob",
-        "problems": {1.0: "bowl", 2.0: "valley"},
-        "across": {"Plain": "plain", "Calibrated": "calibrated"},
-    },
+    "sweep": {"metric": "regret", "label": "regret", "parameter": "knob"},
     "final-dots": {
         "metric": "regret",
         "label": "regret",
         "dots": {"plain, in a bowl": ["bowl", "plain"], "calibrated, in a valley": ["valley", "calibrated"]},
     },
-    "set-bands": {"problem": "bowl", "panels": {"plain": "Plain", "calibrated": "Calibrated"}},
-    "coverage-density": {
-        "level": 0.5,
-        "panels": [{"title": "bowl", "problem": "bowl", "methods": {"plain": "Plain", "calibrated": "Calibrated"}}],
-    },
+    "set-bands": {"task": "bowl"},
+    "coverage-density": {"level": 0.5, "panels": [{"task": "bowl", "title": "A bowl"}]},
 }
 """Options of each kind of figure that fit the evidence of `usual`."""
 
@@ -172,11 +159,18 @@ TABLES: dict[str, dict[str, Any]] = {
     "final-values": {"metrics": ["regret", "nll", "calibration_score"]},
     "search-space": {"space": "kitchen"},
 }
-"""Options of each kind of table that fit the evidence of `usual` and the study of `plan`."""
+"""Options of each kind of table that fit the evidence of `usual`."""
+
+SPACES = {
+    "kitchen": [
+        {"name": "oven", "low": 1e-4, "high": 0.1, "scale": "log"},
+        {"name": "eggs", "low": 1, "high": 12, "step": 1, "integer": True},
+    ]
+}
 
 
-def key_of(problem: str, method: str, seed: int) -> str:
-    return hashlib.sha256(f"{problem}|{method}|{seed}".encode()).hexdigest()[:16]
+def key_of(task: str, method: str, seed: int) -> str:
+    return hashlib.sha256(f"{task}|{method}|{seed}".encode()).hexdigest()[:16]
 
 
 def falling(seed: int, evaluation: int) -> float:
@@ -185,7 +179,7 @@ def falling(seed: int, evaluation: int) -> float:
 
 
 def trial(
-    problem: str = "bowl",
+    task: str = "bowl",
     method: str = "plain",
     seed: int = 0,
     *,
@@ -203,10 +197,9 @@ def trial(
     iterations = [0] * initial + [1 + i // q for i in range(rounds * q)]
     for evaluation, iteration in enumerate(iterations):
         f = optimum - regret(seed, evaluation)
-        best = max([f, *(row["f"][0] for row in rows)])
         row: Row = {
-            "key": key or key_of(problem, method, seed),
-            "problem": problem,
+            "key": key or key_of(task, method, seed),
+            "task": task,
             "method": method,
             "seed": seed,
             "iteration": iteration,
@@ -214,12 +207,8 @@ def trial(
             "x": [evaluation / 100],
             "y": [f],
             "f": [f],
-            "best_y": best,
-            "best_f": best,
-            "incumbent_f": best,
-            "instant_regret": optimum - f,
-            "regret": optimum - best,
-            "incumbent_regret": optimum - best,
+            "optimum": optimum,
+            "roles": ["objective"],
             "events": [],
             "notes": {"jitter": 1e-6, "bound_y": 0.7, "bound_f": 0.8},
             "status": "ok",
@@ -242,18 +231,17 @@ def trial(
                 "holdout_width": [3.0 / iteration, 4.0 / iteration],
                 "optimum_width": [5.0 / iteration, 6.0 / iteration],
                 "holdout_coverage": [0.4 + 0.01 * iteration, 0.9],
-                "calibration_score": 1.0 / iteration,
             }
         rows.append(row)
     return rows
 
 
-def failure(problem: str = "bowl", method: str = "plain", seed: int = 0, error: str = "NotPSDError: no") -> list[Row]:
+def failure(task: str = "bowl", method: str = "plain", seed: int = 0, error: str = "NotPSDError: no") -> list[Row]:
     """Return what a trial leaves that fails in its second round."""
-    rows = trial(problem, method, seed, rounds=1)
+    rows = trial(task, method, seed, rounds=1)
     last = dict.fromkeys(rows[0], None) | {
         "key": rows[0]["key"],
-        "problem": problem,
+        "task": task,
         "method": method,
         "seed": seed,
         "iteration": 2,
@@ -279,6 +267,15 @@ def write(path: Path, *trials: Sequence[Row]) -> Path:
     return path
 
 
+ALL = (*(name for name in records.RECORD.names if name not in ("status", "error")), *records.SECONDS)
+"""Every column."""
+
+
+def read(folder: Path, *trials: Sequence[Row]) -> Evidence:
+    """Return evidence of trials, written and read with all columns."""
+    return evidence(write(folder / "read.parquet", *trials), ALL)
+
+
 def pictures(rows: Sequence[Row], steps: Sequence[int] = (1, 4)) -> list[Row]:
     """Return snapshots of a trial's model before some of its rounds."""
     grid = np.linspace(0.0, 1.0, 11)
@@ -299,19 +296,20 @@ def pictures(rows: Sequence[Row], steps: Sequence[int] = (1, 4)) -> list[Row]:
 
 
 def usual(folder: Path, failed: int = 0) -> Evidence:
-    """Return evidence of two methods on two problems with three seeds, and `failed` trials more."""
+    """Return evidence of two methods on two tasks with three seeds, and `failed` trials more."""
     trials = [
-        trial(problem, method, seed, regret=falling if method == "calibrated" else lambda s, i: 2 * falling(s, i))
-        for problem in PROBLEMS
+        trial(task, method, seed, regret=falling if method == "calibrated" else lambda s, i: 2 * falling(s, i))
+        for task in TASKS
         for method in METHODS
         for seed in range(SEEDS)
     ]
     broken = [failure("bowl", "plain", SEEDS + i) for i in range(failed)]
     path = write(folder / "usual.parquet", *trials, *broken)
     snapshots = folder / "usual-snapshots.parquet"
-    taken = [picture for rows in trials if rows[0]["problem"] == "bowl" for picture in pictures(rows)]
+    taken = [picture for rows in trials if rows[0]["task"] == "bowl" for picture in pictures(rows)]
     records.write_table(snapshots, arrow.Table.from_pylist(taken))
-    return evidence(path, snapshots)
+    spaces = plan({}).studies["made-up"].spaces
+    return evidence(path, ALL, snapshots, task_parameters=KNOB, spaces=spaces)
 
 
 def experiment(**changes: Any) -> dict[str, Any]:
@@ -338,12 +336,7 @@ def plan(
             "title": "A made-up document",
             "citation": "Nobody. Nowhere.",
             "methods": {"plain": "ucb", "calibrated": "ei"},
-            "spaces": {
-                "kitchen": [
-                    {"name": "oven", "low": 1e-4, "high": 0.1, "scale": "log"},
-                    {"name": "eggs", "low": 1, "high": 12, "step": 1, "integer": True},
-                ]
-            },
+            "spaces": SPACES,
             "experiments": experiments,
             "claims": claims or {},
             **changes,

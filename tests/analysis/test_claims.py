@@ -6,9 +6,18 @@ import made_evidence as made
 import numpy as np
 import pytest
 
-from plumbline.analysis.claims import COLUMNS, MIN_SEEDS, Outcome, Verdict, claim_rows, describe, outcome, verdict
-from plumbline.analysis.collect import Evidence, evidence
-from plumbline.analysis.draw import judge_claims
+from plumbline.analysis.claims import (
+    COLUMNS,
+    MIN_SEEDS,
+    Outcome,
+    Verdict,
+    claim_rows,
+    counts,
+    describe,
+    outcome,
+    verdict,
+)
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.statistics import Interval
 from plumbline.errors import PlumblineError
 from plumbline.study import Claim, ClaimTest
@@ -19,7 +28,7 @@ def claim_test(**changes: Any) -> ClaimTest:
         {
             "statistic": "final-difference",
             "metric": "regret",
-            "problem": "bowl",
+            "task": "bowl",
             "method": "calibrated",
             "baseline": "plain",
             "direction": "less",
@@ -42,7 +51,7 @@ def planted(folder: Path, *, ahead: float, seeds: int = 8, spread: float = 0.3, 
     trials = [made.trial(method="plain", seed=seed, regret=lambda s, i: 10 - i) for seed in range(seeds - fewer)]
     for seed in range(seeds):
         trials.append(made.trial(method="calibrated", seed=seed, regret=lambda s, i: 10 - i - gain[s]))
-    return evidence(made.write(folder / "planted.parquet", *trials))
+    return made.read(folder, *trials)
 
 
 class TestOutcome:
@@ -128,14 +137,14 @@ class TestPlantedClaims:
         rows = claim_rows("K", claim(claim_test()), planted(folder, ahead=1.0, spread=0.0, fewer=2), "quick", "")
         assert rows["ours"].tolist() == pytest.approx([-1.0])
 
-    def test_a_baseline_on_another_problem(self, folder: Path) -> None:
+    def test_a_baseline_on_another_task(self, folder: Path) -> None:
         trials = [
-            made.trial(problem, "plain", seed, regret=lambda s, i, ahead=ahead: 10 - i - ahead)
-            for problem, ahead in (("bowl", 2.0), ("valley", 0.5))
+            made.trial(task, "plain", seed, regret=lambda s, i, ahead=ahead: 10 - i - ahead)
+            for task, ahead in (("bowl", 2.0), ("valley", 0.5))
             for seed in range(6)
         ]
-        across = claim_test(method="plain", baseline="plain", baseline_problem="valley")
-        rows = claim_rows("K", claim(across), evidence(made.write(folder / "r.parquet", *trials)), "quick", "")
+        across = claim_test(method="plain", baseline="plain", baseline_task="valley")
+        rows = claim_rows("K", claim(across), made.read(folder, *trials), "quick", "")
         assert rows["ours"].tolist() == pytest.approx([-1.5])
         assert "plain - plain (of valley) on bowl" in rows["statistic"].iloc[0]
 
@@ -148,7 +157,7 @@ class TestPlantedClaims:
 
     def test_a_metric_that_the_method_does_not_have_is_one_line(self, folder: Path) -> None:
         trials = [made.trial(method=m, seed=s, model=False) for m in made.METHODS for s in range(5)]
-        found = evidence(made.write(folder / "e.parquet", *trials))
+        found = made.read(folder, *trials)
         with pytest.raises(PlumblineError, match="calibration_score"):
             claim_rows("K", claim(claim_test(metric="calibration_score")), found, "quick", "synthetic")
 
@@ -195,59 +204,47 @@ class TestRows:
         assert "plain" not in describe(claim_test(baseline=None))
 
 
-BETTER = {
-    "source": "section 5",
-    "statement": "It is better.",
-    "experiment": "E",
-    "tests": [claim_test(problem="forrester").model_dump()],
-}
+class TestGaps:
+    """A round without a forecast does not blank the run."""
 
+    def gappy(self, folder: Path, method: str) -> Evidence:
+        trials = [made.trial(method=name, seed=seed) for name in made.METHODS for seed in range(6)]
+        for rows in trials:
+            if rows[0]["method"] == method:
+                rows[made.INITIAL + 2]["nll"] = None
+                rows[-1]["nll"] = None
+        return made.read(folder, *trials)
 
-class TestJudgeClaims:
-    @pytest.fixture
-    def records(self, folder: Path) -> Path:
-        trials = [made.trial("forrester", method, seed) for method in made.METHODS for seed in range(6)]
-        return made.write(folder / "E.parquet", *trials)
-
-    def test_claims_of_the_records_that_are_there(self, records: Path) -> None:
-        plan = made.plan(
-            {"E": made.experiment(), "F": made.experiment()}, {"K1": BETTER, "K2": BETTER | {"experiment": "F"}}
-        )
-        frame = judge_claims(plan, {"E": records})
-        assert frame["claim"].tolist() == ["K1"]
-        assert frame["preset"].tolist() == ["quick"]
-        assert frame["data"].tolist() == ["synthetic"]
-        assert frame["outcome"].tolist() == ["open"]  # both curves are the same
-
-    def test_tests_of_trials_that_the_preset_leaves_out_are_left_out(self, records: Path) -> None:
-        """A preset may run a smaller problem in the place of the document's."""
-        elsewhere = claim_test(problem="levy-20").model_dump()
-        both = BETTER | {"tests": [*BETTER["tests"], elsewhere]}
-        plan = made.plan({"E": made.experiment()}, {"K1": both, "K2": BETTER | {"tests": [elsewhere]}})
-        frame = judge_claims(plan, {"E": records})
-        assert frame["claim"].tolist() == ["K1"]
-        assert "levy-20" not in frame["statistic"].iloc[0]
-
-    def test_a_claim_that_is_not_run_has_no_verdict(self, records: Path) -> None:
-        plan = made.plan({"E": made.experiment()}, {"K1": BETTER, "K2": {"source": "p. 1", "statement": "So it is."}})
-        assert judge_claims(plan, {"E": records})["claim"].tolist() == ["K1"]
-
-    def test_no_claims_is_an_empty_table(self, records: Path) -> None:
-        frame = judge_claims(made.plan({"E": made.experiment()}), {"E": records})
-        assert frame.empty
-        assert frame.columns.tolist() == COLUMNS
-
-    def test_a_claim_about_a_dataset_follows_its_stand_in(self, folder: Path) -> None:
-        """A claim names the problem as the document does; a run on stand-ins has it under another label."""
-        problem = {
-            "name": "molecules",
-            "label": "{dataset}-{target}",
-            "options": {"dataset": "zinc250k", "target": "qed"},
+    @pytest.mark.parametrize("gaps", made.METHODS)
+    def test_means_are_over_the_rounds_that_both_have(self, folder: Path, gaps: str) -> None:
+        found = self.gappy(folder, gaps)
+        rows = claim_rows("K", claim(claim_test(statistic="mean-difference", metric="nll")), found, "quick", "")
+        there = [i for i in range(made.ROUNDS) if i not in (2, made.ROUNDS - 1)]
+        values = {
+            name: np.array([made.trial(method=name, seed=s)[made.INITIAL + i]["nll"] for s in range(6) for i in there])
+            for name in made.METHODS
         }
-        experiment = made.experiment(grid=[{"problems": [problem], "methods": list(made.METHODS)}])
-        about = BETTER | {"tests": [claim_test(problem="zinc250k-qed").model_dump()]}
-        plan = made.plan({"E": experiment}, {"K": about})
-        labels = {spec.problem.label for spec in plan.studies["made-up"].trials("E", "quick", plan.stand_ins)}
-        trials = [made.trial(label, method, seed) for label in labels for method in made.METHODS for seed in range(5)]
-        frame = judge_claims(plan, {"E": made.write(folder / "E.parquet", *trials)})
-        assert frame["data"].tolist() == ["generated-molecules (generated, stands in for zinc250k)"]
+        assert rows["ours"].iloc[0] == pytest.approx(np.mean(values["calibrated"] - values["plain"]))
+        assert rows["budget"].iloc[0].endswith(f" evaluations, values in {made.ROUNDS - 2} of {made.ROUNDS} rounds")
+
+    def test_it_is_said_over_how_many(self, folder: Path) -> None:
+        trials = [made.trial(method=name, seed=seed) for name in made.METHODS for seed in range(6)]
+        trials[0][made.INITIAL + 2]["nll"] = None
+        rows = claim_rows(
+            "K", claim(claim_test(statistic="mean-difference", metric="nll")), made.read(folder, *trials), "", ""
+        )
+        assert not math.isnan(rows["low"].iloc[0])
+        assert rows["budget"].iloc[0].endswith(f", values in {(6 * made.ROUNDS - 1) / 6:.4g} of {made.ROUNDS} rounds")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        (["holds"], "1 holds"),
+        (["holds", "fails", "open", "fails"], "1 holds, 2 fail, 1 open"),
+        (["open", "open"], "2 open"),
+        (["holds", "holds", "fails"], "2 hold, 1 fails"),
+    ],
+)
+def test_contradictions_are_counted(outcomes: list[Outcome], words: str) -> None:
+    assert counts(outcomes) == words

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
 
-from plumbline.analysis.collect import Evidence, evidence
-from plumbline.analysis.draw import budget_label, data_label, draw, tabulate
+from plumbline.analysis.draw import budget_label, columns_for, data_label, draw, evidence_of, tabulate
+from plumbline.analysis.evidence import Evidence
 from plumbline.errors import PlumblineError
 
 FIGURE = {"kind": "curves"}
@@ -46,7 +46,7 @@ class TestDataLabel:
 
 class TestBudgetLabel:
     def label(self, folder: Path, *trials: list[dict[str, Any]]) -> str:
-        return budget_label(evidence(made.write(folder / "e.parquet", *trials)).rows)
+        return budget_label(made.read(folder, *trials).rows)
 
     def test_initial_design_and_queries(self, folder: Path) -> None:
         assert self.label(folder, made.trial(initial=3, rounds=4), made.trial(seed=1, initial=3, rounds=4)) == (
@@ -56,7 +56,7 @@ class TestBudgetLabel:
     def test_batches_count_evaluations(self, folder: Path) -> None:
         assert self.label(folder, made.trial(initial=3, rounds=4, q=2)) == "3 + 8 evaluations"
 
-    def test_problems_may_have_different_ones(self, folder: Path) -> None:
+    def test_tasks_may_have_different_ones(self, folder: Path) -> None:
         both = made.trial(initial=3, rounds=4), made.trial("valley", initial=5, rounds=2)
         assert self.label(folder, *both) == "3 + 4 or 5 + 2 evaluations"
 
@@ -96,6 +96,22 @@ class TestErrors:
         with pytest.raises(PlumblineError, match="unknown table 'final-value': did you mean 'final-values'"):
             tabulate(plan, "E", found)
 
+    def test_an_unknown_ending(self, found: Evidence, folder: Path) -> None:
+        plan = made.plan({"E": made.experiment(figure=FIGURE)})
+        with pytest.raises(PlumblineError, match=r"unknown format of .*E\.sgv 'sgv': did you mean 'svg'"):
+            draw(plan, "E", found, [folder / "E.png", folder / "E.sgv"])
+        assert not list(folder.iterdir())
+
+    def test_an_unknown_metric(self) -> None:
+        options = {"rows": [{"metric": "regrets", "label": "regret"}]}
+        plan = made.plan({"E": made.experiment(figure={"kind": "curves", "options": options})})
+        with pytest.raises(PlumblineError, match="unknown metric 'regrets': did you mean 'regret'"):
+            columns_for(plan, "E", "figure")
+
+    def test_an_experiment_with_trials_needs_their_records(self) -> None:
+        with pytest.raises(PlumblineError, match="E rests on trials: give its collected records"):
+            evidence_of(made.plan({"E": made.experiment()}), "E", [])
+
     def test_a_full_disk_leaves_the_old_figure(
         self, found: Evidence, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -111,3 +127,11 @@ class TestErrors:
             draw(made.plan({"E": made.experiment(figure=FIGURE)}), "E", found, [path])
         plt.close("all")
         assert [(p.name, p.read_text(encoding="utf-8")) for p in folder.iterdir()] == [("E.svg", "the old one")]
+
+
+def test_columns_are_those_that_are_drawn() -> None:
+    rows = [{"metric": "regret", "label": "regret"}, {"metric": "query_coverage", "label": "coverage"}]
+    table = {"kind": "final-values", "options": {"metrics": ["nll"]}}
+    plan = made.plan({"E": made.experiment(figure={"kind": "curves", "options": {"rows": rows}}, table=table)})
+    assert set(columns_for(plan, "E", "figure")) == {"optimum", "f", "roles", "covered"}
+    assert set(columns_for(plan, "E", "table")) == {"nll", "round_seconds"}

@@ -11,16 +11,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence, evidence
-from plumbline.analysis.draw import draw
-from plumbline.analysis.outputs import figures
+from plumbline.analysis.draw import columns_for, draw
+from plumbline.analysis.evidence import PLACE, Evidence
+from plumbline.analysis.metrics import check_metric
+from plumbline.analysis.outputs import OutputOptions, figures
 from plumbline.analysis.statistics import mean_interval
 from plumbline.config import Plan
 from plumbline.errors import PlumblineError
+from plumbline.looks import Look
 from plumbline.options import parse
 
 KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
@@ -123,6 +126,19 @@ class TestEveryKind:
         pd.testing.assert_frame_equal(found.rows, rows)
         pd.testing.assert_frame_equal(found.snapshots, snapshots)
 
+    def test_it_reads_no_columns_but_those_it_names(self, kind: str, found: Evidence) -> None:
+        columns = [*PLACE, *columns_for(plan_of(kind), "E", "figure")]
+        assert build(kind, dataclasses.replace(found, rows=found.rows[columns])).axes
+
+    def test_its_options_say_what_they_name(self, kind: str) -> None:
+        options = parse(figures[kind].options, example(kind), "test")
+        assert isinstance(options, OutputOptions)
+        names = options.names()
+        assert {*names.tasks} <= {*made.TASKS}
+        assert {*names.methods} <= {*made.METHODS}
+        for name in names.metrics:
+            check_metric(name)
+
     def test_axes_are_labelled(self, kind: str, found: Evidence) -> None:
         figure = build(kind, found)
         assert any(ax.get_xlabel() for ax in figure.axes)
@@ -131,17 +147,17 @@ class TestEveryKind:
 
     def test_one_seed_is_enough(self, kind: str, found: Evidence) -> None:
         """A figure of the first look at a method, before there are more."""
-        first = Evidence(
-            found.rows[found.rows["seed"] == 0].reset_index(drop=True),
-            found.failures,
-            found.snapshots[found.snapshots["seed"] == 0],
+        first = dataclasses.replace(
+            found,
+            rows=found.rows[found.rows["seed"] == 0].reset_index(drop=True),
+            snapshots=found.snapshots[found.snapshots["seed"] == 0],
         )
         assert build(kind, first).axes
 
     def test_nothing_but_failures_is_one_line(self, kind: str, folder: Path) -> None:
-        path = made.write(folder / "e.parquet", *(made.failure(method=m) for m in made.METHODS))
+        broken = made.read(folder, *(made.failure(method=m) for m in made.METHODS))
         with pytest.raises(PlumblineError) as error:
-            draw(plan_of(kind), "E", evidence(path), [folder / "E.svg"])
+            draw(plan_of(kind), "E", broken, [folder / "E.svg"])
         assert "\n" not in str(error.value)
 
     def test_a_typo_in_its_options_is_one_line(self, kind: str, found: Evidence, folder: Path) -> None:
@@ -152,13 +168,28 @@ class TestEveryKind:
         assert not (folder / "E.svg").exists()
 
 
+CALIBRATION = {
+    "rows": [
+        {"metric": "calibration_score", "label": "calibration score", "limits": [0, None]},
+        {"metric": "best_f", "label": "least value found", "minimise": True, "optimum": True},
+    ],
+    "band": "mean-error",
+    "queries": True,
+    "panels": [
+        {"title": "Bowl", "task": "bowl", "methods": ["plain", "calibrated"]},
+        {"task": "valley", "methods": ["calibrated", "no-such"]},
+        {"task": "no-such"},
+    ],
+}
+"""CAL, figures 2 and 3."""
+
+
 class TestCalibrationCurves:
     def test_lines_are_the_means_over_seeds_turned_upside_down(self, found: Evidence) -> None:
-        figure = build("calibration-curves", found)
+        figure = build("curves", found, **CALIBRATION)
         assert len(figure.axes) == 4
         bottom = figure.axes[2]
         plain = next(line for line in bottom.lines if line.get_label() == "plain")
-        assert to_hex(plain.get_color()) == style.PLAIN
         expected = [
             np.mean([2 * made.falling(seed, made.INITIAL - 1 + i) for seed in range(made.SEEDS)])
             for i in range(made.ROUNDS + 1)
@@ -166,22 +197,32 @@ class TestCalibrationCurves:
         np.testing.assert_allclose(plain.get_ydata(), expected)
         np.testing.assert_allclose(plain.get_xdata(), range(made.ROUNDS + 1))
 
+    def test_panels_show_what_they_name_and_what_is_there(self, found: Evidence) -> None:
+        bowl, valley = build("curves", found, **CALIBRATION).axes[:2]
+        assert [ax.get_title() for ax in (bowl, valley)] == ["Bowl", "valley"]
+        assert [len(ax.lines) for ax in (bowl, valley)] == [2, 1]
+        assert bowl.get_ylim()[0] == 0
+
     def test_the_minimum_is_drawn_where_it_is_known(self, found: Evidence) -> None:
-        bottom = build("calibration-curves", found).axes[2]
+        bottom = build("curves", found, **CALIBRATION).axes[2]
         minimum = next(line for line in bottom.lines if line.get_label() == "minimum")
         np.testing.assert_allclose(minimum.get_ydata(), 0.0, atol=1e-12)
 
     def test_no_minimum_is_drawn_where_it_is_not(self, found: Evidence) -> None:
-        unknown = dataclasses.replace(found, rows=found.rows.assign(regret=np.nan))
-        bottom = build("calibration-curves", unknown).axes[2]
+        unknown = dataclasses.replace(found, rows=found.rows.assign(optimum=np.nan))
+        bottom = build("curves", unknown, **CALIBRATION).axes[2]
         assert "minimum" not in [line.get_label() for line in bottom.lines]
 
     def test_bands_are_one_standard_error(self, found: Evidence) -> None:
-        bottom = build("calibration-curves", found).axes[2]
+        bottom = build("curves", found, **CALIBRATION).axes[2]
         band = bottom.collections[1].get_paths()[0].get_extents()
         ends = [made.falling(seed, made.INITIAL - 1 + made.ROUNDS) for seed in range(made.SEEDS)]
         error = np.std(ends, ddof=1) / np.sqrt(made.SEEDS)
         assert band.ymin == pytest.approx(np.mean(ends) - error)
+
+    def test_panels_without_any_trial_are_one_line(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="no trials of elsewhere: nothing to draw"):
+            build("curves", found, panels=[{"task": "elsewhere"}])
 
 
 class TestCurves:
@@ -202,9 +243,9 @@ class TestCurves:
         totals = [sum(made.falling(s, made.INITIAL + i) for i in range(made.ROUNDS)) for s in range(made.SEEDS)]
         assert band.ymax == pytest.approx(max(totals))
 
-    def test_a_column_a_problem(self, found: Evidence) -> None:
-        figure = build("curves", found)
-        assert [ax.get_title() for ax in figure.axes[:2]] == list(made.PROBLEMS)
+    def test_a_column_a_task(self, found: Evidence) -> None:
+        figure = build("curves", dataclasses.replace(found, titles={"bowl": "A bowl"}))
+        assert [ax.get_title() for ax in figure.axes[:2]] == ["A bowl", "valley"]
         assert len(figure.axes) == 4
 
     def test_the_initial_design_counts_unless_queries_are_asked_for(self, found: Evidence) -> None:
@@ -215,8 +256,8 @@ class TestCurves:
         assert queries.tolist() == list(range(made.ROUNDS + 1))
         assert evaluations.tolist() == [made.INITIAL + i for i in range(made.ROUNDS + 1)]
 
-    def test_methods_go_by_the_names_that_are_given(self, found: Evidence) -> None:
-        figure = build("curves", found, names={"calibrated": "Calibrated"})
+    def test_methods_go_by_the_legends_of_their_looks(self, found: Evidence) -> None:
+        figure = build("curves", dataclasses.replace(found, looks={"calibrated": Look(legend="Calibrated")}))
         (legend,) = figure.legends
         assert [text.get_text() for text in legend.get_texts()] == ["plain", "Calibrated", "1 - alpha"]
 
@@ -232,13 +273,12 @@ class TestCurves:
         assert words
         assert not [word for word in words if "10^" in word]
 
-    def test_looks_go_by_the_words_of_the_legend(self, found: Evidence) -> None:
-        look = {"dashed": {"Plain": "Calibrated"}}
-        ax = build("curves", found, names={"plain": "Plain", "calibrated": "Calibrated"}, look=look).axes[0]
-        plain, calibrated = (next(x for x in ax.lines if x.get_label() == name) for name in ("Plain", "Calibrated"))
-        assert plain.get_color() == calibrated.get_color()
-        assert plain.get_linestyle() == "--"
-        assert calibrated.get_linestyle() == "-"
+    def test_methods_look_as_their_looks_say(self, found: Evidence) -> None:
+        looks = {"plain": Look(legend="P", colour="red", dashed=True), "calibrated": Look(legend="C", colour="#123456")}
+        ax = build("curves", dataclasses.replace(found, looks=looks)).axes[0]
+        plain, calibrated = (next(x for x in ax.lines if x.get_label() == name) for name in ("P", "C"))
+        assert (to_hex(plain.get_color()), plain.get_linestyle()) == (style.PALETTE["red"], "--")
+        assert (to_hex(calibrated.get_color()), calibrated.get_linestyle()) == ("#123456", "-")
 
     @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
     def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
@@ -283,7 +323,68 @@ def ends(method: str) -> list[float]:
     return [factor * made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
 
 
-class TestSweep:
+def knobs(folder: Path) -> Evidence:
+    """Return evidence of methods that vary, of two that do not, and of one that varies something else."""
+    regrets = {"cbo-0.1": 3.0, "cbo-0.4": 1.0, "cbo-wide-0.1": 7.0, "bo": 2.0, "random": 5.0, "tau-1e-2": 4.0}
+    trials = [
+        made.trial("bowl", method, seed, regret=lambda s, i, r=regret: r + 0.1 * s)
+        for method, regret in regrets.items()
+        for seed in range(2)
+    ]
+    looks = {
+        "cbo-0.1": Look(legend="CBO", colour="green", entry="cbo", parameters={"alpha": 0.1}),
+        "cbo-0.4": Look(legend="CBO", colour="green", entry="cbo", parameters={"alpha": 0.4}),
+        "cbo-wide-0.1": Look(legend="wide CBO", entry="cbo-wide", parameters={"alpha": 0.1}),
+        "bo": Look(legend="BO"),
+        "tau-1e-2": Look(legend="tau", parameters={"tau": "1e-2"}),
+    }
+    return dataclasses.replace(made.read(folder, *trials), looks=looks)
+
+
+def drawn_lines(ax: Axes) -> dict[str, list[tuple[float, float]]]:
+    """Return the points of each line with bars, by its legend."""
+    return {
+        container.get_label(): [(float(x), float(y)) for x, y in zip(*container[0].get_data(), strict=True)]
+        for container in ax.containers
+    }
+
+
+class TestSweepOfMethods:
+    def test_a_line_an_entry_at_the_values_of_its_looks(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha").axes[0]
+        lines = drawn_lines(ax)
+        assert list(lines) == ["CBO", "wide CBO"]
+        np.testing.assert_allclose(lines["CBO"], [(0.1, 3.05), (0.4, 1.05)], atol=0.01)
+        np.testing.assert_allclose(lines["wide CBO"], [(0.1, 7.05)], atol=0.01)
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.1", "0.4"]
+        assert to_hex(ax.containers[0][0].get_color()) == style.PALETTE["green"]
+
+    def test_methods_that_do_not_vary_are_drawn_across(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha").axes[0]
+        across = {
+            line.get_label(): line.get_ydata()[0] for line in ax.lines if line.get_label() in ("BO", "random", "tau")
+        }
+        assert across == pytest.approx({"BO": 2.05, "random": 5.05, "tau": 4.05})
+
+    def test_entries_and_constants_that_are_named_and_no_others(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha", lines=["cbo", "no-such"], constant=["bo", "nor"]).axes[0]
+        assert list(drawn_lines(ax)) == ["CBO"]
+        assert [line.get_label() for line in ax.lines if line.get_label()[0] != "_"] == ["BO"]
+
+    def test_logarithmic_and_words_of_the_axis(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha", logarithmic=True, axis="the level").axes[0]
+        assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "the level")
+
+    def test_a_parameter_that_nothing_varies_is_one_line(self, folder: Path) -> None:
+        with pytest.raises(PlumblineError, match="no task and no method with trials varies 'alpa'"):
+            build("sweep", knobs(folder), parameter="alpa")
+
+    def test_an_entry_that_is_named_means_all_of_its_methods(self, folder: Path) -> None:
+        ax = build("curves", knobs(folder), panels=[{"task": "bowl", "methods": ["bo", "cbo"]}]).axes[0]
+        assert [line.get_label() for line in ax.lines] == ["BO", "CBO", "CBO"]
+
+
+class TestSweepOfTasks:
     def test_points_are_means_at_the_end_with_their_interval(self, found: Evidence) -> None:
         ax = build("sweep", found).axes[0]
         for container, method in zip(ax.containers, made.METHODS, strict=True):
@@ -298,33 +399,17 @@ class TestSweep:
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
         assert ax.get_xlabel() == "knob"
 
-    def test_lines_of_one_problem_and_methods_across(self, found: Evidence) -> None:
-        one = {"problems": {}, "across": {}, "logarithmic": True, "constant": {"Plain": "plain"}}
-        ax = build("sweep", found, lines={"Calibrated": {1.0: "calibrated", 4.0: "calibrated"}}, **one).axes[0]
-        assert ax.get_xscale() == "log"
-        dashed = next(line for line in ax.lines if line.get_label() == "Plain")
-        np.testing.assert_allclose(dashed.get_ydata(), np.mean(ends("plain")))
-
     def test_what_a_preset_leaves_out_is_left_out(self, found: Evidence) -> None:
-        ax = build("sweep", found, problems={1.0: "bowl", 2.0: "valley", 3.0: "no-such"}).axes[0]
+        ax = build("sweep", found, tasks=["bowl", "valley", "no-such"]).axes[0]
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
-        ax = build("sweep", found, across={"Plain": "plain", "None": "no-such"}).axes[0]
-        assert len(ax.containers) == 1
-
-    def test_looks(self, found: Evidence) -> None:
-        ax = build(
-            "sweep",
-            found,
-            look={"dashed": {"Plain": "Calibrated"}},
-            across={"Plain": "plain", "Calibrated": "calibrated"},
-        ).axes[0]
-        (plain, *_), (calibrated, *_) = ax.containers
-        assert plain.get_color() == calibrated.get_color()
-        assert (plain.get_linestyle(), calibrated.get_linestyle()) == ("--", "-")
+        ax = build("sweep", found, methods=["plain", "no-such"]).axes[0]
+        assert list(drawn_lines(ax)) == ["plain"]
+        ax = build("sweep", found, tasks=["valley"]).axes[0]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2"]
 
     def test_two_ways_at_once_are_refused(self, found: Evidence) -> None:
-        with pytest.raises(PlumblineError, match="give `lines`, or `problems`"):
-            build("sweep", found, lines={"Plain": {1.0: "plain"}})
+        with pytest.raises(PlumblineError, match="give `lines` and `constant` where methods vary, or `tasks`"):
+            build("sweep", found, lines=["plain"], tasks=["bowl"])
 
 
 class TestFinalDots:
@@ -335,6 +420,24 @@ class TestFinalDots:
         assert [tick.get_text() for tick in ax.get_yticklabels()] == list(made.FIGURES["final-dots"]["dots"])
         top, bottom = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
         assert top > bottom
+
+    def test_without_dots_all_of_the_grid_by_its_own_words(self, found: Evidence) -> None:
+        named = dataclasses.replace(found, looks={"plain": Look(legend="Plain")})
+        ax = build("final-dots", named, dots={}).axes[0]
+        words = [tick.get_text() for tick in ax.get_yticklabels()]
+        assert words == ["Plain, bowl", "calibrated, bowl", "Plain, valley", "calibrated, valley"]
+
+    def test_dots_that_a_preset_leaves_out_are_left_out(self, found: Evidence) -> None:
+        ax = build("final-dots", found, dots={"a": ("bowl", "plain"), "b": ("bowl", "no-such")}).axes[0]
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a"]
+
+
+class TestCoverageDensity:
+    def test_panels_name_methods_or_show_all(self, found: Evidence) -> None:
+        everything = build("coverage-density", found, panels=[])
+        assert [ax.get_title() for ax in everything.axes] == list(made.TASKS)
+        one = build("coverage-density", found, panels=[{"task": "bowl", "methods": ["plain"]}])
+        assert [text.get_text() for text in one.legends[0].get_texts()] == ["plain"]
 
 
 class TestSetBands:

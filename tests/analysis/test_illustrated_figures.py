@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Wedge
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence, evidence
 from plumbline.analysis.draw import draw
+from plumbline.analysis.evidence import Evidence, evidence
 from plumbline.analysis.intervals import draw_sets, draw_union, tint
 from plumbline.analysis.outputs import figures
 from plumbline.config import Plan

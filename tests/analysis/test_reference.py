@@ -9,17 +9,19 @@ import pandas as pd
 import pyarrow as arrow
 import pytest
 
-from plumbline.analysis.claims import Verdict
+from plumbline.analysis.claims import COLUMNS, Verdict
 from plumbline.analysis.reference import (
     MARKS,
     combined_provenance,
     doubt_table,
     keep,
     merge,
+    read_claims,
     read_doubts,
     verdict_grid,
     verdict_table,
 )
+from plumbline.errors import PlumblineError
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import write_table
 from plumbline.store import TrialFolder
@@ -27,8 +29,8 @@ from plumbline.store import TrialFolder
 
 def test_merging_replaces_rows_of_the_same_keys_and_keeps_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "costs.csv"
-    merge(path, pd.DataFrame({"problem": ["b", "a"], "method": ["x", "x"], "value": [2.0, 1.0]}), ["problem", "method"])
-    merge(path, pd.DataFrame({"problem": ["a"], "method": ["x"], "value": [7.0]}), ["problem", "method"])
+    merge(path, pd.DataFrame({"task": ["b", "a"], "method": ["x", "x"], "value": [2.0, 1.0]}), ["task", "method"])
+    merge(path, pd.DataFrame({"task": ["a"], "method": ["x"], "value": [7.0]}), ["task", "method"])
     assert pd.read_csv(path).to_numpy().tolist() == [["a", "x", 7.0], ["b", "x", 2.0]]
 
 
@@ -129,3 +131,17 @@ def test_the_committed_doubts_are_about_verdicts_that_there_are(root: Path) -> N
     assert {name for names in doubts["claims"] for name in names.split()} <= set(pd.read_csv(path)["claim"])
     assert doubts.notna().all(axis=None)
     assert not doubts.map(lambda text: "|" in text).any(axis=None)
+
+
+def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
+    pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
+    assert len(read_claims(tmp_path / "claims.csv")) == 1
+    (tmp_path / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
+    (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "empty.csv").write_text("")
+    for name in ("README.md", "costs.csv", "empty.csv"):
+        with pytest.raises(PlumblineError, match=f"{name} is no table of claims") as error:
+            read_claims(tmp_path / name)
+        assert "\n" not in str(error.value)
+    with pytest.raises(PlumblineError, match="no table of claims at"):
+        read_claims(tmp_path / "absent.csv")

@@ -10,8 +10,9 @@ import pytest
 
 from plumbline.analysis import report
 from plumbline.analysis.claims import COLUMNS
-from plumbline.analysis.report import data_uri, failures_of, number, write_report
+from plumbline.analysis.report import data_uri, failures_in, number, write_report
 from plumbline.config import Plan
+from plumbline.errors import PlumblineError
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -94,7 +95,7 @@ def results(folder: Path, *trials: Any, claims: list[dict[str, Any]] | None = No
 
 def page(plan: Plan, folder: Path) -> Page:
     output = folder / "page" / "report.html"
-    write_report(plan, folder, output)
+    write_report(plan, folder, output, folder / "claims.csv")
     assert [path.name for path in output.parent.iterdir()] == ["report.html"]
     return Page(output.read_text(encoding="utf-8"))
 
@@ -133,6 +134,14 @@ class TestPage:
         assert "K9" in found.ids
         assert "Nobody tried." in found.words
         assert "not-run" not in page(made.plan(experiments()), folder).ids
+
+    def test_contradictions_are_not_hidden(self, folder: Path) -> None:
+        claims = [claim_row(verdict="partly", outcome=outcome) for outcome in ("holds", "fails", "fails", "open")]
+        assert "1 holds, 2 fail, 1 open" in page(made.plan(experiments()), results(folder, claims=claims)).words
+
+    def test_without_results_it_is_one_line(self, folder: Path) -> None:
+        with pytest.raises(PlumblineError, match="no folder of results at"):
+            write_report(made.plan(experiments()), folder / "nowhere", folder / "report.html", folder / "claims.csv")
 
     def test_each_test_of_a_claim_is_there_with_its_interval(self, folder: Path) -> None:
         claims = [claim_row(), claim_row(statistic="another", ours=float("nan"), low=float("nan"), high=float("nan"))]
@@ -209,7 +218,7 @@ class TestFailures:
 
     def test_those_of_a_file(self, folder: Path) -> None:
         path = made.write(folder / "e.parquet", made.trial(), made.failure(seed=4))
-        assert [(row["seed"], row["error"]) for row in failures_of(path)] == [(4, "NotPSDError: no")]
+        assert failures_in(path) == ["bowl plain seed 4: NotPSDError: no"]
 
 
 class TestEscaping:

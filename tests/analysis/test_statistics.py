@@ -8,6 +8,7 @@ from plumbline.analysis import statistics
 from plumbline.analysis.statistics import (
     STATISTICS,
     Interval,
+    check_statistic,
     find_statistic,
     mean_and_standard_error,
     mean_interval,
@@ -214,3 +215,62 @@ class TestMeanInterval:
         low, mean, high = mean_interval(np.array([[1.0, 2.0]]))
         assert_allclose(low, mean)
         assert_allclose(high, mean)
+
+
+class TestGaps:
+    """Where a round of a seed has no value, statistics are over those that have one."""
+
+    METHOD = np.array([[4.0, np.nan, 1.0], [6.0, 3.0, np.nan], [5.0, 1.0, 4.0]])
+    BASELINE = np.array([[4.0, 4.0, 2.0], [5.0, 5.0, 4.0], [np.nan, 3.0, 5.0]])
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("final-difference", (-1 - 1) / 2),
+            ("mean-difference", (0 - 1 + 1 - 2 - 2 - 1) / 6),
+            ("share-above", 1 / 2),
+            ("final-mean", 2.5),
+            ("mean-level", 24 / 7),
+            ("mean-ratio", (24 / 7) / (32 / 8)),
+            ("median-ratio", 4 / 4),
+            ("final-ratio", 2.5 / (11 / 3)),
+            ("spread-difference", 1.5 - np.std([2, 4, 5])),
+        ],
+    )
+    def test_by_hand(self, name: str, value: float) -> None:
+        options = {"level": 1.5} if name == "share-above" else {}
+        assert_allclose(STATISTICS[name](self.METHOD, self.BASELINE, **options), value, rtol=1e-12)
+
+    def test_means_and_errors_are_of_the_seeds_that_are_there(self) -> None:
+        mean, error = mean_and_standard_error(self.METHOD)
+        assert_allclose(mean, [5, 2, 2.5])
+        assert_allclose(error, [1 / np.sqrt(3), np.sqrt(2) / np.sqrt(2), np.sqrt(4.5) / np.sqrt(2)])
+        low, middle, high = mean_interval(np.array([[1.0, np.nan], [3.0, 2.0]]))
+        assert_allclose((low[1], middle[1], high[1]), 2.0)
+        assert low[0] < middle[0] < high[0]
+
+    def test_without_gaps_nothing_changes_to_the_last_digit(self) -> None:
+        values = np.random.default_rng(0).normal(size=(7, 40))
+        assert mean_and_standard_error(values)[1].tolist() == (np.std(values, axis=0, ddof=1) / np.sqrt(7)).tolist()
+
+
+class TestCheckStatistic:
+    def test_what_is_right_passes(self) -> None:
+        check_statistic("share-above", ["level"], baseline=False)
+        check_statistic("final-difference", [], baseline=True)
+
+    @pytest.mark.parametrize(
+        ("name", "options", "message"),
+        [
+            ("final-diff", [], "unknown statistic 'final-diff': did you mean"),
+            ("share-above", ["levl"], "unknown option of statistic 'share-above' 'levl': did you mean 'level'"),
+            ("final-mean", ["level"], "unknown option of statistic 'final-mean' 'level'"),
+            ("mean-ratio", [], "statistic 'mean-ratio' compares with a `baseline`"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, name: str, options: list[str], message: str) -> None:
+        with pytest.raises(PlumblineError, match=message):
+            check_statistic(name, options, baseline=False)
+
+    def test_those_that_compare_are_those_that_need_a_baseline(self) -> None:
+        assert {*STATISTICS} - {*statistics.ALONE} == {*PAIRED}

@@ -4,6 +4,8 @@ import pytest
 import seaborn as sns
 
 from plumbline.analysis import style
+from plumbline.errors import PlumblineError
+from plumbline.looks import COLOURS, Look
 
 
 class TestFooter:
@@ -59,21 +61,49 @@ def test_each_method_has_its_own_colour(count: int) -> None:
     assert len(set(found.values())) == count
 
 
-class TestLook:
-    def test_names_that_are_not_drawn_keep_their_colours(self) -> None:
-        look = style.Look(first=("a", "b", "c"))
-        alone, together = look.of(["c", "d"]), look.of(["a", "c", "d"])
+def test_colours_that_are_taken_are_not_given() -> None:
+    taken = style.PALETTE["blue"]
+    assert taken not in style.colours([str(i) for i in range(13)], [taken]).values()
+
+
+class TestColour:
+    def test_by_name_and_as_it_is(self) -> None:
+        assert style.colour("sky") == "#56b4e9"
+        assert style.colour("#123456") == "#123456"
+
+    @pytest.mark.parametrize("name", ["blu", "#12345g", "tab:blue"])
+    def test_others_are_refused(self, name: str) -> None:
+        with pytest.raises(PlumblineError, match=f"unknown colour '{name}'"):
+            style.colour(name)
+
+
+LOOKS = {
+    "a": Look(legend="A"),
+    "b": Look(legend="B", colour="blue", dashed=True),
+    "c": Look(legend="C"),
+    "c-2": Look(legend="C", dashed=True),
+}
+
+
+class TestLines:
+    def test_a_method_looks_the_same_whatever_is_drawn_beside_it(self) -> None:
+        alone, together = style.lines(LOOKS, ["c"]), style.lines(LOOKS, ["a", "b", "c"])
         assert alone["c"] == together["c"]
-        assert alone["d"] == together["d"]
-        assert alone["c"]["color"] == style.colours(["a", "b", "c"])["c"]
 
-    def test_dashes_in_the_colour_of_another(self) -> None:
-        look = style.Look(dashed={"plain a": "a"})
-        found = look.of(["plain a", "b", "a"])
-        assert found["plain a"] == {"color": found["a"]["color"], "linestyle": "--"}
-        assert found["a"]["linestyle"] == found["b"]["linestyle"] == "-"
-        assert found["b"]["color"] != found["a"]["color"]
+    def test_colours_that_are_named_are_given_to_no_other(self) -> None:
+        found = style.lines(LOOKS, ["a", "b", "c"])
+        assert found["b"] == {"color": style.PALETTE["blue"], "linestyle": "--"}
+        assert len({line["color"] for line in found.values()}) == 3
 
-    def test_as_many_as_there_are(self) -> None:
+    def test_one_legend_is_one_colour(self) -> None:
+        found = style.lines(LOOKS, ["c", "c-2"])
+        assert found["c"]["color"] == found["c-2"]["color"]
+        assert (found["c"]["linestyle"], found["c-2"]["linestyle"]) == ("-", "--")
+
+    def test_methods_without_a_look_differ(self) -> None:
         names = [f"method-{i}" for i in range(13)]
-        assert len({look["color"] for look in style.Look(first=("a",)).of(names).values()}) == 13
+        assert len({line["color"] for line in style.lines({}, names).values()}) == 13
+
+
+def test_the_palette_has_the_colours_that_looks_may_name() -> None:
+    assert tuple(style.PALETTE) == COLOURS

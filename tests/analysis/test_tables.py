@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from plumbline.analysis.collect import Evidence, evidence
 from plumbline.analysis.draw import tabulate
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import tables
+from plumbline.calibration.diagnostics import calibration_score
 from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 
@@ -47,13 +48,17 @@ class TestEveryKind:
 class TestFinalValues:
     def test_mean_and_standard_error_at_the_last_round(self, found: Evidence) -> None:
         table = tabulate(plan_of("final-values"), "E", found)
-        assert table[["problem", "method"]].to_numpy().tolist() == [[p, m] for p in made.PROBLEMS for m in made.METHODS]
+        assert table[["task", "method"]].to_numpy().tolist() == [[p, m] for p in made.TASKS for m in made.METHODS]
         assert (table["seeds"] == made.SEEDS).all()
         ends = [made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
         calibrated = table[table["method"] == "calibrated"].iloc[0]
         assert calibrated["regret"] == pytest.approx(np.mean(ends))
         assert calibrated["regret ±"] == pytest.approx(np.std(ends, ddof=1) / np.sqrt(made.SEEDS))
-        assert calibrated["calibration_score"] == pytest.approx(1 / made.ROUNDS)
+        scores = [
+            calibration_score([row["pit"] for row in made.trial(method="calibrated", seed=seed)[made.INITIAL :]])
+            for seed in range(made.SEEDS)
+        ]
+        assert calibrated["calibration_score"] == pytest.approx(np.mean(scores))
 
     def test_medians_and_seeds_above_a_level(self, found: Evidence) -> None:
         ends = [made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
@@ -81,9 +86,19 @@ class TestFinalValues:
 
     def test_what_a_method_does_not_have_is_left_blank(self, folder: Path) -> None:
         trials = [made.trial(method="random", seed=s, model=False) for s in range(2)]
-        table = tabulate(plan_of("final-values"), "E", evidence(made.write(folder / "e.parquet", *trials)))
+        table = tabulate(plan_of("final-values"), "E", made.read(folder, *trials))
         assert table[["nll", "nll ±", "calibration_score"]].isna().all(axis=None)
         assert table["regret"].notna().all()
+
+    def test_rounds_without_a_forecast_blank_nothing_and_are_counted(self, folder: Path) -> None:
+        trials = [made.trial(seed=s) for s in range(2)] + [made.trial(method="random", model=False)]
+        for row in trials[0][-2:]:
+            row["nll"] = row["pit"] = None
+        table = tabulate(plan_of("final-values"), "E", made.read(folder, *trials))
+        there = [np.mean([row["nll"] for row in rows if row.get("nll") is not None]) for rows in trials[:2]]
+        assert table["nll"].iloc[0] == pytest.approx(np.mean(there))
+        assert table["nll rounds"].tolist() == [f"{made.ROUNDS - 1} of {made.ROUNDS}", ""]
+        assert table["calibration_score"].notna().tolist() == [True, False]
 
     def test_failed_trials_do_not_count(self, found: Evidence, found_with_failures: Evidence) -> None:
         pd.testing.assert_frame_equal(
@@ -96,13 +111,13 @@ class TestFinalValues:
 
 
 class TestSearchSpace:
-    def test_it_is_the_configuration_in_words(self) -> None:
-        table = tabulate(plan_of("search-space"), "E", None)
+    def test_it_is_the_configuration_in_words(self, found: Evidence) -> None:
+        table = tabulate(plan_of("search-space"), "E", found)
         assert table.to_numpy().tolist() == [
             ["oven", "0.0001", "0.1", "Continuous (log-scale)"],
             ["eggs", "1", "12", "Discrete (step size 1)"],
         ]
 
-    def test_an_unknown_space_is_answered_with_the_nearest(self) -> None:
+    def test_an_unknown_space_is_answered_with_the_nearest(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="unknown search space 'kitchn': did you mean 'kitchen'"):
-            tabulate(plan_of("search-space", space="kitchn"), "E", None)
+            tabulate(plan_of("search-space", space="kitchn"), "E", found)

@@ -46,7 +46,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database without runs: making one takes seconds, copying one does not."""
     folder = tmp_path_factory.mktemp("empty")
     database = folder / "inner" / "mlflow.db"
-    import_trials(Plan(Config(studies=("none",)), {}, {}), [], folder, folder, f"sqlite:///{database}")
+    import_trials(Plan(Config(studies=("none",)), {}, {}), folder, folder, folder, f"sqlite:///{database}")
     return database
 
 
@@ -54,6 +54,6 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(done: Results, empty: Path, tmp_path: Path) -> Results:
     """The same trials, with a database of the test's own."""
     mine = Results(tmp_path, done.plan)
-    mine.store, mine.chunks = done.store, done.chunks
+    mine.store, mine.trials = done.store, done.trials
     copy(empty, mine.root / "mlflow.db")
     return mine

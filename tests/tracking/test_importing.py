@@ -1,20 +1,22 @@
 """Records -> MLflow: what arrives, and that nothing arrives twice."""
 
 import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from toy_trials import Results, runs
 
 from plumbline import records
-from plumbline.analysis.metrics import metric
+from plumbline.analysis.frames import frame_of
+from plumbline.analysis.metrics import METRICS, by_round
 from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.tracking import importing
-from plumbline.tracking.runs import MISSES, SCALARS
 from plumbline.trials import Trial
 
 
@@ -22,6 +24,10 @@ def test_a_new_database(empty: Path) -> None:
     with closing(sqlite3.connect(empty)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("SELECT name FROM experiments").fetchall() == [("Default",)]
+
+
+def found_id(results: Results) -> str:
+    return results.client().get_experiment_by_name("toy").experiment_id
 
 
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,11 +45,13 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_import(results: Results) -> None:
     line = results.track()
     assert line.startswith("2 trials imported, 0 there already, 0 of all failed;")
-    assert line.endswith(f"mlflow ui --backend-store-uri {results.uri}")
+    assert f"`mlflow ui --backend-store-uri {results.uri}`" in line
+    page = f"http://127.0.0.1:5000/#/experiments/{found_id(results)}?workflowType=machine_learning"
+    assert line.splitlines()[1:] == [f"  toy: {page}"]
     found = runs(results.client())
     assert set(found) == {"branin random seed 0", "branin ei seed 0", "summary of quick"}
     run = found["branin ei seed 0"]
-    rows = records.read_records(results.chunks[1]).to_dict("records")
+    rows = records.read_table(results.chunks[1]).to_pylist()
     assert run.info.status == "FINISHED"
     tags = {name: value for name, value in run.data.tags.items() if name.startswith("plumbline.")}
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", tags.pop("plumbline.commit", "0" * 40))
@@ -51,13 +59,14 @@ def test_import(results: Results) -> None:
         "plumbline.trial": rows[0]["key"],
         "plumbline.study": "toy",
         "plumbline.experiment": "TOY-F1,TOY-F10",
-        "plumbline.problem": "branin",
+        "plumbline.task": "branin",
         "plumbline.method": "ei",
         "plumbline.seed": "0",
         "plumbline.preset": "quick",
         "plumbline.data": "generated",
     }
     params = run.data.params
+    assert (params["task"], params["method"], params["seed"]) == ("branin", "ei", "0")
     assert params["problem.name"] == "branin"
     assert params["problem.noise_std"] == "0.0"
     assert params["method.search.restarts"] == "1"
@@ -66,32 +75,40 @@ def test_import(results: Results) -> None:
     assert params["budget.rounds"] == "2"
 
 
-def test_metrics_are_those_of_the_record(results: Results) -> None:
+def test_metrics_are_those_of_the_figures(results: Results) -> None:
     results.track()
     client = results.client()
     run = runs(client)["branin ei seed 0"]
-    frame = records.read_records(results.chunks[1])
-
-    by_evaluation = {name: metric(frame, name).set_axis(frame["evaluation"]) for name in MISSES.values()}
+    rows = frame_of(records.read_table(results.chunks[1]))
+    evaluations = rows.groupby("iteration")["evaluation"].last() + 1
 
     def history(name: str) -> dict[int, float]:
         return {entry.step: entry.value for entry in client.get_metric_history(run.info.run_id, name)}
 
-    for name in SCALARS:
-        assert history(name) == frame.set_index("evaluation")[name].dropna().to_dict(), name
-    for column in ("covered", "width"):
-        for i, level in enumerate(("0.1", "1-sqrt-n")):
-            expected = {row.evaluation: getattr(row, column)[i] for row in frame.iloc[3:].itertuples()}
-            assert history(f"{column}.alpha-{level}") == expected
-    for name in MISSES.values():
-        assert history(f"{name}.alpha-0.1") == by_evaluation[name].dropna().to_dict(), name
-    seconds = frame.groupby("iteration").last().set_index("evaluation")["round_seconds"].to_dict()
-    assert history("seconds.round") == seconds
-    assert history("iteration") == {0: 0, 1: 0, 2: 0, 3: 1, 4: 2}
+    streamed = [metric.name for metric in METRICS.values() if metric.streamed]
+    logged = set(run.data.metrics)
+    assert {"best_f", "regret", "nll", "calibration_score", "query_coverage", "round_seconds"} <= logged
+    for name in sorted(logged):
+        if name == "round_seconds":
+            continue
+        assert name in streamed or name.startswith("notes.")
+        values = by_round(rows, name)
+        assert history(name) == {int(evaluations[i]): value for i, value in values.iloc[0].items()}, name
+    seconds = rows.groupby("iteration")["round_seconds"].last()
+    assert history("round_seconds") == {int(evaluations[i]): value for i, value in seconds.items()}
     stamps = [entry.timestamp for entry in client.get_metric_history(run.info.run_id, "best_y")]
     assert stamps == sorted(stamps)
     assert run.info.start_time <= stamps[0]
     assert abs(run.info.end_time - stamps[-1]) <= 2
+
+
+def test_long_trials_are_thinned(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plumbline.tracking.runs.STEPS", 2)
+    results.track()
+    run = runs(results.client())["branin ei seed 0"]
+    for name in ("best_f", "round_seconds"):
+        steps = [entry.step for entry in results.client().get_metric_history(run.info.run_id, name)]
+        assert steps == [3, 5], "the initial design and the last round"
 
 
 def test_a_second_import_changes_nothing(results: Results) -> None:
@@ -134,7 +151,7 @@ def test_failed_trials(results: Results, tmp_path: Path, monkeypatch: pytest.Mon
     run = found["branin random seed 0"]
     assert run.info.status == "FAILED"
     assert "the fifth evaluation went wrong" in run.data.tags["plumbline.error"]
-    assert len(results.client().get_metric_history(run.info.run_id, "best_y")) == 4
+    assert len(results.client().get_metric_history(run.info.run_id, "best_y")) == 2
     assert found["summary of quick"].data.metrics == {"trials": 2, "failures": 2}
 
     for folder in results.store.iterdir():
@@ -172,12 +189,57 @@ def test_summary(results: Results) -> None:
     assert runs(client)["summary of quick"].info.run_id == first.info.run_id
 
 
-def test_files_of_other_configurations_are_left_out(results: Results) -> None:
-    other = results.root / "0123456789abcdef.parquet"
-    other.write_bytes(results.chunks[0].read_bytes())
-    results.chunks = [other]
-    assert "0 trials imported" in results.track()
-    assert "1 files of other configurations left out" in results.track()
+def test_jobs_that_have_not_run_are_counted(results: Results, tmp_path: Path) -> None:
+    first = results.chunks[0].relative_to(results.trials)
+    some = tmp_path / "some"
+    (some / first).parent.mkdir(parents=True)
+    (some / first).write_bytes(results.chunks[0].read_bytes())
+    results.trials = some
+    assert results.track().startswith("1 trials imported, 0 there already, 0 of all failed, 1 jobs not run yet; ")
+
+
+def test_no_records_at_all_is_one_line(results: Results, tmp_path: Path) -> None:
+    results.trials = tmp_path / "nowhere"
+    with pytest.raises(PlumblineError, match=r"no records of any of the 2 jobs in .*: run the trials first"):
+        results.track()
+
+
+def attach(results: Results, text: str) -> None:
+    path = results.root / "quick" / "figures" / "TOY-F1.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def figure_of(results: Results) -> str:
+    """Read the figure back from where MLflow says that it is."""
+    repository = get_artifact_repository(runs(results.client())["summary of quick"].info.artifact_uri)
+    return Path(repository.download_artifacts("figures/TOY-F1.png")).read_text()
+
+
+def moved(results: Results, folder: Path) -> Results:
+    there = Results(folder, results.plan)
+    there.store, there.trials = results.store, results.trials
+    return there
+
+
+def test_results_that_were_moved_keep_their_figures(results: Results) -> None:
+    attach(results, "a figure")
+    results.track()
+    there = moved(results, results.root.rename(results.root.with_name(f"{results.root.name}-moved")))
+    assert there.track().startswith("0 trials imported, 2 there already")
+    assert figure_of(there) == "a figure"
+    for run in runs(there.client()).values():
+        assert run.info.artifact_uri.startswith((there.root / "mlartifacts").as_uri() + "/toy/")
+
+
+def test_a_copy_never_writes_where_it_was_copied_from(results: Results) -> None:
+    attach(results, "the first")
+    results.track()
+    there = moved(results, results.root.with_name(f"{results.root.name}-copied"))
+    shutil.copytree(results.root, there.root)
+    attach(there, "the second")
+    there.track()
+    assert (figure_of(results), figure_of(there)) == ("the first", "the second")
 
 
 def test_a_database_that_is_none(results: Results) -> None:

@@ -8,6 +8,7 @@ import time
 import urllib.request
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from toy_trials import Results, copy, runs
 
 from plumbline import records
 from plumbline.config import Plan
+from plumbline.records import Row
+from plumbline.specs import TrialSpec
 from plumbline.tracking import LiveRun
 from plumbline.tracking.live import HASTE
 
@@ -64,71 +67,113 @@ def local_stream(empty: Path, folder: Path) -> LiveRun:
 
 @pytest.mark.usefixtures("impatient")
 def test_stream_of_resumed_and_failed_trials(done: Results, empty: Path, tmp_path: Path) -> None:
-    spec = done.plan.chunks("TOY-F1")[1].spec
-    rows = records.read_table(done.chunks[1]).to_pylist(maps_as_pydicts="strict")
-    seconds = {name: rows[-1][name] for name in records.SECONDS}
+    spec, rounds, seconds = rounds_of(done)
+    key = rounds[0][0]["key"]
     live = local_stream(empty, tmp_path)
     client = MlflowClient(live.uri)
 
-    def streamed() -> tuple[str, list[int]]:
+    def streamed(name: str = "best_f") -> tuple[str, list[int]]:
         run = runs(client, "plumbline")["branin ei seed 0"]
-        return run.info.status, [entry.step for entry in client.get_metric_history(run.info.run_id, "best_y")]
+        return run.info.status, [entry.step for entry in client.get_metric_history(run.info.run_id, name)]
 
     live.end("before it started")  # what is said of a trial that failed while it was put together
-    live.start(rows[0]["key"], spec, 0)
-    live.round(rows[:3], seconds)
-    assert streamed() == ("RUNNING", [0, 1, 2])
+    live.start(key, spec, 0)
+    live.round(rounds[0][:2], seconds)  # a long initial design comes in pieces
+    assert streamed() == ("RUNNING", [])
+    live.round(rounds[0][2:], seconds)
+    assert streamed() == ("RUNNING", [3])
     again = LiveRun(live.uri)  # killed and started again: the checkpoint may be behind the stream
-    again.start(rows[0]["key"], spec, 0)
-    again.round(rows[:3], seconds)
-    again.round(rows[3:4], seconds)
+    again.start(key, spec, 0)
+    again.round(rounds[0], seconds)
+    again.round(rounds[1], seconds)
     again.end("no memory for it")
-    half = runs(client, "plumbline")["branin ei seed 0"].info.run_id
-    client.log_metric(half, "covered.alpha-0.1", 0.0, step=4)  # a row that was cut off before it was whole
-    assert streamed() == ("FAILED", [0, 1, 2, 3])
-    again.start(rows[0]["key"], spec, 1)
-    again.round(rows[4:], seconds)
-    again.end(None)
-    assert streamed() == ("FINISHED", [0, 1, 2, 3, 4])
-    run = runs(client, "plumbline")["branin ei seed 0"].info.run_id
-    shares = [entry.value for entry in client.get_metric_history(run, "query_miscoverage.alpha-0.1")]
-    missed = [not row["covered"][0] for row in rows[3:]]
-    assert shares == [missed[0], sum(missed) / 2], "counted on from before the interruption"
+    assert streamed() == ("FAILED", [3, 4])
+    assert "plumbline.error" in runs(client, "plumbline")["branin ei seed 0"].data.tags
+    whole = LiveRun(live.uri)
+    whole.start(key, spec, 0)
+    for rows in rounds:
+        whole.round(rows, seconds)
+    whole.end(None)
+    assert streamed() == ("FINISHED", [3, 4, 5])
     assert "plumbline.error" not in runs(client, "plumbline")["branin ei seed 0"].data.tags
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_stream_with_a_gap_is_not_called_finished(done: Results, empty: Path, tmp_path: Path) -> None:
-    spec = done.plan.chunks("TOY-F1")[1].spec
+def rounds_of(done: Results) -> tuple[TrialSpec, list[list[Row]], dict[str, float]]:
+    """Return spec, rows by round and seconds of a trial, as an observer gets them."""
     rows = records.read_table(done.chunks[1]).to_pylist(maps_as_pydicts="strict")
+    seconds = {name: rows[-1].pop(name) for name in records.SECONDS}
+    rounds = [[row for row in rows if row["iteration"] == i] for i in range(3)]
+    return done.plan.chunks("TOY-F1")[1].spec, rounds, seconds
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_stream_and_an_import_say_the_same(done: Results, results: Results, empty: Path, tmp_path: Path) -> None:
+    spec, rounds, seconds = rounds_of(done)
     live = local_stream(empty, tmp_path)
-    live.start(rows[0]["key"], spec, 1)
-    live.round(rows[4:], {"round_seconds": 1.0})
+    live.start(rounds[0][0]["key"], spec, 0)
+    for rows in rounds:
+        live.round(rows, seconds)
+    live.end(None)
+    results.track()
+    clients = MlflowClient(live.uri), results.client()
+    streamed, imported = (
+        runs(client, name)["branin ei seed 0"] for client, name in zip(clients, ("plumbline", "toy"), strict=True)
+    )
+    assert streamed.data.metrics.keys() == imported.data.metrics.keys()
+    assert streamed.data.params == imported.data.params
+    for name in imported.data.metrics.keys() - {*records.SECONDS}:
+        one, other = (
+            [(entry.step, entry.value) for entry in client.get_metric_history(run.info.run_id, name)]
+            for client, run in zip(clients, (streamed, imported), strict=True)
+        )
+        assert one == other, name
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_stream_of_a_second_half_says_nothing_of_the_whole(done: Results, empty: Path, tmp_path: Path) -> None:
+    spec, rounds, seconds = rounds_of(done)
+    live = local_stream(empty, tmp_path)
+    live.start(rounds[0][0]["key"], spec, 1)
+    live.round(rounds[2], seconds)
+    live.end(None)
+    run = runs(MlflowClient(live.uri), "plumbline")["branin ei seed 0"]
+    assert run.info.status == "KILLED", "an import makes it anew"
+    assert "nll" in run.data.metrics
+    assert "best_f" not in run.data.metrics
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_stream_is_thinned(done: Results, empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plumbline.tracking.runs.STEPS", 2)
+    spec, rounds, seconds = rounds_of(done)
+    live = local_stream(empty, tmp_path)
+    live.start(rounds[0][0]["key"], spec, 0)
+    for rows in rounds:
+        live.round(rows, seconds)
     live.end(None)
     client = MlflowClient(live.uri)
-    assert runs(client, "plumbline")["branin ei seed 0"].info.status == "KILLED"
+    run = runs(client, "plumbline")["branin ei seed 0"]
+    assert run.info.status == "FINISHED"
+    assert [entry.step for entry in client.get_metric_history(run.info.run_id, "best_f")] == [3, 5]
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     """A tracking server of its own."""
+    with serving(tmp_path, f"sqlite:///{tmp_path}/server.db") as address:
+        yield address
+
+
+@contextmanager
+def serving(folder: Path, database: str) -> Iterator[str]:
+    """Yield the address of a tracking server on a database."""
     port = free_port()
-    where = [
-        "--backend-store-uri",
-        f"sqlite:///{tmp_path}/server.db",
-        "--artifacts-destination",
-        str(tmp_path / "a"),
-    ]
+    where = ["--backend-store-uri", database, "--artifacts-destination", str(folder / "a")]
     command = [sys.executable, "-m", "mlflow", "server", *where, "--host", "127.0.0.1", "--port", str(port)]
     environment = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
-    with (tmp_path / "server.log").open("w") as log:
+    with (folder / "server.log").open("w") as log:
         process = subprocess.Popen(
-            [*command, "--workers", "1"],
-            stdout=log,
-            stderr=log,
-            cwd=tmp_path,
-            env=environment,
-            start_new_session=True,
+            [*command, "--workers", "1"], stdout=log, stderr=log, cwd=folder, env=environment, start_new_session=True
         )
     try:
         for _ in range(240):
@@ -136,7 +181,7 @@ def server(tmp_path: Path) -> Iterator[str]:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
                 break
             except OSError:
-                assert process.poll() is None, (tmp_path / "server.log").read_text()
+                assert process.poll() is None, (folder / "server.log").read_text()
                 time.sleep(0.5)
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -173,3 +218,18 @@ def test_stream_to_a_server_and_import(
         results.track(uri=server)
     summary = runs(client, "toy")["summary of quick"].info.run_id
     assert [entry.path for entry in client.list_artifacts(summary, "figures")] == ["figures/TOY-F1.png"]
+
+
+@pytest.mark.slow
+def test_a_server_shows_figures_of_results_that_were_moved(results: Results) -> None:
+    figure = results.root / "quick" / "figures" / "TOY-F1.png"
+    figure.parent.mkdir(parents=True)
+    figure.write_text("a figure")
+    results.track()
+    there = Results(results.root.rename(results.root.with_name(f"{results.root.name}-moved")), results.plan)
+    there.store, there.trials = results.store, results.trials
+    there.track()
+    with serving(there.root, there.uri) as server:
+        summary = runs(MlflowClient(server), "toy")["summary of quick"].info.run_id
+        asked = f"{server}/get-artifact?path=figures/TOY-F1.png&run_uuid={summary}"
+        assert urllib.request.urlopen(asked, timeout=60).read() == b"a figure"

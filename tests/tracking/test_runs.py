@@ -1,5 +1,12 @@
 """What is said of a trial in MLflow."""
 
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+import pytest
+
 from plumbline.specs import TrialSpec
 from plumbline.tracking import runs
 
@@ -13,11 +20,39 @@ def test_defaults_of_a_schema() -> None:
     }
 
 
+def rows(count: int, **changes: Any) -> list[dict[str, Any]]:
+    plain = {"seed": 0, "optimum": math.nan, "roles": ["objective"], "round_seconds": 1.0}
+    return [plain | {"iteration": i, "evaluation": i, "y": [float(i)], "f": [float(i)]} | changes for i in range(count)]
+
+
+def table(some: list[dict[str, Any]]) -> arrow.Table:
+    return arrow.Table.from_pylist(some, schema=runs.ROWS)
+
+
 def test_numbers_that_are_none_are_left_out() -> None:
-    row = {"evaluation": 0, "iteration": 0, "best_y": 1.0, "regret": float("nan"), "nll": None}
-    row |= {"width": [float("inf"), 2.0], "notes": [("threshold (t)", 0.5)]}
-    metrics = runs.row_metrics(row, ["0.1", "0.2"])
-    assert metrics == {"best_y": 1.0, "width.alpha-0.2": 2.0, "notes.threshold -t-": 0.5}
+    metrics = runs.trial_metrics(table(rows(2, width=[math.inf, 2.0], notes=[("threshold (t)", 0.5)])))
+    assert {name: series.to_dict() for name, series in metrics.items() if len(series)} == {
+        "best_y": {0: 0.0, 1: 1.0},
+        "best_f": {0: 0.0, 1: 1.0},
+        "incumbent_f": {0: 0.0, 1: 1.0},
+        "notes.threshold -t-": {0: 0.5, 1: 0.5},
+    }
+
+
+def test_a_round_is_marked_by_its_seconds_last() -> None:
+    metrics = runs.round_metrics(runs.trial_metrics(table(rows(3))), 1, 2, 7, 0.25)
+    assert (metrics[0].key, metrics[0].value) == ("best_y", 1.0)
+    assert (metrics[-1].key, metrics[-1].value) == (runs.MARK, 0.25)
+    assert {(entry.step, entry.timestamp) for entry in metrics} == {(2, 7)}
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 25, 499, 500, 4_000, 80_000])
+def test_rounds_that_are_logged(rounds: int) -> None:
+    logged = runs.logged_rounds(rounds)
+    assert {0, rounds} <= logged <= {*range(rounds + 1)}
+    assert len(logged) == min(rounds + 1, runs.STEPS)
+    gaps = np.diff(sorted(logged))
+    assert not len(gaps) or gaps.max() - gaps.min() <= 1
 
 
 def test_long_options_are_cut() -> None:
@@ -25,15 +60,3 @@ def test_long_options_are_cut() -> None:
     method = {"name": "random", "options": {"a": "x" * 9000}}
     spec = TrialSpec.model_validate({"problem": "branin", "method": method, "seed": 0, "budget": budget})
     assert len(runs.run_params(spec)["method.a"]) == 6000
-
-
-def test_shares_of_misses_run_on() -> None:
-    misses = runs.RunningMisses()
-    first = misses.add({"covered.alpha-0.1": 0.0, "f_covered.alpha-0.1": 1.0, "width.alpha-0.1": 3.0})
-    assert first == {"query_miscoverage.alpha-0.1": 1.0, "f_miscoverage.alpha-0.1": 0.0}
-    assert misses.add({"covered.alpha-0.1": 1.0}) == {"query_miscoverage.alpha-0.1": 0.5}
-    assert misses.add({"best_y": 1.0}) == {}
-    assert misses.add({"covered.alpha-0.1": 1.0, "covered.alpha-0.2": 1.0}) == {
-        "query_miscoverage.alpha-0.1": 1 / 3,
-        "query_miscoverage.alpha-0.2": 0.0,
-    }

@@ -20,7 +20,12 @@ class Results:
     def __init__(self, root: Path, plan: Plan) -> None:
         self.plan, self.root, self.store = plan, root, root / "store"
         self.uri = f"sqlite:///{root}/mlflow.db"
-        self.chunks = [root / "trials" / f"{chunk.id}.parquet" for chunk in plan.chunks("TOY-F1")]
+        self.trials = root / "trials"
+
+    @property
+    def chunks(self) -> list[Path]:
+        """The files of the jobs' records."""
+        return [chunk.path(self.trials) for chunk in self.plan.chunks("TOY-F1")]
 
     def run(self, *observers: Any) -> None:
         """Run all trials, or find them done, and gather their records."""
@@ -29,7 +34,7 @@ class Results:
             records.write_table(path, records.concatenate(tables))
 
     def track(self, plan: Plan | None = None, uri: str | None = None) -> str:
-        return import_trials(plan or self.plan, self.chunks, self.root / "quick", self.store, uri or self.uri)
+        return import_trials(plan or self.plan, self.trials, self.root / "quick", self.store, uri or self.uri)
 
     def client(self) -> MlflowClient:
         return MlflowClient(self.uri)

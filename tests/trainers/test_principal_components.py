@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from plumbline.data.features import read_features
+from plumbline.data.models import ModelEntry, load_models
 from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError
 from plumbline.keys import features_path, trial_inputs, trial_key
@@ -14,7 +15,7 @@ from plumbline.models.latent import read_latent
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.specs import TrialSpec
-from plumbline.trainers.base import ModelEntry, check_stand_ins, train
+from plumbline.trainers.base import train
 
 SOURCE = "generated-molecules"
 ENTRY = ModelEntry(title="for tests", trainer="principal-components", options={"dataset": SOURCE, "components": 4})
@@ -106,8 +107,14 @@ def test_mistakes_are_one_line(data: Path, change: dict[str, object], message: s
 def test_unknown_models_are_named(data: Path) -> None:
     with pytest.raises(PlumblineError, match="unknown model 'smal': did you mean 'small'"):
         train("smal", {"small": ENTRY}, data, data / "x.npz")
-    with pytest.raises(PlumblineError, match=r"models.yaml: small: stands_in_for: unknown model 'large'"):
-        check_stand_ins({"small": ENTRY.model_copy(update={"stands_in_for": "large"})}, "models.yaml")
+    path = data / "models.yaml"
+    assert load_models(path) == {}
+    path.write_text("small: {title: T, trainer: principal-components, stands_in_for: large}")
+    with pytest.raises(PlumblineError, match=r"models\.yaml: small: stands_in_for: unknown model 'large'"):
+        load_models(path)
+    path.write_text("small: {titel: T, trainer: principal-components}")
+    with pytest.raises(PlumblineError, match=r"models\.yaml: small: unknown field 'titel': did you mean 'title'"):
+        load_models(path)
 
 
 def test_a_model_that_is_declared_but_absent_is_one_line(data: Path) -> None:

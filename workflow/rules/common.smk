@@ -13,11 +13,10 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from plumbline.errors import PlumblineError
-from plumbline.keys import code_digest, features_path, illustration_digest
+from plumbline.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
 from plumbline.plan import load_plan
 from plumbline.sources import source_digest
 from plumbline.specs import short_digest
-from plumbline.study import datasets_of
 
 STARTED = time.time()
 
@@ -90,14 +89,21 @@ shell.prefix(
 
 wildcard_constraints:
     experiment="|".join(EXPERIMENTS) or "none",
+    model="|".join(PLAN.models) or "none",
     chunk="[0-9a-f]{16}",
     task="[^/]+",
     method="[^/]+",
 
 
-def chunk_features(wildcards):
-    """Return the features that a job reads."""
-    return [str(features_path(Path(DATA), name)) for name in datasets_of([CHUNKS[wildcards.chunk].spec])]
+def chunk_inputs(wildcards):
+    """Return the files that a job reads, as its options declare them: features, trained models."""
+    return [f"{DATA}/{path}" for path in trial_inputs(CHUNKS[wildcards.chunk].spec)]
+
+
+def model_inputs(wildcards):
+    """Return the files that a model is trained on."""
+    model = PLAN.models[wildcards.model]
+    return [f"{DATA}/{path}" for path in input_paths("trainer", model.trainer, model.options)]
 
 
 def words_of(experiment):

@@ -1,7 +1,7 @@
 rule trials:
     """Run some seeds of one method on one task; what the store has already is not run again."""
     input:
-        chunk_features,
+        chunk_inputs,
     output:
         f"{TRIALS}/{{task}}/{{method}}/{{chunk}}.parquet",
     log:

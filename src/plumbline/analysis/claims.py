@@ -1,12 +1,13 @@
 """A verdict on every published claim."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.metrics import by_round
 from plumbline.analysis.statistics import Interval, find_statistic, paired_bootstrap
 from plumbline.errors import PlumblineError
@@ -65,23 +66,23 @@ def verdict(outcomes: Sequence[Outcome]) -> Verdict:
     return "not reproduced" if "fails" in outcomes else "inconclusive at this scale"
 
 
-def with_stand_ins(claim: Claim, labels: Mapping[str, str]) -> Claim:
-    """Return a claim whose tests name problems as the run does: `labels` gives the run's label of the document's."""
-    tests = tuple(
-        test.model_copy(
-            update={
-                name: labels.get(problem, problem)
-                for name in ("problem", "baseline_problem")
-                if (problem := getattr(test, name)) is not None
-            }
-        )
-        for test in claim.tests
-    )
-    return claim.model_copy(update={"tests": tests})
+def counts(outcomes: Iterable[str]) -> str:
+    """Return how many tests hold, fail and are open, in words: `partly` alone would hide a contradiction."""
+    found = Counter(outcomes)
+    words = {"holds": "holds" if found["holds"] == 1 else "hold", "fails": "fails" if found["fails"] == 1 else "fail"}
+    return ", ".join(f"{found[one]} {words.get(one, one)}" for one in ("holds", "fails", "open") if found[one])
 
 
-def measure(test: ClaimTest, evidence: Evidence, name: str) -> tuple[Interval, int]:
-    """Return the statistic of a test with its interval, and the seeds that it rests on: those of both methods.
+class Measurement(NamedTuple):
+    """A statistic with its interval, the seeds that it rests on (those of both methods), and the gaps in its rounds."""
+
+    interval: Interval
+    seeds: int
+    gaps: str
+
+
+def measure(test: ClaimTest, evidence: Evidence, name: str) -> Measurement:
+    """Return what a test comes to, over the rounds that have a value.
 
     Raises:
         PlumblineError: no trials, or none that share a seed and a round with a value of the metric.
@@ -93,7 +94,7 @@ def measure(test: ClaimTest, evidence: Evidence, name: str) -> tuple[Interval, i
     if method.size == 0:
         against = f" and {test.baseline!r}" if test.baseline else ""
         raise PlumblineError(
-            f"{name}: no seed and round of {test.method!r}{against} on {test.problem!r} has {test.metric}"
+            f"{name}: no seed and round of {test.method!r}{against} on {test.task!r} has {test.metric}"
         )
     interval = paired_bootstrap(
         find_statistic(test.statistic),
@@ -102,16 +103,24 @@ def measure(test: ClaimTest, evidence: Evidence, name: str) -> tuple[Interval, i
         name,
         **test.options,
     )
-    return interval, len(method)
+    known = method.notna() if baseline is None else method.notna() & baseline.notna()
+    rounds = int(evidence.trials(test.task, test.method)["iteration"].max())
+    return Measurement(interval, len(method), _gaps(known, rounds))
+
+
+def _gaps(known: pd.DataFrame, rounds: int) -> str:
+    """Return in how many rounds after the initial design a value is known, a mean over seeds; empty where in all."""
+    there = known.to_numpy()[:, known.columns.to_numpy() > 0].sum() / len(known)
+    return "" if there == rounds else f", values in {there:.4g} of {rounds} rounds"
 
 
 def describe(test: ClaimTest) -> str:
     """Return a test in words."""
     against = f" - {test.baseline}" if test.baseline else ""
-    against += f" (of {test.baseline_problem})" if test.baseline_problem else ""
+    against += f" (of {test.baseline_task})" if test.baseline_task else ""
     options = "".join(f", {key} {value}" for key, value in test.options.items())
     return (
-        f"{test.statistic} of {test.metric}, {test.method}{against} on {test.problem}{options}: "
+        f"{test.statistic} of {test.metric}, {test.method}{against} on {test.task}{options}: "
         f"{test.direction} than {test.threshold:g}"
     )
 
@@ -120,8 +129,8 @@ def claim_rows(name: str, claim: Claim, evidence: Evidence, preset: str, data: s
     """Return the rows of one claim: a measurement a test, and the verdict on all of them."""
     rows: list[dict[str, Any]] = []
     for number, test in enumerate(claim.tests):
-        interval, seeds = measure(test, evidence, f"{name}.{number}")
-        trials = evidence.trials(test.problem, test.method)
+        interval, seeds, gaps = measure(test, evidence, f"{name}.{number}")
+        trials = evidence.trials(test.task, test.method)
         rows.append(
             {
                 "claim": name,
@@ -134,7 +143,7 @@ def claim_rows(name: str, claim: Claim, evidence: Evidence, preset: str, data: s
                 "low": interval.low,
                 "high": interval.high,
                 "seeds": seeds,
-                "budget": f"{trials['evaluation'].max() + 1} evaluations",
+                "budget": f"{trials['evaluation'].max() + 1} evaluations{gaps}",
                 "preset": preset,
                 "data": data,
                 "outcome": outcome(interval, test, seeds),

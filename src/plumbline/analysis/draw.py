@@ -1,23 +1,24 @@
-"""An experiment's figure, table and claims, from its records, its illustration and its YAML."""
+"""An experiment's figure and table, from its evidence and its YAML."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from plumbline.analysis.claims import COLUMNS, claim_rows, with_stand_ins
-from plumbline.analysis.collect import TRIAL, Evidence, evidence
-from plumbline.analysis.outputs import figures, tables
-from plumbline.config import Plan
-from plumbline.errors import PlumblineError
+from plumbline.analysis.evidence import Evidence, evidence
+from plumbline.analysis.metrics import columns_of
+from plumbline.analysis.outputs import OutputOptions, figures, tables
+from plumbline.errors import PlumblineError, unknown
 from plumbline.files import atomic
 from plumbline.options import parse
-from plumbline.study import Claim, Study, datasets_of
+from plumbline.plan import Plan
+from plumbline.registry import Entry
+from plumbline.study import Output
 
 
 def data_label(plan: Plan, name: str) -> str:
     """Return the datasets that an experiment reads, stand-ins named as such; empty if it reads none."""
-    datasets = datasets_of(plan.study_of(name).trials(name, plan.config.preset, plan.stand_ins))
+    datasets = plan.inputs(name)
     real = {stand_in: dataset for dataset, stand_in in plan.stand_ins.items()}
     return ", ".join(f"{name} (generated, stands in for {real[name]})" if name in real else name for name in datasets)
 
@@ -26,31 +27,92 @@ def budget_label(rows: pd.DataFrame) -> str:
     """Return the evaluations of a trial in words, initial design first; empty where there are no trials."""
     if rows.empty:
         return ""
-    counts = rows.groupby(TRIAL)["iteration"].agg(first=lambda column: int((column == 0).sum()), all="size")
-    texts = sorted({f"{row.first} + {row.all - row.first}" for row in counts.itertuples()})
+    groups = rows.assign(first=rows["iteration"] == 0).groupby(["task", "method", "seed"], observed=True)["first"]
+    counts = groups.agg(["sum", "size"]).drop_duplicates()
+    texts = sorted({f"{first} + {size - first}" for first, size in counts.itertuples(index=False, name=None)})
     return f"{' or '.join(texts)} evaluations"
+
+
+def evidence_of(
+    plan: Plan,
+    name: str,
+    columns: Sequence[str],
+    records: Path | None = None,
+    snapshots: Path | None = None,
+    illustration: Path | None = None,
+) -> Evidence:
+    """Return the evidence of experiment `name` in the files given, with its looks, titles and parameters.
+
+    Raises:
+        PlumblineError: the experiment has trials, and no file of their records was given.
+    """
+    if records is None and plan.experiment(name).grid:
+        raise PlumblineError(f"{name} rests on trials: give its collected records (--records)")
+    return evidence(
+        records,
+        columns,
+        snapshots,
+        illustration,
+        looks=plan.looks(name),
+        titles=plan.task_titles(name),
+        task_parameters=plan.task_parameters(name),
+        spaces=plan.study_of(name).spaces,
+    )
+
+
+def _asked(plan: Plan, name: str, kind: str) -> tuple[Entry, OutputOptions]:
+    """Return what builds the figure or the table of an experiment, and its options."""
+    output: Output | None = getattr(plan.experiment(name), kind)
+    if output is None:
+        raise PlumblineError(f"{name} has no {kind}")
+    entry = (figures if kind == "figure" else tables)[output.kind]
+    options = parse(entry.options, output.options, f"{kind} of {name}")
+    assert isinstance(options, OutputOptions)
+    return entry, options
+
+
+def columns_for(plan: Plan, name: str, kind: str) -> tuple[str, ...]:
+    """Return the columns of the records that the figure or the table of an experiment reads.
+
+    Raises:
+        PlumblineError: it has none, its options are wrong, or they name a metric that there is not.
+    """
+    _, options = _asked(plan, name, kind)
+    return tuple(dict.fromkeys([*options.reads, *columns_of(options.names().metrics)]))
+
+
+def formats() -> list[str]:
+    """Return the endings that figures may have."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return sorted(FigureCanvasBase.get_supported_filetypes())
+
+
+def check_formats(outputs: Sequence[Path]) -> None:
+    """Raise PlumblineError for an ending that no figure can have."""
+    for path in outputs:
+        if path.suffix.removeprefix(".") not in formats():
+            raise unknown(f"format of {path}", path.suffix.removeprefix("."), formats())
 
 
 def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> None:
     """Draw the figure of experiment `name` into each of `outputs`.
 
     Raises:
-        PlumblineError: the experiment has no figure, or its options are wrong.
+        PlumblineError: the experiment has no figure, its options are wrong, or a file has an unknown ending.
     """
     import matplotlib.pyplot as plt
 
     from plumbline.analysis import style
 
-    output = plan.experiment(name).figure
-    if output is None:
-        raise PlumblineError(f"{name} has no figure")
-    entry = figures[output.kind]
+    entry, options = _asked(plan, name, "figure")
+    check_formats(outputs)
     if found.rows.empty and found.illustration.empty:
         raise PlumblineError(
             f"{name} has no trial that ended well and no illustration: nothing to draw; see `plumbline failures`"
         )
     with style.house_style():
-        figure = entry.build(found, parse(entry.options, output.options, f"figure of {name}"))
+        figure = entry.build(found, options)
         illustrated = found.rows.empty  # one draw of all that is random in it
         footer = style.Footer(
             plan.config.preset,
@@ -70,45 +132,7 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
             plt.close(figure)
 
 
-def tabulate(plan: Plan, name: str, found: Evidence | None) -> pd.DataFrame:
+def tabulate(plan: Plan, name: str, found: Evidence) -> pd.DataFrame:
     """Return the table of experiment `name`; raise PlumblineError where it has none."""
-    output = plan.experiment(name).table
-    if output is None:
-        raise PlumblineError(f"{name} has no table")
-    entry = tables[output.kind]
-    return entry.build(found, parse(entry.options, output.options, f"table of {name}"), plan.study_of(name))
-
-
-def claim_of_run(plan: Plan, study: Study, name: str) -> Claim | None:
-    """Return claim `name` as this run can judge it, or None where it cannot, as where the claim is not run.
-
-    Problems are named as the run has them, stand-ins included; tests of trials that the preset leaves out are left out.
-    """
-    claim, preset = study.claims[name], plan.config.preset
-    experiment = claim.experiment
-    if experiment is None:
-        return None
-    claim = with_stand_ins(claim, study.problem_labels(experiment, preset, plan.stand_ins))
-    trials = study.trials(experiment, preset, plan.stand_ins)
-    there = {(trial.problem.label, trial.method.label) for trial in trials}
-    tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
-    return claim.model_copy(update={"tests": tests}) if tests else None
-
-
-def judge_claims(plan: Plan, paths: Mapping[str, Path]) -> pd.DataFrame:
-    """Return the verdicts on the claims of all experiments in `paths` (name to records)."""
-    frames = [
-        claim_rows(
-            name,
-            claim,
-            evidence(paths[experiment]),
-            plan.config.preset,
-            data_label(plan, experiment) or "synthetic",
-        )
-        for study in plan.studies.values()
-        for name, stated in study.claims.items()
-        if (experiment := stated.experiment) is not None
-        and experiment in paths
-        and (claim := claim_of_run(plan, study, name)) is not None
-    ]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+    entry, options = _asked(plan, name, "table")
+    return entry.build(found, options)

@@ -1,183 +1,415 @@
-"""Metrics of a trial, round by round: columns of the records, and what is derived from them."""
+"""The metrics of trials: one registry of what figures, tables, claims, reference results and MLflow speak of.
 
-from collections.abc import Callable
+A metric computes itself from rows of one method on one task: trials told apart by their seed, each in the order of its
+evaluations. It reads the columns of the records that it names and no others, and none of them loads torch.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from plumbline.analysis.frames import entries, lookup
+from plumbline.analysis.hypervolume import hypervolume_so_far
+from plumbline.calibration.diagnostics import LEVELS
 from plumbline.errors import unknown
-from plumbline.records import RECORD, SECONDS
+from plumbline.records import SECONDS
+
+Array = NDArray[np.float64]
+Kind = Literal["query", "running", "round"]
 
 COVERAGE_LEVEL = 0
-"""Which of an experiment's levels the coverage metrics are about: the first."""
+"""Which of an experiment's levels the metrics of sets are about: the first."""
+
+EQUALITY_TOLERANCE = 1e-4
+"""How far from zero an equality may be and hold, as in the CEC competitions: no search hits zero exactly."""
 
 
-def _of_level(column: pd.Series) -> pd.Series:
-    return column.map(lambda values: values[COVERAGE_LEVEL] if values is not None and len(values) else np.nan)
+@dataclass(frozen=True)
+class Metric:
+    """What is known of a metric.
+
+    Attributes:
+        name: what YAML and tables call it.
+        summary: one line.
+        columns: of the records, that it reads besides those that say which evaluation a row is.
+        kind: `query`, of a single evaluation, averaged over a round; `running`, of all so far, the last of a round,
+            which stands until there is another; `round`, of a whole round.
+        compute: rows to a value a row, NaN where it is not defined.
+        kept: whether reference results keep its curve.
+        streamed: whether MLflow gets it.
+    """
+
+    name: str
+    summary: str
+    columns: tuple[str, ...]
+    kind: Kind
+    compute: Callable[[pd.DataFrame], Array | pd.Series]
+    kept: bool = False
+    streamed: bool = False
+
+
+METRICS: dict[str, Metric] = {}
+"""Every metric by name, notes of methods excepted."""
+
+NOTE = "notes."
+"""`notes.effective_sample_size` is the metric of a number that a method noted."""
+
+
+def _enter(
+    kind: Kind, *reads: str, kept: bool = False, streamed: bool = False
+) -> Callable[[Callable[[pd.DataFrame], Array | pd.Series]], Callable[[pd.DataFrame], Array | pd.Series]]:
+    """Register the decorated function; `reads` names columns, or other metrics whose columns it needs."""
+
+    def enter(compute: Callable[[pd.DataFrame], Array | pd.Series]) -> Callable[[pd.DataFrame], Array | pd.Series]:
+        nested = (METRICS[name].columns if name in METRICS else (name,) for name in reads)
+        columns = tuple(dict.fromkeys(column for names in nested for column in names))
+        summary = (compute.__doc__ or "").strip().splitlines()[0].removeprefix("Return ").rstrip(".")
+        name = compute.__name__
+        METRICS[name] = Metric(name, summary, columns, kind, compute, kept, streamed)
+        return compute
+
+    return enter
+
+
+def find_metric(name: str) -> Metric:
+    """Return a metric by name; raise PlumblineError with the nearest name if there is none."""
+    if name in METRICS:
+        return METRICS[name]
+    note = name.removeprefix(NOTE)
+    if name.startswith(NOTE) and note:
+        summary = f"{note}, as the method noted it"
+        return Metric(name, summary, ("notes",), "round", lambda rows: lookup(rows["notes"], note), streamed=True)
+    raise unknown("metric", name, METRICS)
+
+
+def check_metric(name: str) -> None:
+    """Raise PlumblineError with the nearest name if there is no such metric."""
+    find_metric(name)
+
+
+def columns_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of the records that metrics read; raise PlumblineError for one that there is not."""
+    return tuple(dict.fromkeys(column for name in names for column in find_metric(name).columns))
+
+
+def metric(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Return a metric of every row, NaN where it is not defined.
+
+    Args:
+        rows: of one method on one task, each trial in the order of its evaluations.
+        name: of the metric.
+
+    Raises:
+        PlumblineError: unknown metric.
+    """
+    found = find_metric(name).compute(rows)
+    if isinstance(found, pd.Series):
+        return found.reindex(rows.index)
+    return pd.Series(found, index=rows.index)
+
+
+def by_round(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a metric at the end of each round.
+
+    Returns:
+        One row a seed, one column an iteration; rounds without a value are left out. NaN where single trials lack one.
+    """
+    kind = find_metric(name).kind
+    groups = metric(rows, name).groupby([rows["seed"], rows["iteration"]])
+    table = (groups.mean() if kind == "query" else groups.last()).unstack()
+    table = table.dropna(axis="columns", how="all")
+    return table.ffill(axis="columns") if kind == "running" else table
+
+
+def _of_trials(rows: pd.DataFrame, running: Callable[..., Array], *values: Array) -> Array:
+    """Return `running` of the values of each trial, put back in place."""
+    found = np.full(len(rows), np.nan)
+    for places in rows.groupby("seed", sort=False).indices.values():
+        found[places] = running(*(value[places] for value in values))
+    return found
+
+
+# Outcomes: what is to be great, and what must be so.
+
+
+def _outcomes(rows: pd.DataFrame, column: str) -> tuple[Array, Array, Array]:
+    """Return objectives (`n x k`), inequalities (to be at least zero) and equalities (to be zero) of `y` or `f`."""
+    roles = np.array(rows["roles"].iloc[0] if len(rows) else ["objective"])
+    values = entries(rows[column])
+    if values.shape[1] < len(roles):  # nothing at all was recorded
+        values = np.full((len(rows), len(roles)), np.nan)
+    return tuple(values[:, roles == role] for role in ("objective", "at_least_zero", "zero"))  # type: ignore[return-value]
+
+
+def _objective(rows: pd.DataFrame, column: str) -> Array:
+    """Return the only objective; NaN where there are several."""
+    objectives, _, _ = _outcomes(rows, column)
+    return objectives[:, 0] if objectives.shape[1] == 1 else np.full(len(rows), np.nan)
+
+
+def _feasible(rows: pd.DataFrame, column: str) -> NDArray[np.bool_]:
+    """Return where all constraints hold; not where one of them was not observed."""
+    _, inequalities, equalities = _outcomes(rows, column)
+    return np.all(inequalities >= 0, axis=1) & np.all(np.abs(equalities) <= EQUALITY_TOLERANCE, axis=1)
+
+
+def _feasible_objective(rows: pd.DataFrame, column: str) -> Array:
+    return np.where(_feasible(rows, column), _objective(rows, column), np.nan)
+
+
+def _optimum(rows: pd.DataFrame) -> Array:
+    return rows["optimum"].to_numpy(dtype=np.float64)
+
+
+def _constrained(rows: pd.DataFrame) -> bool:
+    return len(rows) > 0 and any(role != "objective" for role in rows["roles"].iloc[0])
+
+
+def incumbents(y: Array, f: Array) -> Array:
+    """Return the `f` of the greatest `y` so far of one trial, of the first of equals; NaN before any."""
+    before = np.fmax.accumulate(np.concatenate([[-np.inf], y[:-1]]))
+    place = np.maximum.accumulate(np.where(y > before, np.arange(len(y)), -1))
+    return np.where(place >= 0, f[place], np.nan)
+
+
+@_enter("running", "y", "roles", streamed=True)
+def best_y(rows: pd.DataFrame) -> Array:
+    """Return the best observation so far, of those whose observed constraints hold."""
+    return _of_trials(rows, np.fmax.accumulate, _feasible_objective(rows, "y"))
+
+
+@_enter("running", "f", "roles", kept=True, streamed=True)
+def best_f(rows: pd.DataFrame) -> Array:
+    """Return the best noise-free value so far; with constraints, of feasible points, NaN before the first of them."""
+    return _of_trials(rows, np.fmax.accumulate, _feasible_objective(rows, "f"))
+
+
+@_enter("running", "y", "f", "roles", kept=True, streamed=True)
+def incumbent_f(rows: pd.DataFrame) -> Array:
+    """Return the noise-free value of the best observation so far."""
+    return _of_trials(rows, incumbents, _feasible_objective(rows, "y"), _objective(rows, "f"))
+
+
+@_enter("query", "f", "roles", "optimum")
+def instant_regret(rows: pd.DataFrame) -> Array:
+    """Return the optimum minus the noise-free value of this evaluation."""
+    return _optimum(rows) - _objective(rows, "f")
+
+
+@_enter("running", "best_f", "optimum", kept=True, streamed=True)
+def regret(rows: pd.DataFrame) -> Array:
+    """Return the optimum minus the best noise-free value so far."""
+    return _optimum(rows) - np.asarray(best_f(rows))
+
+
+@_enter("running", "incumbent_f", "optimum", kept=True, streamed=True)
+def incumbent_regret(rows: pd.DataFrame) -> Array:
+    """Return the optimum minus the noise-free value of the best observation so far."""
+    return _optimum(rows) - np.asarray(incumbent_f(rows))
+
+
+@_enter("running", "instant_regret", kept=True)
+def cumulative_regret(rows: pd.DataFrame) -> pd.Series:
+    """Return the sum of regrets of all queries so far; the initial design does not count."""
+    queries = _queries(rows)
+    return metric(queries, "instant_regret").groupby(queries["seed"]).cumsum()
+
+
+@_enter("query", "f", "roles", streamed=True)
+def violation(rows: pd.DataFrame) -> Array:
+    """Return by how much constraints fail: shortfalls and absolute equalities added up; NaN without constraints."""
+    if not _constrained(rows):
+        return np.full(len(rows), np.nan)
+    _, inequalities, equalities = _outcomes(rows, "f")
+    return np.maximum(-inequalities, 0.0).sum(axis=1) + np.abs(equalities).sum(axis=1)
+
+
+@_enter("query", "f", "roles", streamed=True)
+def feasible(rows: pd.DataFrame) -> Array:
+    """Return 1 where all constraints hold (equalities to within 1e-4), else 0; NaN without constraints."""
+    return np.asarray(_feasible(rows, "f"), dtype=np.float64) if _constrained(rows) else np.full(len(rows), np.nan)
+
+
+@_enter("running", "instant_regret", "violation", kept=True, streamed=True)
+def penalty_regret(rows: pd.DataFrame) -> Array:
+    """Return the least so far of regret, where positive, plus violation; NaN without constraints."""
+    penalised = np.maximum(np.asarray(instant_regret(rows)), 0.0) + np.asarray(violation(rows))
+    return _of_trials(rows, np.fmin.accumulate, penalised)
+
+
+@_enter("running", "f", "roles", "ref_point", kept=True, streamed=True)
+def hypervolume(rows: pd.DataFrame) -> Array:
+    """Return the volume that noise-free feasible values so far dominate above the reference point."""
+    objectives, _, _ = _outcomes(rows, "f")
+    ref_points = entries(rows["ref_point"])
+    if ref_points.shape[1] != objectives.shape[1] or np.isnan(ref_points).any():
+        return np.full(len(rows), np.nan)
+    values = np.where(_feasible(rows, "f")[:, None], objectives, np.nan)
+    return _of_trials(rows, lambda F, points: hypervolume_so_far(F, points[0]), values, ref_points)
+
+
+# Forecasts.
+
+
+def _column(name: str) -> Callable[[pd.DataFrame], Array]:
+    return lambda rows: rows[name].to_numpy(dtype=np.float64)
+
+
+for _name, _summary, _streamed in (
+    ("predicted_mean", "mean that was forecast of the observation", False),
+    ("predicted_sd", "standard deviation that was forecast of the observation", False),
+    ("pit", "forecast probability of at most the observation", False),
+    ("nll", "negative log density that was forecast at the observation", True),
+    ("crps", "continuous ranked probability score of the forecast", True),
+):
+    METRICS[_name] = Metric(_name, _summary, (_name,), "query", _column(_name), streamed=_streamed)
+
+
+def calibration_scores(pit: Array) -> Array:
+    """Return the calibration score of all forecasts so far of one trial; NaN where there is none of this evaluation."""
+    there = ~np.isnan(pit)
+    counts = np.cumsum(pit[there, None] <= LEVELS, axis=0)
+    levels = counts / np.arange(1, len(counts) + 1)[:, None]
+    found = np.full(len(pit), np.nan)
+    found[there] = np.sum((LEVELS - levels) ** 2, axis=1)
+    return found
+
+
+@_enter("running", "pit", kept=True, streamed=True)
+def calibration_score(rows: pd.DataFrame) -> Array:
+    """Return the calibration score of all queries so far (CAL, section 5.1)."""
+    return _of_trials(rows, calibration_scores, rows["pit"].to_numpy(dtype=np.float64))
+
+
+# Sets of the first level.
 
 
 def _queries(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["iteration"] > 0]
 
 
-def cumulative_regret(rows: pd.DataFrame) -> pd.Series:
-    """Return the sum of regrets of all queries so far; the initial design does not count."""
-    return _queries(rows).groupby("key")["instant_regret"].cumsum()
+def _of_level(rows: pd.DataFrame, name: str) -> pd.Series:
+    return pd.Series(entries(rows[name])[:, COVERAGE_LEVEL], index=rows.index)
 
 
+def _running_mean(values: pd.Series, rows: pd.DataFrame) -> pd.Series:
+    return values.groupby(rows["seed"]).transform(lambda column: column.expanding().mean())
+
+
+@_enter("running", "covered", kept=True, streamed=True)
 def query_coverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose observation lay in the model's set."""
-    covered = _of_level(_queries(rows)["covered"])
-    return covered.groupby(rows["key"]).transform(lambda column: column.expanding().mean())
+    return _running_mean(_of_level(_queries(rows), "covered"), rows)
 
 
-def holdout_coverage(rows: pd.DataFrame) -> pd.Series:
-    """Return the share of holdout observations in the model's sets."""
-    return _of_level(rows["holdout_coverage"])
-
-
-def nominal_coverage(rows: pd.DataFrame) -> pd.Series:
-    """Return the level that coverage should have."""
-    return 1 - _of_level(rows["alpha"])
-
-
-def mean_nominal_coverage(rows: pd.DataFrame) -> pd.Series:
-    """Return the mean level of the sets of all queries so far, which their coverage should have."""
-    return nominal_coverage(_queries(rows)).groupby(rows["key"]).transform(lambda column: column.expanding().mean())
-
-
+@_enter("running", "query_coverage")
 def query_miscoverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose observation lay outside of the model's set."""
-    return 1 - query_coverage(rows)
+    return 1 - metric(rows, "query_coverage")
 
 
+@_enter("running", "f_covered", kept=True, streamed=True)
 def f_coverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose noise-free value lay in the model's set."""
-    covered = _of_level(_queries(rows)["f_covered"])
-    return covered.groupby(rows["key"]).transform(lambda column: column.expanding().mean())
+    return _running_mean(_of_level(_queries(rows), "f_covered"), rows)
 
 
+@_enter("running", "f_coverage")
 def f_miscoverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose noise-free value lay outside of the model's set."""
-    return 1 - f_coverage(rows)
+    return 1 - metric(rows, "f_coverage")
 
 
-def miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
-    """Return how far the share of missed observations lies above the bound of LOCBO's Lemma 1; it should not."""
-    return query_miscoverage(rows) - metric(rows, "notes.bound_y")
+@_enter("round", "alpha")
+def nominal_coverage(rows: pd.DataFrame) -> pd.Series:
+    """Return the level that coverage should have."""
+    return 1 - _of_level(rows, "alpha")
 
 
-def f_miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
-    """Return how far the share of missed noise-free values lies above the bound of LOCBO's Lemma 2."""
-    return f_miscoverage(rows) - metric(rows, "notes.bound_f")
+@_enter("running", "alpha")
+def mean_nominal_coverage(rows: pd.DataFrame) -> pd.Series:
+    """Return the mean level of the sets of all queries so far, which their coverage should have."""
+    queries = _queries(rows)
+    return _running_mean(metric(queries, "nominal_coverage"), queries)
 
 
-def holdout_width(rows: pd.DataFrame) -> pd.Series:
-    """Return the average length of the model's sets over the holdout."""
-    return _of_level(rows["holdout_width"])
-
-
-def optimum_width(rows: pd.DataFrame) -> pd.Series:
-    """Return the length of the model's set at the optimum."""
-    return _of_level(rows["optimum_width"])
-
-
-def relative_optimum_width(rows: pd.DataFrame) -> pd.Series:
-    """Return the length of the model's set at the optimum, in average lengths over the holdout."""
-    return optimum_width(rows) / holdout_width(rows)
-
-
-def set_width(rows: pd.DataFrame) -> pd.Series:
-    """Return the length of the model's set at the query."""
-    return _of_level(rows["width"])
-
-
+@_enter("running", "query_coverage", "mean_nominal_coverage")
 def query_coverage_gap(rows: pd.DataFrame) -> pd.Series:
     """Return how far the coverage of queries so far lies above the level that it should have."""
-    return query_coverage(rows) - mean_nominal_coverage(rows)
+    return metric(rows, "query_coverage") - metric(rows, "mean_nominal_coverage")
 
 
+@_enter("running", "query_coverage_gap")
 def query_coverage_error(rows: pd.DataFrame) -> pd.Series:
     """Return the size of the gap of query coverage."""
-    return query_coverage_gap(rows).abs()
+    return metric(rows, "query_coverage_gap").abs()
 
 
+@_enter("running", "query_miscoverage", "notes")
+def miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
+    """Return how far the share of missed observations lies above the bound of LOCBO's Lemma 1; it should not."""
+    return metric(rows, "query_miscoverage") - metric(rows, "notes.bound_y")
+
+
+@_enter("running", "f_miscoverage", "notes")
+def f_miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
+    """Return how far the share of missed noise-free values lies above the bound of LOCBO's Lemma 2."""
+    return metric(rows, "f_miscoverage") - metric(rows, "notes.bound_f")
+
+
+@_enter("query", "width", streamed=True)
+def set_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the length of the model's set at the query."""
+    return _of_level(rows, "width")
+
+
+@_enter("round", "holdout_coverage", kept=True, streamed=True)
+def holdout_coverage(rows: pd.DataFrame) -> pd.Series:
+    """Return the share of holdout observations in the model's sets."""
+    return _of_level(rows, "holdout_coverage")
+
+
+@_enter("round", "holdout_coverage", "nominal_coverage")
 def holdout_coverage_gap(rows: pd.DataFrame) -> pd.Series:
     """Return how far holdout coverage lies above the level that it should have."""
-    return holdout_coverage(rows) - nominal_coverage(rows)
+    return metric(rows, "holdout_coverage") - metric(rows, "nominal_coverage")
 
 
+@_enter("round", "holdout_coverage_gap")
 def holdout_coverage_error(rows: pd.DataFrame) -> pd.Series:
     """Return the size of the gap of holdout coverage."""
-    return holdout_coverage_gap(rows).abs()
+    return metric(rows, "holdout_coverage_gap").abs()
 
 
-DERIVED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
-    metric.__name__: metric
-    for metric in (
-        cumulative_regret,
-        query_coverage,
-        holdout_coverage,
-        nominal_coverage,
-        mean_nominal_coverage,
-        set_width,
-        query_coverage_gap,
-        query_coverage_error,
-        holdout_coverage_gap,
-        holdout_coverage_error,
-        query_miscoverage,
-        f_coverage,
-        f_miscoverage,
-        miscoverage_over_bound,
-        f_miscoverage_over_bound,
-        holdout_width,
-        optimum_width,
-        relative_optimum_width,
-    )
-}
-"""Metrics that are not a column of the records."""
-
-COLUMNS = [field.name for field in RECORD if str(field.type) == "double"]
-"""Metrics that are."""
+@_enter("round", "holdout_width", streamed=True)
+def holdout_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the average length of the model's sets over the holdout."""
+    return _of_level(rows, "holdout_width")
 
 
-NOTE = "notes."
-"""`notes.effective_sample_size` is the metric of a number that a method noted."""
+@_enter("round", "optimum_width", streamed=True)
+def optimum_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the length of the model's set at the optimum."""
+    return _of_level(rows, "optimum_width")
 
 
-def metric(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Return a metric of every row, NaN where it is not defined.
-
-    Raises:
-        PlumblineError: unknown metric.
-    """
-    if name in DERIVED:
-        return DERIVED[name](rows).reindex(rows.index)
-    if name in COLUMNS:
-        return rows[name]
-    if name in SECONDS:
-        return rows[name].where(rows["iteration"] > 0)  # the initial design is nobody's round
-    if name.startswith(NOTE):
-        note = name.removeprefix(NOTE)
-        return rows["notes"].map(lambda notes: (notes or {}).get(note, np.nan)).astype(float)
-    raise unknown("metric", name, [*DERIVED, *COLUMNS, *SECONDS])
+@_enter("round", "optimum_width", "holdout_width")
+def relative_optimum_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the length of the model's set at the optimum, in average lengths over the holdout."""
+    return metric(rows, "optimum_width") / metric(rows, "holdout_width")
 
 
-def by_round(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return a metric at the end of each round.
-
-    Args:
-        rows: all rows of one method on one problem.
-        name: a metric; running values are taken at the last row of a round, others averaged over its rows.
-
-    Returns:
-        One row a seed, one column an iteration; rounds without a value are left out.
-    """
-    values = metric(rows, name)
-    how = "mean" if name in PER_QUERY else "last"
-    table = values.groupby([rows["seed"], rows["iteration"]]).agg(how).unstack()
-    return table.dropna(axis="columns", how="all")
+# Costs.
 
 
-PER_QUERY = ("nll", "crps", "pit", "predicted_sd", "predicted_mean", "instant_regret", "set_width")
-"""Metrics of a single evaluation."""
+def _seconds(name: str) -> Callable[[pd.DataFrame], pd.Series]:
+    return lambda rows: rows[name].where(rows["iteration"] > 0)  # the initial design is nobody's round
+
+
+for _name in SECONDS:
+    _part = _name.removesuffix("_seconds")
+    METRICS[_name] = Metric(_name, f"seconds of a round: {_part}", (_name,), "round", _seconds(_name), streamed=True)

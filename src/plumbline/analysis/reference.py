@@ -8,49 +8,39 @@ from typing import Any
 
 import pandas as pd
 
-from plumbline.analysis.collect import evidence
-from plumbline.analysis.draw import budget_label, data_label
-from plumbline.analysis.metrics import by_round
+from plumbline.analysis.claims import COLUMNS
+from plumbline.analysis.draw import budget_label, data_label, evidence_of
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.metrics import METRICS, by_round, columns_of
+from plumbline.analysis.outputs import figures
 from plumbline.analysis.statistics import mean_and_standard_error
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
+from plumbline.plan import Plan
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import read_table
 from plumbline.store import TrialFolder
 from plumbline.study import Study
 
-CURVES = (
-    "best_f",
-    "regret",
-    "incumbent_f",
-    "incumbent_regret",
-    "hypervolume",
-    "calibration_score",
-    "cumulative_regret",
-    "query_coverage",
-    "f_coverage",
-    "holdout_coverage",
-)
-"""Metrics whose mean curves are kept, so that a figure can be compared without running anything."""
 
-OF_LAST_VALUES = ("sweep", "final-dots")
-"""Kinds of figures that show where runs end: their experiments' tables say it all, and curves would be large."""
+def kept_metrics() -> list[str]:
+    """Return the metrics whose mean curves are kept, so that a figure can be compared without running anything."""
+    return [metric.name for metric in METRICS.values() if metric.kept]
 
 
-def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and standard error over seeds of each metric of each method on each problem, by iteration."""
+def curves(found: Evidence) -> pd.DataFrame:
+    """Return mean and standard error over seeds of each kept metric of each method on each task, by iteration."""
     frames = []
-    for (problem, method), trials in rows.groupby(["problem", "method"], sort=False):
-        for metric in CURVES:
-            table = by_round(trials, metric)
+    for task, method in found.pairs:
+        for metric in kept_metrics():
+            table = by_round(found.trials(task, method), metric)
             if table.size == 0:
                 continue
             mean, error = mean_and_standard_error(table.to_numpy())
             frames.append(
                 pd.DataFrame(
                     {
-                        "problem": problem,
+                        "task": task,
                         "method": method,
                         "metric": metric,
                         "iteration": table.columns,
@@ -76,9 +66,9 @@ def combined_provenance(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def costs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the median seconds of a round of each method on each problem."""
+    """Return the median seconds of a round of each method on each task."""
     rounds = rows[rows["iteration"] > 0].drop_duplicates(["key", "iteration"])
-    seconds = rounds.groupby(["problem", "method"], sort=False)["round_seconds"].median()
+    seconds = rounds.groupby(["task", "method"], sort=False, observed=True)["round_seconds"].median()
     return seconds.rename("seconds_a_round").reset_index()
 
 
@@ -93,6 +83,23 @@ def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
         new = pd.concat([old[stays], new], ignore_index=True)
     with atomic(path) as part:
         new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
+
+
+def read_claims(path: Path) -> pd.DataFrame:
+    """Return a table of claims.
+
+    Raises:
+        PlumblineError: no such file, or no table of claims.
+    """
+    try:
+        found = pd.read_csv(path)
+    except FileNotFoundError as error:
+        raise PlumblineError(f"no table of claims at {path}") from error
+    except (ValueError, UnicodeDecodeError) as error:
+        raise PlumblineError(f"{path} is no table of claims: {' '.join(str(error).split())[:200]}") from error
+    if missing := [name for name in COLUMNS if name not in found]:
+        raise PlumblineError(f"{path} is no table of claims: it has no column {missing[0]!r}")
+    return found
 
 
 def by_number(claim: str) -> tuple[str, int]:
@@ -179,7 +186,8 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         PlumblineError: failed trials among them; reference results are whole or not at all.
     """
     experiment = plan.experiment(name)
-    found = evidence(folder / "records" / f"{name}.parquet" if experiment.grid else None)
+    columns = (*columns_of(kept_metrics()), "round_seconds")
+    found = evidence_of(plan, name, columns, folder / "records" / f"{name}.parquet" if experiment.grid else None)
     if len(found.failures):
         raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
     home = reference / name
@@ -190,9 +198,9 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         keep_illustration(folder / "illustrations" / f"{name}.parquet", home)
     if not experiment.grid:
         return
-    if experiment.figure is None or experiment.figure.kind not in OF_LAST_VALUES:
+    if experiment.figure is None or figures[experiment.figure.kind].options.keeps_curves:  # type: ignore[attr-defined]
         with atomic(home / f"{name}-curves.csv") as part:
-            curves(found.rows).to_csv(part, index=False, float_format="%.6g")
+            curves(found).to_csv(part, index=False, float_format="%.6g")
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,
@@ -205,4 +213,4 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     claims = pd.read_csv(folder / "claims.csv")
     merge(reference / "claims.csv", claims[claims["experiment"] == name], ["claim"])
-    merge(reference / "costs.csv", costs(found.rows), ["problem", "method"])
+    merge(reference / "costs.csv", costs(found.rows), ["task", "method"])

@@ -11,10 +11,13 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
+from plumbline.analysis.claims import counts
+from plumbline.analysis.collect import failures_of
 from plumbline.analysis.draw import data_label
-from plumbline.analysis.reference import by_number
-from plumbline.config import Plan
+from plumbline.analysis.reference import by_number, read_claims
+from plumbline.errors import PlumblineError
 from plumbline.files import write_text
+from plumbline.plan import Plan
 from plumbline.provenance import provenance
 from plumbline.records import read_table
 from plumbline.study import Experiment, Study
@@ -31,7 +34,7 @@ class Section:
     experiment: Experiment
     figure: str | None
     table: pd.DataFrame | None
-    failures: list[dict[str, Any]]
+    failures: list[str]
     data: str
     trials: int
 
@@ -48,11 +51,10 @@ def number(value: Any) -> str:
     return str(value)
 
 
-def failures_of(records: Path) -> list[dict[str, Any]]:
-    """Return (problem, method, seed, error) of each failed trial in an experiment's records."""
-    columns = ["problem", "method", "seed", "status", "error"]
-    rows = read_table(records).select(columns).to_pylist()
-    return [row for row in rows if row["status"] == "error"]
+def failures_in(records: Path) -> list[str]:
+    """Return name and error of each failed trial in an experiment's records, in words."""
+    table = read_table(records, ["task", "method", "seed", "status", "error"])
+    return [f"{task} {method} seed {seed}: {error}" for (task, method, seed), error in failures_of(table)]
 
 
 def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Section:
@@ -65,7 +67,7 @@ def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Sect
         experiment,
         data_uri(figure) if experiment.figure else None,
         pd.read_csv(table) if experiment.table else None,
-        failures_of(records) if experiment.grid else [],
+        failures_in(records) if experiment.grid else [],
         data_label(plan, name),
         sum(len(chunk.seeds) for chunk in plan.chunks(name)),
     )
@@ -74,7 +76,11 @@ def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Sect
 def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
     """Return one entry a claim with the list of its tests."""
     return [
-        {"tests": (rows := tests.to_dict("records")), **{str(key): value for key, value in rows[0].items()}}
+        {
+            "tests": (rows := tests.to_dict("records")),
+            "counts": counts(tests["outcome"]),
+            **{str(key): value for key, value in rows[0].items()},
+        }
         for _, tests in claims.groupby("claim", sort=False)
     ]
 
@@ -87,10 +93,12 @@ def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, lis
     return list(groups.values())
 
 
-def write_report(plan: Plan, folder: Path, output: Path) -> None:
-    """Write the page of the results in `folder` to `output`: one HTML file that needs no other."""
-    claims = pd.read_csv(folder / "claims.csv")
-    reference = pd.read_csv(REFERENCE) if REFERENCE.is_file() else claims.iloc[:0]
+def write_report(plan: Plan, folder: Path, output: Path, claims_path: Path) -> None:
+    """Write the page of the results in `folder` and of the verdicts to `output`: one HTML file that needs no other."""
+    if not folder.is_dir():
+        raise PlumblineError(f"no folder of results at {folder}: run the preset first")
+    claims = read_claims(claims_path)
+    reference = read_claims(REFERENCE) if REFERENCE.is_file() else claims.iloc[:0]
     studies = by_study((study, section(plan, name, one, folder)) for study, name, one in plan.experiments())
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number

@@ -1,6 +1,9 @@
 """Statistics over seeds, with bootstrap intervals that keep the pairs together."""
 
-from collections.abc import Callable
+import inspect
+import warnings
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +31,25 @@ class Interval(NamedTuple):
     high: float
 
 
+def mean(values: Array, axis: int | tuple[int, ...]) -> Array:
+    """Return the mean over `axis` of what there is: a round without a forecast does not blank the run."""
+    return _known(np.mean, np.nanmean, values, axis)
+
+
+def median(values: Array, axis: int | tuple[int, ...]) -> Array:
+    """Return the median over `axis` of what there is."""
+    return _known(np.median, np.nanmedian, values, axis)
+
+
+def _known(whole: Callable[..., Any], known: Callable[..., Any], values: Array, axis: Any) -> Array:
+    """Return `whole` of values without gaps, `known` of those with some, NaN where there is nothing."""
+    if not np.isnan(values).any():
+        return whole(values, axis=axis)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of an empty slice, which is NaN
+        return known(values, axis=axis)
+
+
 def _need(baseline: Array | None) -> Array:
     if baseline is None:
         raise PlumblineError("this statistic compares with a `baseline`: name one in the claim's test")
@@ -36,58 +58,60 @@ def _need(baseline: Array | None) -> Array:
 
 def final_difference(method: Array, baseline: Array | None) -> Array:
     """Return the mean over seeds of method minus baseline at the last round; `... x seeds x rounds` in."""
-    return (method - _need(baseline))[..., -1].mean(axis=-1)
+    return mean((method - _need(baseline))[..., -1], -1)
 
 
 def mean_difference(method: Array, baseline: Array | None) -> Array:
     """Return the mean over seeds and rounds of method minus baseline: who is ahead, on average over the run."""
-    return (method - _need(baseline)).mean(axis=(-2, -1))
+    return mean(method - _need(baseline), (-2, -1))
 
 
 def share_of_steps_below(method: Array, baseline: Array | None) -> Array:
     """Return the share of rounds at which the mean over seeds is lower than the baseline's."""
-    return (method.mean(axis=-2) < _need(baseline).mean(axis=-2)).mean(axis=-1)
+    return (mean(method, -2) < mean(_need(baseline), -2)).mean(axis=-1)
 
 
 def share_above(method: Array, baseline: Array | None, level: float = 0.0) -> Array:
     """Return the share of seeds that end above `level`."""
-    return (method[..., -1] > level).mean(axis=-1)
+    last = method[..., -1]
+    return mean(np.where(np.isnan(last), np.nan, last > level), -1)
 
 
 def final_mean(method: Array, baseline: Array | None) -> Array:
     """Return the mean over seeds at the last round."""
-    return method[..., -1].mean(axis=-1)
+    return mean(method[..., -1], -1)
 
 
 def mean_level(method: Array, baseline: Array | None) -> Array:
     """Return the mean over seeds and rounds."""
-    return method.mean(axis=(-2, -1))
+    return mean(method, (-2, -1))
 
 
 def spread_difference(method: Array, baseline: Array | None) -> Array:
     """Return the standard deviation over seeds at the last round, method minus baseline: who is steadier."""
-    return method[..., -1].std(axis=-1) - _need(baseline)[..., -1].std(axis=-1)
+    ours, theirs = (_known(np.std, np.nanstd, values[..., -1], -1) for values in (method, _need(baseline)))
+    return ours - theirs
 
 
 def deviation_difference(method: Array, baseline: Array | None, level: float = 0.0) -> Array:
     """Return the mean over seeds of the distance to `level` at the last round, method minus baseline."""
     distance = np.abs(method - level) - np.abs(_need(baseline) - level)
-    return distance[..., -1].mean(axis=-1)
+    return mean(distance[..., -1], -1)
 
 
 def mean_ratio(method: Array, baseline: Array | None) -> Array:
     """Return the mean over seeds and rounds of the method divided by the baseline's."""
-    return method.mean(axis=(-2, -1)) / _need(baseline).mean(axis=(-2, -1))
+    return mean(method, (-2, -1)) / mean(_need(baseline), (-2, -1))
 
 
 def median_ratio(method: Array, baseline: Array | None) -> Array:
     """Return the median over seeds and rounds of the method divided by the baseline's: for times, which have tails."""
-    return np.median(method, axis=(-2, -1)) / np.median(_need(baseline), axis=(-2, -1))
+    return median(method, (-2, -1)) / median(_need(baseline), (-2, -1))
 
 
 def final_ratio(method: Array, baseline: Array | None) -> Array:
     """Return the mean over seeds at the last round, divided by the baseline's."""
-    return method[..., -1].mean(axis=-1) / _need(baseline)[..., -1].mean(axis=-1)
+    return mean(method[..., -1], -1) / mean(_need(baseline)[..., -1], -1)
 
 
 STATISTICS: dict[str, Statistic] = {
@@ -108,11 +132,26 @@ STATISTICS: dict[str, Statistic] = {
 }
 
 
+ALONE = ("share-above", "final-mean", "mean-level")
+"""Those of a method alone; all others need a baseline."""
+
+
 def find_statistic(name: str) -> Statistic:
     """Return a statistic by name; raise PlumblineError if there is none."""
     if name not in STATISTICS:
         raise unknown("statistic", name, STATISTICS)
     return STATISTICS[name]
+
+
+def check_statistic(name: str, options: Iterable[str], baseline: bool) -> None:
+    """Raise PlumblineError where there is no such statistic, it has no such option, or it needs a baseline."""
+    parameters = inspect.signature(find_statistic(name)).parameters
+    allowed = list(parameters)[2:]
+    for option in options:
+        if option not in allowed:
+            raise unknown(f"option of statistic {name!r}", option, allowed)
+    if name not in ALONE and not baseline:
+        raise PlumblineError(f"statistic {name!r} compares with a `baseline`: name one")
 
 
 def paired_bootstrap(
@@ -156,10 +195,11 @@ def paired_bootstrap(
 
 
 def mean_and_standard_error(values: Array) -> tuple[Array, Array]:
-    """Return mean and standard error over the first axis; the error is 0 with one seed, and means nothing then."""
-    seeds = len(values)
-    spread = np.std(values, axis=0, ddof=1) if seeds > 1 else np.zeros(values.shape[1:])
-    return np.mean(values, axis=0), spread / np.sqrt(seeds)
+    """Return mean and standard error over the first axis of what there is; the error is 0 with one value, and means
+    nothing then."""
+    seeds = np.sum(~np.isnan(values), axis=0)
+    spread = _known(partial(np.std, ddof=1), partial(np.nanstd, ddof=1), values, 0) if len(values) > 1 else np.nan
+    return mean(values, 0), np.where(seeds > 1, spread, 0.0) / np.sqrt(np.maximum(seeds, 1))
 
 
 def mean_interval(values: Array, level: float = 0.7) -> tuple[Array, Array, Array]:
@@ -167,9 +207,10 @@ def mean_interval(values: Array, level: float = 0.7) -> tuple[Array, Array, Arra
 
     LOCBO's figures show intervals of level .7.
     """
-    mean, error = mean_and_standard_error(values)
-    reach = error * (student.ppf((1 + level) / 2, len(values) - 1) if len(values) > 1 else 0.0)
-    return mean - reach, mean, mean + reach
+    middle, error = mean_and_standard_error(values)
+    seeds = np.sum(~np.isnan(values), axis=0)
+    reach = error * np.where(seeds > 1, student.ppf((1 + level) / 2, np.maximum(seeds - 1, 1)), 0.0)
+    return middle - reach, middle, middle + reach
 
 
 def median_interval(values: Array) -> tuple[Array, Array, Array]:

@@ -1,6 +1,6 @@
 """How every figure looks: sizes, colours, the line that says what it rests on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +9,11 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from plumbline.options import Options
+from plumbline.errors import unknown
+from plumbline.looks import COLOURS, Look
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -68,44 +69,67 @@ def house_style() -> Iterator[None]:
         yield
 
 
-UNLIKE_FIRST = (0, 1, 2, 4, 7, 9, 3, 5, 8, 6)
-"""Order of seaborn's palette for the colour-blind that keeps its three oranges apart."""
+PALETTE = dict(zip(COLOURS, sns.color_palette("colorblind").as_hex(), strict=True))
+"""Colours by name, told apart by the colour-blind too (seaborn's)."""
 
-
-def colours(names: Sequence[str]) -> dict[str, str]:
-    """Return a colour a name, readable by the colour-blind, in the order given."""
-    if len(names) > len(UNLIKE_FIRST):  # no longer readable by the colour-blind, but they must differ
-        return dict(zip(names, sns.color_palette("husl", len(names)).as_hex(), strict=True))
-    palette = sns.color_palette("colorblind").as_hex()
-    return {name: palette[i] for name, i in zip(names, UNLIKE_FIRST, strict=False)}
-
+FREE = ("blue", "orange", "green", "purple", "grey", "sky", "red", "brown", "yellow", "pink")
+"""The order in which they are given to what names none: it keeps the three that are most alike apart."""
 
 LineStyle = dict[str, Any]
 """Colour and dashes of a line, as matplotlib takes them."""
 
 
-class Look(Options):
-    """How lines are told apart.
+def colour(name: str) -> str:
+    """Return a colour of the palette, or `#rrggbb` as it is.
 
-    Attributes:
-        first: names that have the first colours in this order, drawn or not: a method looks the same in all figures.
-        dashed: names whose lines are dashed, by the name whose colour they have.
+    Raises:
+        PlumblineError: neither.
     """
+    if name in PALETTE:
+        return PALETTE[name]
+    if not (name.startswith("#") and is_color_like(name)):
+        raise unknown("colour", name, PALETTE)
+    return name
 
-    first: tuple[str, ...] = ()
-    dashed: dict[str, str] = Field(default_factory=dict)
 
-    def of(self, names: Sequence[str]) -> dict[str, LineStyle]:
-        """Return colour and dashes of the line of each name."""
-        found = colours(list(dict.fromkeys([*self.first, *(self.dashed.get(name, name) for name in names)])))
-        return {
-            name: {"color": found[self.dashed.get(name, name)], "linestyle": "--" if name in self.dashed else "-"}
-            for name in names
+def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return a colour a name, in the order given, none of those `taken`; all differ."""
+    names, taken = list(names), set(taken)
+    free = [PALETTE[name] for name in FREE if PALETTE[name] not in taken]
+    if len(names) > len(free):  # no longer told apart by the colour-blind, but they must differ
+        free += [found for found in sns.color_palette("husl", len(names)).as_hex() if found not in taken]
+    return dict(zip(names, free, strict=False))
+
+
+def lines(looks: Mapping[str, Look], methods: Iterable[str]) -> dict[str, LineStyle]:
+    """Return colour and dashes of the line of each of `methods`.
+
+    A method without a colour of its own has the next free one, counted over all `looks`, drawn or not: it looks the
+    same in all figures of an experiment. Methods with the same legend share it.
+
+    Args:
+        looks: by label of the method.
+        methods: labels; one without a look goes by its label.
+
+    Raises:
+        PlumblineError: a colour that there is not.
+    """
+    all_looks = {**looks, **{method: Look(legend=method) for method in methods if method not in looks}}
+    fixed = {look.legend: colour(look.colour) for look in all_looks.values() if look.colour}
+    open_ones = dict.fromkeys(look.legend for look in all_looks.values() if look.legend not in fixed)
+    found = fixed | colours(open_ones, fixed.values())
+    return {
+        method: {
+            "color": colour(look.colour) if look.colour else found[look.legend],
+            "linestyle": "--" if look.dashed else "-",
         }
+        for method in methods
+        for look in [all_looks[method]]
+    }
 
 
-PLAIN, CALIBRATED = "#d55e00", "#0173b2"
-"""Orange for the plain method and blue for the calibrated one, as in CAL's figures; credible and conformal sets too."""
+PLAIN, CALIBRATED = PALETTE["red"], PALETTE["blue"]
+"""Red for the plain method and blue for the calibrated one, as in CAL's figures; credible and conformal sets too."""
 
 QUERY, TRUTH = "#cc0000", "0.25"
 """Of the star where a method asks, and of the dashed line that it does not know."""

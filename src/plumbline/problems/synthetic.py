@@ -15,6 +15,7 @@ from botorch.test_functions import (
     SyntheticTestFunction,
     synthetic,
 )
+from pydantic import Field
 from torch import Tensor
 
 from plumbline.problems.base import Context, problems
@@ -59,6 +60,12 @@ class Alpine(SyntheticTestFunction):
         return (X * torch.sin(X) + 0.1 * X).abs().sum(dim=-1)
 
 
+class RosenbrockOptions(ScalableOptions):
+    """Options of Rosenbrock's function, a sum over neighbouring coordinates: of one there is none."""
+
+    dim: int = Field(ge=2)
+
+
 class HartmannOptions(ProblemOptions):
     """Options of the Hartmann functions."""
 
@@ -91,5 +98,5 @@ _register(Hartmann, "hartmann", "3-d or 6-d, four or six local minima (hartmann-
 _register(Ackley, "ackley", "any d, nearly flat with a deep hole at the origin (ackley-2)", ScalableOptions)
 _register(Alpine, "alpine", "any d, many kinked local minima (alpine-2)", ScalableOptions)
 _register(Levy, "levy", "any d, rugged along every axis (levy-5)", ScalableOptions)
-_register(Rosenbrock, "rosenbrock", "any d > 1, a curved narrow valley (rosenbrock-6)", ScalableOptions)
+_register(Rosenbrock, "rosenbrock", "any d > 1, a curved narrow valley (rosenbrock-6)", RosenbrockOptions)
 _register(StyblinskiTang, "styblinski-tang", "any d, 2^d local minima (styblinski-tang-6)", ScalableOptions)

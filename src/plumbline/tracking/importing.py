@@ -4,11 +4,13 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
+import pyarrow as arrow
+import pyarrow.compute as compute
 from filelock import FileLock
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
@@ -16,31 +18,35 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from plumbline import records
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.observers import title
-from plumbline.records import Row
-from plumbline.specs import Chunk, TrialSpec
+from plumbline.plan import Plan
+from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
 from plumbline.study import Study
 from plumbline.tracking.runs import (
     ERROR,
+    MARK,
+    ROWS,
     TRIAL,
-    RunningMisses,
     clip,
     experiment_id,
-    level_names,
     live_experiment,
     log_metrics,
     log_params,
+    logged_rounds,
     milliseconds,
     outcome,
     round_metrics,
     run_params,
     run_tags,
+    trial_metrics,
 )
 
 SUMMARY = "plumbline.summary"
+
+ARTIFACTS = "mlartifacts"
+"""The folder of artifacts beside the database."""
 
 PAGE = 1000
 """Runs asked for at a time."""
@@ -65,80 +71,87 @@ class Finished:
     experiments: list[str] = field(default_factory=list)
 
 
-def finished_trials(plan: Plan, paths: Sequence[Path]) -> tuple[dict[str, dict[str, Finished]], list[Path]]:
-    """Return the trials in files of records, by study and key, and the files that are no jobs of the plan.
+def finished_trials(plan: Plan, folder: Path) -> tuple[dict[str, dict[str, Finished]], int]:
+    """Return the trials of the plan that have ended, by study and key, and how many jobs have left no records yet.
 
     Args:
-        plan: says which experiments a job belongs to.
-        paths: files of records, each called `<chunk id>.parquet`.
+        plan: says which jobs there are, and which experiments they belong to.
+        folder: of the jobs' records.
 
     Raises:
-        PlumblineError: a file that is not there or corrupt.
+        PlumblineError: a corrupt file; or there are jobs, and none of them has left any records.
     """
-    jobs: dict[str, list[tuple[Study, str, Chunk]]] = {}
     trials: dict[str, dict[str, Finished]] = {}
+    jobs: dict[Path, dict[str, tuple[int, str | None]] | None] = {}
     for study, name, _ in plan.experiments():
-        trials.setdefault(study.study, {})
+        found = trials.setdefault(study.study, {})
         for chunk in plan.chunks(name):
-            jobs.setdefault(chunk.id, []).append((study, name, chunk))
-    for path in paths:
-        if path.stem not in jobs:
-            continue
-        ended = _ends(path)
-        for study, name, chunk in jobs[path.stem]:
-            found = trials[study.study]
-            for key, (seed, error) in ended.items():
+            path = chunk.path(folder)
+            if path not in jobs:
+                jobs[path] = _ends(path) if path.is_file() else None
+            for key, (seed, error) in (jobs[path] or {}).items():
                 trial = found.setdefault(key, Finished(key, chunk.spec.with_seed(seed), path, error))
                 if name not in trial.experiments:
                     trial.experiments.append(name)
-    return trials, [path for path in paths if path.stem not in jobs]
+    missing = sum(ended is None for ended in jobs.values())
+    if jobs and missing == len(jobs):
+        raise PlumblineError(f"no records of any of the {len(jobs)} jobs in {folder}: run the trials first")
+    return trials, missing
 
 
 def _ends(path: Path) -> dict[str, tuple[int, str | None]]:
     """Return seed and error of each trial in a file of records."""
-    table = records.read_table(path).select(["key", "seed", "status", "error"])
+    table = records.read_table(path, ["key", "seed", "status", "error"])
     ends: dict[str, tuple[int, str | None]] = {}
     for row in table.to_pylist():
         ends[row["key"]] = (row["seed"], row["error"] if row["status"] == "error" else None)
     return ends
 
 
-def import_trials(plan: Plan, chunks: Sequence[Path], artifacts: Path, store: Path, uri: str) -> str:
+def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: str) -> str:
     """Import finished trials into MLflow; what is there already, whole, stays as it is.
 
     One MLflow experiment a study, one run a trial, and one run a preset that sums the study up, with its
     figures and tables. A run that was left unfinished by an import or a stream that broke off is made anew.
 
     Args:
-        plan: which experiments there are, and at which preset.
-        chunks: files of records, each called `<chunk id>.parquet`.
+        plan: which experiments and jobs there are, and at which preset.
+        trials: the folder of the jobs' records.
         artifacts: the folder of the preset's results: `figures/`, `tables/`, `claims.csv`, `report.html`.
         store: the folder of all trials.
         uri: `sqlite:///` and a path, where this must be the only writer; or `http(s)://` of a server.
 
     Returns:
-        One line that says what was imported and how to look at it.
+        A line that says what was imported, one that says how to look at it, and an address a study.
 
     Raises:
         PlumblineError: records that cannot be read, a database that is none or of another version, a server
             that does not answer.
     """
-    trials, strangers = finished_trials(plan, chunks)
+    finished, waiting = finished_trials(plan, trials)
     new = old = failed = 0
+    pages = []
     try:
         with _opened(uri) as (client, root):
-            for name, wanted in trials.items():
+            for name, wanted in finished.items():
                 study = _StudyImport(client, plan, plan.studies[name], store, root)
                 imported = study.add(wanted)
                 study.summarise(wanted, artifacts)
                 new, old = new + imported, old + len(wanted) - imported
                 failed += sum(trial.error is not None for trial in wanted.values())
+                pages.append(f"  {name}: {_page(uri, study.experiment)}")
     except (MlflowException, sqlite3.DatabaseError) as error:
         raise PlumblineError(f"MLflow at {uri}: {_remedy(error)}") from error
     counts = f"{new} trials imported, {old} there already, {failed} of all failed"
-    ignored = f", {len(strangers)} files of other configurations left out" if strangers else ""
-    look = f"mlflow ui --backend-store-uri {uri}" if _database(uri) else uri
-    return f"{counts}{ignored}; look at them, under Model training: {look}"
+    left = f", {waiting} jobs not run yet" if waiting else ""
+    look = f"look at them with `mlflow ui --backend-store-uri {uri}` at" if _database(uri) else "look at them at"
+    return "\n".join([f"{counts}{left}; {look}", *pages])
+
+
+def _page(uri: str, experiment: str) -> str:
+    """Return the address of an experiment's runs; without the workflow type MLflow shows traces, and there are none."""
+    server = "http://127.0.0.1:5000" if _database(uri) else uri.rstrip("/")
+    return f"{server}/#/experiments/{experiment}?workflowType=machine_learning"
 
 
 def _database(uri: str) -> Path | None:
@@ -162,7 +175,7 @@ def _opened(uri: str) -> Iterator[tuple[MlflowClient, str | None]]:
 
     A SQLite database is made here, once, before anyone writes to it, and held against a second import. In WAL
     mode the user interface can read while this writes. Artifacts lie beside the database, wherever the
-    command was started.
+    command was started; where the two were moved together, their addresses are mended.
     """
     path = _database(uri)
     if path is None:
@@ -177,7 +190,22 @@ def _opened(uri: str) -> Iterator[tuple[MlflowClient, str | None]]:
             connection.execute("PRAGMA journal_mode=WAL")
         finally:
             connection.close()
-        yield MlflowClient(uri), (path.parent.resolve() / "mlartifacts").as_uri()
+        client, root = MlflowClient(uri), (path.parent.resolve() / ARTIFACTS).as_uri()
+        with closing(sqlite3.connect(path)) as connection, connection:
+            mend_addresses(connection, root)
+        yield client, root
+
+
+def mend_addresses(connection: sqlite3.Connection, root: str) -> None:
+    """Let artifacts be found at `root`, wherever they were when the database was written.
+
+    MLflow keeps absolute addresses: after a move they lead nowhere, or into the folder that was copied from.
+    """
+    for table, column in (("experiments", "artifact_location"), ("runs", "artifact_uri")):
+        for (old,) in connection.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall():
+            before, mark, inner = (old or "").rpartition(f"/{ARTIFACTS}/")
+            if mark and f"{before}/{ARTIFACTS}" != root:
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (f"{root}/{inner}", old))
 
 
 class _StudyImport:
@@ -217,10 +245,10 @@ class _StudyImport:
             else:
                 missing.append(trial)
         for path, trials in groupby(missing, key=lambda trial: trial.path):
-            rows = records.read_table(path).to_pylist(maps_as_pydicts="strict")
-            by_key = {key: list(group) for key, group in groupby(rows, key=lambda row: row["key"])}
+            table = records.read_table(path, ["key", "status", *ROWS.names])
             for trial in trials:
-                self._import(trial, by_key[trial.key])
+                mine = compute.and_(compute.equal(table["key"], trial.key), compute.equal(table["status"], "ok"))
+                self._import(trial, table.filter(mine).select(ROWS.names))
         return len(missing)
 
     def _there(self) -> dict[str, list[Run]]:
@@ -248,26 +276,34 @@ class _StudyImport:
             if joined != before:
                 self.client.set_tag(run.info.run_id, name, joined)
 
-    def _import(self, trial: Finished, rows: list[Row]) -> None:
+    def _import(self, trial: Finished, rows: arrow.Table) -> None:
         """Make the run of a trial; its status comes last, because it says that the run is whole."""
         folder = TrialFolder(self.store, trial.key)
         origin = folder.provenance() if folder.provenance_path.is_file() else {}
-        rounds = [list(group) for _, group in groupby(_good(rows), key=lambda row: row["iteration"])]
-        took = sum(_seconds(batch) for batch in rounds)
+        rounds = rows.select(["iteration", "evaluation", MARK]).to_pandas().groupby("iteration").last()
+        seconds = rounds[MARK].fillna(0.0)
         end = (folder.records_path if folder.done else trial.path).stat().st_mtime
+        begin = end - float(seconds.sum())
         status, error = outcome(trial.error)
         tags = run_tags(trial.key, trial.spec, origin) | self._plan_tags(trial)
         if error is not None:
             tags[ERROR] = error
-        begin = end - took
         created = self.client.create_run(self.experiment, milliseconds(begin), tags, title(trial.spec))
         run = created.info.run_id
         log_params(self.client, run, run_params(trial.spec))
-        metrics, now, levels, misses = [], begin, level_names(trial.spec), RunningMisses()
-        for batch in rounds:
-            now += _seconds(batch)
-            metrics += round_metrics(batch, batch[-1], levels, milliseconds(now), misses)
-        log_metrics(self.client, run, metrics)
+        ends, metrics = begin + seconds.cumsum(), trial_metrics(rows) if len(rows) else {}
+        logged = [
+            entry
+            for iteration in sorted(logged_rounds(trial.spec.budget.rounds) & {*rounds.index})
+            for entry in round_metrics(
+                metrics,
+                iteration,
+                int(rounds["evaluation"][iteration]) + 1,
+                milliseconds(ends[iteration]),
+                seconds[iteration],
+            )
+        ]
+        log_metrics(self.client, run, logged)
         self.client.set_terminated(run, status, milliseconds(end))
 
     def summarise(self, wanted: Mapping[str, Finished], folder: Path) -> None:
@@ -282,9 +318,6 @@ class _StudyImport:
         if found:
             run = found[0]
             self.client.update_run(run.info.run_id, status="RUNNING")
-            repository = get_artifact_repository(run.info.artifact_uri, tracking_uri=self.client.tracking_uri)
-            for entry in self.client.list_artifacts(run.info.run_id):
-                repository.delete_artifacts(entry.path)
         else:
             note = f"{self.study.title}: the figures and tables of preset `{preset}`."
             tags = {**self.tags, SUMMARY: preset, "mlflow.note.content": note}
@@ -294,9 +327,13 @@ class _StudyImport:
         metrics = [Metric("trials", len(wanted), now, 0), Metric("failures", failures, now, 0)]
         experiments = RunTag("plumbline.experiment", ",".join(self.experiments))
         self.client.log_batch(run.info.run_id, metrics=metrics, tags=[experiments])
+        # Not the client's own calls: it remembers where a run's artifacts were, in this process, before a move.
+        repository = get_artifact_repository(run.info.artifact_uri, tracking_uri=self.client.tracking_uri)
+        for entry in repository.list_artifacts():
+            repository.delete_artifacts(entry.path)
         for path in attachments(folder, self.experiments):
             inner = path.parent.relative_to(folder).as_posix()
-            self.client.log_artifact(run.info.run_id, str(path), None if inner == "." else inner)
+            repository.log_artifact(str(path), None if inner == "." else inner)
         self.client.set_terminated(run.info.run_id, "FINISHED")
 
 
@@ -305,12 +342,3 @@ def attachments(folder: Path, experiments: Sequence[str]) -> list[Path]:
     outputs = [*folder.glob("figures/*.png"), *folder.glob("figures/*.svg"), *folder.glob("tables/*.csv")]
     chosen = sorted(path for path in outputs if path.name.partition(".")[0] in experiments)
     return chosen + [path for path in (folder / "claims.csv", folder / "report.html") if path.is_file()]
-
-
-def _good(rows: Sequence[Row]) -> list[Row]:
-    return [row for row in rows if row["status"] == "ok"]
-
-
-def _seconds(batch: Sequence[Row]) -> float:
-    """Return how long a round took, 0 where that is not known."""
-    return batch[-1].get("round_seconds") or 0.0

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyarrow as arrow
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -15,21 +16,21 @@ from plumbline.records import Row
 from plumbline.specs import TrialSpec
 from plumbline.tracking.runs import (
     ERROR,
-    ITERATION,
-    MISSES,
+    MARK,
+    ROWS,
     TRIAL,
-    RunningMisses,
     clip,
     experiment_id,
-    level_names,
     live_experiment,
     log_metrics,
     log_params,
+    logged_rounds,
     milliseconds,
     outcome,
     round_metrics,
     run_params,
     run_tags,
+    trial_metrics,
 )
 
 HASTE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "5", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
@@ -82,8 +83,9 @@ class LiveRun:
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
         """Go on with the trial's run, or make it."""
         self.run, self.waited, self.computed = None, 0.0, 0.0
-        self.evaluations, self.whole, self.levels = 0, True, level_names(spec)
-        self.misses = RunningMisses()
+        self.logged, self.last, self.whole = logged_rounds(spec.budget.rounds), -1, done == 0
+        self.initial = spec.budget.initial.size
+        self.seen: list[arrow.Table] = []
         with self._sparing():
             client = self.client = MlflowClient(self.uri)
             experiment = experiment_id(client, live_experiment())
@@ -97,16 +99,8 @@ class LiveRun:
             self.run = run
 
     def _go_on(self, run: Run) -> None:
-        """Take up a run where it ends: rows that it has are not logged again, they are the same."""
-        steps = {entry.step for entry in self.client.get_metric_history(run.info.run_id, ITERATION)}
-        self.evaluations = max(steps, default=-1) + 1
-        self.whole = len(steps) == self.evaluations
-        for name in run.data.metrics:
-            if name.partition(".")[0] in MISSES:
-                history = self.client.get_metric_history(run.info.run_id, name)
-                whole = {entry.step: entry.value for entry in history if entry.step in steps}  # others come again
-                for covered in whole.values():
-                    self.misses.add({name: covered})
+        """Take up a run where it ends: rounds that it has are not logged again, they are the same."""
+        self.last = max((entry.step for entry in self.client.get_metric_history(run.info.run_id, MARK)), default=-1)
         if run.info.status != "RUNNING":
             self.client.update_run(run.info.run_id, status="RUNNING")
         if ERROR in run.data.tags:
@@ -114,19 +108,27 @@ class LiveRun:
         self.run = run.info.run_id
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
-        """Log the metrics of the round."""
-        new = [row for row in rows if row["evaluation"] >= self.evaluations] if self.run else []
-        if self.run is None or not new:
+        """Log the metrics of the round, if it is one of those that are logged.
+
+        A stream that took a trial up in the middle does not know how it began: it logs what rounds say for themselves.
+        """
+        if self.run is None or not rows:
             return
         self.computed += seconds["round_seconds"]
         with self._sparing():
-            self.whole &= new[0]["evaluation"] == self.evaluations
-            metrics = round_metrics(new, seconds, self.levels, milliseconds(time.time()), self.misses)
-            log_metrics(self.client, self.run, metrics)
-            self.evaluations = new[-1]["evaluation"] + 1
+            new = arrow.Table.from_pylist([row | seconds for row in rows], schema=ROWS)
+            self.seen.append(new)
+            iteration, evaluations = rows[-1]["iteration"], rows[-1]["evaluation"] + 1
+            part = evaluations < self.initial  # a long initial design comes in pieces
+            if part or iteration not in self.logged or evaluations <= self.last:
+                return
+            self.seen = [arrow.concat_tables(self.seen).combine_chunks()]
+            metrics = trial_metrics(self.seen[0]) if self.whole else trial_metrics(new, ("query", "round"))
+            taken, now = seconds["round_seconds"], milliseconds(time.time())
+            log_metrics(self.client, self.run, round_metrics(metrics, iteration, evaluations, now, taken))
 
     def end(self, error: str | None) -> None:
-        """Set the run's status: KILLED where rounds of it went elsewhere, so that an import makes it anew."""
+        """Set the run's status: KILLED where it was not seen from its beginning, so that an import makes it anew."""
         if self.run is None:
             return
         status, text = outcome(error)

@@ -1,43 +1,44 @@
 """What is said of a trial in MLflow, whoever says it: parameters, tags and metrics of its run."""
 
 import json
-import math
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as arrow
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param
 from mlflow.exceptions import MlflowException
 
 from plumbline import records
+from plumbline.analysis.frames import frame_of, keys
+from plumbline.analysis.metrics import METRICS, NOTE, Kind, by_round, columns_of, find_metric
 from plumbline.catalogue import catalogue
-from plumbline.records import Row
 from plumbline.specs import Json, TrialSpec
 
 TRIAL = "plumbline.trial"
 ERROR = "plumbline.error"
 
-SCALARS = ("best_y", "best_f", "regret", "incumbent_regret", "calibration_score", "nll", "crps", "pit")
-"""Columns of a record that become metrics as they are."""
+MARK = "round_seconds"
+"""The metric that every logged round has: where it is, the round is whole."""
 
-LEVELS = ("covered", "f_covered", "width", "holdout_coverage", "holdout_width", "optimum_width")
-"""Columns that hold one entry a miscoverage level."""
-
-MISSES = {"covered": "query_miscoverage", "f_covered": "f_miscoverage"}
-"""Columns that say whether a query lay in its set, and what the share is called of those so far that did not."""
-
-ITERATION = "iteration"
-"""The round that an evaluation was of: the last metric of a row, so that where it is, the row is whole."""
+STEPS = 500
+"""Rounds of a trial that are logged at most: a browser draws no more, and a database of all would be one of waiting."""
 
 MAX_METRICS, MAX_PARAMS, MAX_KEY, MAX_PARAM, MAX_TAG = 1000, 100, 250, 6000, 8000
 """MLflow's limits: metrics and params a request; characters of a name, a param's value and a tag's value."""
 
 
+def _streamed() -> list[str]:
+    """Return the metrics of the registry that MLflow gets; `MARK` is added to each round by itself."""
+    return [metric.name for metric in METRICS.values() if metric.streamed and metric.name != MARK]
+
+
 def run_params(spec: TrialSpec) -> dict[str, str]:
-    """Return `problem.*`, `method.*` and `budget.*` of a trial, with the defaults of all options spelt out.
+    """Return `task`, `method`, `seed`, and `problem.*`, `method.*` and `budget.*` with all defaults spelt out.
 
     Raises:
         PlumblineError: a problem or a method that is not registered.
@@ -45,11 +46,17 @@ def run_params(spec: TrialSpec) -> dict[str, str]:
     problem = resolve(spec.problem.options, catalogue().find("problem", spec.problem.name).options)
     method = resolve(spec.method.options, catalogue().find("method", spec.method.name).options)
     asked = {
+        "task": spec.task,
+        "method": spec.method.label,
+        "seed": spec.seed,
+    }
+    options = {
         "problem": {**problem, "name": spec.problem.name},
         "method": {**method, "name": spec.method.name},
         "budget": spec.budget.model_dump(mode="json"),
     }
-    return {_name(path)[:MAX_KEY]: clip(value, MAX_PARAM) for path, value in _flatten(asked)}
+    flat = (*_flatten(asked), *_flatten(options))
+    return {_name(path)[:MAX_KEY]: clip(value, MAX_PARAM) for path, value in flat}
 
 
 def resolve(options: Mapping[str, Any], schema: Json) -> Json:
@@ -84,7 +91,7 @@ def run_tags(key: str, spec: TrialSpec, origin: Mapping[str, Any]) -> dict[str, 
     """Return the tags that say which trial a run is, and of which code, where its provenance tells."""
     tags = {
         TRIAL: key,
-        "plumbline.problem": spec.problem.label,
+        "plumbline.task": spec.task,
         "plumbline.method": spec.method.label,
         "plumbline.seed": str(spec.seed),
     }
@@ -93,81 +100,64 @@ def run_tags(key: str, spec: TrialSpec, origin: Mapping[str, Any]) -> dict[str, 
     return tags
 
 
-def level_names(spec: TrialSpec) -> list[str]:
-    """Return what the miscoverage levels of a trial are called in names of metrics: `0.1`, `1-sqrt-n`."""
-    return [re.sub(r"[^\w.]+", "-", str(alpha)).strip("-") for alpha in spec.diagnostics.alphas]
+def logged_rounds(rounds: int) -> frozenset[int]:
+    """Return which of the rounds 0 (the initial design) to `rounds` are logged: all, or `STEPS` evenly spaced ones.
+
+    They follow from the budget alone, so that a stream and an import of a trial log the same; first and last are in.
+    """
+    return frozenset(np.linspace(0, rounds, min(rounds + 1, STEPS)).round().astype(int).tolist())
 
 
-def row_metrics(row: Row, levels: Sequence[str]) -> dict[str, float]:
-    """Return what is worth a curve of one row of a record.
+ROWS = arrow.schema(
+    [
+        *(records.RECORD.field(name) for name in ("seed", "iteration", "evaluation")),
+        *(field for field in records.RECORD if field.name in (*columns_of(_streamed()), "notes")),
+        *((name, arrow.float64()) for name in records.SECONDS),
+    ]
+)
+"""What is read of the rows of a trial."""
+
+
+def trial_metrics(table: arrow.Table, kinds: Collection[Kind] = ("query", "running", "round")) -> dict[str, pd.Series]:
+    """Return what is worth a curve of one trial, by name: a value a round, for the rounds that have one.
 
     Args:
-        row: one evaluation.
-        levels: `level_names` of its trial, in the order of the row's own `alpha`.
+        table: rows of the trial from its beginning, with the columns of `ROWS`.
+        kinds: of metrics.
 
     Returns:
-        Metrics by name. What is not a finite number is left out: unknown regrets, diagnostics of methods
-        without a model, and the widths of sets that are the whole line. Names have no slash: the user interface
-        would show what is before it, in sections of their own, ahead of the regret.
+        Finite numbers only: unknown regrets, diagnostics of methods without a model, and the widths of sets that are
+        the whole line are left out. Names have no slash: the user interface would show what is before it, in sections
+        of their own, ahead of the regret.
     """
-    values = {name: row.get(name) for name in SCALARS}
-    for column in LEVELS:
-        entries = zip(levels, row.get(column) or (), strict=False)  # empty where nothing was forecast
-        values |= {f"{column}.alpha-{level}": value for level, value in entries}
-    values |= {f"notes.{_name(name)}": value for name, value in dict(row.get("notes") or ()).items()}
-    known = {name: float(value) for name, value in values.items() if value is not None}
-    return {name[:MAX_KEY]: value for name, value in known.items() if math.isfinite(value)}
-
-
-class RunningMisses:
-    """Shares of the queries so far that lay outside of their sets: what a round needs to know of those before it."""
-
-    def __init__(self) -> None:
-        self.queries: Counter[str] = Counter()
-        self.misses: Counter[str] = Counter()
-
-    def add(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        """Count one query, and return `query_miscoverage` and `f_miscoverage` of each level that it has.
-
-        Args:
-            metrics: of the query, as `row_metrics` gives them.
-        """
-        shares = {}
-        for name, covered in metrics.items():
-            column, _, level = name.partition(".")
-            if column in MISSES:
-                self.queries[name] += 1
-                self.misses[name] += int(not covered)
-                shares[f"{MISSES[column]}.{level}"] = self.misses[name] / self.queries[name]
-        return shares
+    rows = frame_of(table)
+    names = [*_streamed(), *(f"{NOTE}{note}" for note in keys(rows["notes"]))]
+    found = {}
+    for name in names:
+        if find_metric(name).kind not in kinds:
+            continue
+        values = by_round(rows, name)
+        if values.size:
+            series = values.iloc[0]
+            found[_name(name)[:MAX_KEY]] = series[np.isfinite(series)]
+    return found
 
 
 def round_metrics(
-    rows: Sequence[Row],
-    seconds: Mapping[str, float | None],
-    levels: Sequence[str],
-    timestamp: int,
-    misses: RunningMisses,
+    metrics: Mapping[str, pd.Series], iteration: int, evaluations: int, timestamp: int, seconds: float
 ) -> list[Metric]:
-    """Return the metrics of one round, by step = evaluation; its seconds are at the step of its last.
+    """Return the metrics of one round, at the step of the evaluations so far.
 
     Args:
-        rows: the round's evaluations, all of them good.
-        seconds: how long its parts took, by `records.SECONDS`.
-        levels: `level_names` of the trial.
+        metrics: of the trial, as `trial_metrics` gives them.
+        iteration: the round.
+        evaluations: so far.
         timestamp: when the round ended, in milliseconds since 1970.
-        misses: counts of the rounds before; this round is added to them.
+        seconds: that it took.
     """
-    metrics = []
-    for row in rows:
-        values = row_metrics(row, levels)
-        values |= misses.add(values)
-        if row is rows[-1]:
-            taken = {name.removesuffix("_seconds"): seconds.get(name) for name in records.SECONDS}
-            values |= {f"seconds.{part}": value for part, value in taken.items() if value is not None}
-        values[ITERATION] = row["iteration"]
-        metrics += [Metric(name, value, timestamp, row["evaluation"]) for name, value in values.items()]
-    return metrics
+    values = {name: float(series[iteration]) for name, series in metrics.items() if iteration in series.index}
+    values[MARK] = seconds  # last, so that where it is, the round is whole; the initial design has it too
+    return [Metric(name, value, timestamp, evaluations) for name, value in values.items()]
 
 
 def outcome(error: str | None) -> tuple[str, str | None]:

@@ -1,4 +1,4 @@
-"""What every trainer has in common: its entry in `config/models.yaml`, what it may depend on, and the registry."""
+"""What every trainer has in common: what it may depend on, what it returns, and the registry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import Field
 from torch import Generator
 
-from plumbline.errors import PlumblineError, unknown
-from plumbline.options import Options, parse
+from plumbline.data.models import ModelEntry
+from plumbline.errors import unknown
+from plumbline.options import parse
 from plumbline.registry import Registry
 from plumbline.seeding import stream_seed
 
@@ -33,23 +33,6 @@ class Trained:
     write: Callable[[Path, dict[str, Any]], None]
 
 
-class ModelEntry(Options):
-    """One model of `config/models.yaml`; its file is `models/<name>` in the data folder, with the trainer's ending.
-
-    Attributes:
-        title: what it is.
-        trainer: a registered trainer, with its options.
-        seed: of the training.
-        stands_in_for: the model that it replaces in runs on generated data.
-    """
-
-    title: str
-    trainer: str
-    options: dict[str, Any] = Field(default_factory=dict)
-    seed: int = Field(default=0, ge=0)
-    stands_in_for: str | None = None
-
-
 def train(name: str, entries: Mapping[str, ModelEntry], data: Path, output: Path) -> None:
     """Train model `name` and write it to `output`.
 
@@ -64,10 +47,3 @@ def train(name: str, entries: Mapping[str, ModelEntry], data: Path, output: Path
     stream = torch.Generator().manual_seed(stream_seed(f"model {name}", entry.seed, "model"))
     trained: Trained = trainer.build(options, TrainingContext(data, stream))
     trained.write(output, {"model": name, **entry.model_dump(mode="json")})
-
-
-def check_stand_ins(entries: Mapping[str, ModelEntry], source: str) -> None:
-    """Raise PlumblineError where a model stands in for one that there is not."""
-    for name, entry in entries.items():
-        if entry.stands_in_for is not None and entry.stands_in_for not in entries:
-            raise PlumblineError(f"{source}: {name}: stands_in_for: {unknown('model', entry.stands_in_for, entries)}")

@@ -8,10 +8,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.intervals import series
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.outputs import OutputOptions, figures
 
 
 class Panel(NamedTuple):
@@ -60,8 +59,8 @@ def draw_query(ax: Axes, query: pd.DataFrame) -> None:
     )
 
 
-@figures.register("branin-surfaces", Options)
-def branin_surfaces(evidence: Evidence, options: Options) -> Figure:
+@figures.register("branin-surfaces", OutputOptions)
+def branin_surfaces(evidence: Evidence, options: OutputOptions) -> Figure:
     """Four surfaces on the unit square with the data, the next query of both bounds, and the line of weight alpha."""
     found = evidence.illustration
     data, alpha = series(found, "all", "data"), series(found, "all", "alpha")["value"].item()

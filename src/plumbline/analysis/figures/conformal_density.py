@@ -3,14 +3,13 @@
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.intervals import draw_union, series, tint
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.outputs import OutputOptions, figures
 
 
-@figures.register("conformal-density", Options)
-def conformal_density(evidence: Evidence, options: Options) -> Figure:
+@figures.register("conformal-density", OutputOptions)
+def conformal_density(evidence: Evidence, options: OutputOptions) -> Figure:
     """The density of a label at one point, plain and conformal, with the sets of both below."""
     found = evidence.illustration
     plain, conformal = series(found, "density", "plain"), series(found, "density", "conformal")

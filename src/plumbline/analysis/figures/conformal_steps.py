@@ -6,10 +6,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.intervals import draw_union, series, tint
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.outputs import OutputOptions, figures
 
 BETTER, KEPT, GUESS = style.CALIBRATED, "0.45", style.QUERY
 """Data that score better than the guess, the others, and the guess."""
@@ -72,8 +71,8 @@ def draw_set(ax: Axes, found: pd.DataFrame, alpha: float) -> None:
     ax.set_ylim(0, top)
 
 
-@figures.register("conformal-steps", Options)
-def conformal_steps(evidence: Evidence, options: Options) -> Figure:
+@figures.register("conformal-steps", OutputOptions)
+def conformal_steps(evidence: Evidence, options: OutputOptions) -> Figure:
     """Scores, weights and partial sums for one guess of a label, and which of many guesses are accepted."""
     found = evidence.illustration
     alpha = series(found, "set", "alpha")["value"].item()

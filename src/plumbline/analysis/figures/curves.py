@@ -1,4 +1,4 @@
-"""Metrics against evaluations, a column a problem and a line a method: most figures of CBO and LOCBO."""
+"""Metrics against evaluations, a column a task and a line a method: most figures of the documents."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.metrics import by_round
-from plumbline.analysis.outputs import figures
+from plumbline.analysis.outputs import Names, OutputOptions, figures
 from plumbline.analysis.statistics import mean_and_standard_error, mean_interval, median_interval
+from plumbline.errors import PlumblineError
 from plumbline.options import Options
 
 NOMINAL = "1 - alpha"
@@ -31,6 +32,8 @@ class Row(Options):
         metric: what is drawn.
         label: its axis.
         nominal: the metric that says what it should be, dotted.
+        optimum: whether the task's optimum is drawn, dotted, where it is known.
+        minimise: whether the row is turned upside down, as documents that minimise have it.
         limits: of the axis.
         logarithmic: whether that is logarithmic.
     """
@@ -38,29 +41,53 @@ class Row(Options):
     metric: str
     label: str
     nominal: str | None = None
-    limits: tuple[float, float] | None = None
+    optimum: bool = False
+    minimise: bool = False
+    limits: tuple[float | None, float | None] | None = None
     logarithmic: bool = False
 
 
-class CurvesOptions(Options):
+class Panel(Options):
+    """One column of panels: a task, and methods on it; all that have trials where none are named.
+
+    Attributes:
+        task: what methods ran on.
+        methods: which.
+        title: of the column; the task's own where it is empty.
+    """
+
+    task: str
+    methods: tuple[str, ...] = ()
+    title: str = ""
+
+
+class CurvesOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
         rows: of panels.
+        panels: columns; a column a task with all of its methods where none are named.
         band: quantiles over seeds about the median, the median with its 95% interval, the mean with one standard error,
             or the mean with its 70% interval.
         quantiles: of the band of that name.
         queries: count queries only, without the initial design.
-        names: methods by the words of the legend, where their own labels will not do.
-        look: how those are told apart.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
+    panels: tuple[Panel, ...] = ()
     band: Literal["quantiles", "median-interval", "mean-error", "mean-interval"] = "quantiles"
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
-    names: dict[str, str] = Field(default_factory=dict)
-    look: style.Look = style.Look()
+
+    reads = ("optimum",)
+
+    def names(self) -> Names:
+        """Return what rows and panels name."""
+        return Names(
+            tuple(panel.task for panel in self.panels),
+            tuple(method for panel in self.panels for method in panel.methods),
+            tuple(name for row in self.rows for name in (row.metric, row.nominal) if name),
+        )
 
 
 def band(options: CurvesOptions) -> Callable[[Array], Band]:
@@ -74,13 +101,8 @@ def band(options: CurvesOptions) -> Callable[[Array], Band]:
         mean, error = mean_and_standard_error(values)
         return mean - error, mean, mean + error
 
-    bands: dict[str, Callable[[Array], Band]] = {
-        "quantiles": quantiles,
-        "median-interval": median_interval,
-        "mean-error": mean_error,
-        "mean-interval": mean_interval,
-    }
-    return bands[options.band]
+    bands = {"quantiles": quantiles, "median-interval": median_interval, "mean-interval": mean_interval}
+    return bands.get(options.band, mean_error)
 
 
 def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
@@ -91,25 +113,24 @@ def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
 
 
 def draw_row(
-    ax: Axes, found: Evidence, problem: str, looks: dict[str, style.LineStyle], row: Row, options: CurvesOptions
+    ax: Axes, found: Evidence, panel: Panel, looks: dict[str, style.LineStyle], row: Row, options: CurvesOptions
 ) -> None:
-    """Draw one panel: a line and a band a method, and what the metric should be."""
-    summarise = band(options)
+    """Draw one panel: a line and a band a method, what the metric should be, and the optimum."""
+    summarise, sign = band(options), -1 if row.minimise else 1
     nominal: pd.DataFrame | None = None
-    for method, look in looks.items():
-        if not len(found.rows[(found.rows["problem"] == problem) & (found.rows["method"] == method)]):
-            continue
-        trials = found.trials(problem, method)
-        table = by_round(trials, row.metric)
+    for method in panel.methods:
+        trials, look = found.trials(panel.task, method), looks[method]
+        table = sign * by_round(trials, row.metric)
         if table.empty:
             continue  # a method without a model has no coverage
         steps = evaluations(trials, table.columns, options.queries)
         low, middle, high = summarise(table.to_numpy())
-        ax.plot(steps, middle, **look, label=options.names.get(method, method))
+        ax.plot(steps, middle, **look, label=found.look(method).legend)
         # Many bands over each other would hide the lines.
-        ax.fill_between(steps, low, high, color=look["color"], alpha=0.18 if len(looks) <= 4 else 0.07, linewidth=0)
+        few = len(panel.methods) <= 4
+        ax.fill_between(steps, low, high, color=look["color"], alpha=0.18 if few else 0.07, linewidth=0)
         if row.nominal and nominal is None:
-            nominal = by_round(trials, row.nominal)
+            nominal = sign * by_round(trials, row.nominal)
             ax.plot(
                 evaluations(trials, nominal.columns, options.queries),
                 nominal.mean(),
@@ -119,6 +140,8 @@ def draw_row(
                 label=NOMINAL,
                 zorder=3,
             )
+    if row.optimum:
+        draw_optimum(ax, sign * found.trials(panel.task, panel.methods[0])["optimum"].iloc[0], row)
     if row.limits:
         ax.set_ylim(*row.limits)
     if row.logarithmic:
@@ -128,27 +151,45 @@ def draw_row(
         ax.minorticks_off()
 
 
+def draw_optimum(ax: Axes, optimum: float, row: Row) -> None:
+    """Draw a dotted line at the optimum, where that is known."""
+    if np.isfinite(optimum):
+        ax.axhline(optimum, color="0.4", linestyle=":", linewidth=1, label="minimum" if row.minimise else "maximum")
+
+
+def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
+    """Return the panels that there are trials for, with their methods; one a task where none are asked for."""
+    asked = panels or tuple(Panel(task=task) for task in found.tasks)
+    complete = []
+    for panel in asked:
+        methods = tuple(found.named(panel.methods, panel.task) if panel.methods else found.methods(panel.task))
+        if methods:
+            title = panel.title or found.title(panel.task)
+            complete.append(panel.model_copy(update={"methods": methods, "title": title}))
+    if not complete:
+        raise PlumblineError(f"no trials of {', '.join(panel.task for panel in asked)}: nothing to draw")
+    return complete
+
+
 @figures.register("curves", CurvesOptions)
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
-    """Metrics against evaluations: a row a metric, a column a problem (one problem: side by side), a line a method."""
-    problems = list(dict.fromkeys(evidence.rows["problem"]))
-    methods = list(dict.fromkeys(evidence.rows["method"]))
-    of_name = options.look.of([options.names.get(method, method) for method in methods])
-    looks = {method: of_name[options.names.get(method, method)] for method in methods}
-    if len(problems) == 1:
+    """Metrics against evaluations: a row a metric, a column a task (one task: side by side), a line a method."""
+    columns = panels_of(evidence, options.panels)
+    looks = style.lines(evidence.looks, evidence.methods())
+    if len(columns) == 1:
         figure, (line,) = style.panels(1, len(options.rows))
         axes = [[ax] for ax in line]
     else:
-        figure, axes = style.panels(len(options.rows), len(problems), sharex="col")
-    bottom = axes if len(problems) == 1 else axes[-1:]
-    for column, problem in enumerate(problems):
+        figure, axes = style.panels(len(options.rows), len(columns), sharex="col")
+    bottom = axes if len(columns) == 1 else axes[-1:]
+    for j, panel in enumerate(columns):
         for i, row in enumerate(options.rows):
-            draw_row(axes[i][column], evidence, problem, looks, row, options)
-            if column == 0:
-                axes[i][column].set_ylabel(row.label)
-        axes[0][column].set_title(problem)
+            draw_row(axes[i][j], evidence, panel, looks, row, options)
+            if j == 0:
+                axes[i][j].set_ylabel(row.label)
+        axes[0][j].set_title(panel.title)
     for ax in (ax for row in bottom for ax in row):
         ax.set_xlabel("queries" if options.queries else "evaluations")
-    across = len(options.rows) if len(problems) == 1 else len(problems)
+    across = len(options.rows) if len(columns) == 1 else len(columns)
     style.add_legend(figure, columns=min(3 * across, 8), last=NOMINAL)
     return figure

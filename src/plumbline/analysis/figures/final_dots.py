@@ -5,36 +5,57 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.figures.sweep import final_interval
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.errors import PlumblineError
 
 
-class FinalDotsOptions(Options):
+class FinalDotsOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
         metric: what is drawn, at the last round.
         label: its axis.
-        dots: for each line of words, from top to bottom, a problem and a method; the first is what others are compared
-            with.
+        dots: for each line of words, from top to bottom, a task and a method; the first is what others are compared
+            with. All tasks and methods of the grid, by their own words, where there are none.
         subject: what the words are about, the vertical axis.
     """
 
     metric: str
     label: str
-    dots: dict[str, tuple[str, str]] = Field(min_length=1)
+    dots: dict[str, tuple[str, str]] = Field(default_factory=dict)
     subject: str = "method"
+
+    keeps_curves = False
+
+    def names(self) -> Names:
+        """Return the tasks and methods of the dots, and the metric."""
+        pairs = self.dots.values()
+        return Names(tuple(task for task, _ in pairs), tuple(method for _, method in pairs), (self.metric,))
+
+
+def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return the dots that there are trials for; those of the whole grid where none are asked for."""
+    if dots:
+        return {words: pair for words, pair in dots.items() if pair in found.pairs}
+    alone = len(found.tasks) == 1
+    return {
+        found.look(method).legend if alone else f"{found.look(method).legend}, {found.title(task)}": (task, method)
+        for task, method in found.pairs
+    }
 
 
 @figures.register("final-dots", FinalDotsOptions)
 def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
     """The last value of a metric with its 70% interval, and a line down the mean of the first."""
+    dots = dots_of(evidence, options.dots)
+    if not dots:
+        raise PlumblineError("no trials of any of the dots: nothing to draw")
     figure, ((ax,),) = style.panels(1, 1)
-    figure.set_size_inches(style.PANEL[0] * 1.4, 0.9 + 0.3 * len(options.dots))
-    for height, (problem, method) in enumerate(options.dots.values()):
-        low, mean, high = final_interval(evidence, problem, method, options.metric)
+    figure.set_size_inches(style.PANEL[0] * 1.4, 0.9 + 0.3 * len(dots))
+    for height, (task, method) in enumerate(dots.values()):
+        low, mean, high = final_interval(evidence, task, method, options.metric)
         first = height == 0
         ax.errorbar(
             [mean],
@@ -47,8 +68,8 @@ def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
         )
         if first:
             ax.axvline(mean, color="0.5", linestyle=":", linewidth=1, zorder=0)
-    ax.set_yticks(range(len(options.dots)), list(options.dots))
-    ax.set_ylim(len(options.dots) - 0.5, -0.5)
+    ax.set_yticks(range(len(dots)), list(dots))
+    ax.set_ylim(len(dots) - 0.5, -0.5)
     ax.set_ylabel(options.subject)
     ax.set_xlabel(options.label)
     style.add_legend(figure)

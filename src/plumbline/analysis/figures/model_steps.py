@@ -5,17 +5,43 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.errors import PlumblineError
 
 
-class StepsOptions(Options):
-    """Options of the figure; `minimise` turns it upside down, as the document has it."""
+class StepsOptions(OutputOptions):
+    """Options of the figure.
 
-    problem: str
-    methods: tuple[str, ...]
+    Attributes:
+        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
+        methods: rows of the figure; all that there are on the task where none are named.
+        minimise: turns it upside down, as the document has it.
+    """
+
+    task: str = ""
+    methods: tuple[str, ...] = ()
     minimise: bool = False
+
+    reads = ("x", "y", "f")
+
+    def names(self) -> Names:
+        """Return the task and the methods."""
+        return Names((self.task,) if self.task else (), self.methods)
+
+
+def pictures_of(evidence: Evidence, task: str) -> pd.DataFrame:
+    """Return the snapshots of the first seed on a task, or on the first that has any where it is empty.
+
+    Raises:
+        PlumblineError: there are none.
+    """
+    found = evidence.snapshots
+    if len(found):
+        found = found[found["task"] == (task or found["task"].iloc[0])]
+    if found.empty:
+        raise PlumblineError(f"no snapshots of {task or 'any task'}: ask for them under `diagnostics`")
+    return found[found["seed"] == found["seed"].min()]
 
 
 def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, colour: str) -> None:
@@ -26,10 +52,10 @@ def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, c
     ax.fill_between(picture["x"], mean - band, mean + band, color=colour, alpha=0.2, linewidth=0, label="mean ± 2 sd")
     ax.plot(picture["x"], mean, color=colour)
     ax.plot(picture["x"], sign * picture["f"], color="0.25", linestyle="--", linewidth=1, label="truth")
-    ax.plot(seen["x"].str[0], sign * seen["y"].str[0], "o", color="black", markersize=3.5, label="observed")
+    ax.plot(seen["x"], sign * seen["y"], "o", color="black", markersize=3.5, label="observed")
     ax.plot(
-        query["x"].str[0],
-        sign * query["y"].str[0],
+        query["x"],
+        sign * query["y"],
         "*",
         color="#cc0000",
         markersize=10,
@@ -48,26 +74,26 @@ def draw_utility(ax: Axes, picture: pd.DataFrame, query: float) -> None:
 @figures.register("model-steps", StepsOptions)
 def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
     """The model before selected queries of the first seed, a row a method, with the utility below."""
-    pictures = evidence.snapshots[evidence.snapshots["problem"] == options.problem]
-    pictures = pictures[pictures["seed"] == pictures["seed"].min()]
+    pictures = pictures_of(evidence, options.task)
+    task, seed = pictures["task"].iloc[0], pictures["seed"].iloc[0]
+    methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
     steps = sorted(pictures["iteration"].unique())
     sign = -1 if options.minimise else 1
-    figure, axes = style.panels(
-        2 * len(options.methods), len(steps), sharex=True, height_ratios=[3, 1] * len(options.methods)
-    )
-    figure.set_size_inches(2.9 * len(steps), 3.1 * len(options.methods))
-    scale = float(evidence.rows["f"].map(lambda f: abs(f[0])).max())
-    for i, method in enumerate(options.methods):
+    looks = style.lines(evidence.looks, evidence.methods())
+    figure, axes = style.panels(2 * len(methods), len(steps), sharex=True, height_ratios=[3, 1] * len(methods))
+    figure.set_size_inches(2.9 * len(steps), 3.1 * len(methods))
+    scale = float(evidence.rows["f"].abs().max())
+    for i, method in enumerate(methods):
         of_method = pictures[pictures["method"] == method]
-        rows = evidence.trials(options.problem, method)
-        rows = rows[rows["seed"] == pictures["seed"].min()]
+        rows = evidence.trials(task, method)
+        rows = rows[rows["seed"] == seed]
         for j, step in enumerate(steps):
             top, bottom = axes[2 * i][j], axes[2 * i + 1][j]
             picture = of_method[of_method["iteration"] == step]
-            draw_model(top, picture, rows, sign, style.PLAIN if i == 0 else style.CALIBRATED)
-            draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0][0])
+            draw_model(top, picture, rows, sign, looks[method]["color"])
+            draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0])
             top.set_ylim(-1.1 * scale, 1.1 * scale)
-            top.set_title(f"{method}, step {step}")
+            top.set_title(f"{evidence.look(method).legend}, step {step}")
         axes[2 * i][0].set_ylabel("f(x)")
         axes[2 * i + 1][0].set_ylabel("utility")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4)

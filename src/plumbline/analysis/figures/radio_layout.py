@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Wedge
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.intervals import series, tint
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.outputs import OutputOptions, figures
 
 USER, UAV = "#0173b2", "#d55e00"
 """Colours of the two kinds of users."""
@@ -98,8 +97,8 @@ def draw_gain(ax: Axes, found: pd.DataFrame) -> None:
     ax.set_xticks([-90, -45, 0, 45, 90])
 
 
-@figures.register("radio-layout", Options)
-def radio_layout(evidence: Evidence, options: Options) -> Figure:
+@figures.register("radio-layout", OutputOptions)
+def radio_layout(evidence: Evidence, options: OutputOptions) -> Figure:
     """The network from above on the left; on the right the gain of an antenna at a few tilts, and where users are."""
     found = evidence.illustration
     figure, (axes,) = style.panels(1, 2, width_ratios=[1.25, 1])

@@ -3,14 +3,13 @@
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.intervals import series
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.outputs import OutputOptions, figures
 
 
-@figures.register("rkhs-function", Options)
-def rkhs_function(evidence: Evidence, options: Options) -> Figure:
+@figures.register("rkhs-function", OutputOptions)
+def rkhs_function(evidence: Evidence, options: OutputOptions) -> Figure:
     """Draws of the prior on the left, the function with the labels that made it and its norm on the right."""
     found = evidence.illustration
     truth, labels = series(found, "function", "truth"), series(found, "function", "labels")

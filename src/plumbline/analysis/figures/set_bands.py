@@ -1,39 +1,50 @@
 """The sets of methods along a line at the end of a run: LOCBO, figure 4."""
 
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.figures.model_steps import pictures_of
+from plumbline.analysis.outputs import Names, OutputOptions, figures
 
 
-class SetBandsOptions(Options):
-    """Options of the figure: its problem, and the title of each method's panel."""
+class SetBandsOptions(OutputOptions):
+    """Options of the figure.
 
-    problem: str
-    panels: dict[str, str] = Field(min_length=1)
+    Attributes:
+        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
+        methods: a panel each; all that there are on the task where none are named.
+    """
+
+    task: str = ""
+    methods: tuple[str, ...] = ()
+
+    reads = ("x", "y")
+
+    def names(self) -> Names:
+        """Return the task and the methods."""
+        return Names((self.task,) if self.task else (), self.methods)
 
 
 @figures.register("set-bands", SetBandsOptions)
 def set_bands(evidence: Evidence, options: SetBandsOptions) -> Figure:
     """Truth, the model's mean, its symmetric sets of the first level and the data, before the last snapshot's query."""
-    pictures = evidence.snapshots[evidence.snapshots["problem"] == options.problem]
-    pictures = pictures[pictures["seed"] == pictures["seed"].min()]
+    pictures = pictures_of(evidence, options.task)
+    task = pictures["task"].iloc[0]
+    methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
     now = pictures["iteration"].max()
-    figure, axes = style.panels(1, len(options.panels), sharex=True, sharey=True)
-    for ax, (method, title) in zip(axes[0], options.panels.items(), strict=True):
+    figure, axes = style.panels(1, len(methods), sharex=True, sharey=True)
+    for ax, method in zip(axes[0], methods, strict=True):
         picture = pictures[(pictures["method"] == method) & (pictures["iteration"] == now)]
-        rows = evidence.trials(options.problem, method)
+        rows = evidence.trials(task, method)
         seen = rows[(rows["seed"] == picture["seed"].iloc[0]) & (rows["iteration"] < now)]
         low, high = (picture["mean"] + side * picture["width"] / 2 for side in (-1, 1))
         band = style.CALIBRATED
         ax.fill_between(picture["x"], low, high, color=band, alpha=0.2, linewidth=0, label="set")
         ax.plot(picture["x"], picture["mean"], color=band, label="mean")
         ax.plot(picture["x"], picture["f"], color=style.TRUTH, linestyle="--", linewidth=1, label="truth")
-        ax.plot(seen["x"].str[0], seen["y"].str[0], "o", color="black", markersize=3, label="observed", zorder=3)
-        ax.set_title(title)
+        ax.plot(seen["x"], seen["y"], "o", color="black", markersize=3, label="observed", zorder=3)
+        ax.set_title(evidence.look(method).legend)
         ax.set_xlabel("x")
     axes[0][0].set_ylabel("y")
     style.add_legend(figure)

@@ -1,70 +1,110 @@
-"""Where a metric ends against a parameter of the methods or of the problem: LOCBO, figures 6 and 8b, 8c."""
+"""Where a metric ends against a parameter of the methods or of the tasks: LOCBO, figures 6 and 8b, 8c."""
 
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.metrics import by_round
-from plumbline.analysis.outputs import figures
+from plumbline.analysis.outputs import Names, OutputOptions, figures
 from plumbline.analysis.statistics import mean_interval
-from plumbline.options import Options
-
-Point = tuple[float, str, str]
-"""A value of the parameter, a problem and a method."""
+from plumbline.errors import PlumblineError
 
 
-class SweepOptions(Options):
-    """Options of the figure.
+class SweepOptions(OutputOptions):
+    """Options of the figure: either methods vary, on the experiment's first task, or tasks do.
+
+    What a preset leaves out is left out.
 
     Attributes:
         metric: what is drawn, at the last round.
         label: its axis.
-        parameter: the horizontal axis.
-        logarithmic: whether that is logarithmic.
-        lines: for each line, the method at each value of the parameter, on the experiment's first problem. What a
-            preset leaves out is left out.
-        constant: methods that do not depend on the parameter, by the words of the legend.
-        problems: instead of `lines`, the problem at each value of the parameter.
-        across: with `problems`, the methods by the words of the legend.
-        look: how lines are told apart.
+        parameter: the horizontal axis, by the name under which `vary` of methods or tasks has it.
+        axis: words of that axis, where the name will not do.
+        logarithmic: whether it is logarithmic.
+        lines: entries of methods that vary the parameter, a line each; all there are where none are named.
+        constant: methods that do not depend on it, drawn across; all there are where none are named.
+        tasks: instead of `lines`, tasks that vary the parameter; all there are where none are named.
+        methods: with tasks that vary, a line each; all there are where none are named.
     """
 
     metric: str
     label: str
     parameter: str
+    axis: str = ""
     logarithmic: bool = False
-    lines: dict[str, dict[float, str]] = Field(default_factory=dict)
-    constant: dict[str, str] = Field(default_factory=dict)
-    problems: dict[float, str] = Field(default_factory=dict)
-    across: dict[str, str] = Field(default_factory=dict)
-    look: style.Look = style.Look()
+    lines: tuple[str, ...] | None = None
+    constant: tuple[str, ...] | None = None
+    tasks: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+
+    keeps_curves = False
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        if bool(self.lines) == bool(self.problems) or bool(self.problems) != bool(self.across):
-            raise ValueError("give `lines`, or `problems` with `across`")
+        if (self.lines is not None or self.constant is not None) and (
+            self.tasks is not None or self.methods is not None
+        ):
+            raise ValueError("give `lines` and `constant` where methods vary, or `tasks` and `methods` where tasks do")
         return self
 
-    def points(self, first: str) -> dict[str, list[Point]]:
-        """Return, by the label of each line, the value, problem and method of its points."""
-        return {
-            **{label: [(value, first, method) for value, method in of.items()] for label, of in self.lines.items()},
-            **{
-                label: [(value, of, method) for value, of in self.problems.items()]
-                for label, method in self.across.items()
-            },
-        }
+    def names(self) -> Names:
+        """Return the tasks, the methods and entries of methods, and the metric."""
+        methods = (*(self.lines or ()), *(self.constant or ()), *(self.methods or ()))
+        return Names(self.tasks or (), methods, (self.metric,))
 
 
-def final_interval(found: Evidence, problem: str, method: str, metric: str) -> tuple[float, float, float]:
-    """Return the mean over seeds at the last round between the ends of its 70% interval."""
-    values = by_round(found.trials(problem, method), metric).to_numpy()[:, -1]
-    low, mean, high = mean_interval(values)
+class Point(NamedTuple):
+    """A value of the parameter, and what was run there."""
+
+    value: float
+    task: str
+    method: str
+
+
+def points_of_methods(found: Evidence, options: SweepOptions) -> dict[str, list[Point]]:
+    """Return the points of each entry of methods that varies the parameter, on the first task."""
+    task, points = found.tasks[0], dict[str, list[Point]]()
+    for method in found.methods(task):
+        look = found.look(method)
+        entry = look.entry or method
+        if options.parameter in look.parameters and (options.lines is None or entry in options.lines):
+            points.setdefault(entry, []).append(Point(float(look.parameters[options.parameter]), task, method))
+    return {entry: sorted(points[entry]) for entry in options.lines or points if entry in points}
+
+
+def points_of_tasks(found: Evidence, options: SweepOptions) -> dict[str, list[Point]]:
+    """Return the points of each method over the tasks that vary the parameter."""
+    tasks = options.tasks if options.tasks is not None else found.tasks
+    values = {
+        task: float(values[options.parameter])
+        for task in tasks
+        if options.parameter in (values := found.task_parameters.get(task, {}))
+    }
+    methods = found.methods() if options.methods is None else found.named(options.methods)
+    points = {
+        method: sorted(Point(value, task, method) for task, value in values.items() if (task, method) in found.pairs)
+        for method in methods
+    }
+    return {method: of for method, of in points.items() if of}
+
+
+def legend_of(found: Evidence, name: str, points: list[Point]) -> str:
+    """Return the words of a line's legend: those that its methods share, else its name."""
+    legends = {found.look(point.method).legend for point in points}
+    return legends.pop() if len(legends) == 1 else name
+
+
+def final_interval(found: Evidence, task: str, method: str, metric: str) -> tuple[float, float, float]:
+    """Return the mean over seeds at the last round between the ends of its 70% interval; NaN without any value."""
+    table = by_round(found.trials(task, method), metric).to_numpy()
+    if table.size == 0:
+        return np.nan, np.nan, np.nan
+    low, mean, high = mean_interval(table[:, -1])
     return float(low), float(mean), float(high)
 
 
@@ -76,35 +116,42 @@ def draw_line(
     ax.errorbar(x, mean, (mean - low, high - mean), **look, marker="o", markersize=4, capsize=2, label=label)
 
 
+def constants_of(found: Evidence, options: SweepOptions) -> list[str]:
+    """Return the methods that do not vary, on the first task."""
+    task = found.tasks[0]
+    if options.constant is not None:
+        return found.named(options.constant, task)
+    return [method for method in found.methods(task) if options.parameter not in found.look(method).parameters]
+
+
 @figures.register("sweep", SweepOptions)
 def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
     """The last value of a metric against a parameter; methods without it are bands across."""
-    first = evidence.rows["problem"].iloc[0]
-    there = set(zip(evidence.rows["problem"], evidence.rows["method"], strict=True))
-    planned = {label: [point for point in of if point[1:] in there] for label, of in options.points(first).items()}
-    lines = [(label, of) for label, of in planned.items() if of]
-    looks = options.look.of([*options.constant, *planned])
+    over_tasks = points_of_tasks(evidence, options) if options.lines is None else {}
+    lines = over_tasks or points_of_methods(evidence, options)
+    constant = [] if over_tasks else constants_of(evidence, options)
+    if not lines:
+        raise PlumblineError(f"no task and no method with trials varies {options.parameter!r}: nothing to draw")
+    looks = style.lines(evidence.looks, evidence.methods())
     figure, ((ax,),) = style.panels(1, 1)
-    values = [value for _, points in lines for value, _, _ in points]
+    values = [point.value for points in lines.values() for point in points]
     # Bars of neighbouring lines stand side by side.
     step = 0.012 * (np.log(max(values) / min(values)) if options.logarithmic else max(values) - min(values))
-    for i, (label, points) in enumerate(lines):
+    for i, (name, points) in enumerate(lines.items()):
         shift = step * (i - (len(lines) - 1) / 2)
-        x = [value * np.exp(shift) if options.logarithmic else value + shift for value, _, _ in points]
-        intervals = [final_interval(evidence, problem, method, options.metric) for _, problem, method in points]
-        draw_line(ax, intervals, x, looks[label], label)
-    for label, method in options.constant.items():
-        if (first, method) not in there:
-            continue
-        low, mean, high = final_interval(evidence, first, method, options.metric)
-        ax.axhline(mean, **looks[label], linewidth=1.2, label=label)
-        ax.axhspan(low, high, color=looks[label]["color"], alpha=0.1, linewidth=0)
+        x = [point.value * np.exp(shift) if options.logarithmic else point.value + shift for point in points]
+        intervals = [final_interval(evidence, point.task, point.method, options.metric) for point in points]
+        draw_line(ax, intervals, x, looks[points[0].method], legend_of(evidence, name, points))
+    for method in constant:
+        low, mean, high = final_interval(evidence, evidence.tasks[0], method, options.metric)
+        ax.axhline(mean, **looks[method], linewidth=1.2, label=evidence.look(method).legend)
+        ax.axhspan(low, high, color=looks[method]["color"], alpha=0.1, linewidth=0)
     if options.logarithmic:
         ax.set_xscale("log")
     ticks = sorted(set(values))
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    ax.set_xlabel(options.parameter)
+    ax.set_xlabel(options.axis or options.parameter)
     ax.set_ylabel(options.label)
     style.add_legend(figure, columns=4)
     return figure

@@ -5,13 +5,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
-from plumbline.analysis.collect import Evidence
+from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.intervals import draw_sets, series
-from plumbline.analysis.outputs import figures
-from plumbline.options import Options
+from plumbline.analysis.outputs import OutputOptions, figures
 
 
-class BandsOptions(Options):
+class BandsOptions(OutputOptions):
     """Options of the figure: the limits of the vertical axis."""
 
     limits: tuple[float, float] = (-3.0, 3.0)

@@ -1,1 +1,1 @@
-"""Kinds of tables, entered by name with one decorator: (evidence, options, study) in, a frame out."""
+"""Kinds of tables, entered by name with one decorator: (evidence, options) in, a frame out."""

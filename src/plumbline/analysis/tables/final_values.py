@@ -1,4 +1,4 @@
-"""Where each method ended on each problem."""
+"""Where each method ended on each task."""
 
 from typing import Self
 
@@ -7,15 +7,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from plumbline.analysis.collect import Evidence
-from plumbline.analysis.metrics import PER_QUERY, by_round
-from plumbline.analysis.outputs import tables
-from plumbline.analysis.statistics import mean_and_standard_error
-from plumbline.options import Options
-from plumbline.study import Study
+from plumbline.analysis import statistics
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.metrics import by_round, find_metric
+from plumbline.analysis.outputs import Names, OutputOptions, tables
 
 
-class FinalOptions(Options):
+class FinalOptions(OutputOptions):
     """Options of the table.
 
     Attributes:
@@ -28,34 +26,65 @@ class FinalOptions(Options):
     medians: tuple[str, ...] = ()
     above: dict[str, float] = Field(default_factory=dict)
 
+    reads = ("round_seconds",)
+
     @model_validator(mode="after")
     def _of_its_columns(self) -> Self:
         if strangers := {*self.medians, *self.above} - {*self.metrics}:
             raise ValueError(f"{sorted(strangers)} are no columns of the table: {list(self.metrics)} are")
         return self
 
+    def names(self) -> Names:
+        """Return the metrics."""
+        return Names(metrics=self.metrics)
 
-def column(values: NDArray[np.float64], metric: str, options: FinalOptions) -> dict[str, float]:
+
+def ends(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
+    """Return where each seed ended, or its mean over the rounds that have a value for metrics of single queries.
+
+    Args:
+        table: seeds x rounds, as `by_round` gives it.
+        metric: what it is of.
+    """
+    values = table.to_numpy()
+    if values.size == 0:
+        return np.empty(0)
+    return statistics.mean(values, 1) if find_metric(metric).kind == "query" else values[:, -1]
+
+
+def told_of(values: NDArray[np.float64], metric: str, options: FinalOptions) -> dict[str, object]:
     """Return what is told of one metric, whose values at the end are `values` (one a seed, or none)."""
-    mean, error = mean_and_standard_error(values) if len(values) else (np.nan, np.nan)
-    told = {metric: float(mean), f"{metric} ±": float(error)}
+    mean, error = statistics.mean_and_standard_error(values) if len(values) else (np.nan, np.nan)
+    told: dict[str, object] = {metric: float(mean), f"{metric} ±": float(error)}
     if metric in options.medians:
-        told[f"{metric} median"] = float(np.median(values)) if len(values) else np.nan
+        told[f"{metric} median"] = float(statistics.median(values, 0)) if len(values) else np.nan
     if metric in options.above:
         told[f"seeds above {options.above[metric]:g}"] = int((values > options.above[metric]).sum())
     return told
 
 
+def gaps(table: pd.DataFrame, rounds: int) -> str:
+    """Return in how many rounds a metric of single queries has a value in each seed, empty where in all or none."""
+    there = table.notna().to_numpy()[:, table.columns.to_numpy() > 0]
+    known = there.sum() / max(len(table), 1)
+    return f"{known:.4g} of {rounds}" if 0 < known < rounds else ""
+
+
 @tables.register("final-values", FinalOptions)
-def final_values(evidence: Evidence, options: FinalOptions, study: Study) -> pd.DataFrame:
+def final_values(evidence: Evidence, options: FinalOptions) -> pd.DataFrame:
     """Mean and standard error over seeds of each metric at the last round (of the whole run for per-query metrics)."""
     rows = []
-    for (problem, method), trials in evidence.rows.groupby(["problem", "method"], sort=False):
-        row: dict[str, object] = {"problem": problem, "method": method, "seeds": trials["seed"].nunique()}
+    for task, method in evidence.pairs:
+        trials = evidence.trials(task, method)
+        row: dict[str, object] = {"task": task, "method": method, "seeds": trials["seed"].nunique()}
         for metric in options.metrics:
-            table = by_round(trials, metric).to_numpy()
-            ends = np.empty(0) if table.size == 0 else table.mean(axis=1) if metric in PER_QUERY else table[:, -1]
-            row |= column(ends, metric, options)
+            table = by_round(trials, metric)
+            row |= told_of(ends(table, metric), metric, options)
+            if find_metric(metric).kind == "query":
+                row[f"{metric} rounds"] = gaps(table, int(trials["iteration"].max()))
         row["seconds a round"] = trials.loc[trials["iteration"] > 0, "round_seconds"].median()
         rows.append(row)
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    # How many rounds have a value is told where some have none.
+    whole = [f"{metric} rounds" for metric in options.metrics if f"{metric} rounds" in frame]
+    return frame.drop(columns=[name for name in whole if (frame[name] == "").all()])

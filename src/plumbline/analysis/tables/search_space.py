@@ -2,14 +2,13 @@
 
 import pandas as pd
 
-from plumbline.analysis.collect import Evidence
-from plumbline.analysis.outputs import tables
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.outputs import OutputOptions, tables
 from plumbline.errors import unknown
-from plumbline.options import Options
-from plumbline.study import Hyperparameter, Study
+from plumbline.study import Hyperparameter
 
 
-class SpaceOptions(Options):
+class SpaceOptions(OutputOptions):
     """Options of the table: which of the study's `spaces`."""
 
     space: str
@@ -25,10 +24,10 @@ def domain(parameter: Hyperparameter) -> str:
 
 
 @tables.register("search-space", SpaceOptions)
-def search_space(evidence: Evidence | None, options: SpaceOptions, study: Study) -> pd.DataFrame:
+def search_space(evidence: Evidence, options: SpaceOptions) -> pd.DataFrame:
     """Name, bounds and type of domain of each hyperparameter of a search space."""
-    if options.space not in study.spaces:
-        raise unknown("search space", options.space, study.spaces)
+    if options.space not in evidence.spaces:
+        raise unknown("search space", options.space, evidence.spaces)
     return pd.DataFrame(
         [
             {
@@ -37,6 +36,6 @@ def search_space(evidence: Evidence | None, options: SpaceOptions, study: Study)
                 "high": f"{parameter.high:g}",
                 "domain": domain(parameter),
             }
-            for parameter in study.spaces[options.space]
+            for parameter in evidence.spaces[options.space]
         ]
     )

@@ -1,0 +1,47 @@
+"""The list of trained models, `config/models.yaml`, as data: known without importing what trains them."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from plumbline.errors import PlumblineError, unknown
+from plumbline.options import Options, parse, read_yaml
+
+
+class ModelEntry(Options):
+    """One model; its file is `models/<name>.npz` in the data folder.
+
+    Attributes:
+        title: what it is.
+        trainer: a registered trainer, with its options.
+        seed: of the training.
+        stands_in_for: the model that it replaces in runs on generated data.
+    """
+
+    title: str
+    trainer: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    seed: int = Field(default=0, ge=0)
+    stands_in_for: str | None = None
+
+
+def models_path(data: Path, name: str) -> Path:
+    """Return where a trained model lies under the data folder."""
+    return data / "models" / f"{name}.npz"
+
+
+def load_models(path: Path) -> dict[str, ModelEntry]:
+    """Return the models listed in a YAML file, by name; none where there is no such file.
+
+    Raises:
+        PlumblineError: no YAML, or a typo, with file, model and field.
+    """
+    content = (read_yaml(path) or {}) if path.is_file() else {}
+    if not isinstance(content, dict):
+        raise PlumblineError(f"{path}: not a mapping of names to models")
+    models = {name: parse(ModelEntry, entry, f"{path}: {name}") for name, entry in content.items()}
+    for name, model in models.items():
+        if model.stands_in_for is not None and model.stands_in_for not in models:
+            raise PlumblineError(f"{path}: {name}: stands_in_for: {unknown('model', model.stands_in_for, models)}")
+    return models
