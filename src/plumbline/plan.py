@@ -34,7 +34,7 @@ class Plan:
         """Datasets and models that are replaced by generated ones in this run: real name to generated name."""
         if self.config.data == "real":
             return {}
-        entries = [*self.datasets.items(), *self.models.items()]
+        entries: list[tuple[str, Dataset | ModelEntry]] = [*self.datasets.items(), *self.models.items()]
         return {entry.stands_in_for: name for name, entry in entries if entry.stands_in_for}
 
     def inputs(self, name: str) -> list[str]:
