@@ -25,6 +25,6 @@ localrules:
 rule all:
     default_target: True
     input:
-        f"{OUT}/report.html",
-        f"{OUT}/claims.csv",
-        f"{OUT}/tracked.txt",
+        f"{SUMMARY}/report.html",
+        f"{SUMMARY}/claims.csv",
+        f"{SUMMARY}/tracked.txt",

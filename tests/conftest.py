@@ -61,6 +61,7 @@ def cheap_spec() -> Callable[..., TrialSpec]:
         size: int = 4,
         q: int = 1,
         label: str = "",
+        task: str = "",
         **diagnostics: Any,
     ) -> TrialSpec:
         cheap = {"random": {}, "sobol": {}, "calibrated": {"base": "ucb", "base_options": CHEAP}}.get(method, CHEAP)
@@ -70,6 +71,7 @@ def cheap_spec() -> Callable[..., TrialSpec]:
             seed=seed,
             budget=Budget(initial=InitialDesign(design="uniform", size=size), rounds=rounds, q=q),
             diagnostics=Diagnostics(**diagnostics),
+            task=task,
         )
 
     return make

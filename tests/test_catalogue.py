@@ -119,3 +119,35 @@ def test_options_of_options_are_checked_too() -> None:
     options = {"base": "ucb", "base_options": {"sqrt_bata": 2}}
     with pytest.raises(PlumblineError, match=r"here: method 'calibrated': base_options: .*did you mean 'sqrt_beta'"):
         catalogue().check("method", "calibrated", options, "here")
+
+
+def test_what_is_missing_comes_with_its_remedy() -> None:
+    with pytest.raises(PlumblineError, match=r"^here: problem 'ackley': dim: Field required: write `ackley-2`, say$"):
+        catalogue().check("problem", "ackley", {}, "here")
+    with pytest.raises(PlumblineError, match=r"dataset: Field required \(and 1 more\): `plumbline problems molecules`"):
+        catalogue().check("problem", "molecules", {}, "here")
+    with pytest.raises(PlumblineError, match=r"^here: unknown problem 'brannin'"):
+        catalogue().check("problem", "brannin", {}, "here")
+
+
+def test_once_is_once_a_source(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(module, "_CHECKED", set())
+    for _ in range(2):
+        module.once("is it right?", lambda: calls.append(1))
+    monkeypatch.setattr(module, "_CHECKED", set())
+    module.once("is it right?", lambda: calls.append(2))
+    assert calls == [1], "another process reads the mark"
+    monkeypatch.setattr(module.sources, "package_digest", lambda: "f" * 16)
+    monkeypatch.setattr(module, "_CHECKED", set())
+    module.once("is it right?", lambda: calls.append(3))
+    assert calls == [1, 3]
+
+
+def test_what_was_wrong_is_asked_again(cache: Path) -> None:
+    def wrong() -> None:
+        raise PlumblineError("wrong")
+
+    for _ in range(2):
+        with pytest.raises(PlumblineError, match="wrong"):
+            module.once("is this right?", wrong)

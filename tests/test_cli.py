@@ -20,28 +20,34 @@ from plumbline.trials import run_trial
 Make = Callable[..., TrialSpec]
 Run = Callable[..., tuple[int, str, str]]
 TRIAL = ("trial", "--problem", "branin", "--method", "random", "--rounds", "1")
+METHODS = """
+dice: {name: random, legend: dice}
+bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}
+"""
+TASKS = """
+branin: {problem: branin, initial: {design: uniform, size: 3}, rounds: 2}
+forrester: {problem: forrester, initial: {design: uniform, size: 3}, rounds: 1}
+"""
 STUDY = """
 study: tiny
 title: A tiny study
 citation: Nobody.
-methods: {dice: {name: random}}
 experiments:
   TINY-T1:
     title: A table
-    grid: [{problems: [branin], methods: [dice]}]
+    grid: [{tasks: [branin], methods: [dice]}]
     seeds: 2
-    budget: {initial: {design: uniform, size: 3}, rounds: 2}
     table: {kind: final-values, options: {metrics: [regret]}}
     quick: {}
   TINY-F1:
     title: A figure
-    grid: [{problems: [forrester], methods: [bound]}]
-    budget: {initial: {design: uniform, size: 3}, rounds: 1}
+    grid: [{tasks: [forrester], methods: [bound]}]
     diagnostics: {snapshots: {rounds: [1], points: 9}}
     figure: {kind: model-steps, options: {task: forrester, methods: [bound]}}
     quick: {}
   TINY-F2:
     title: Not in the quick preset
+    grid: [{tasks: [forrester], methods: [bound]}]
     figure: {kind: model-steps, options: {task: forrester, methods: [bound]}}
   TINY-I1:
     title: An illustration
@@ -60,10 +66,7 @@ claims:
         method: dice
         direction: greater
         options: {level: 1.0}
-""".replace(
-    "{dice: {name: random}}",
-    "{dice: {name: random}, bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}}",
-)
+"""
 
 
 @pytest.fixture
@@ -91,6 +94,8 @@ def tiny(root: Path, tmp_path: Path) -> Path:
     """A working directory with a study of its own."""
     (tmp_path / "config/studies").mkdir(parents=True)
     shutil.copy(root / "config/datasets.yaml", tmp_path / "config/datasets.yaml")
+    (tmp_path / "config/methods.yaml").write_text(METHODS)
+    (tmp_path / "config/tasks.yaml").write_text(TASKS)
     (tmp_path / "config/studies/tiny.yaml").write_text(STUDY)
     (tmp_path / "config/config.yaml").write_text("preset: quick\nstudies: [tiny]\n")
     return tmp_path
@@ -111,7 +116,11 @@ def check_one_line(result: tuple[int, str, str], *parts: str) -> None:
     [
         (("--method", "randm"), ["unknown method 'randm': did you mean 'random'? allowed: "]),
         (("--problem", "brannin"), ["unknown problem 'brannin': did you mean 'branin'?"]),
-        (("--problem", "ackley"), ["trial: problem 'ackley': dim: Field required"]),
+        (("--problem", "ackley"), ["trial: problem 'ackley': dim: Field required: write `ackley-2`, say"]),
+        (
+            ("--problem", "molecules"),
+            ["problem 'molecules': dataset: Field required", "`plumbline problems molecules`"],
+        ),
         (("--problem", "ackley-0"), ["problem 'ackley': dim: Input should be greater than 0 (got 0)"]),
         (("--method", "ei", "-p", "jiter=1"), ["method 'ei': unknown field 'jiter': did you mean 'jitter'?"]),
         (("--method", "ei", "-p", "model.kernel=rfb"), ["method 'ei': model.kernel: Input should be", "(got 'rfb')"]),
@@ -177,6 +186,29 @@ def test_listings(command: str, kind: str, run: Run) -> None:
         assert listing.summary in output
 
 
+@pytest.mark.parametrize(("command", "name", "option"), [("methods", "ei", "jitter"), ("problems", "radio", "n_ch")])
+def test_one_with_its_options(command: str, name: str, option: str, run: Run) -> None:
+    code, output, _ = run(command, name)
+    assert code == 0
+    assert output.startswith(f"{name}  ")
+    assert any(line.startswith(f"{option} ") for line in output.splitlines())
+    check_one_line(run(command, f"{name}x"), f"unknown {command.removesuffix('s')} '{name}x': did you mean '{name}'?")
+
+
+def test_the_version(run: Run) -> None:
+    code, output, errors = run("--version")
+    assert (code, errors) == (0, "")
+    assert output.startswith("plumbline ")
+
+
+def test_no_command_is_a_question_and_no_mistake(run: Run) -> None:
+    code, output, errors = run()
+    assert (code, errors) == (0, "")
+    assert "Usage" in output
+    assert "snakemake" not in output
+    check_one_line(run("mehtods"), "No such command 'mehtods'")
+
+
 def test_plan(run: Run, tiny: Path) -> None:
     code, output, _ = run("plan")
     assert code == 0
@@ -212,11 +244,6 @@ def test_mistakes_in_the_config(config: str, parts: list[str], run: Run, tiny: P
             ["tiny.yaml: experiments.TINY-T1: unknown field 'titel': did you mean 'title'?"],
         ),
         ("methods: [dice]", "methods: [dise]", ["tiny.yaml: TINY-T1: unknown method 'dise': did you mean 'dice'?"]),
-        (
-            "{name: random}",
-            "{name: random, options: {a: 1}}",
-            ["tiny.yaml: TINY-T1: method 'random': unknown field 'a'"],
-        ),
         ("seeds: 2", "seeds: 0", ["tiny.yaml: experiments.TINY-T1.seeds: "]),
         (
             "{points: 41}",
@@ -235,6 +262,11 @@ def test_mistakes_in_the_config(config: str, parts: list[str], run: Run, tiny: P
 def test_typos_in_a_study(old: str, new: str, parts: list[str], run: Run, tiny: Path) -> None:
     (tiny / "config/studies/tiny.yaml").write_text(STUDY.replace(old, new))
     check_one_line(run("plan"), *parts)
+
+
+def test_a_typo_in_a_method(run: Run, tiny: Path) -> None:
+    (tiny / "config/methods.yaml").write_text(METHODS.replace("{name: random,", "{name: random, options: {a: 1},"))
+    check_one_line(run("plan"), "config/methods.yaml: dice: method 'random': unknown field 'a'")
 
 
 def test_commands_without_their_files(run: Run, tiny: Path) -> None:
@@ -282,7 +314,8 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
 @pytest.fixture
 def collected(run: Run, tiny: Path) -> Path:
     """The records of the tiny study, one file an experiment, and its illustration."""
-    from plumbline.config import load_plan, read_config
+    from plumbline.config import read_config
+    from plumbline.plan import load_plan
 
     plan = load_plan(read_config(tiny / "config/config.yaml"), tiny)
     for name in ("TINY-T1", "TINY-F1"):
@@ -435,8 +468,9 @@ def test_a_full_disk_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     check_one_line((code, "", errors.splitlines()[-1] + "\n"), "disk full (checkpoint.pt): free some space")
 
 
-def test_the_schema_is_written(run: Run, root: Path) -> None:
-    assert run("schema", "-o", "schema.json")[0] == 0
-    assert json.loads(Path("schema.json").read_text()) == json.loads(
-        (root / "config/schemas/config.schema.json").read_text()
-    )
+def test_the_schemas_are_written(run: Run, root: Path) -> None:
+    code, output, _ = run("schema", "-o", "schemas")
+    assert code == 0
+    assert "schemas/methods.schema.json" in output.splitlines()
+    written = {path.name for path in Path("schemas").iterdir()}
+    assert written == {path.name for path in (root / "config/schemas").iterdir()}

@@ -1,6 +1,5 @@
 """The committed configuration is sound, and a mistake in it is one line."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from plumbline.config import Config, Plan, config_schema, load_plan, read_config
+from plumbline.config import Config, read_config
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan, load_plan
 
 PRESETS = ("quick", "desk", "paper")
 
@@ -43,24 +43,31 @@ def test_every_preset_loads(plans: dict[str, Plan], name: str) -> None:
 def test_every_experiment_expands(plans: dict[str, Plan], name: str) -> None:
     plan = plans[name]
     ids: dict[str, str] = {}
-    for study, experiment, scaled in plan.experiments():
+    for _, experiment, scaled in plan.experiments():
         chunks = plan.chunks(experiment)
         assert bool(chunks) == bool(scaled.grid)
         assert scaled.figure or scaled.table, f"{experiment} has nothing to show"
         for chunk in chunks:
-            assert chunk.spec.method.label in study.methods
-            assert "{" not in chunk.spec.problem.label
-            assert len(chunk.seeds) == 1 or name != "paper"
+            assert chunk.spec.method.label in plan.library.methods
+            assert chunk.spec.task in plan.library.tasks
+            assert len(chunk.seeds) <= 10 or name != "paper"
             text = chunk.model_dump_json()
             assert ids.setdefault(chunk.id, text) == text
-        grid = [(c.spec.problem.label, c.spec.method.label, seed) for c in chunks for seed in c.seeds]
+        grid = [(c.spec.task, c.spec.method.label, seed) for c in chunks for seed in c.seeds]
         assert len(set(grid)) == len(grid), f"{experiment} has two trials of one name"
 
 
-def test_quick_has_some_experiment_of_every_study(plans: dict[str, Plan], root: Path) -> None:
-    built = {study.study for study, _, _ in plans["quick"].experiments()}
-    assert built == set(plans["quick"].config.studies)
-    assert built == {path.stem for path in (root / "config/studies").glob("*.yaml")}
+def test_quick_has_some_experiment_of_every_study_that_has_any(plans: dict[str, Plan], root: Path) -> None:
+    plan = plans["quick"]
+    built = {study.study for study, _, _ in plan.experiments()}
+    assert built == {name for name, study in plan.studies.items() if study.experiments}
+    assert set(plan.studies) == {path.stem for path in (root / "config/studies").glob("*.yaml")}
+
+
+def test_a_study_without_experiments_says_what_is_not_run(plans: dict[str, Plan]) -> None:
+    for study in plans["paper"].studies.values():
+        assert study.experiments or study.claims
+        assert study.experiments or all(claim.experiment is None for claim in study.claims.values())
 
 
 def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
@@ -79,19 +86,46 @@ def test_quick_needs_no_download(plans: dict[str, Plan]) -> None:
 def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
     """A claim about a method that its experiment does not run would never get a verdict."""
     for name in ("desk", "paper"):
-        plan = plans[name]
-        for study in plan.studies.values():
+        for study in plans[name].studies.values():
             for claim in study.claims.values():
-                trials = study.trials(claim.experiment, plan.config.preset, plan.stand_ins)
-                grid = {(spec.problem.label, spec.method.label) for spec in trials}
+                if claim.experiment is None:
+                    continue
+                grid = {(spec.task, spec.method.label) for spec in plans[name].trials(claim.experiment)}
                 for test in claim.tests:
-                    assert (test.problem, test.method) in grid
-                    assert test.baseline is None or (test.problem, test.baseline) in grid
+                    assert grid.issuperset(test.trials)
 
 
-def test_the_committed_schema_is_that_of_the_code(root: Path) -> None:
-    committed = json.loads((root / "config/schemas/config.schema.json").read_text())
-    assert committed == json.loads(json.dumps(config_schema())), "run `plumbline schema`"
+def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
+    """But the one that is there to be tried by hand."""
+    plan = plans["paper"]
+    pairs = {pair for name in plan.names() for pair in plan.whole_grid(name)}
+    assert set(plan.library.methods) - {method for _, method in pairs} == {"locbo-ucb"}
+    assert set(plan.library.tasks) == {task for task, _ in pairs}
+
+
+def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None:
+    for name in plans["paper"].names():
+        looks = [look for look in plans["paper"].looks(name).values() if not look.parameters]
+        lines = [(look.colour, look.dashed) for look in looks]
+        assert name.startswith("LOCBO-X") or len(set(lines)) == len(lines), f"{name}: {looks}"
+
+
+@pytest.mark.parametrize(
+    "path", ["config.yaml", "desk.yaml", "paper.yaml", "datasets.yaml", "methods.yaml", "tasks.yaml"]
+)
+def test_files_name_their_schema(path: str, root: Path) -> None:
+    check_schema(root / "config" / path)
+
+
+def test_studies_name_their_schema(root: Path) -> None:
+    for path in (root / "config/studies").glob("*.yaml"):
+        check_schema(path)
+
+
+def check_schema(path: Path) -> None:
+    first = path.read_text().splitlines()[0]
+    assert first.startswith("# yaml-language-server: $schema="), path
+    assert (path.parent / first.partition("=")[2]).is_file(), path
 
 
 def test_later_files_win(tmp_path: Path) -> None:
@@ -123,25 +157,58 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("file", "old", "new", "message"),
     [
         (
-            "sqrt_beta: 2.0",
-            "sqrt_bata: 2.0",
-            "CAL-F1: method 'ucb': unknown field 'sqrt_bata': did you mean 'sqrt_beta'?",
+            "methods.yaml",
+            "sqrt_beta: 2.0}\n  legend: UCB",
+            "sqrt_bata: 2.0}\n  legend: UCB",
+            "config/methods.yaml: ucb-ml: method 'ucb': unknown field 'sqrt_bata': did you mean 'sqrt_beta'?",
         ),
-        ("kernel: rbf", "kernel: rfb", "method 'ucb': model.kernel: Input should be"),
-        ("[forrester]", "[forester]", "unknown problem 'forester': did you mean 'forrester'?"),
-        ("ackley-2, alpine-2", "ackley, alpine-2", "CAL-F2: problem 'ackley': dim: Field required"),
-        ("kind: model-steps", "kind: model-step", "unknown figure 'model-step': did you mean 'model-steps'?"),
-        ("kind: search-space", "kind: search-pace", "unknown table 'search-pace': did you mean 'search-space'?"),
-        ("minimise: true", "minimize: true", "CAL-F1: figure 'model-steps': unknown field 'minimize'"),
-        ("{base: ucb,", "{base: ucp,", "method 'calibrated': base: Input should be"),
-        ("title: Selected", "titel: Selected", "experiments.CAL-F1: unknown field 'titel': did you mean 'title'?"),
+        ("methods.yaml", "kernel: rbf", "kernel: rfb", "ucb-ml: method 'ucb': model.kernel: Input should be"),
+        ("methods.yaml", "{base: ucb,", "{base: ucp,", "calibrated-ucb: method 'calibrated': base: Input should be"),
+        (
+            "tasks.yaml",
+            "problem: forrester",
+            "problem: forester",
+            "forrester: unknown problem 'forester': did you mean",
+        ),
+        ("studies/calibrated.yaml", "[forrester]", "[forester]", "calibrated.yaml: CAL-F1: unknown task 'forester'"),
+        (
+            "studies/calibrated.yaml",
+            "[ucb-ml,",
+            "[ucb-lm,",
+            "calibrated.yaml: CAL-F1: unknown method 'ucb-lm': did you",
+        ),
+        (
+            "studies/calibrated.yaml",
+            "kind: model-steps",
+            "kind: model-step",
+            "unknown figure 'model-step': did you mean",
+        ),
+        (
+            "studies/calibrated.yaml",
+            "kind: search-space",
+            "kind: search-pace",
+            "unknown table 'search-pace': did you mean",
+        ),
+        (
+            "studies/calibrated.yaml",
+            "minimise: true}",
+            "minimize: true}",
+            "CAL-F1: figure 'model-steps': unknown field",
+        ),
+        ("studies/calibrated.yaml", "title: Selected", "titel: Selected", "experiments.CAL-F1: unknown field 'titel'"),
+        (
+            "studies/calibrated.yaml",
+            "method: calibrated-ei",
+            "method: calibrated-ie",
+            "claim K2: unknown method 'calibra",
+        ),
     ],
 )
-def test_a_typo_in_a_study_is_found_at_load(old: str, new: str, message: str, copy: Path) -> None:
-    path = copy / "config/studies/calibrated.yaml"
+def test_a_typo_is_found_at_load(file: str, old: str, new: str, message: str, copy: Path) -> None:
+    path = copy / "config" / file
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
@@ -151,13 +218,11 @@ def test_a_typo_in_a_study_is_found_at_load(old: str, new: str, message: str, co
     assert "\n" not in str(caught.value)
 
 
-def test_a_plan_finds_its_experiments(plans: dict[str, Plan], root: Path) -> None:
+def test_a_plan_finds_its_experiments(plans: dict[str, Plan]) -> None:
     plan = plans["quick"]
     assert plan.study_of("CAL-F2").study == "calibrated"
     with pytest.raises(PlumblineError, match="unknown experiment 'CAL-F0'"):
         plan.study_of("CAL-F0")
-    only = load_plan(preset(root, "quick").model_copy(update={"experiments": ("CAL-T1", "CAL-F2")}), root)
-    assert [name for _, name, _ in only.experiments()] == ["CAL-F2", "CAL-T1"]
 
 
 def test_stand_ins_are_datasets_of_their_own(plans: dict[str, Plan]) -> None:

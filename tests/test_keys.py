@@ -26,7 +26,7 @@ def test_a_key_is_sixteen_hex_digits(cheap_spec: Make) -> None:
 
 
 def test_labels_do_not_count(cheap_spec: Make) -> None:
-    named = cheap_spec({"name": "ackley-2", "label": "hole"}, "ei", label="mine")
+    named = cheap_spec("ackley-2", "ei", label="mine", task="hole")
     assert trial_key(named, NOWHERE) == trial_key(cheap_spec("ackley-2", "ei"), NOWHERE)
     spelt_out = cheap_spec({"name": "ackley", "options": {"dim": 2}}, "ei")
     assert trial_key(spelt_out, NOWHERE) == trial_key(cheap_spec("ackley-2", "ei"), NOWHERE)

@@ -5,7 +5,7 @@ import pytest
 from pydantic import PositiveInt, ValidationError, model_validator
 
 from plumbline.errors import PlumblineError
-from plumbline.options import Options, parse
+from plumbline.options import Options, parse, read_yaml
 
 
 class Inner(Options):
@@ -83,3 +83,12 @@ def test_options_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         options.size = 2
     assert hash(options) == hash(Inner())
+
+
+def test_files_that_are_not_yaml(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match=r"no file .*absent.yaml"):
+        read_yaml(tmp_path / "absent.yaml")
+    (tmp_path / "bad.yaml").write_text("a: [1\nb: 2\n")
+    with pytest.raises(PlumblineError, match=r"bad.yaml is not YAML: .*line 2") as caught:
+        read_yaml(tmp_path / "bad.yaml")
+    assert "\n" not in str(caught.value)

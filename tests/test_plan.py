@@ -1,100 +1,377 @@
-"""What a run will cost."""
+"""A plan: grids expanded, jobs, looks, stand-ins, and names that are checked before anything runs."""
 
+import shutil
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
 import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from plumbline import plan as module
-from plumbline.config import Config, Plan
+from plumbline.config import Config, read_config
+from plumbline.data.datasets import Dataset
+from plumbline.errors import PlumblineError
+from plumbline.keys import trial_key
+from plumbline.library import parse_library
 from plumbline.options import parse
-from plumbline.plan import Costs, estimates, measured_costs, print_plan
-from plumbline.specs import TrialSpec
-from plumbline.study import Study
-from plumbline.trials import run_trial
+from plumbline.plan import Plan, load_plan
+from plumbline.study import Study, datasets_of
+
+BUDGET = {"initial": {"design": "uniform", "size": 4}, "rounds": 30, "q": 2}
+METHODS: dict[str, Any] = {
+    "dice": {"name": "random", "legend": "dice", "colour": "grey"},
+    "grid": {"name": "sobol", "resources": {"gpu": 1, "mem_mb": 500}},
+    "bound": {"name": "ucb", "options": {"alpha": 0.2}},
+    "bound-alpha": {"like": "bound", "vary": {"alpha": [0.1, 0.3]}},
+}
+TASKS: dict[str, Any] = {
+    "branin": {"problem": "branin", **BUDGET},
+    "hole": {"problem": "ackley-20", **BUDGET, "resources": {"mem_mb": 9000, "cores": 2}},
+    "forrester": {"problem": "forrester", "initial": {"design": "sobol", "size": 2}, "rounds": 9, "title": "Forrester"},
+    "qed": {
+        "problem": "molecules",
+        "title": "{dataset}: QED",
+        "options": {"dataset": "zinc250k", "target": "qed"},
+        **BUDGET,
+    },
+    "network": {"problem": "radio", **BUDGET, "vary": {"n_ch": [1, 2]}},
+}
+STUDY: dict[str, Any] = {
+    "study": "toy",
+    "title": "A toy",
+    "citation": "Nobody.",
+    "experiments": {
+        "F1": {
+            "title": "Figure 1",
+            "grid": [
+                {"tasks": ["hole", "branin"], "methods": ["dice", "grid"]},
+                {"tasks": ["forrester"], "methods": ["dice"], "rounds": 8},
+            ],
+            "seeds": 7,
+            "quick": {"seeds": 2, "rounds": 3},
+            "desk": {"grid": [{"tasks": ["branin"], "methods": ["dice"]}], "diagnostics": {"holdout": 5}},
+        },
+        "F2": {
+            "title": "Figure 2",
+            "grid": [{"tasks": ["branin"], "methods": ["dice"]}],
+            "seeds": 7,
+            "paper": None,
+        },
+        "F3": {"title": "Molecules", "grid": [{"tasks": ["qed"], "methods": ["dice"]}], "quick": {}},
+        "F4": {"title": "Sweep", "grid": [{"tasks": ["network"], "methods": ["bound-alpha", "bound"]}], "quick": {}},
+        "T1": {"title": "No trials", "quick": {}},
+    },
+    "claims": {
+        "K1": {
+            "source": "p. 1",
+            "statement": "It is so.",
+            "experiment": "F1",
+            "tests": [
+                {"statistic": "mean-level", "metric": "regret", "task": "branin", "method": "dice", "direction": "less"}
+            ],
+        }
+    },
+}
+MOLECULES = {
+    "zinc250k": Dataset(name="zinc250k", title="z", licence="-", citation="-"),
+    "generated-molecules": Dataset(
+        name="generated-molecules", title="g", licence="-", citation="-", stands_in_for="zinc250k"
+    ),
+}
+
+
+def plan_at(preset: str, **changes: Any) -> Plan:
+    config = Config.model_validate({"preset": preset, "studies": ["toy"], "data": "real", **changes})
+    return Plan(config, {"toy": parse(Study, STUDY, "toy")}, parse_library(METHODS, TASKS), MOLECULES)
+
+
+def test_a_grid_is_expanded() -> None:
+    specs = plan_at("paper").trials("F1")
+    names = [(spec.task, spec.method.label) for spec in specs]
+    assert names == [("hole", "dice"), ("hole", "grid"), ("branin", "dice"), ("branin", "grid"), ("forrester", "dice")]
+    assert (specs[0].problem.name, specs[0].problem.options) == ("ackley", {"dim": 20})
+    assert (specs[-1].budget.initial.design, specs[-1].budget.q, specs[-1].budget.rounds) == ("sobol", 1, 8)
+    assert specs[0].budget.q == 2
+    assert {spec.seed for spec in specs} == {0}
+    assert specs[0].method.name == "random"
+
+
+def test_families_are_expanded_where_they_are_named() -> None:
+    pairs = [(spec.task, spec.method.label) for spec in plan_at("quick").trials("F4")]
+    assert pairs == [
+        (task, method)
+        for task in ("network-1", "network-2")
+        for method in ("bound-alpha-0.1", "bound-alpha-0.3", "bound")
+    ]
+
+
+def test_what_is_expanded_is_as_valid_as_what_is_typed() -> None:
+    for spec in plan_at("paper").trials("F1"):
+        assert type(spec).model_validate_json(spec.model_dump_json()) == spec
+
+
+def test_presets_change_seeds_rounds_grids_and_diagnostics() -> None:
+    quick = plan_at("quick")
+    assert {spec.budget.rounds for spec in quick.trials("F1")} == {3}, "blocks with rounds of their own too"
+    assert list(quick.seeds("F1")) == [0, 1]
+    desk = plan_at("desk").trials("F1")
+    assert [(spec.task, spec.diagnostics.holdout, spec.budget.rounds) for spec in desk] == [("branin", 5, 30)]
+
+
+def test_what_a_preset_leaves_out() -> None:
+    quick = plan_at("quick")
+    assert quick.trials("F2") == []
+    assert list(quick.seeds("F2")) == []
+    assert quick.chunks("F2") == []
+    assert quick.trials("T1") == []
+    assert [name for _, name, _ in quick.experiments()] == ["F1", "F3", "F4", "T1"]
+    with pytest.raises(PlumblineError, match="F2 is not part of preset 'quick'; it is of desk: choose another"):
+        quick.experiment("F2")
+    with pytest.raises(PlumblineError, match="unknown experiment 'F9': allowed: F1, F2"):
+        quick.trials("F9")
+
+
+def test_stand_ins_change_the_data_and_no_name() -> None:
+    real, generated = plan_at("quick"), plan_at("quick", data="generated")
+    assert generated.stand_ins == {"zinc250k": "generated-molecules"}
+    (one,), (other,) = real.trials("F3"), generated.trials("F3")
+    assert one.task == other.task == "qed"
+    assert other.problem.options == {"dataset": "generated-molecules", "target": "qed"}
+    assert other.problem.identity() != one.problem.identity()
+    assert real.task_titles("F3") == {"qed": "zinc250k: QED"}
+    assert generated.task_titles("F3") == {"qed": "generated-molecules: QED"}
+    assert datasets_of([one, other, *real.trials("F1")]) == ["generated-molecules", "zinc250k"]
+
+
+def test_looks_and_titles_are_those_of_the_grid() -> None:
+    plan = plan_at("quick")
+    looks = plan.looks("F4")
+    assert list(looks) == ["bound-alpha-0.1", "bound-alpha-0.3", "bound"]
+    assert looks["bound-alpha-0.3"].parameters == {"alpha": 0.3}
+    assert looks["bound-alpha-0.3"].entry == "bound-alpha"
+    assert plan.looks("F1")["dice"].colour == "grey"
+    assert plan.task_titles("F1") == {"hole": "hole", "branin": "branin", "forrester": "Forrester"}
+    assert plan.task_parameters("F4") == {"network-1": {"n_ch": 1}, "network-2": {"n_ch": 2}}
+    assert plan.task_parameters("F1")["branin"] == {}
+
+
+def test_trials_that_experiments_share_are_one() -> None:
+    plan = plan_at("desk")
+    one, two = plan.chunks("F1")[0], plan.chunks("F2")[0]
+    assert one.id != two.id, "desk checks a holdout in F1"
+    plan = plan_at("paper")
+    like_f2 = next(chunk for chunk in plan.chunks("F1") if chunk.spec.task == "branin")
+    assert like_f2.id == two.id
+    assert trial_key(like_f2.spec, Path("no")) == trial_key(two.spec, Path("no"))
+
+
+def test_a_job_gets_the_greater_of_what_method_and_task_need() -> None:
+    plan = plan_at("paper")
+    needs = {(spec.task, spec.method.label): plan.resources(spec) for spec in plan.trials("F1")}
+    both = needs["hole", "grid"]
+    assert (both.gpu, both.mem_mb, both.cores) == (1, 9000, 2)
+    assert needs["branin", "grid"].mem_mb == 500
+    assert needs["branin", "dice"].cores == 1
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(chunk=st.none() | st.integers(1, 10), seeds_per_job=st.none() | st.integers(1, 10))
+def test_chunks_cover_each_seed_once(chunk: int | None, seeds_per_job: int | None) -> None:
+    plan = plan_at("paper", chunk=chunk)
+    methods = {**METHODS, "grid": {"name": "sobol", "resources": {"seeds_per_job": seeds_per_job}}}
+    plan = Plan(plan.config, plan.studies, parse_library(methods, TASKS))
+    chunks = plan.chunks("F1")
+    covered = Counter((c.spec.task, c.spec.method.label, seed) for c in chunks for seed in c.seeds)
+    assert set(covered.values()) == {1}
+    assert len(covered) == 5 * 7
+    for one in chunks:
+        limits = [chunk, seeds_per_job if one.spec.method.label == "grid" else None, 7]
+        assert len(one.seeds) <= min(limit for limit in limits if limit)
+    assert len({c.id for c in chunks}) == len(chunks)
+
+
+# What is checked on loading: a repository with the toy study in files.
 
 
 @pytest.fixture
-def plan() -> Plan:
-    budget = {"initial": {"design": "uniform", "size": 2}, "rounds": 36}
-    grid = [{"problems": ["branin", "forrester"], "methods": ["dice", "gpu"]}]
-    study = {
-        "study": "toy",
-        "title": "A toy",
-        "citation": "Nobody.",
-        "methods": {"dice": {"name": "random"}, "gpu": {"name": "sobol", "resources": {"gpu": 1}}},
-        "experiments": {
-            "F1": {"title": "One", "grid": grid, "seeds": 5, "budget": budget, "quick": {}},
-            "T1": {"title": "No trials", "quick": {}},
-            "F9": {"title": "Not in quick", "grid": grid, "budget": budget},
-        },
-    }
-    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, {})
+def repository(root: Path, tmp_path: Path) -> Path:
+    (tmp_path / "config/studies").mkdir(parents=True)
+    shutil.copy(root / "config/datasets.yaml", tmp_path / "config")
+    (tmp_path / "config/methods.yaml").write_text(yaml.safe_dump(METHODS))
+    (tmp_path / "config/tasks.yaml").write_text(yaml.safe_dump(TASKS))
+    (tmp_path / "config/studies/toy.yaml").write_text(yaml.safe_dump(STUDY, sort_keys=False))
+    return tmp_path
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Away from the repository's reference costs."""
-    monkeypatch.chdir(tmp_path)
+def changed(repository: Path, file: str, change: Callable[[Any], None]) -> None:
+    path = repository / "config" / file
+    content = yaml.safe_load(path.read_text())
+    change(content)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
-def test_costs_are_medians(cheap_spec: Callable[..., TrialSpec]) -> None:
-    costs = Costs.of([("branin", "ei", 1.0), ("branin", "ei", 9.0), ("branin", "ei", 2.0), ("levy-2", "ei", 100.0)])
-    assert costs.round_seconds(cheap_spec("branin", "ei")) == 2.0
-    assert costs.round_seconds(cheap_spec("levy-2", "ei")) == 100.0
-    assert costs.round_seconds(cheap_spec("forrester", "ei")) == 5.5, "the method's median where the problem is new"
-    assert costs.round_seconds(cheap_spec("branin", "ucb")) is None
+def load(repository: Path, **changes: Any) -> Plan:
+    return load_plan({"studies": ["toy"], **changes}, repository)
 
 
-def test_nothing_measured(plan: Plan, tmp_path: Path) -> None:
-    one, none = estimates(plan, tmp_path / "store", tmp_path)
-    assert (one.experiment, one.trials, one.done, one.unknown) == ("F1", 20, 0, 20)
-    assert (one.cpu_hours, one.gpu_hours) == (0.0, 0.0)
-    assert (none.experiment, none.trials, none.done, none.unknown) == ("T1", 0, 0, 0)
+def set_at(*path: Any, value: Any) -> Callable[[Any], None]:
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value
+
+    return change
 
 
-def test_done_is_not_counted(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    specs = [spec for chunk in plan.chunks("F1") for spec in chunk.specs()]
-    for spec in specs[:2]:
-        run_trial(spec, tmp_path / "store", tmp_path)
-    assert specs[0].method.label == "dice"
-    monkeypatch.setattr(module, "measured_costs", lambda store: Costs({("branin", "dice"): 100.0, ("", "gpu"): 50.0}))
-    (one, _) = estimates(plan, tmp_path / "store", tmp_path)
-    assert (one.trials, one.done, one.unknown) == (20, 2, 5)
-    assert one.cpu_hours == pytest.approx(3 * 36 * 100 / 3600)
-    assert one.gpu_hours == pytest.approx(10 * 36 * 50 / 3600)
+TEST = ("claims", "K1", "tests", 0)
 
 
-def test_seconds_come_from_earlier_trials(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    folder = run_trial(cheap_spec(rounds=4), store, tmp_path)
-    run_trial(cheap_spec("forrester", rounds=0), store, tmp_path)
-    costs = measured_costs(store)
-    assert costs.seconds.keys() == {("branin", "random"), ("", "random")}
-    assert costs.round_seconds(cheap_spec()) == pytest.approx(folder.provenance()["wall_seconds"] / 4)
-
-
-def test_the_reference_fills_what_the_store_lacks(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
-    store, reference = tmp_path / "store", tmp_path / "costs.csv"
-    run_trial(cheap_spec(rounds=1), store, tmp_path)
-    rows = [("branin", "random", 1000.0), ("branin", "ei", 3.0)]
-    pd.DataFrame(rows, columns=["problem", "method", "seconds_a_round"]).to_csv(reference, index=False)
-    costs = measured_costs(store, reference)
-    assert costs.round_seconds(cheap_spec(method="ei")) == 3.0
-    measured = costs.round_seconds(cheap_spec())
-    assert measured is not None
-    assert measured < 100, "what was measured here wins"
-
-
-def test_the_table(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "grid", 0, "methods", value=["dise"]),
+            "config/studies/toy.yaml: F1: unknown method 'dise': did you mean 'dice'?",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "desk", "grid", 0, "tasks", value=["brannin"]),
+            "config/studies/toy.yaml: F1: unknown task 'brannin': did you mean 'branin'?",
+        ),
+        ("methods.yaml", set_at("dice", "name", value="rndom"), "config/methods.yaml: dice: unknown method 'rndom'"),
+        (
+            "methods.yaml",
+            set_at("bound", "options", value={"alfa": 0.1}),
+            "config/methods.yaml: bound: method 'ucb': unknown field 'alfa': did you mean 'alpha'?",
+        ),
+        (
+            "tasks.yaml",
+            set_at("branin", "problem", value="brannin"),
+            "config/tasks.yaml: branin: unknown problem 'brann",
+        ),
+        (
+            "tasks.yaml",
+            set_at("hole", "problem", value="ackley"),
+            "config/tasks.yaml: hole: problem 'ackley': dim: Field required: write `ackley-2`, say",
+        ),
+        (
+            "tasks.yaml",
+            set_at("qed", "options", value={"dataset": "zinc250k"}),
+            "qed: problem 'molecules': target: Field required: `plumbline problems molecules` shows them all",
+        ),
+        ("studies/toy.yaml", set_at(*TEST, "task", value="brannin"), "claim K1: unknown task 'brannin': did you mean"),
+        ("studies/toy.yaml", set_at(*TEST, "task", value="qed"), "claim K1: unknown task 'qed': allowed: branin, f"),
+        ("studies/toy.yaml", set_at(*TEST, "method", value="dise"), "claim K1: unknown method 'dise': did you mean"),
+        ("studies/toy.yaml", set_at(*TEST, "baseline", value="dise"), "claim K1: unknown method 'dise': did you mean"),
+        ("studies/toy.yaml", set_at(*TEST, "metric", value="regrets"), "claim K1: unknown metric 'regrets': did you"),
+        ("studies/toy.yaml", set_at(*TEST, "statistic", value="mean-lvl"), "claim K1: unknown statistic 'mean-lvl'"),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "figure", value={"kind": "crves"}),
+            "F1: unknown figure 'crves': did you mean 'curves'?",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "table", value={"kind": "final-values", "options": {"metrics": ["regrets"]}}),
+            "F1: table 'final-values': unknown metric 'regrets'",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at(
+                "experiments", "F1", "figure", value={"kind": "curves", "options": {"panels": [{"task": "brannin"}]}}
+            ),
+            "F1: figure 'curves': unknown task 'brannin': did you mean 'branin'?",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "T1", "figure", value={"kind": "curves"}),
+            "T1: a figure needs a `grid` of trials or an `illustration`",
+        ),
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_one_line(
+    file: str, change: Callable[[Any], None], message: str, repository: Path
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(module, "measured_costs", lambda store: Costs({("", "dice"): 100.0}))
-    print_plan(plan, tmp_path / "store", tmp_path)
-    text = capsys.readouterr().out
-    assert "preset quick, generated data" in text
-    (line,) = [line for line in text.splitlines() if "F1" in line]
-    assert [cell.strip() for cell in line.strip("│ ").split("│")] == ["F1", "One", "20", "0", "10.0 h", "0.0 min", "10"]
-    assert "Not in quick" not in text
+    """Whichever preset is asked for: a typo must not drop a test where it happens not to be run."""
+    load(repository)
+    changed(repository, file, change)
+    for preset in ("quick", "desk", "paper"):
+        with pytest.raises(PlumblineError) as caught:
+            load(repository, preset=preset)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_test_of_trials_that_no_preset_runs(repository: Path) -> None:
+    changed(repository, "studies/toy.yaml", set_at(*TEST, "task", value="forrester"))
+    load(repository)
+    changed(repository, "studies/toy.yaml", set_at(*TEST, "method", value="grid"))
+    with pytest.raises(PlumblineError, match="claim K1: no preset runs 'grid' on 'forrester', but: dice"):
+        load(repository)
+
+
+def test_a_test_may_be_of_what_another_preset_runs(repository: Path) -> None:
+    changed(repository, "studies/toy.yaml", set_at(*TEST, "method", value="grid"))
+    assert load(repository, preset="desk").claimed() == ["F1"]
+
+
+def test_figures_may_name_families(repository: Path) -> None:
+    options = {"metric": "regret", "label": "regret", "parameter": "alpha", "lines": ["bound-alpha"]}
+    figure = {"kind": "sweep", "options": options}
+    changed(repository, "studies/toy.yaml", set_at("experiments", "F4", "figure", value=figure))
+    load(repository)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        ("experiments", "F1", "config/studies/second.yaml: experiment F1 is in toy.yaml too: rename one"),
+        ("claims", "K1", "config/studies/second.yaml: claim K1 is in toy.yaml too: rename one"),
+    ],
+)
+def test_names_are_of_one_study(kind: str, name: str, message: str, repository: Path) -> None:
+    content = {"T9": {"title": "x"}} if kind == "experiments" else {name: {"source": "s", "statement": "x"}}
+    second = {"study": "second", "title": "x", "citation": "x", "experiments": {}, kind: content}
+    if kind == "experiments":
+        second["experiments"] = {name: {"title": "x"}}
+    (repository / "config/studies/second.yaml").write_text(yaml.safe_dump(second))
+    with pytest.raises(PlumblineError) as caught:
+        load(repository, studies=["toy", "second"])
+    assert str(caught.value) == message
+
+
+def test_experiments_that_the_preset_lacks_are_no_empty_report(repository: Path) -> None:
+    assert [name for _, name, _ in load(repository, experiments=["T1", "F1"]).experiments()] == ["F1", "T1"]
+    with pytest.raises(PlumblineError, match="F2 is not part of preset 'paper'; it is of desk"):
+        load(repository, experiments=["F1", "F2"], preset="paper")
+
+
+def test_what_was_found_right_needs_neither_torch_nor_matplotlib(root: Path, one_core: dict[str, str]) -> None:
+    code = (
+        "import sys; from pathlib import Path; from plumbline.plan import load_plan;"
+        "from plumbline.config import read_config;"
+        "load_plan(read_config(Path('config/config.yaml')), Path('.'));"
+        "print([name for name in ('torch', 'matplotlib', 'pandas') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code]
+    answers = [
+        subprocess.run(command, cwd=root, env=one_core, check=True, capture_output=True, text=True).stdout.strip()
+        for _ in range(2)
+    ]
+    assert answers[1] == "[]"
+
+
+def test_the_committed_configuration_loads_at_once(root: Path) -> None:
+    from time import perf_counter
+
+    config = read_config(root / "config/config.yaml", root / "config/paper.yaml")
+    load_plan(config, root)
+    started = perf_counter()
+    load_plan(config, root)
+    assert perf_counter() - started < 0.5

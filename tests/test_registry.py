@@ -99,3 +99,18 @@ def test_the_two_registries_of_plumbline_are_apart() -> None:
             assert "\n" not in entry.summary
             assert entry.name == name
             assert entry.module.startswith(registry.package + ".")
+
+
+def test_a_file_that_is_no_python_is_one_line(house: Path) -> None:
+    (house / "z.py").write_text("import os\ndef f(:\n")
+    with pytest.raises(PlumblineError, match=r"z\.py, line 2: ") as caught:
+        rooms().entries()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["from house import nothing\n", "\nclass Attic(Rom): ...\n"])
+def test_a_file_that_cannot_be_imported_is_one_line(house: Path, text: str) -> None:
+    (house / "z.py").write_text(text)
+    with pytest.raises(PlumblineError, match=r"house\.z cannot be imported: .*z\.py, line [12]: ") as caught:
+        rooms().entries()
+    assert "\n" not in str(caught.value)

@@ -54,7 +54,7 @@ class Fake:
 
 
 def forget() -> None:
-    for cached in (sources._tree, sources._imports, sources._digest, sources.source_digest):
+    for cached in (sources._tree, sources._imports, sources._digest, sources.source_digest, package_digest):
         cached.cache_clear()
 
 
@@ -124,6 +124,7 @@ def test_relative_names_of_functions_are_no_modules(fake: Fake) -> None:
 
 def test_the_digest_of_everything(fake: Fake) -> None:
     before = package_digest()
+    forget()
     assert package_digest() == before
     fake.edit("base.py", '"""Base."""', '"""Other."""')
     assert package_digest() != before

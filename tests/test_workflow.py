@@ -13,41 +13,48 @@ import psutil
 import pytest
 
 PARTS = ("workflow", "config", "src", "envs", "slurm")
+METHODS = """
+dice: {name: random}
+flaky: {name: flaky}
+bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}
+"""
+TASKS = """
+branin: {problem: branin, initial: {design: uniform, size: 3}, rounds: 2}
+forrester: {problem: forrester, initial: {design: uniform, size: 3}, rounds: 1}
+"""
 STUDY = """
 study: tiny
 title: A tiny study
 citation: Nobody.
-methods:
-  dice: {name: random}
-  flaky: {name: flaky}
-  bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}
 experiments:
   TINY-T1:
     title: A table
-    grid: [{problems: [branin], methods: [dice, flaky]}]
+    grid: [{tasks: [branin], methods: [dice, flaky]}]
     seeds: 2
-    budget: {initial: {design: uniform, size: 3}, rounds: 2}
     table: {kind: final-values, options: {metrics: [regret]}}
     quick: {}
   TINY-F1:
     title: A figure
-    grid: [{problems: [forrester], methods: [bound]}]
-    budget: {initial: {design: uniform, size: 3}, rounds: 1}
+    grid: [{tasks: [forrester], methods: [bound]}]
     diagnostics: {snapshots: {rounds: [1], points: 9}}
-    figure: {kind: model-steps, options: {problem: forrester, methods: [bound]}}
+    figure: {kind: model-steps, options: {task: forrester, methods: [bound]}}
     quick: {}
   TINY-F2:
     title: A figure without trials
     illustration: {kind: conformal-bands, options: {n: 9}}
     figure: {kind: conformal-bands}
     quick: {}
+  TINY-D1:
+    title: Not in the quick preset
+    grid: [{tasks: [branin], methods: [dice]}]
+    table: {kind: final-values, options: {metrics: [regret]}}
 claims:
   K1:
     source: nowhere
     statement: Dice win.
     experiment: TINY-T1
     tests:
-      - {statistic: final-difference, metric: regret, problem: branin, method: dice, baseline: flaky, direction: less}
+      - {statistic: final-difference, metric: regret, task: branin, method: dice, baseline: flaky, direction: less}
 """
 FLAKY = '''"""A method that fails, or dawdles, where a file says so."""
 
@@ -169,6 +176,7 @@ def test_every_preset_is_a_graph(layout: Checkout, preset: str) -> None:
     ("setting", "part"),
     [
         ("experiments=[CAL-F9]", "unknown experiment 'CAL-F9': did you mean 'CAL-F"),
+        ("experiments=[CBO-F10]", "CBO-F10 is not part of preset 'quick'; it is of desk and paper: choose another"),
         ("studies=[calibratd]", "unknown study 'calibratd': did you mean 'calibrated'?"),
     ],
 )
@@ -189,11 +197,28 @@ def test_a_typo_that_the_schema_finds(layout: Checkout, setting: str, parts: lis
         assert part in done.stdout
 
 
+@pytest.mark.parametrize(("target", "figures", "tables"), [("CAL-F3", 1, 1), ("CAL-T1", 0, 1), ("calibrated", 3, 4)])
+def test_experiments_and_studies_are_targets(layout: Checkout, target: str, figures: int, tables: int) -> None:
+    todo = layout.todo(target)
+    assert (todo.get("figure", 0), todo.get("table", 0)) == (figures, tables)
+    assert not {"claims", "report_page", "track"} & todo.keys()
+
+
+def test_no_command_line_grows_with_the_number_of_jobs(layout: Checkout) -> None:
+    """Linux takes 128 kB in one argument, which 50,000 names of files are not."""
+    done = layout.snakemake("--dry-run", "--printshellcmds", "--configfile", "config/desk.yaml")
+    commands = [line for line in done.stdout.splitlines() if "plumbline " in line and " --config " in line]
+    assert {line.split("plumbline ")[1].split()[0] for line in commands} >= {"collect", "claims", "report", "track"}
+    assert max(map(len, commands)) < 2_000
+
+
 @pytest.fixture(scope="session")
 def source(layout: Checkout, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Checkout:
     """The repository with the tiny study alone, before anything has run."""
     checkout = Checkout(tmp_path_factory.mktemp("source") / "repository", one_core)
     shutil.copytree(layout.path, checkout.path, ignore=shutil.ignore_patterns(".snakemake"))
+    (checkout.path / "config/methods.yaml").write_text(METHODS)
+    (checkout.path / "config/tasks.yaml").write_text(TASKS)
     (checkout.path / "config/studies/tiny.yaml").write_text(STUDY)
     checkout.edit("config/config.yaml", "studies: [", "studies: [tiny] # [")
     (checkout.path / "src/plumbline/methods/flaky.py").write_text(FLAKY)
@@ -247,6 +272,47 @@ def test_a_second_run_does_nothing(built: Checkout) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_of_some_experiments_leaves_the_whole_report_alone(
+    built: Checkout, copy_of: Callable[[Checkout], Checkout]
+) -> None:
+    checkout = copy_of(built)
+    made = checkout.path / "results/quick"
+    whole = {name: (made / name).read_bytes() for name in ("report.html", "claims.csv", "tracked.txt")}
+    narrow = ("--config", "experiments=[TINY-F1]")
+    assert set(checkout.todo(*narrow)) == {"all", "claims", "report_page", "track"}, "no figure is drawn again"
+    done = checkout.snakemake(*narrow)
+    assert done.returncode == 0, done.stdout
+    assert {name: (made / name).read_bytes() for name in whole} == whole
+    assert "TINY-F1" in (made / "only-TINY-F1/report.html").read_text()
+    assert "TINY-T1" not in (made / "only-TINY-F1/report.html").read_text()
+    last = done.stdout.partition("plumbline: preset quick finished")[2]
+    assert "results/quick/only-TINY-F1/report.html" in last
+    assert "results/quick/figures" not in last, "none was drawn"
+    assert checkout.todo() == {}
+
+
+@pytest.mark.slow
+def test_the_last_words_name_what_was_made(source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
+    checkout = copy_of(source)
+    done = checkout.snakemake("TINY-F2")
+    last = done.stdout.partition("plumbline: preset quick finished")[2]
+    assert "results/quick/figures/TINY-F2.svg" in last
+    assert "report" not in last
+    assert "claims" not in last
+
+
+@pytest.mark.slow
+def test_where_data_lie_and_how_jobs_are_cut_changes_no_result(
+    built: Checkout, copy_of: Callable[[Checkout], Checkout]
+) -> None:
+    checkout = copy_of(built)
+    assert checkout.todo("--config", "mirror=elsewhere") == {}
+    todo = checkout.todo("--config", "chunk=1")
+    assert todo["trials"] == 4
+    assert not {"illustrate", "figure"} & (todo.keys() - {"figure"})
+
+
+@pytest.mark.slow
 def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
     built: Checkout, copy_of: Callable[[Checkout], Checkout]
 ) -> None:
@@ -272,8 +338,9 @@ def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
 def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
     checkout = copy_of(source)
     (checkout.path / "BROKEN").touch()
-    done = checkout.snakemake("--keep-going")
+    done = checkout.snakemake("--keep-going", "--quiet", "rules", "--show-failed-logs")
     assert done.returncode == 1
+    assert "plumbline: error: 2 of 4 trials failed" in done.stdout, "without looking into a log"
     assert "Error in rule collect" in done.stdout
     log = Path("results/logs/quick/collect/TINY-T1.log")
     assert str(log) in done.stdout

@@ -7,6 +7,7 @@ start and in every cluster job. The list is therefore kept in the user's cache f
 import hashlib
 import importlib
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Literal
 import platformdirs
 
 from plumbline import files, sources
-from plumbline.errors import unknown
+from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse
 from plumbline.registry import Registry
 
@@ -48,17 +49,49 @@ class Catalogue(Options):
         return listings[name]
 
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
-        """Raise PlumblineError if `options` are not those of the `kind` called `name`."""
-        self.find(kind, name)
-        asked = json.dumps([kind, name, options], sort_keys=True)
-        mark = _cache_folder() / hashlib.sha256(asked.encode()).hexdigest()[:16]
-        if asked not in _CHECKED and not mark.exists():
-            # The model that checks them is behind an import of torch: once they are found right, that is kept.
-            parse(_registry(kind)[name].options, options, f"{source}: {kind} {name!r}")
-            with suppress(OSError):
-                mark.parent.mkdir(parents=True, exist_ok=True)
-                mark.touch()
-        _CHECKED.add(asked)
+        """Raise PlumblineError if there is no `kind` called `name`, or if `options` are not its options."""
+        try:
+            listing = self.find(kind, name)
+        except PlumblineError as error:
+            raise PlumblineError(f"{source}: {error}") from error
+        missing = sorted(set(listing.options.get("required", ())) - options.keys())
+        if missing == ["dim"]:
+            raise PlumblineError(f"{source}: {kind} {name!r}: dim: Field required: write `{name}-2`, say")
+        if missing:
+            raise PlumblineError(
+                f"{source}: {kind} {name!r}: {missing[0]}: Field required"
+                f"{f' (and {len(missing) - 1} more)' if missing[1:] else ''}{_where_options_are(kind, name)}"
+            )
+        once(
+            json.dumps([kind, name, options], sort_keys=True),
+            lambda: parse(option_model(kind, name), options, f"{source}: {kind} {name!r}"),
+        )
+
+
+def _where_options_are(kind: Kind, name: str) -> str:
+    return f": `plumbline {kind}s {name}` shows them all" if kind in ("method", "problem") else ""
+
+
+def once(question: str, verify: Callable[[], object]) -> None:
+    """Call `verify`, which raises where something is wrong, unless it has found the same right with this source before.
+
+    What is checked is behind imports of torch or matplotlib, which take seconds: that it was found right is kept as an
+    empty file in the user's cache folder.
+    """
+    if question in _CHECKED:
+        return
+    mark = _cache_folder() / hashlib.sha256(question.encode()).hexdigest()[:16]
+    if not mark.exists():
+        verify()
+        with suppress(OSError):
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+    _CHECKED.add(question)
+
+
+def option_model(kind: Kind, name: str) -> type[Options]:
+    """Return the model of the options of the `kind` called `name`; it is imported, with all that is behind it."""
+    return _registry(kind)[name].options
 
 
 REGISTRIES: dict[Kind, tuple[str, str]] = {
@@ -84,7 +117,7 @@ def _listings(kind: Kind) -> dict[str, Listing]:
 
 
 _CHECKED: set[str] = set()
-"""Options that this process has found right."""
+"""Questions that this process has found right."""
 
 
 def _cache_folder() -> Path:

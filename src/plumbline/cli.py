@@ -16,13 +16,13 @@ import typer
 from plumbline.errors import PlumblineError, describe_os_error
 
 if TYPE_CHECKING:
-    from plumbline.config import Plan
     from plumbline.observers import Observer
+    from plumbline.plan import Plan
 
 app = typer.Typer(
     name="plumbline",
     help="A reproducibility study of Bayesian optimisation under imperfect models.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
@@ -49,7 +49,8 @@ DATA = Path("data")
 
 def _plan(config: str) -> "Plan":
     """Return the plan of `--config`; the repository is the working directory."""
-    from plumbline.config import load_plan, read_config
+    from plumbline.config import read_config
+    from plumbline.plan import load_plan
 
     if config.lstrip().startswith("{"):
         return load_plan(_json(config, "--config"), Path.cwd(), "--config")
@@ -61,6 +62,26 @@ def _folder(path: Path, what: str) -> Path:
     if not path.is_dir():
         raise PlumblineError(f"no folder of {what} at {path}")
     return path
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"plumbline {version('plumbline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A reproducibility study of Bayesian optimisation under imperfect models."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def _one_thread() -> None:
@@ -173,15 +194,19 @@ def trial(
 
 
 @app.command()
-def methods() -> None:
-    """List the methods, a line each."""
-    _print_listings("method")
+def methods(name: Annotated[str, typer.Argument(help="show the options of this one")] = "") -> None:
+    """List the methods, a line each, or the options of one."""
+    from plumbline.listings import print_all, print_one
+
+    print_one("method", name) if name else print_all("method")
 
 
 @app.command()
-def problems() -> None:
-    """List the problems, a line each."""
-    _print_listings("problem")
+def problems(name: Annotated[str, typer.Argument(help="show the options of this one")] = "") -> None:
+    """List the problems, a line each, or the options of one."""
+    from plumbline.listings import print_all, print_one
+
+    print_one("problem", name) if name else print_all("problem")
 
 
 @app.command()
@@ -192,7 +217,7 @@ def plan(
     data: DataOption = DATA,
 ) -> None:
     """Say how many trials a preset has, how many are done, and what the rest will cost."""
-    from plumbline.plan import print_plan
+    from plumbline.costs import print_plan
 
     loaded = _plan(config)
     if chunks:
@@ -364,12 +389,14 @@ def failures(
 
 
 @app.command()
-def schema(output: OutputOption = Path("config/schemas/config.schema.json")) -> None:
-    """Write the JSON schema that Snakemake validates the configuration with."""
-    from plumbline.config import config_schema
-    from plumbline.files import write_text
+def schema(
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
+) -> None:
+    """Write the JSON schemas of the YAML files, for editors and for Snakemake."""
+    from plumbline.schemas import write_schemas
 
-    write_text(output, json.dumps(config_schema(), indent=2) + "\n")
+    for path in write_schemas(output):
+        print(path)
 
 
 def _settings(pairs: list[str] | None) -> dict[str, Any]:
@@ -418,18 +445,6 @@ def _observers() -> "Iterator[list[Observer]]":
     finally:
         if bar:
             bar.close()
-
-
-def _print_listings(kind: Any) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from plumbline.catalogue import catalogue
-
-    grid = Table.grid(padding=(0, 2))
-    for listing in getattr(catalogue(), kind).values():
-        grid.add_row(f"[bold]{listing.name}[/bold]", listing.summary)
-    Console(soft_wrap=True).print(grid)
 
 
 def _print_trial(table: Any) -> None:

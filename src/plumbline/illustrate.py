@@ -7,10 +7,10 @@ import pandas as pd
 import pyarrow as arrow
 
 from plumbline import records
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.illustrations.base import illustrations
 from plumbline.options import parse
+from plumbline.plan import Plan
 from plumbline.provenance import METADATA_KEY, provenance
 from plumbline.seeding import generator
 

@@ -38,7 +38,7 @@ def trial_key(spec: TrialSpec, data: Path) -> str:
     Labels do not count: they are what figures call things, not what is computed.
     """
     asked = spec.model_dump(mode="json")
-    del asked["problem"]["label"], asked["method"]["label"], asked["task"]
+    del asked["task"], asked["method"]["label"]
     parts = [json.dumps(asked, sort_keys=True), code_digest(spec)]
     dataset = spec.problem.options.get("dataset")
     if dataset is not None:

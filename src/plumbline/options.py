@@ -3,9 +3,13 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from plumbline.errors import PlumblineError, unknown
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The loader in C where PyYAML was built with it: ten times as fast."""
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -45,3 +49,17 @@ def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
         return model.model_validate(data)
     except ValidationError as error:
         raise PlumblineError(f"{source}: {one_line(error)}") from error
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the content of a YAML file.
+
+    Raises:
+        PlumblineError: no such file, or no YAML, with the line.
+    """
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+    except FileNotFoundError as error:
+        raise PlumblineError(f"no file {path}") from error
+    except yaml.YAMLError as error:
+        raise PlumblineError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

@@ -1,125 +1,216 @@
-"""What a run will cost, before it is launched."""
+"""The plan of a run: a configuration with its studies, methods, tasks and datasets read and checked."""
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from statistics import median
+from typing import Any, get_args
 
-import pandas as pd
-from rich.console import Console
-from rich.table import Table
-
-from plumbline.config import Plan
-from plumbline.keys import trial_key
-from plumbline.specs import TrialSpec
-from plumbline.store import TrialFolder
-
-REFERENCE_COSTS = Path("results/reference/costs.csv")
-"""Measured seconds a round on one core of the machine that made the reference results."""
+from plumbline.checks import check_claim, check_experiment, check_library
+from plumbline.config import Config
+from plumbline.data.datasets import Dataset, load_datasets
+from plumbline.errors import PlumblineError, unknown
+from plumbline.library import Library, Resources, Value, greater, load_library
+from plumbline.looks import Look
+from plumbline.options import parse
+from plumbline.specs import Chunk, TrialSpec
+from plumbline.study import Block, Experiment, Preset, Study, load_study
 
 
-@dataclass(frozen=True)
-class Costs:
-    """Seconds a round, measured in earlier trials: by (problem, method), else by method."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that the workflow and the analysis ask of the YAML files."""
 
-    seconds: dict[tuple[str, str], float]
+    config: Config
+    studies: dict[str, Study]
+    library: Library = field(default_factory=Library)
+    datasets: dict[str, Dataset] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, measured: Iterable[tuple[str, str, float]]) -> "Costs":
-        """Return the median of measurements (problem, method, seconds a round)."""
-        groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for problem, method, seconds in measured:
-            groups[problem, method].append(seconds)
-            groups["", method].append(seconds)
-        return cls({key: median(values) for key, values in groups.items()})
+    @cached_property
+    def stand_ins(self) -> Mapping[str, str]:
+        """Datasets that are replaced by generated ones in this run: real name to generated name."""
+        if self.config.data == "real":
+            return {}
+        return {entry.stands_in_for: name for name, entry in self.datasets.items() if entry.stands_in_for}
 
-    def round_seconds(self, spec: TrialSpec) -> float | None:
-        """Return the expected seconds of a round, or None where nothing like it was ever measured."""
-        method = spec.method.label
-        return self.seconds.get((spec.problem.label, method), self.seconds.get(("", method)))
+    @cached_property
+    def _scaled(self) -> dict[str, Experiment | None]:
+        return {
+            name: experiment.at(self.config.preset)
+            for study in self.studies.values()
+            for name, experiment in study.experiments.items()
+        }
+
+    @cached_property
+    def _chunks(self) -> dict[str, list[Chunk]]:
+        return {}
+
+    def experiments(self) -> Iterator[tuple[Study, str, Experiment]]:
+        """Yield (study, name, experiment at the preset's scale) of all that this run builds."""
+        for study in self.studies.values():
+            for name in study.experiments:
+                scaled = self._scaled[name]
+                if scaled is not None and (not self.config.experiments or name in self.config.experiments):
+                    yield study, name, scaled
+
+    def study_of(self, name: str) -> Study:
+        """Return the study that experiment `name` belongs to; raise PlumblineError if there is none."""
+        for study in self.studies.values():
+            if name in study.experiments:
+                return study
+        raise unknown("experiment", name, self.names())
+
+    def experiment(self, name: str) -> Experiment:
+        """Return experiment `name` at the preset's scale; raise PlumblineError where the preset leaves it out."""
+        unscaled = self.study_of(name).experiments[name]
+        experiment = self._scaled[name]
+        if experiment is None:
+            having = [preset for preset in get_args(Preset) if getattr(unscaled, preset) is not None]
+            raise PlumblineError(
+                f"{name} is not part of preset {self.config.preset!r}; it is of {' and '.join(having) or 'none'}: "
+                "choose another with `--configfile` (snakemake) or `--config` (plumbline)"
+            )
+        return experiment
+
+    def names(self) -> list[str]:
+        """Return the names of all experiments, in this preset or not."""
+        return [name for study in self.studies.values() for name in study.experiments]
+
+    def claimed(self) -> list[str]:
+        """Return the experiments of this run that a claim rests on."""
+        claimed = {claim.experiment for study in self.studies.values() for claim in study.claims.values()}
+        return [name for _, name, _ in self.experiments() if name in claimed]
+
+    def seeds(self, name: str) -> range:
+        """Return the seeds of experiment `name`, the same for each of its methods, which pairs them."""
+        experiment = self._scaled[self._known(name)]
+        return range(experiment.seeds if experiment else 0)
+
+    def trials(self, name: str) -> list[TrialSpec]:
+        """Return one spec a (task, method) of experiment `name`, with seed 0; none where the preset leaves it out."""
+        experiment = self._scaled[self._known(name)]
+        if experiment is None:
+            return []
+        specs = []
+        for block in experiment.grid:
+            for task_name, label in self._pairs(block):
+                task = self.library.tasks[task_name]
+                rounds = {} if block.rounds is None else {"rounds": block.rounds}
+                specs.append(
+                    TrialSpec.model_construct(
+                        problem=task.with_stand_in(self.stand_ins),
+                        method=self.library.methods[label].ref,
+                        seed=0,
+                        budget=task.budget.model_copy(update=rounds),
+                        diagnostics=experiment.diagnostics,
+                        task=task_name,
+                    )
+                )
+        return specs
+
+    def chunks(self, name: str) -> list[Chunk]:
+        """Return the jobs of experiment `name`."""
+        if name not in self._chunks:
+            seeds = tuple(self.seeds(name))
+            self._chunks[name] = [
+                Chunk.model_construct(spec=spec, seeds=seeds[start : start + step])
+                for spec in self.trials(name)
+                for step in [self._seeds_per_job(spec) or max(len(seeds), 1)]
+                for start in range(0, len(seeds), step)
+            ]
+        return self._chunks[name]
+
+    def resources(self, spec: TrialSpec) -> Resources:
+        """Return what a job of a trial's method and task needs: the greater of both."""
+        return greater(self.library.methods[spec.method.label].resources, self.library.tasks[spec.task].resources)
+
+    def looks(self, name: str) -> dict[str, Look]:
+        """Return the look of each method of experiment `name`, in the order of its grid."""
+        return {spec.method.label: self.library.methods[spec.method.label].look for spec in self.trials(name)}
+
+    def task_titles(self, name: str) -> dict[str, str]:
+        """Return the title of each task of experiment `name`, in the order of its grid; stand-ins are named."""
+        return {spec.task: self.library.tasks[spec.task].title_with(self.stand_ins) for spec in self.trials(name)}
+
+    def task_parameters(self, name: str) -> dict[str, dict[str, Value]]:
+        """Return what the entry of each task of experiment `name` varies: `{"radio-channels-2": {"n_ch": 2}}`."""
+        return {spec.task: self.library.tasks[spec.task].parameters for spec in self.trials(name)}
+
+    def whole_grid(self, name: str) -> set[tuple[str, str]]:
+        """Return the (task, method) of experiment `name` at any preset.
+
+        Raises:
+            PlumblineError: a name that is not in the library.
+        """
+        blocks = self.study_of(name).experiments[name].grids()
+        return {pair for block in blocks for pair in self._pairs(block)}
+
+    def _pairs(self, block: Block) -> Iterator[tuple[str, str]]:
+        methods = self.library.expand("method", block.methods)
+        for task in self.library.expand("task", block.tasks):
+            for method in methods:
+                yield task, method
+
+    def _seeds_per_job(self, spec: TrialSpec) -> int | None:
+        sizes = [size for size in (self.config.chunk, self.resources(spec).seeds_per_job) if size]
+        return min(sizes, default=None)
+
+    def _known(self, name: str) -> str:
+        self.study_of(name)
+        return name
 
 
-def measured_costs(store: Path, reference: Path = REFERENCE_COSTS) -> Costs:
-    """Return the costs of the trials in the store, and for what it lacks those of the reference results."""
-    measured = []
-    for path in store.glob("*/provenance.json"):
-        if (path.parent / "error.json").is_file():
-            continue  # it stopped early: its seconds are not those of its budget
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        spec = TrialSpec.model_validate(facts["spec"])
-        if spec.budget.rounds:
-            measured.append((spec.problem.label, spec.method.label, facts["wall_seconds"] / spec.budget.rounds))
-    here = Costs.of(measured).seconds
-    there = {}
-    if reference.is_file():
-        frame = pd.read_csv(reference)
-        there = Costs.of(frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)).seconds
-    return Costs(there | here)
+def _refuse_doubles(studies: Mapping[str, Study], folder: str) -> None:
+    """Raise PlumblineError where two studies have an experiment or a claim of one name: results are filed by it."""
+    for kind in ("experiments", "claims"):
+        first: dict[str, str] = {}
+        for study, content in studies.items():
+            for name in getattr(content, kind):
+                if name in first:
+                    what = f"{kind.removesuffix('s')} {name}"
+                    raise PlumblineError(f"{folder}/{study}.yaml: {what} is in {first[name]}.yaml too: rename one")
+                first[name] = study
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """One experiment: its trials, those done, and the hours of the rest; `unknown` trials are not in the hours."""
+def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "config") -> Plan:
+    """Read and check what `config` names, from the repository at `root`.
 
-    experiment: str
-    title: str
-    trials: int
-    done: int
-    cpu_hours: float
-    gpu_hours: float
-    unknown: int
-
-
-def estimates(plan: Plan, store: Path, data: Path) -> list[Estimate]:
-    """Return an estimate for each experiment of the plan."""
-    costs = measured_costs(store)
-    found = []
-    for study, name, experiment in plan.experiments():
-        specs = [spec for chunk in plan.chunks(name) for spec in chunk.specs()]
-        todo = [spec for spec in specs if not TrialFolder(store, trial_key(spec, data)).done]
-        hours = {False: 0.0, True: 0.0}
-        unknown = 0
-        for spec in todo:
-            seconds = costs.round_seconds(spec)
-            if seconds is None:
-                unknown += 1
-                continue
-            on_gpu = study.methods[spec.method.label].resources.gpu > 0
-            hours[on_gpu] += seconds * spec.budget.rounds / 3600
-        found.append(
-            Estimate(name, experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
-        )
-    return found
-
-
-def _hours(hours: float) -> str:
-    return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
-
-
-def print_plan(plan: Plan, store: Path, data: Path) -> None:
-    """Print the estimates as a table, with the sum."""
-    rows = estimates(plan, store, data)
-    table = Table(title=f"preset {plan.config.preset}, {plan.config.data} data", title_justify="left", expand=True)
-    table.add_column("experiment", no_wrap=True)
-    table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
-    for column in ("trials", "done", "CPU", "GPU", "unmeasured"):
-        table.add_column(column, justify="right")
-    for row in rows:
-        cells = (row.trials, row.done, _hours(row.cpu_hours), _hours(row.gpu_hours), row.unknown)
-        table.add_row(row.experiment, row.title, *map(str, cells))
-    table.add_section()
-    total = (
-        sum(row.trials for row in rows),
-        sum(row.done for row in rows),
-        _hours(sum(row.cpu_hours for row in rows)),
-        _hours(sum(row.gpu_hours for row in rows)),
-        sum(row.unknown for row in rows),
+    Raises:
+        PlumblineError: what is wrong, with file, field and what is allowed.
+    """
+    checked = config if isinstance(config, Config) else parse(Config, dict(config), source)
+    folder = root / "config" / "studies"
+    known = [path.stem for path in sorted(folder.glob("*.yaml"))]
+    for name in checked.studies:
+        if name not in known:
+            raise unknown("study", name, known)
+    plan = Plan(
+        config=checked,
+        studies={name: load_study(folder / f"{name}.yaml") for name in checked.studies},
+        library=load_library(root / "config"),
+        datasets=load_datasets(root / "config" / "datasets.yaml"),
     )
-    table.add_row("all", "shared trials are counted in each", *map(str, total))
-    Console().print(table)
-    print(
-        "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials; "
-        "unmeasured trials are not counted"
-    )
+    _refuse_doubles(plan.studies, "config/studies")
+    check(plan)
+    for name in checked.experiments:
+        plan.experiment(name)
+    return plan
+
+
+def check(plan: Plan) -> None:
+    """Raise PlumblineError for a name or an option that stands for nothing, before any trial is launched.
+
+    Experiments are checked at all presets: what a typo would drop silently at one is found at each.
+    """
+    check_library(plan.library)
+    for study in plan.studies.values():
+        source = f"config/studies/{study.study}.yaml"
+        for name, experiment in study.experiments.items():
+            try:
+                grid = plan.whole_grid(name)
+            except PlumblineError as error:
+                raise PlumblineError(f"{source}: {name}: {error}") from error
+            check_experiment(experiment, grid, plan.library, f"{source}: {name}")
+        for name, claim in study.claims.items():
+            if claim.experiment is not None:
+                check_claim(claim, plan.whole_grid(claim.experiment), f"{source}: claim {name}")

@@ -2,11 +2,12 @@
 
 import importlib
 import pkgutil
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from plumbline.errors import unknown
+from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -21,6 +22,19 @@ class Entry:
     build: Callable[..., Any]
     options: type[Options]
     module: str
+
+
+def _import(module: str) -> None:
+    """Import a module that registers something; raise PlumblineError with the file and the line that is wrong."""
+    try:
+        importlib.import_module(module)
+    except SyntaxError as error:
+        raise PlumblineError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+    except (ImportError, NameError) as error:
+        last = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")][-1]
+        raise PlumblineError(
+            f"{module} cannot be imported: {last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
+        ) from error
 
 
 class Registry:
@@ -48,7 +62,7 @@ class Registry:
         """Return every entry by name, in alphabetical order."""
         package = importlib.import_module(self.package)
         for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{self.package}.{module.name}")
+            _import(f"{self.package}.{module.name}")
         return dict(sorted(self._entries.items()))
 
     def __getitem__(self, name: str) -> Entry:

@@ -102,6 +102,7 @@ def source_digest(*modules: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
+@cache
 def package_digest() -> str:
     """Return a hex digest of the text of every source file of the package."""
     digest = hashlib.sha256()

@@ -7,11 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveInt, ValidationInfo, field_validator, model_validator
 
 from plumbline.calibration.alpha import Alpha
 from plumbline.catalogue import catalogue
-from plumbline.errors import PlumblineError
 from plumbline.options import Options
 
 Json = dict[str, Any]
@@ -36,33 +35,19 @@ def safe_label(label: str) -> str:
     return label
 
 
-class Reference(Options):
-    """A registered name with options; `label` is what figures and folders call it."""
+class Named(Options):
+    """A registered name with its options."""
 
     name: str
     options: Json = Field(default_factory=dict)
-    label: str = ""
 
     @model_validator(mode="before")
     @classmethod
     def _from_a_word(cls, data: Any) -> Any:
         return {"name": data} if isinstance(data, str) else data
 
-    @model_validator(mode="after")
-    def _has_a_label(self) -> Self:
-        if not self.label:
-            object.__setattr__(self, "label", self.name)
-        return self
 
-    @field_validator("label")
-    @classmethod
-    def _is_safe_in_paths(cls, label: str) -> str:
-        if label:
-            safe_label(re.sub(r"\{[a-z_]+\}", "field", label))
-        return label
-
-
-class ProblemRef(Reference):
+class ProblemRef(Named):
     """A problem; `ackley-20` is short for name `ackley` with option `dim: 20`."""
 
     @model_validator(mode="after")
@@ -75,24 +60,24 @@ class ProblemRef(Reference):
             object.__setattr__(self, "options", {**self.options, "dim": int(match["dim"])})
         return self
 
-    def resolved_label(self) -> str:
-        """Return the label with options filled in: `{dataset}-{target}` becomes `zinc250k-qed`.
-
-        Raises:
-            PlumblineError: a field that is no option, or a label that cannot name a file.
-        """
-        try:
-            return safe_label(self.label.format_map(self.options))
-        except (KeyError, AttributeError, IndexError, ValueError) as error:
-            raise PlumblineError(f"label {self.label!r} of problem {self.name!r}: {error}") from error
+    def typed(self) -> str:
+        """Return the problem as one would type it, without its other options: `ackley-20`."""
+        return f"{self.name}-{self.options['dim']}" if "dim" in self.options else self.name
 
     def identity(self) -> str:
-        """Return what random streams are keyed by: the problem itself, whatever it is labelled."""
+        """Return what random streams are keyed by."""
         return canonical_json({"name": self.name, "options": self.options})
 
 
-class MethodRef(Reference):
-    """A method."""
+class MethodRef(Named):
+    """A method; `label` is what figures and folders call it, its name where none is given."""
+
+    label: str = Field(default="", validate_default=True)
+
+    @field_validator("label")
+    @classmethod
+    def _is_safe_in_paths(cls, label: str, info: ValidationInfo) -> str:
+        return safe_label(label) if label else info.data.get("name", "")
 
 
 class InitialDesign(Options):
@@ -146,20 +131,31 @@ class Budget(Options):
 
 
 class TrialSpec(Options):
-    """One method on one task with one seed; `task` is what figures and folders call problem and budget together."""
+    """One method on one task with one seed.
+
+    Attributes:
+        problem: what is optimised.
+        method: what proposes.
+        seed: of every random stream.
+        budget: how long it goes on.
+        diagnostics: what is checked on the way.
+        task: what figures and folders call problem and budget together; where it is empty, the problem as one would
+            type it. What is computed depends neither on it nor on the method's label.
+    """
 
     problem: ProblemRef
     method: MethodRef
     seed: int = Field(ge=0, le=2**31 - 1)
     budget: Budget
     diagnostics: Diagnostics = Diagnostics()
-    task: str = ""
+    task: str = Field(default="", validate_default=True)
 
-    @model_validator(mode="after")
-    def _has_a_task(self) -> Self:
-        if not self.task:
-            object.__setattr__(self, "task", self.problem.label)
-        return self
+    @field_validator("task")
+    @classmethod
+    def _is_safe_in_paths(cls, task: str, info: ValidationInfo) -> str:
+        if task:
+            return safe_label(task)
+        return info.data["problem"].typed() if "problem" in info.data else ""
 
     def canonical(self) -> str:
         """Return the spec as canonical JSON; defaults of the method's and problem's own options are not spelt out."""

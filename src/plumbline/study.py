@@ -1,46 +1,27 @@
 """The studies as data: documents, experiments with their grids of trials, figures, tables and claims."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-import yaml
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from plumbline.errors import PlumblineError, unknown
-from plumbline.options import Options, parse
-from plumbline.specs import Budget, Chunk, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec, safe_label
+from plumbline.options import Options, one_line, parse, read_yaml
+from plumbline.specs import Diagnostics, TrialSpec
 
 Preset = Literal["quick", "desk", "paper"]
 MAX_SEEDS = 10_000
 
 
-class Resources(Options):
-    """What a job of a method asks of a cluster: GPUs, and memory in MB and minutes, which grow with retries."""
-
-    gpu: int = Field(default=0, ge=0, le=8)
-    mem_mb: int = Field(default=2_000, ge=100)
-    runtime: int = Field(default=60, ge=1)
-
-
-class MethodEntry(MethodRef):
-    """A method of a study: a registered name, its options, and what its jobs need."""
-
-    resources: Resources = Resources()
-
-    def reference(self) -> MethodRef:
-        """Return the method without its resources, which do not change what it computes."""
-        return MethodRef(name=self.name, options=self.options, label=self.label)
-
-
 class Block(Options):
-    """Problems crossed with methods; what is given here replaces the experiment's own."""
+    """Tasks crossed with methods, by their names in the library; `rounds` replace the tasks' own."""
 
-    problems: tuple[ProblemRef, ...] = Field(min_length=1)
+    tasks: tuple[str, ...] = Field(min_length=1)
     methods: tuple[str, ...] = Field(min_length=1)
-    initial: InitialDesign | None = None
     rounds: int | None = Field(default=None, ge=0, le=100_000)
-    q: int | None = Field(default=None, ge=1, le=1_000)
 
 
 class Scale(Options):
@@ -72,7 +53,6 @@ class Experiment(Options):
     """Settings that the document leaves open, and what was chosen."""
     grid: tuple[Block, ...] = ()
     seeds: int = Field(default=1, ge=1, le=MAX_SEEDS)
-    budget: Budget | None = None
     diagnostics: Diagnostics = Diagnostics()
     illustration: Output | None = None
     """What is computed for the figure besides trials, or in their place (see `plumbline.illustrations`)."""
@@ -90,31 +70,43 @@ class Experiment(Options):
         changes: dict[str, Any] = {
             name: value for name in ("seeds", "grid", "diagnostics") if (value := getattr(scale, name)) is not None
         }
-        if scale.rounds is not None and self.budget is not None:
-            changes["budget"] = self.budget.model_copy(update={"rounds": scale.rounds})
+        if scale.rounds is not None:
             grid = changes.get("grid", self.grid)
-            changes["grid"] = tuple(block.model_copy(update={"rounds": None}) for block in grid)
+            changes["grid"] = tuple(block.model_copy(update={"rounds": scale.rounds}) for block in grid)
         return self.model_copy(update=changes)
 
+    def grids(self) -> Iterator[Block]:
+        """Yield the blocks of its own grid and of all presets'."""
+        yield from self.grid
+        for scale in (self.quick, self.desk, self.paper):
+            yield from (scale.grid if scale else None) or ()
 
-class ClaimTest(Options):
-    """One measurable part of a claim.
 
-    The statistic (see `plumbline.analysis.statistics`) of `metric`, for `method` against `baseline` on `task`, is
-    expected to be `direction` than `threshold`. The baseline is on `baseline_task` where one is given: then seeds
-    share neither design nor noise, and pairing them neither helps nor harms.
+class Measure(Options):
+    """What one or several tests measure and expect.
+
+    The statistic (see `plumbline.analysis.statistics`) of `metric` is expected to be `direction` than `threshold`.
     """
 
     statistic: str
     metric: str
-    task: str
-    method: str
-    baseline: str | None = None
-    baseline_task: str | None = None
     direction: Literal["less", "greater"]
     threshold: float = 0.0
     published: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
+
+
+class ClaimTest(Measure):
+    """One measurable part of a claim: a method's statistic on a task, against a baseline or alone.
+
+    The baseline is of `baseline_task` where one is given: then seeds share neither design nor noise, and pairing them
+    neither helps nor harms.
+    """
+
+    task: str
+    method: str
+    baseline: str | None = None
+    baseline_task: str | None = None
 
     @property
     def trials(self) -> tuple[tuple[str, str], ...]:
@@ -124,13 +116,54 @@ class ClaimTest(Options):
         return ((self.task, self.method), (self.baseline_task or self.task, self.baseline))
 
 
+class ClaimTests(Measure):
+    """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline]."""
+
+    task: str | None = None
+    tasks: tuple[str, ...] = ()
+    method: str | None = None
+    baseline: str | None = None
+    baseline_task: str | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if bool(self.task) == bool(self.tasks):
+            raise ValueError("give `task`, or several `tasks`")
+        if bool(self.method) == bool(self.pairs) or (self.pairs and self.baseline):
+            raise ValueError("give a `method` and maybe its `baseline`, or several `pairs` of both")
+        return self
+
+    def each(self) -> Iterator[dict[str, Any]]:
+        """Yield the fields of each single test: all pairs on the first task, then on the next."""
+        shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task")}
+        for task, (method, baseline) in product(
+            self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),)
+        ):
+            yield {**shared, "task": task, "method": method, "baseline": baseline}
+
+
+def _single_tests(written: Any) -> Any:
+    if not isinstance(written, list | tuple) or all(isinstance(entry, ClaimTest) for entry in written):
+        return written
+    tests: list[dict[str, Any]] = []
+    for number, entry in enumerate(written):
+        try:
+            tests.extend(ClaimTests.model_validate(entry).each())
+        except ValidationError as error:
+            raise ValueError(f"{number}: {one_line(error)}") from error
+    return tests
+
+
 class Claim(Options):
-    """A published statement, where it stands, and the tests that it must pass."""
+    """A published statement, where it stands, and the tests that it must pass; without an experiment it is not run."""
 
     source: str
     statement: str
-    experiment: str
-    tests: tuple[ClaimTest, ...] = Field(min_length=1)
+    experiment: str | None = None
+    tests: Annotated[
+        tuple[ClaimTest, ...], BeforeValidator(_single_tests, json_schema_input_type=tuple[ClaimTests, ...])
+    ] = ()
 
 
 class Hyperparameter(Options):
@@ -144,96 +177,34 @@ class Hyperparameter(Options):
     integer: bool = False
 
 
+def _name_of_experiment(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", name):
+        raise ValueError(f"an experiment's name is letters, digits and . _ -, so that it can name a file: {name!r}")
+    return name
+
+
 class Study(Options):
     """A document's experiments."""
 
     study: str
     title: str
     citation: str
-    methods: dict[Annotated[str, AfterValidator(safe_label)], MethodEntry] = Field(default_factory=dict)
     spaces: dict[str, tuple[Hyperparameter, ...]] = Field(default_factory=dict)
-    experiments: dict[str, Experiment]
+    experiments: dict[Annotated[str, AfterValidator(_name_of_experiment)], Experiment]
+    """May be empty: a document whose claims are listed, and none of them run."""
     claims: dict[str, Claim] = Field(default_factory=dict)
     yaml_anchors: Any = None
     """A place for YAML's own anchors."""
 
-    def trials(self, name: str, preset: Preset, stand_ins: Mapping[str, str]) -> list[TrialSpec]:
-        """Return one spec a (problem, method) of experiment `name`, with seed 0; none where the preset leaves it out.
-
-        Args:
-            name: the experiment.
-            preset: its scale.
-            stand_ins: datasets to use instead of others, by name; labels follow the dataset in use.
-        """
-        experiment = self.experiments[name].at(preset)
-        if experiment is None:
-            return []
-        return [
-            TrialSpec(
-                problem=_with_stand_in(problem, stand_ins),
-                method=self.methods[label].reference().model_copy(update={"label": label}),
-                seed=0,
-                budget=_budget(experiment, block),
-                diagnostics=experiment.diagnostics,
-            )
-            for block in experiment.grid
-            for problem in block.problems
-            for label in block.methods
-        ]
-
-    def task_labels(self, name: str, preset: Preset, stand_ins: Mapping[str, str]) -> dict[str, str]:
-        """Return the name of each task of experiment `name` in this run, by its name without stand-ins."""
-        real, used = (self.trials(name, preset, replaced) for replaced in ({}, stand_ins))
-        return {one.task: other.task for one, other in zip(real, used, strict=True)}
-
-    def seeds(self, name: str, preset: Preset) -> range:
-        """Return the seeds of experiment `name`: the same for each of its methods, which pairs them."""
-        experiment = self.experiments[name].at(preset)
-        return range(experiment.seeds if experiment else 0)
-
-    def chunks(self, name: str, preset: Preset, stand_ins: Mapping[str, str], size: int | None) -> list[Chunk]:
-        """Return the jobs of experiment `name`: `size` seeds each, or all of them in one."""
-        seeds = tuple(self.seeds(name, preset))
-        step = size or max(len(seeds), 1)
-        return [
-            Chunk(spec=spec, seeds=seeds[start : start + step])
-            for spec in self.trials(name, preset, stand_ins)
-            for start in range(0, len(seeds), step)
-        ]
-
     def check(self, source: str) -> None:
-        """Raise PlumblineError for a name that stands for nothing, before any trial is launched."""
-        for name, experiment in self.experiments.items():
-            grids = [
-                experiment.grid,
-                *(s.grid for s in (experiment.quick, experiment.desk, experiment.paper) if s and s.grid),
-            ]
-            for block in (block for grid in grids for block in grid):
-                for label in block.methods:
-                    if label not in self.methods:
-                        raise PlumblineError(f"{source}: {name}: {unknown('method', label, self.methods)}")
-            if experiment.grid and experiment.budget is None:
-                raise PlumblineError(f"{source}: {name}: a grid of trials needs a `budget`")
+        """Raise PlumblineError for a claim about an experiment that there is not, or about none."""
         for name, claim in self.claims.items():
-            if claim.experiment not in self.experiments:
+            if (claim.experiment is None) != (not claim.tests):
+                raise PlumblineError(f"{source}: claim {name}: give both `experiment` and `tests`, or neither: not run")
+            if claim.experiment is not None and claim.experiment not in self.experiments:
                 raise PlumblineError(
                     f"{source}: claim {name}: {unknown('experiment', claim.experiment, self.experiments)}"
                 )
-
-
-def _budget(experiment: Experiment, block: Block) -> Budget:
-    assert experiment.budget is not None
-    changes: dict[str, Any] = {
-        key: value for key in ("initial", "rounds", "q") if (value := getattr(block, key)) is not None
-    }
-    return experiment.budget.model_copy(update=changes)
-
-
-def _with_stand_in(problem: ProblemRef, stand_ins: Mapping[str, str]) -> ProblemRef:
-    dataset = problem.options.get("dataset")
-    options = {**problem.options, "dataset": stand_ins[str(dataset)]} if dataset in stand_ins else problem.options
-    renamed = problem.model_copy(update={"options": options})
-    return renamed.model_copy(update={"label": renamed.resolved_label()})
 
 
 def datasets_of(specs: Iterable[TrialSpec]) -> list[str]:
@@ -250,17 +221,3 @@ def load_study(path: Path) -> Study:
     study = parse(Study, read_yaml(path), path)
     study.check(str(path))
     return study
-
-
-def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file.
-
-    Raises:
-        PlumblineError: no such file, or no YAML, with the line.
-    """
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise PlumblineError(f"no file {path}") from error
-    except yaml.YAMLError as error:
-        raise PlumblineError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

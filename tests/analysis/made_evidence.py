@@ -15,9 +15,10 @@ import pyarrow as arrow
 
 from plumbline import records
 from plumbline.analysis.evidence import Evidence, evidence
-from plumbline.config import Config, Plan
+from plumbline.config import Config
 from plumbline.data.datasets import Dataset
 from plumbline.options import parse
+from plumbline.plan import Plan
 from plumbline.study import Study
 
 Row = dict[str, Any]

@@ -21,10 +21,10 @@ from plumbline.analysis.evidence import PLACE, Evidence
 from plumbline.analysis.metrics import check_metric
 from plumbline.analysis.outputs import OutputOptions, figures
 from plumbline.analysis.statistics import mean_interval
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.looks import Look
 from plumbline.options import parse
+from plumbline.plan import Plan
 
 KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
 

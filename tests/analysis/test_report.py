@@ -11,8 +11,8 @@ import pytest
 from plumbline.analysis import report
 from plumbline.analysis.claims import COLUMNS
 from plumbline.analysis.report import data_uri, failures_in, number, write_report
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -1,5 +1,6 @@
 """What the study adds to a round, to a start, and to a plan."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -51,38 +52,46 @@ def test_help(benchmark):
     )
 
 
-@pytest.mark.slow
-def test_dag_of_5000_trials(benchmark, tmp_path):
-    """Asked for: under 60 s."""
+def large_checkout(path: Path, experiments: int) -> None:
+    """Make a checkout whose study has as many experiments of 10 tasks and methods with 50 seeds: 500 trials each."""
+    methods = ("ei", "logei", "pi", "ucb", "nei")
     for name in ("Snakefile", "workflow", "envs"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "config" / "studies").mkdir(parents=True)
+        (path / name).symlink_to(ROOT / name)
+    (path / "config" / "studies").mkdir(parents=True)
     for name in ("config.yaml", "paper.yaml", "datasets.yaml", "schemas"):
-        (tmp_path / "config" / name).symlink_to(ROOT / "config" / name)
-    study = {
-        "study": "large",
-        "title": "5,000 trials",
-        "citation": "-",
-        "methods": {name: {"name": name} for name in ("ei", "logei", "pi", "ucb", "nei")},
-        "experiments": {
-            f"X-{i}": {
-                "title": f"experiment {i}",
-                "grid": [
-                    {"problems": [f"levy-{5 + i}", f"ackley-{5 + i}"], "methods": ["ei", "logei", "pi", "ucb", "nei"]}
-                ],
-                "seeds": 50,
-                "budget": {"initial": {"design": "sobol", "size": 10}, "rounds": 50},
-                "table": {"kind": "final-values"},
-            }
-            for i in range(10)
-        },
-    }
-    (tmp_path / "config" / "studies" / "large.yaml").write_text(yaml.safe_dump(study))
+        (path / "config" / name).symlink_to(ROOT / "config" / name)
+    tasks, study = {}, {}
+    for i in range(experiments):
+        names = [f"levy-{5 + i}", f"ackley-{5 + i}"]
+        tasks |= {name: {"problem": name, "initial": {"design": "sobol", "size": 10}, "rounds": 50} for name in names}
+        study[f"X-{i}"] = {
+            "title": f"experiment {i}",
+            "grid": [{"tasks": names, "methods": list(methods)}],
+            "seeds": 50,
+            "table": {"kind": "final-values"},
+        }
+    about = {"study": "large", "title": "Many trials", "citation": "-", "experiments": study}
+    (path / "config/studies/large.yaml").write_text(yaml.safe_dump(about))
+    (path / "config/methods.yaml").write_text(yaml.safe_dump({name: {"name": name} for name in methods}))
+    (path / "config/tasks.yaml").write_text(yaml.safe_dump(tasks))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("trials", "chunk"), [(5_000, 10), (5_000, 1), (50_000, 10)])
+def test_dag(benchmark, tmp_path, trials, chunk):
+    """Asked for: 5,000 trials a job each under 30 s; 50,000 trials, ten seeds a job, under 6 minutes and 4 GB."""
+    large_checkout(tmp_path, trials // 500)
     command = [sys.executable, "-m", "snakemake", "-n", "--quiet", "all", "--configfile", "config/paper.yaml"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     done = benchmark.pedantic(
         subprocess.run,
-        ([*command, "--config", "studies=[large]"],),
+        ([*command, "--config", "studies=[large]", f"chunk={chunk}"],),
         {"cwd": tmp_path, "capture_output": True, "text": True},
         rounds=1,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    # The largest of all children so far: of no earlier one where it has grown.
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024**2
+    benchmark.extra_info["GB at most"] = peak
+    print(f"\n{trials} trials, {chunk} seeds a job: at most {peak:.2f} GB")
+    assert peak < 4 or before / 1024**2 >= 4

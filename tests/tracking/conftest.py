@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from toy_trials import Results, copy
 
-from plumbline.config import Config, Plan
+from plumbline.config import Config
 from plumbline.options import parse
+from plumbline.plan import Plan
 from plumbline.study import Study
 from plumbline.tracking import import_trials
 

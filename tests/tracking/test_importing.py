@@ -14,8 +14,8 @@ from toy_trials import Results, runs
 from plumbline import records
 from plumbline.analysis.frames import frame_of
 from plumbline.analysis.metrics import METRICS, by_round
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan
 from plumbline.tracking import importing
 from plumbline.trials import Trial
 

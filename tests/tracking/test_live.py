@@ -16,7 +16,7 @@ from mlflow import MlflowClient
 from toy_trials import Results, copy, runs
 
 from plumbline import records
-from plumbline.config import Plan
+from plumbline.plan import Plan
 from plumbline.records import Row
 from plumbline.specs import TrialSpec
 from plumbline.tracking import LiveRun

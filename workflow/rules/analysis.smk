@@ -12,11 +12,12 @@ rule collect:
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=CONFIG_JSON,
+        config=lambda wildcards: config_of(wildcards.experiment, "chunk", "allow_incomplete"),
+        trials=lambda wildcards: TRIALS,
         store=STORE,
     shell:
-        "plumbline collect {wildcards.experiment} {input} --config {params.config:q} --store {params.store}"
-        " --output {output.records} --snapshots {output.snapshots} > {log} 2>&1"
+        "plumbline collect {wildcards.experiment} --trials {params.trials} --config {params.config:q}"
+        " --store {params.store} --output {output.records} --snapshots {output.snapshots} > {log} 2>&1"
 
 
 rule illustrate:
@@ -31,7 +32,7 @@ rule illustrate:
         "../../envs/plumbline.yaml"
     threads: 1
     params:
-        config=CONFIG_JSON,
+        config=lambda wildcards: config_of(wildcards.experiment),
         illustration=lambda wildcards: EXPERIMENTS[wildcards.experiment].illustration.model_dump(mode="json"),
         # Not used by the command: a change of the illustration's code makes Snakemake run the job again.
         code=lambda wildcards: illustration_digest(EXPERIMENTS[wildcards.experiment].illustration.kind),
@@ -61,8 +62,10 @@ rule figure:
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=CONFIG_JSON,
+        config=lambda wildcards: config_of(wildcards.experiment),
+        # Not used by the command: what makes Snakemake draw again.
         experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
+        words=lambda wildcards: words_of(wildcards.experiment),
         evidence=lambda wildcards, input: named_options(input),
     shell:
         "plumbline figure {wildcards.experiment} --config {params.config:q} {params.evidence}"
@@ -88,7 +91,8 @@ rule table:
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=CONFIG_JSON,
+        config=lambda wildcards: config_of(wildcards.experiment),
+        # Not used by the command: what makes Snakemake write again.
         experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
         records=lambda wildcards, input: f"--records {input}" if input else "",
     shell:
@@ -102,22 +106,24 @@ rule claims:
         claimed_records(),
     output:
         report(
-            f"{OUT}/claims.csv",
+            f"{SUMMARY}/claims.csv",
             caption="../report/claims.rst",
             category="Claims",
             labels={"experiment": "all", "kind": "verdicts"},
         ),
     log:
-        f"{LOGS}/{PLAN.config.preset}/claims.log",
+        f"{LOGS}/{SUMMARY_NAME}/claims.log",
     benchmark:
-        f"{BENCHMARKS}/{PLAN.config.preset}/claims.tsv"
+        f"{BENCHMARKS}/{SUMMARY_NAME}/claims.tsv"
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=CONFIG_JSON,
+        config=config_json("experiments"),
+        folder=lambda wildcards: OUT,
+        # Not used by the command: what makes Snakemake judge again.
         claims=[study.model_dump(mode="json")["claims"] for study in PLAN.studies.values()],
     shell:
-        "plumbline claims {input} --config {params.config:q} --output {output} > {log} 2>&1"
+        "plumbline claims {params.folder} --config {params.config:q} --output {output} > {log} 2>&1"
 
 
 localrules:

@@ -1,7 +1,9 @@
 # What the rules share: the plan of this run, where things lie, and lookups by wildcard. No numerics.
+import json
 import os
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 # The checkout's own package, whichever is installed.
@@ -10,10 +12,11 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from plumbline.config import load_plan
 from plumbline.errors import PlumblineError
 from plumbline.keys import code_digest, features_path, illustration_digest
+from plumbline.plan import load_plan
 from plumbline.sources import source_digest
+from plumbline.specs import short_digest
 from plumbline.study import datasets_of
 
 STARTED = time.time()
@@ -27,20 +30,51 @@ RESULTS = PLAN.config.results
 DATA = PLAN.config.datasets
 OUT = f"{RESULTS}/{PLAN.config.preset}"
 STORE = f"{RESULTS}/store"
+TRIALS = f"{RESULTS}/trials"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
-CONFIG_JSON = PLAN.config.model_dump_json()
 
 STUDIES = {name: study for study, name, _ in PLAN.experiments()}
 EXPERIMENTS = {name: experiment for _, name, experiment in PLAN.experiments()}
 CHUNKS_OF = {name: PLAN.chunks(name) for name in EXPERIMENTS}
 # A trial that two experiments share is one job.
 CHUNKS = {chunk.id: chunk for chunks in CHUNKS_OF.values() for chunk in chunks}
-RESOURCES = {
-    chunk.id: STUDIES[name].methods[chunk.spec.method.label].resources
-    for name, chunks in CHUNKS_OF.items()
-    for chunk in chunks
-}
+PATHS = {id: str(chunk.path(Path(TRIALS))) for id, chunk in CHUNKS.items()}
+
+
+def only():
+    """Return the folder, below the preset's, of what a run of some experiments says of all: its claims and report."""
+    chosen = "-".join(PLAN.config.experiments)
+    return f"only-{chosen if len(chosen) <= 60 else short_digest(chosen)}"
+
+
+# What speaks of the whole study. A run of some experiments has a place of its own, and leaves the whole one's alone.
+SUMMARY_NAME = f"{PLAN.config.preset}/{only()}" if PLAN.config.experiments else PLAN.config.preset
+SUMMARY = f"{RESULTS}/{SUMMARY_NAME}"
+
+
+def config_json(*more, **changes):
+    """Return the part of the configuration that a job needs, so that no other part makes it run again."""
+    fields = {"preset", "data", "studies", "results", "datasets", *more}
+    return json.dumps({**PLAN.config.model_dump(mode="json", include=fields), **changes})
+
+
+@cache
+def config_of(experiment, *more):
+    """Return the part of the configuration that a job of one experiment needs."""
+    return config_json(*more, studies=[STUDIES[experiment].study])
+
+
+@cache
+def resources_of(chunk):
+    """Return what a job asks for: the greater of what its method and its task need."""
+    return PLAN.resources(CHUNKS[chunk].spec)
+
+
+def code_of_chunk(wildcards):
+    """Return the digest of the code that a job runs."""
+    return code_digest(CHUNKS[wildcards.chunk].spec)
+
 
 # Rules call the package of this checkout: with the interpreter that runs Snakemake, or with that of the conda
 # environment under `--sdm conda`. One thread a job: two on a busy machine are slower than one.
@@ -57,12 +91,8 @@ shell.prefix(
 wildcard_constraints:
     experiment="|".join(EXPERIMENTS) or "none",
     chunk="[0-9a-f]{16}",
-
-
-def chunk_path(chunk):
-    """Return the file of a job's records; the folders are for people who browse."""
-    spec = chunk.spec
-    return f"{RESULTS}/trials/{spec.problem.label}/{spec.method.label}/{chunk.id}.parquet"
+    task="[^/]+",
+    method="[^/]+",
 
 
 def chunk_features(wildcards):
@@ -70,9 +100,15 @@ def chunk_features(wildcards):
     return [str(features_path(Path(DATA), name)) for name in datasets_of([CHUNKS[wildcards.chunk].spec])]
 
 
+def words_of(experiment):
+    """Return what an experiment's figure and table call methods and tasks, and how methods look."""
+    looks = {name: look.model_dump(mode="json") for name, look in PLAN.looks(experiment).items()}
+    return {"looks": looks, "titles": PLAN.task_titles(experiment), "parameters": PLAN.task_parameters(experiment)}
+
+
 def experiment_chunks(wildcards):
     """Return the records that an experiment consists of."""
-    return [chunk_path(chunk) for chunk in CHUNKS_OF[wildcards.experiment]]
+    return [PATHS[chunk.id] for chunk in CHUNKS_OF[wildcards.experiment]]
 
 
 def experiment_records(wildcards):
@@ -98,8 +134,7 @@ def named_options(files):
 
 def claimed_records():
     """Return the records of every experiment that a claim rests on."""
-    claimed = {claim.experiment for study in PLAN.studies.values() for claim in study.claims.values()}
-    return [f"{OUT}/records/{name}.parquet" for name in EXPERIMENTS if name in claimed]
+    return [f"{OUT}/records/{name}.parquet" for name in PLAN.claimed()]
 
 
 def all_figures():
@@ -112,11 +147,10 @@ def all_tables():
     return [f"{OUT}/tables/{name}.csv" for name, experiment in EXPERIMENTS.items() if experiment.table]
 
 
-def study_outputs(study):
-    """Return the figures and tables of one study of this run."""
-    of_study = {name: experiment for name, experiment in EXPERIMENTS.items() if STUDIES[name].study == study}
-    figures = [f"{OUT}/figures/{name}.svg" for name, experiment in of_study.items() if experiment.figure]
-    return figures + [f"{OUT}/tables/{name}.csv" for name, experiment in of_study.items() if experiment.table]
+def outputs_of(*names):
+    """Return the figures and tables of experiments."""
+    figures = [f"{OUT}/figures/{name}.svg" for name in names if EXPERIMENTS[name].figure]
+    return figures + [f"{OUT}/tables/{name}.csv" for name in names if EXPERIMENTS[name].table]
 
 
 def raw_file(wildcards):
@@ -140,10 +174,25 @@ def study_title(wildcards):
     return STUDIES[wildcards.experiment].title
 
 
+def built(*paths):
+    """Return those of the paths that this run made."""
+    return [path for path in map(Path, paths) if path.exists() and path.stat().st_mtime >= STARTED]
+
+
 onsuccess:
     minutes, seconds = divmod(round(time.time() - STARTED), 60)
     print(f"\nplumbline: preset {PLAN.config.preset} finished in {minutes} min {seconds} s")
-    print(f"  report   {OUT}/report.html")
-    print(f"  figures  {OUT}/figures/")
-    print(f"  claims   {OUT}/claims.csv")
-    print(f"  MLflow   {RESULTS}/mlflow.db    (mlflow ui --backend-store-uri sqlite:///{RESULTS}/mlflow.db)")
+    for path in built(f"{SUMMARY}/report.html"):
+        print(f"  report   {path}")
+    for kind, made in ("figures", built(*all_figures())), ("tables", built(*all_tables())):
+        if made:
+            print(f"  {kind:8} {made[0] if len(made) == 1 else f'{OUT}/{kind}/ ({len(made)} new)'}")
+    for path in built(f"{SUMMARY}/claims.csv"):
+        print(f"  claims   {path}")
+    if built(f"{SUMMARY}/tracked.txt"):
+        uri = f"sqlite:///{RESULTS}/mlflow.db"
+        print(f"  MLflow   {RESULTS}/mlflow.db    (mlflow ui --backend-store-uri {uri})")
+    if PLAN.config.experiments:
+        print(
+            f"  only {', '.join(PLAN.config.experiments)}: report and claims of all experiments stay as they were"
+        )

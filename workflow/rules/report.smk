@@ -3,32 +3,42 @@ rule report_page:
     input:
         figures=all_figures(),
         tables=all_tables(),
-        claims=f"{OUT}/claims.csv",
+        claims=f"{SUMMARY}/claims.csv",
     output:
-        f"{OUT}/report.html",
+        f"{SUMMARY}/report.html",
     log:
-        f"{LOGS}/{PLAN.config.preset}/report.log",
+        f"{LOGS}/{SUMMARY_NAME}/report.log",
     benchmark:
-        f"{BENCHMARKS}/{PLAN.config.preset}/report.tsv"
+        f"{BENCHMARKS}/{SUMMARY_NAME}/report.tsv"
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=CONFIG_JSON,
-        folder=lambda wildcards, input: Path(input.claims).parent,
+        config=config_json("experiments"),
+        folder=lambda wildcards: OUT,
     shell:
-        "plumbline report {params.folder} --config {params.config:q} --output {output} > {log} 2>&1"
+        "plumbline report {params.folder} --claims {input.claims} --config {params.config:q} --output {output} > {log} 2>&1"
 
 
 localrules:
     report_page,
 
 
-# A target a study: `snakemake conformal` builds its figures and tables and no other's.
+# A target a study and one an experiment: `snakemake conformal` and `snakemake CAL-F3` build their figures and tables.
 for study in PLAN.studies:
 
     rule:
         name:
             study
         input:
-            study_outputs(study),
+            outputs_of(*(name for name in EXPERIMENTS if STUDIES[name].study == study)),
+        localrule: True
+
+
+for experiment in EXPERIMENTS:
+
+    rule:
+        name:
+            experiment
+        input:
+            outputs_of(experiment),
         localrule: True

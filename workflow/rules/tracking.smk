@@ -1,23 +1,25 @@
 rule track:
     """Import finished trials into MLflow. The only writer of its database, which is no declared output: it grows."""
     input:
-        chunks=[chunk_path(chunk) for chunk in CHUNKS.values()],
-        report=f"{OUT}/report.html",
+        chunks=list(PATHS.values()),
+        report=f"{SUMMARY}/report.html",
     output:
-        f"{OUT}/tracked.txt",
+        f"{SUMMARY}/tracked.txt",
     log:
-        f"{LOGS}/{PLAN.config.preset}/track.log",
+        f"{LOGS}/{SUMMARY_NAME}/track.log",
     benchmark:
-        f"{BENCHMARKS}/{PLAN.config.preset}/track.tsv"
+        f"{BENCHMARKS}/{SUMMARY_NAME}/track.tsv"
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=CONFIG_JSON,
-        folder=lambda wildcards, input: Path(input.report).parent,
+        # All of the preset, whichever experiments this run builds: what was imported stays, and so does its summary.
+        config=config_json("chunk"),
+        trials=lambda wildcards: TRIALS,
+        folder=lambda wildcards: OUT,
         store=STORE,
         uri=f"sqlite:///{RESULTS}/mlflow.db",
     shell:
-        'MLFLOW_TRACKING_URI="${{MLFLOW_TRACKING_URI:-{params.uri}}}" plumbline track {input.chunks}'
+        'MLFLOW_TRACKING_URI="${{MLFLOW_TRACKING_URI:-{params.uri}}}" plumbline track --trials {params.trials}'
         " --artifacts {params.folder} --config {params.config:q} --store {params.store} > {output} 2> {log}"
 
 

@@ -1,7 +1,7 @@
 """A verdict on every published claim."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -71,21 +71,6 @@ def counts(outcomes: Iterable[str]) -> str:
     found = Counter(outcomes)
     words = {"holds": "holds" if found["holds"] == 1 else "hold", "fails": "fails" if found["fails"] == 1 else "fail"}
     return ", ".join(f"{found[one]} {words.get(one, one)}" for one in ("holds", "fails", "open") if found[one])
-
-
-def with_stand_ins(claim: Claim, labels: Mapping[str, str]) -> Claim:
-    """Return a claim whose tests name tasks as the run does: `labels` gives the run's name of the document's."""
-    tests = tuple(
-        test.model_copy(
-            update={
-                name: labels.get(task, task)
-                for name in ("task", "baseline_task")
-                if (task := getattr(test, name)) is not None
-            }
-        )
-        for test in claim.tests
-    )
-    return claim.model_copy(update={"tests": tests})
 
 
 class Measurement(NamedTuple):

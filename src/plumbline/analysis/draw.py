@@ -8,17 +8,17 @@ import pandas as pd
 from plumbline.analysis.evidence import Evidence, evidence
 from plumbline.analysis.metrics import columns_of
 from plumbline.analysis.outputs import OutputOptions, figures, tables
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError, unknown
 from plumbline.files import atomic
 from plumbline.options import parse
+from plumbline.plan import Plan
 from plumbline.registry import Entry
 from plumbline.study import Output, datasets_of
 
 
 def data_label(plan: Plan, name: str) -> str:
     """Return the datasets that an experiment reads, stand-ins named as such; empty if it reads none."""
-    datasets = datasets_of(plan.study_of(name).trials(name, plan.config.preset, plan.stand_ins))
+    datasets = datasets_of(plan.trials(name))
     real = {stand_in: dataset for dataset, stand_in in plan.stand_ins.items()}
     return ", ".join(f"{name} (generated, stands in for {real[name]})" if name in real else name for name in datasets)
 

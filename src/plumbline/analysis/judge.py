@@ -5,34 +5,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from plumbline.analysis.claims import COLUMNS, claim_rows, with_stand_ins
+from plumbline.analysis.claims import COLUMNS, claim_rows
 from plumbline.analysis.draw import data_label, evidence_of
 from plumbline.analysis.metrics import columns_of
-from plumbline.config import Plan
-from plumbline.study import Claim, Study
-
-
-def claim_of_run(plan: Plan, study: Study, name: str) -> Claim | None:
-    """Return claim `name` as this run can judge it, or None where it cannot.
-
-    Tasks are named as the run has them, stand-ins included; tests of trials that the preset leaves out are left out.
-    """
-    claim, preset = study.claims[name], plan.config.preset
-    claim = with_stand_ins(claim, study.task_labels(claim.experiment, preset, plan.stand_ins))
-    trials = study.trials(claim.experiment, preset, plan.stand_ins)
-    there = {(trial.task, trial.method.label) for trial in trials}
-    tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
-    return claim.model_copy(update={"tests": tests}) if tests else None
+from plumbline.plan import Plan
+from plumbline.study import Claim
 
 
 def claimed(plan: Plan) -> dict[str, dict[str, Claim]]:
-    """Return the claims that this run can judge, by experiment and name."""
+    """Return the claims that this run can judge, by experiment and name: without tests that the preset leaves out."""
     found: dict[str, dict[str, Claim]] = {}
-    built = {name for _, name, _ in plan.experiments()}
-    for study in plan.studies.values():
+    for study, experiment, _ in plan.experiments():
+        there = {(trial.task, trial.method.label) for trial in plan.trials(experiment)}
         for name, claim in study.claims.items():
-            if claim.experiment in built and (here := claim_of_run(plan, study, name)) is not None:
-                found.setdefault(claim.experiment, {})[name] = here
+            tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
+            if claim.experiment == experiment and tests:
+                found.setdefault(experiment, {})[name] = claim.model_copy(update={"tests": tests})
     return found
 
 

@@ -14,9 +14,9 @@ from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.metrics import METRICS, by_round, columns_of
 from plumbline.analysis.outputs import figures
 from plumbline.analysis.statistics import mean_and_standard_error
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
+from plumbline.plan import Plan
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import read_table
 from plumbline.store import TrialFolder

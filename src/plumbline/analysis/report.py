@@ -15,9 +15,9 @@ from plumbline.analysis.claims import counts
 from plumbline.analysis.collect import failures_of
 from plumbline.analysis.draw import data_label
 from plumbline.analysis.reference import by_number, read_claims
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.files import write_text
+from plumbline.plan import Plan
 from plumbline.provenance import provenance
 from plumbline.records import read_table
 from plumbline.study import Experiment, Study

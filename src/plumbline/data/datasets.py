@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, PositiveInt
 
 from plumbline.errors import PlumblineError, unknown
-from plumbline.options import Options, parse
+from plumbline.options import Options, parse, read_yaml
 
 Kind = Literal["molecules", "docking", "antibodies", "generated-molecules", "generated-docking", "generated-antibodies"]
 
@@ -43,10 +42,7 @@ def load_datasets(path: Path) -> dict[str, Dataset]:
     Raises:
         PlumblineError: no such file, no YAML, or a typo, with file, dataset and field.
     """
-    try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise PlumblineError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    entries = read_yaml(path)
     if not isinstance(entries, dict):
         raise PlumblineError(f"{path}: not a mapping of names to datasets")
     datasets = {name: _dataset(name, entry, f"{path}: {name}") for name, entry in entries.items()}

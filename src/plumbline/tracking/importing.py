@@ -18,9 +18,9 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from plumbline import records
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.observers import title
+from plumbline.plan import Plan
 from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
 from plumbline.study import Study

@@ -1,0 +1,129 @@
+"""What a run will cost, before it is launched."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from plumbline.keys import trial_key
+from plumbline.plan import Plan
+from plumbline.specs import TrialSpec
+from plumbline.store import TrialFolder
+
+REFERENCE_COSTS = Path("results/reference/costs.csv")
+"""Measured seconds a round on one core of the machine that made the reference results."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds a round, measured in earlier trials: by (task, method), else by method."""
+
+    seconds: dict[tuple[str, str], float]
+
+    @classmethod
+    def of(cls, measured: Iterable[tuple[str, str, float]]) -> "Costs":
+        """Return the median of measurements (task, method, seconds a round)."""
+        groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for task, method, seconds in measured:
+            groups[task, method].append(seconds)
+            groups["", method].append(seconds)
+        return cls({key: median(values) for key, values in groups.items()})
+
+    def round_seconds(self, spec: TrialSpec) -> float | None:
+        """Return the expected seconds of a round, or None where nothing like it was ever measured."""
+        method = spec.method.label
+        return self.seconds.get((spec.task, method), self.seconds.get(("", method)))
+
+
+def measured_costs(store: Path, reference: Path = REFERENCE_COSTS) -> Costs:
+    """Return the costs of the trials in the store, and for what it lacks those of the reference results."""
+    measured = []
+    for path in store.glob("*/provenance.json"):
+        if (path.parent / "error.json").is_file():
+            continue  # it stopped early: its seconds are not those of its budget
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        spec = TrialSpec.model_validate(facts["spec"])
+        if spec.budget.rounds:
+            measured.append((spec.task, spec.method.label, facts["wall_seconds"] / spec.budget.rounds))
+    here = Costs.of(measured).seconds
+    there = {}
+    if reference.is_file():
+        frame = pd.read_csv(reference)
+        there = Costs.of(frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)).seconds
+    return Costs(there | here)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One experiment: its trials, those done, and the hours of the rest; `unknown` trials are not in the hours."""
+
+    experiment: str
+    title: str
+    trials: int
+    done: int
+    cpu_hours: float
+    gpu_hours: float
+    unknown: int
+
+
+def estimates(plan: Plan, store: Path, data: Path) -> list[Estimate]:
+    """Return an estimate for each experiment of the plan."""
+    costs = measured_costs(store)
+    found = []
+    for _, name, experiment in plan.experiments():
+        specs = [spec for chunk in plan.chunks(name) for spec in chunk.specs()]
+        todo = [spec for spec in specs if not TrialFolder(store, trial_key(spec, data)).done]
+        hours = {False: 0.0, True: 0.0}
+        unknown = 0
+        for spec in todo:
+            seconds = costs.round_seconds(spec)
+            if seconds is None:
+                unknown += 1
+                continue
+            on_gpu = plan.resources(spec).gpu > 0
+            hours[on_gpu] += seconds * spec.budget.rounds / 3600
+        found.append(
+            Estimate(name, experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
+        )
+    return found
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
+
+
+def print_plan(plan: Plan, store: Path, data: Path) -> None:
+    """Print the estimates as a table, with the sum."""
+    rows = estimates(plan, store, data)
+    console = Console()
+    if not console.is_terminal:
+        console.width = 1000  # whoever reads the file or the pipe wants whole titles
+    title = f"preset {plan.config.preset}, {plan.config.data} data"
+    table = Table(title=title, title_justify="left", expand=console.is_terminal)
+    table.add_column("experiment", no_wrap=True)
+    table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
+    for column in ("trials", "done", "CPU", "GPU", "unmeasured"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        cells = (row.trials, row.done, _hours(row.cpu_hours), _hours(row.gpu_hours), row.unknown)
+        table.add_row(row.experiment, row.title, *map(str, cells))
+    table.add_section()
+    total = (
+        sum(row.trials for row in rows),
+        sum(row.done for row in rows),
+        _hours(sum(row.cpu_hours for row in rows)),
+        _hours(sum(row.gpu_hours for row in rows)),
+        sum(row.unknown for row in rows),
+    )
+    table.add_row("all", "shared trials are counted in each", *map(str, total))
+    console.print(table)
+    print(
+        "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials; "
+        "unmeasured trials are not counted"
+    )

@@ -1,0 +1,112 @@
+"""What a run will cost."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from plumbline import costs as module
+from plumbline.config import Config
+from plumbline.costs import Costs, estimates, measured_costs, print_plan
+from plumbline.library import parse_library
+from plumbline.options import parse
+from plumbline.plan import Plan
+from plumbline.specs import TrialSpec
+from plumbline.study import Study
+from plumbline.trials import run_trial
+
+
+@pytest.fixture
+def plan() -> Plan:
+    budget = {"initial": {"design": "uniform", "size": 2}, "rounds": 36}
+    grid = [{"tasks": ["branin", "forrester"], "methods": ["dice", "gpu"]}]
+    study = {
+        "study": "toy",
+        "title": "A toy",
+        "citation": "Nobody.",
+        "experiments": {
+            "F1": {"title": "One", "grid": grid, "seeds": 5, "quick": {}},
+            "T1": {"title": "No trials", "quick": {}},
+            "F9": {"title": "Not in quick", "grid": grid},
+        },
+    }
+    methods = {"dice": {"name": "random"}, "gpu": {"name": "sobol", "resources": {"gpu": 1}}}
+    tasks = {name: {"problem": name, **budget} for name in ("branin", "forrester")}
+    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, parse_library(methods, tasks))
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Away from the repository's reference costs."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_costs_are_medians(cheap_spec: Callable[..., TrialSpec]) -> None:
+    costs = Costs.of([("branin", "ei", 1.0), ("branin", "ei", 9.0), ("branin", "ei", 2.0), ("levy-2", "ei", 100.0)])
+    assert costs.round_seconds(cheap_spec("branin", "ei")) == 2.0
+    assert costs.round_seconds(cheap_spec("levy-2", "ei")) == 100.0
+    assert costs.round_seconds(cheap_spec("forrester", "ei")) == 5.5, "the method's median where the task is new"
+    assert costs.round_seconds(cheap_spec("branin", "ucb")) is None
+
+
+def test_nothing_measured(plan: Plan, tmp_path: Path) -> None:
+    one, none = estimates(plan, tmp_path / "store", tmp_path)
+    assert (one.experiment, one.trials, one.done, one.unknown) == ("F1", 20, 0, 20)
+    assert (one.cpu_hours, one.gpu_hours) == (0.0, 0.0)
+    assert (none.experiment, none.trials, none.done, none.unknown) == ("T1", 0, 0, 0)
+
+
+def test_done_is_not_counted(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [spec for chunk in plan.chunks("F1") for spec in chunk.specs()]
+    for spec in specs[:2]:
+        run_trial(spec, tmp_path / "store", tmp_path)
+    assert specs[0].method.label == "dice"
+    monkeypatch.setattr(module, "measured_costs", lambda store: Costs({("branin", "dice"): 100.0, ("", "gpu"): 50.0}))
+    (one, _) = estimates(plan, tmp_path / "store", tmp_path)
+    assert (one.trials, one.done, one.unknown) == (20, 2, 5)
+    assert one.cpu_hours == pytest.approx(3 * 36 * 100 / 3600)
+    assert one.gpu_hours == pytest.approx(10 * 36 * 50 / 3600)
+
+
+def test_seconds_come_from_earlier_trials(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    folder = run_trial(cheap_spec(rounds=4), store, tmp_path)
+    run_trial(cheap_spec("forrester", rounds=0), store, tmp_path)
+    costs = measured_costs(store)
+    assert costs.seconds.keys() == {("branin", "random"), ("", "random")}
+    assert costs.round_seconds(cheap_spec()) == pytest.approx(folder.provenance()["wall_seconds"] / 4)
+
+
+def test_the_reference_fills_what_the_store_lacks(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
+    store, reference = tmp_path / "store", tmp_path / "costs.csv"
+    run_trial(cheap_spec(rounds=1), store, tmp_path)
+    rows = [("branin", "random", 1000.0), ("branin", "ei", 3.0)]
+    pd.DataFrame(rows, columns=["task", "method", "seconds_a_round"]).to_csv(reference, index=False)
+    costs = measured_costs(store, reference)
+    assert costs.round_seconds(cheap_spec(method="ei")) == 3.0
+    measured = costs.round_seconds(cheap_spec())
+    assert measured is not None
+    assert measured < 100, "what was measured here wins"
+
+
+def test_the_table(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(module, "measured_costs", lambda store: Costs({("", "dice"): 100.0}))
+    print_plan(plan, tmp_path / "store", tmp_path)
+    text = capsys.readouterr().out
+    assert "preset quick, generated data" in text
+    (line,) = [line for line in text.splitlines() if "F1" in line]
+    assert [cell.strip() for cell in line.strip("│ ").split("│")] == ["F1", "One", "20", "0", "10.0 h", "0.0 min", "10"]
+    assert "Not in quick" not in text
+
+
+def test_who_reads_a_pipe_gets_whole_titles(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    long = "One " * 100
+    study = plan.studies["toy"]
+    wordy = study.experiments["F1"].model_copy(update={"title": long.strip()})
+    study = study.model_copy(update={"experiments": {"F1": wordy}})
+    print_plan(Plan(plan.config, {"toy": study}, plan.library), tmp_path / "store", tmp_path)
+    assert long.strip() in capsys.readouterr().out
