@@ -8,7 +8,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-all bench lint format clean
+.PHONY: study test test-all soak bench lint format clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -24,12 +24,16 @@ study: $(VENV)/installed
 
 # The fast tests: everything but whole pipelines and a Slurm cluster.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto -m "not slow and not slurm"
+	$(BIN)/python -m pytest -n auto -m "not slow and not slurm and not soak"
 
 # Everything, the pipeline runs and a real single-node Slurm (skipped, with the reason, where it cannot be started).
 test-all: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto -m "not slurm"
+	$(BIN)/python -m pytest -n auto -m "not slurm and not soak"
 	$(BIN)/python -m pytest -m slurm
+
+# A small study whose processes are killed a hundred times, some ten minutes.
+soak: $(VENV)/installed
+	$(BIN)/python -m pytest tests/soak -m soak -s
 
 # Ratios of times, measured side by side: tests/benchmarks.
 bench: $(VENV)/installed

@@ -160,6 +160,26 @@ def test_a_trial_prints_its_rounds(run: Run, tmp_path: Path) -> None:
     assert f"records: {path.relative_to(tmp_path)}" in output
 
 
+def test_a_long_trial_prints_its_ends(run: Run) -> None:
+    code, output, _ = run(*TRIAL, "--rounds", "30", "--initial", "100")
+    assert code == 0
+    lines = [line.strip("│ ").split()[0] for line in output.splitlines() if line.startswith("│")]
+    assert lines == ["0"] * 20 + ["..."] + [str(i) for i in range(11, 31)]
+    assert "90 more" in output
+
+
+def test_a_trial_of_two_outcomes_prints_both(run: Run) -> None:
+    code, output, _ = run("trial", "--problem", "branin-currin", "--method", "random", "--rounds", "1")
+    assert code == 0
+    assert "y 1" in output
+    assert "y 2" in output
+    assert "regret" not in output
+
+
+def test_a_device_that_is_not_there(run: Run) -> None:
+    check_one_line(run(*TRIAL, "--device", "abacus"), "unknown device 'abacus': auto, cpu or cuda")
+
+
 def test_a_failed_trial_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from plumbline.methods.sampling import RandomSearch
 
@@ -453,6 +473,7 @@ def test_trials_gather_the_seeds_of_a_chunk(run: Run, cheap_spec: Make, tmp_path
     frame = records.read_records(tmp_path / "out.parquet")
     assert frame["seed"].unique().tolist() == [3, 4]
     assert frame["method"].unique().tolist() == ["dice"]
+    assert "x" not in frame
 
 
 def test_a_full_disk_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,3 +155,15 @@ def test_own_imports_are_absolute(root: Path) -> None:
     for path in (root / "src/plumbline").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}:{node.lineno}"
+
+
+def test_what_keeps_trials_is_not_what_they_compute() -> None:
+    followed = closure("plumbline.trials.trial")
+    assert {"plumbline.trials.trial", "plumbline.trials.diagnostics", "plumbline.trials.facts"} <= set(followed)
+    assert {"plumbline.methods.questions", "plumbline.problems.designs", "plumbline.seeding"} <= set(followed)
+    kept = {f"plumbline.trials.{name}" for name in ("checkpoint", "log", "results", "runner")}
+    assert kept <= NEUTRAL
+    assert not kept & set(followed)
+    for module in kept:
+        assert closure(module) == []
+        assert sources._path(module) is not None, "a neutral module that is not there"

@@ -4,6 +4,7 @@ Imports are inside the commands: `plumbline --help` must not wait for torch, and
 """
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ import typer
 from plumbline.errors import PlumblineError, describe_os_error
 
 if TYPE_CHECKING:
-    from plumbline.observers import Observer
     from plumbline.plan import Plan
+    from plumbline.trials.runner import Watch
 
 app = typer.Typer(
     name="plumbline",
@@ -39,6 +40,7 @@ DataOption = Annotated[Path, typer.Option(help="folder of downloads and built fe
 StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
 TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
 FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods may compute")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
 
 CONFIG = "config/config.yaml"
@@ -131,17 +133,19 @@ def trials(
     output: OutputOption,
     store: StoreOption = STORE,
     data: DataOption = DATA,
+    device: DeviceOption = "cpu",
 ) -> None:
-    """Run the seeds of one (problem, method), or go on with them, and gather their records."""
+    """Run the seeds of one (task, method), or go on with them, and gather their records."""
     from plumbline import records
     from plumbline.options import parse
     from plumbline.specs import Chunk
-    from plumbline.trials import run_trial
+    from plumbline.trials.runner import device_called, run_trials
 
     _one_thread()
-    wanted = parse(Chunk, _json(chunk, "--chunk"), "--chunk")
-    with _observers() as observers:
-        tables = [run_trial(spec, store, data, observers).table(spec) for spec in wanted.specs()]
+    specs = parse(Chunk, _json(chunk, "--chunk"), "--chunk").specs()
+    with _watching() as watch:
+        folders = run_trials(specs, store, data, watch, device_called(device))
+    tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
     records.write_table(output, records.concatenate(tables))
 
 
@@ -166,11 +170,12 @@ def trial(
     ] = None,
     store: StoreOption = STORE,
     data: DataOption = DATA,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Run one trial by hand and print what it found."""
     from plumbline.options import parse
     from plumbline.specs import TrialSpec
-    from plumbline.trials import run_trial
+    from plumbline.trials.runner import device_called, run_trials
 
     _one_thread()
     spec = parse(
@@ -184,9 +189,9 @@ def trial(
         "trial",
     )
     spec.check("trial")
-    with _observers() as observers:
-        folder = run_trial(spec, store, data, observers)
-    _print_trial(folder.table(spec))
+    with _watching() as watch:
+        (folder,) = run_trials([spec], store, data, watch, device_called(device))
+    _print_trial(folder.table(spec, points=True))
     print(f"records: {folder.records_path}")
     if folder.failed:
         reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
@@ -429,39 +434,51 @@ def _json(text: str, source: str) -> Any:
 
 
 @contextmanager
-def _observers() -> "Iterator[list[Observer]]":
-    """Yield those who watch the trials: a bar in a terminal, else a line a round; MLflow where a server is."""
-    from plumbline.observers import LineLog, ProgressBar
+def _watching() -> "Iterator[Watch]":
+    """Yield what makes those who watch a trial: a bar in a terminal, else a log; MLflow too where a server is."""
+    from plumbline.observers import LineLog, ProgressBars
 
-    bar = ProgressBar() if sys.stderr.isatty() else None
-    watching: list[Observer] = [bar or LineLog()]
+    bars = ProgressBars() if sys.stderr.isatty() else None
     uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+    makers: list[Any] = [bars.bar if bars else LineLog]
     if uri.startswith(("http://", "https://")):
         from plumbline.tracking import LiveRun
 
-        watching.append(LiveRun(uri))
+        makers.append(lambda: LiveRun(uri))
     try:
-        yield watching
+        yield lambda: [make() for make in makers]
     finally:
-        if bar:
-            bar.close()
+        if bars:
+            bars.close()
+
+
+SHOWN = 40
+"""Evaluations that `plumbline trial` prints: as many of the first as of the last."""
 
 
 def _print_trial(table: Any) -> None:
+    """Print the evaluations of a trial: of one outcome with the best and the regret so far, of several with each."""
+    import numpy as np
+    import pyarrow.compute as compute
     from rich.console import Console
     from rich.table import Table
 
-    from plumbline.analysis.frames import entries, frame_of
-    from plumbline.analysis.metrics import metric
-
-    rows = frame_of(table)
-    rows = rows[rows["status"] == "ok"]
-    numbers = [metric(rows, name) for name in ("best_y", "regret", "hypervolume", "pit")]
-    grid = Table("round", "y", "best y", "regret", "hypervolume", "cdf of y", "seconds")
-    for iteration, y, *others in zip(
-        rows["iteration"], entries(rows["y"]), *numbers, rows["round_seconds"], strict=True
-    ):
-        grid.add_row(str(iteration), " ".join(f"{value:.4g}" for value in y), *(f"{value:.4g}" for value in others))
+    rows = table.filter(compute.equal(table["status"], "ok"))  # not the row that says why it stopped
+    outcomes = len(rows["roles"][0].as_py()) if len(rows) else 1
+    single = outcomes == 1
+    best_y, best_f = (np.fmax.accumulate(rows[name].combine_chunks().flatten().to_numpy()) for name in "yf")
+    names = ["y", "best y", "regret"] if single else [f"y {i + 1}" for i in range(outcomes)]
+    grid = Table("round", "x", *names, "cdf of y", "seconds")
+    for i in range(len(rows)):
+        if SHOWN // 2 <= i < len(rows) - SHOWN // 2:
+            if i == SHOWN // 2:
+                grid.add_row("...", f"{len(rows) - SHOWN} more", *[""] * (len(names) + 2))
+            continue
+        row = rows.slice(i, 1).to_pylist()[0]
+        x = " ".join(f"{value:.4g}" for value in row["x"][:6]) + (" ..." if len(row["x"]) > 6 else "")
+        found = [row["y"][0], best_y[i], row["optimum"] - best_f[i]] if single else row["y"]
+        numbers = (*found, math.nan if row["pit"] is None else row["pit"], row["round_seconds"])
+        grid.add_row(str(row["iteration"]), x, *(f"{value:.4g}" for value in numbers))
     Console().print(grid)
 
 

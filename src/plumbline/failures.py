@@ -32,7 +32,7 @@ def forget_failures(folders: Iterable[TrialFolder], trials: Path) -> list[Path]:
         keys.add(folder.key)
     removed = []
     for path in sorted(trials.rglob("*.parquet")):
-        if keys & set(records.read_table(path)["key"].to_pylist()):
+        if keys & set(records.read_table(path, ["key"])["key"].unique().to_pylist()):
             path.unlink()
             removed.append(path)
     return removed

@@ -21,10 +21,10 @@ def features_path(data: Path, dataset: str) -> Path:
 
 
 def code_digest(spec: TrialSpec) -> str:
-    """Return the digest of the source that a trial runs: its method, its problem, and the loop."""
+    """Return the digest of the source that a trial runs: its method, its problem, and the rounds."""
     method = catalogue().find("method", spec.method.name).module
     problem = catalogue().find("problem", spec.problem.name).module
-    return source_digest(method, problem, f"{__package__}.trials")
+    return source_digest(method, problem, f"{__package__}.trials.trial")
 
 
 def illustration_digest(kind: str) -> str:

@@ -27,9 +27,17 @@ NEUTRAL = frozenset(
         "sources",
         "specs",
         "store",
+        "trials.checkpoint",
+        "trials.log",
+        "trials.results",
+        "trials.runner",
     )
 )
-"""Modules that carry, name, check and keep results, and change none: a digest does not follow imports into them."""
+"""Modules that carry, name, check and keep results, and change none: a digest does not follow imports into them.
+
+Of a trial, that is the log, its checkpoint and its results, and the runner, which says when rounds are run but not what
+comes of them.
+"""
 
 
 def _path(module: str) -> Path | None:

@@ -67,8 +67,7 @@ def drawn(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, found_with_failures: Evidence
 ) -> Drawn:
     folder = tmp_path_factory.mktemp("drawn")
-    molecules = {"name": "molecules", "options": {"dataset": "zinc250k", "target": "qed"}}
-    plan = plan_of(request.param, grid=[{"problems": [molecules], "methods": list(made.METHODS)}])
+    plan = plan_of(request.param, grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
     svg, again, png = folder / "new" / "E.svg", folder / "again.svg", folder / "E.png"
     plt.close("all")
     before = dict(mpl.rcParams)

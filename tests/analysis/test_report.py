@@ -167,8 +167,7 @@ class TestPage:
         assert "nan" not in re.findall(r"\w+", found.words)
 
     def test_stand_ins_are_owned_up_to(self, folder: Path) -> None:
-        molecules = {"name": "molecules", "options": {"dataset": "zinc250k", "target": "qed"}}
-        grid = [{"problems": [molecules], "methods": ["plain"]}]
+        grid = [{"tasks": ["qed"], "methods": ["plain"]}]
         found = page(made.plan(experiments(grid=grid)), results(folder))
         assert "Generated stand-ins are in use: generated-molecules for zinc250k" in found.words
         assert "generated-molecules (generated, stands in for zinc250k)" in found.words

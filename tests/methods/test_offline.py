@@ -12,7 +12,7 @@ from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import History, Method, build_method
 from plumbline.problems.base import Context, build_problem
-from plumbline.trials import domain_of
+from plumbline.trials.facts import domain_of
 
 
 def make(place: Situation, **options: Any) -> Method:

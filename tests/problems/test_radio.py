@@ -38,8 +38,8 @@ from plumbline.problems.radio import (
     rates,
     received_power,
 )
-from plumbline.store import TrialFolder
-from plumbline.trials import Trial, optimal_value
+from plumbline.trials import run_trial
+from plumbline.trials.facts import optimal_value
 
 
 def vector(*values: float) -> Tensor:
@@ -386,16 +386,15 @@ class TestAsAProblem:
 
     def test_a_trial_changes_one_sector_a_round(self, cheap_spec: Callable[..., Any], tmp_path: Path) -> None:
         spec = cheap_spec({"name": "radio", "options": {"n_ch": 2}}, "ei", rounds=3, size=5)
-        trial = Trial(spec, TrialFolder(tmp_path, "t"), tmp_path)
-        trial.folder.path.mkdir(parents=True)
-        trial.run()
-        asked, values = trial.history().X[5:], trial.history().Y[5:, 0]
+        rows = run_trial(spec, tmp_path, tmp_path).table(spec, points=True).to_pylist()
+        asked = torch.tensor([row["x"] for row in rows[5:]], dtype=torch.float64)
+        values = torch.tensor([row["y"][0] for row in rows[5:]], dtype=torch.float64)
         for t in range(3):
             kept = asked[values[:t].argmax()] if t > 0 else RADIO.blocks.start
             moved = (asked[t] != kept).nonzero().flatten().tolist()
             assert moved == [t, t + 9]
-        assert all(math.isnan(row["regret"]) for row in trial.progress.rows)
-        assert all(row["y"] != row["f"] for row in trial.progress.rows)
+        assert all(math.isnan(row["optimum"]) for row in rows)
+        assert all(row["y"] != row["f"] for row in rows)
 
     @pytest.mark.parametrize(
         "options", [{"n_ch": 0}, {"balance": 1.2}, {"balance_on": "uav"}, {"truth_draws": 0}, {"proposals": "sector"}]

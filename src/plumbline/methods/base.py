@@ -1,15 +1,16 @@
 """What every method has in common: what it is told, what it proposes, and the registry."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Generator, Tensor
 
 from plumbline.calibration.predictive import SetPredictive
 from plumbline.errors import PlumblineError
+from plumbline.methods.questions import Question
 from plumbline.options import parse
 from plumbline.problems.blocks import Blocks
 from plumbline.registry import Registry
@@ -88,6 +89,7 @@ class Proposal:
         acquisition: maps `n x d` points to the utility that was maximised, `n`; None for methods without one.
         seconds: wall time of the parts, `fit` and `acquire`.
         notes: numbers worth a column of a log (the scale of a recalibration, say).
+        observed: `q x m` booleans, which outcomes of which point are asked for; None for all. The others are NaN.
     """
 
     X: Tensor
@@ -95,6 +97,7 @@ class Proposal:
     acquisition: Callable[[Tensor], Tensor] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     notes: dict[str, float] = field(default_factory=dict)
+    observed: Tensor | None = None
 
 
 class Method(ABC):
@@ -104,6 +107,9 @@ class Method(ABC):
     needs besides the history: a trial that was killed goes on from there.
     """
 
+    together: ClassVar[int] = 1
+    """How many seeds are asked at once, at most; 1 for one trial after another."""
+
     def __init__(self, domain: Domain, options: Any) -> None:
         """Make a method for a domain; `options` is of the class that it is registered with."""
         self.domain = domain
@@ -112,6 +118,16 @@ class Method(ABC):
     @abstractmethod
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` points to evaluate next."""
+
+    @classmethod
+    def ask_many(cls, questions: Sequence[Question]) -> list[Proposal | Exception]:
+        """Return an answer to each question, or the error that it met; the questions are of seeds that run together.
+
+        What a question is answered must not depend on which others come with it: a trial that was killed comes back
+        in other company. A class that answers many at once does so inside their `surroundings`, on their `device`, and
+        lets `torch.cuda.OutOfMemoryError` pass: it is asked again with half as many.
+        """
+        return [question.ask() for question in questions]
 
     def predictor(self, history: History) -> Predictor | None:
         """Return predictions from `history` alone, for points distributed like its own; None without a model."""

@@ -1,0 +1,122 @@
+"""What a trial leaves on disk while it runs: a log that only grows, and a small file that says how much of it counts.
+
+The log is an Arrow stream without an end: its schema, then batches of rows. A save appends the rows since the last one
+and then replaces `checkpoint.pt`, which holds the length of the log that counts. A kill in between leaves rows
+that do not count: they are cut off, and the same rounds are run again to the same bytes.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+import pyarrow as arrow
+import torch
+
+from plumbline import files
+from plumbline.store import TrialFolder
+from plumbline.trials.log import LOG, Log
+
+VERSION = 2
+"""Of the layout; a checkpoint of another one is not gone on from."""
+
+
+class Ration:
+    """Says when it is time to save: where the last save took less than `share` of the time since.
+
+    Args:
+        share: of the time; infinite to save whenever asked.
+        clock: seconds.
+    """
+
+    def __init__(self, share: float = 0.02, clock: Callable[[], float] = perf_counter) -> None:
+        self.share = share
+        self.clock = clock
+        self._cost, self._since = 0.0, clock()
+
+    def due(self) -> bool:
+        """Return whether it is time to save."""
+        return self._cost <= self.share * (self.clock() - self._since)
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Measure the save in the block."""
+        started = self.clock()
+        yield
+        self._since = self.clock()
+        self._cost = self._since - started
+
+
+class Checkpoint:
+    """The unfinished business of one trial's folder."""
+
+    def __init__(self, folder: TrialFolder, ration: Ration) -> None:
+        self.folder = folder
+        self.ration = ration
+        self._length = 0
+
+    def restore(self) -> tuple[Log, dict[str, Any]]:
+        """Return the log and the method's state where the last save left them; empty ones where there is none.
+
+        One that cannot be read is said in a warning of one line, and the trial starts over.
+        """
+        path = self.folder.checkpoint_path
+        if not path.is_file():
+            return Log(), {}
+        try:
+            content = torch.load(path, weights_only=True)
+            version = content.get("version") if isinstance(content, dict) else None
+            if version != VERSION:
+                raise ValueError(f"layout {version or 1}, not {VERSION}")
+            log = self._read(content["length"])
+            if (len(log), log.iteration) != (content["evaluations"], content["iteration"]):
+                raise ValueError(f"{self.folder.log_path.name} holds other rows than it says")
+            log.snapshots = content["snapshots"]
+            self._length = content["length"]
+            return log, content["method"]
+        except Exception as error:  # a half-written file of a crashed machine may raise anything
+            reason = " ".join(str(error).split())
+            warnings.warn(f"{path} cannot be read ({reason}): the trial starts over", stacklevel=2)
+            return Log(), {}
+
+    def save(self, log: Log, method: dict[str, Any]) -> None:
+        """Append to the log on disk what is new in `log`, then say that it counts, with the method's state."""
+        with self.ration.saving():
+            length = self._append(log.drain())
+            content = {
+                "version": VERSION,
+                "length": length,
+                "iteration": log.iteration,
+                "evaluations": len(log),
+                "snapshots": log.snapshots,
+                "method": method,
+            }
+            with files.atomic(self.folder.checkpoint_path) as part:
+                torch.save(content, part)
+            self._length = length
+
+    def _read(self, length: int) -> Log:
+        """Return the log of the first `length` bytes, and cut the file off there."""
+        path, log = self.folder.log_path, Log()
+        if path.stat().st_size < length:
+            raise ValueError(f"{path.name} has {path.stat().st_size} of {length} bytes")
+        with path.open("r+b") as file:
+            file.truncate(length)
+        with arrow.OSFile(str(path)) as source, arrow.ipc.open_stream(source) as stream:
+            for batch in stream:
+                log.extend(batch)
+        return log
+
+    def _append(self, batches: Sequence[arrow.RecordBatch]) -> int:
+        """Write `batches` after the bytes that count, and return how many count then."""
+        path = self.folder.log_path
+        path.touch()
+        with path.open("r+b") as file:
+            file.truncate(self._length)
+            file.seek(self._length)
+            if self._length == 0:
+                file.write(LOG.serialize())
+            for batch in batches:
+                file.write(batch.serialize())
+            return file.tell()

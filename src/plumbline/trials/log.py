@@ -1,0 +1,210 @@
+"""What a trial has done so far: tensors that grow, and columns beside them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+import torch
+from torch import Tensor
+
+from plumbline.methods.base import History
+from plumbline.records import RECORD, SECONDS, TIMING, Row, list_column
+
+CONSTANT = ("key", "task", "method", "seed", "optimum", "ref_point", "roles", "status", "error")
+"""Columns of a record that are the same in every row of a trial: no log holds them."""
+
+LOG = arrow.schema(
+    [
+        *(column for column in RECORD if column.name not in (*CONSTANT, "evaluation")),
+        *(TIMING.field(name) for name in SECONDS),
+    ]
+)
+"""Columns of a log. The seconds of a step stand in its first row, nulls in the others, so that they add up."""
+
+MANY = 256
+"""Batches that are kept apart before they are made one: a small batch takes kilobytes beside its numbers."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one round, or one batch of the initial design, adds to a log.
+
+    Attributes:
+        iteration: 0 for the initial design.
+        X: `q x d`.
+        Y: `q x m` observations.
+        F: `q x m` values without noise.
+        columns: what was said of Y before it was observed, by the name of the column: `q`, or `q x levels`.
+        events: numerical events of the round.
+        notes: numbers that the method wants kept; None for the initial design.
+        seconds: wall time of the parts: `fit`, `acquire`, `evaluate`.
+        snapshot: a picture of the model, `points x 6`, or None.
+    """
+
+    iteration: int
+    X: Tensor
+    Y: Tensor
+    F: Tensor
+    columns: Mapping[str, Tensor] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    notes: dict[str, float] | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    snapshot: Tensor | None = None
+
+    def timing(self, round_seconds: float) -> dict[str, float]:
+        """Return the seconds of the step by the names of their columns."""
+        timing = {name: self.seconds.get(name.removesuffix("_seconds"), 0.0) for name in SECONDS}
+        return timing | {"round_seconds": round_seconds}
+
+    def batch(self, timing: Mapping[str, float]) -> arrow.RecordBatch:
+        """Return the rows of the step."""
+        n = len(self.X)
+        lists = {"x": self.X, "y": self.Y, "f": self.F, **self.columns}
+        others: dict[str, Any] = {
+            "iteration": np.full(n, self.iteration),
+            "events": [self.events] * n,
+            "notes": [None if self.notes is None else list(self.notes.items())] * n,
+            **{name: [seconds] + [None] * (n - 1) for name, seconds in timing.items()},
+        }
+        arrays = []
+        for column in LOG:
+            if column.name in lists:
+                arrays.append(_array(lists[column.name]))
+            elif column.name in others:
+                arrays.append(arrow.array(others[column.name], column.type))
+            else:
+                arrays.append(arrow.nulls(n, column.type))
+        return arrow.RecordBatch.from_arrays(arrays, schema=LOG)
+
+    def rows(self, first: int, constants: Row) -> list[Row]:
+        """Return the rows of the step for observers, `first` being the number of its first evaluation."""
+        columns = {name: values.tolist() for name, values in self.columns.items()}
+        columns |= {"x": self.X.tolist(), "y": self.Y.tolist(), "f": self.F.tolist()}
+        return [
+            {
+                **constants,
+                "iteration": self.iteration,
+                "evaluation": first + i,
+                **{name: values[i] for name, values in columns.items()},
+                "events": self.events,
+                "notes": self.notes or {},
+            }
+            for i in range(len(self.X))
+        ]
+
+
+def _array(values: Tensor) -> arrow.Array:
+    """Return a column of numbers (`n`) or of lists of numbers (`n x k`), without a copy."""
+    flat = values.detach().to(torch.float64).contiguous().numpy()
+    return arrow.array(flat) if values.ndim == 1 else list_column(flat)
+
+
+class Growing:
+    """Rows of a tensor; putting more at the end costs the same however many there are, since room is doubled."""
+
+    def __init__(self) -> None:
+        self._room = torch.empty(0, 0, dtype=torch.float64)
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def rows(self) -> Tensor:
+        """The rows so far (`n x k`), a view."""
+        return self._room[: self._length]
+
+    def append(self, rows: Tensor) -> None:
+        """Put `rows` (`q x k`) at the end."""
+        length = self._length + len(rows)
+        if length > len(self._room):
+            room = torch.empty(max(length, 2 * len(self._room)), rows.shape[1], dtype=torch.float64)
+            if self._length:
+                room[: self._length] = self.rows
+            self._room = room
+        self._room[self._length : length] = rows
+        self._length = length
+
+
+class Batches:
+    """Batches of rows, of which many small ones are made few."""
+
+    def __init__(self) -> None:
+        self._large: list[arrow.RecordBatch] = []
+        self._small: list[arrow.RecordBatch] = []
+
+    def append(self, batch: arrow.RecordBatch) -> None:
+        """Put a batch at the end."""
+        self._small.append(batch)
+        if len(self._small) == MANY:
+            self._large.append(arrow.concat_batches(self._small))
+            self._small.clear()
+
+    def joined(self) -> list[arrow.RecordBatch]:
+        """Return all rows in a list of one batch, or of none."""
+        if batches := self._large + self._small:
+            self._large, self._small = [arrow.concat_batches(batches)], []
+        return self._large
+
+
+class Log:
+    """All steps of a trial so far.
+
+    Attributes:
+        iteration: the last one; 0 after the initial design or a part of it, -1 before.
+        snapshots: pictures of the model so far, as (iteration, `points x 6`).
+    """
+
+    def __init__(self) -> None:
+        self.iteration = -1
+        self.snapshots: list[tuple[int, Tensor]] = []
+        self._X = Growing()
+        self._Y = Growing()
+        self._kept = Batches()  # without x, which is in the tensor
+        self._new = Batches()  # not yet on disk
+
+    def __len__(self) -> int:
+        """Return the number of evaluations."""
+        return len(self._X)
+
+    @property
+    def X(self) -> Tensor:  # noqa: N802 - the field's name for it
+        """All points: `n x d`."""
+        return self._X.rows
+
+    def history(self, initial: int) -> History:
+        """Return what has been observed; `initial` of the rows are the initial design."""
+        return History(self._X.rows, self._Y.rows, initial)
+
+    def append(self, step: Step, timing: Mapping[str, float]) -> None:
+        """Take note of a step and of its seconds."""
+        batch = step.batch(timing)
+        self._X.append(step.X)
+        self._Y.append(step.Y)
+        self._keep(batch)
+        self._new.append(batch)
+        if step.snapshot is not None:
+            self.snapshots.append((step.iteration, step.snapshot))
+
+    def extend(self, batch: arrow.RecordBatch) -> None:
+        """Take note of rows that were drained once."""
+        for name, tensor in (("x", self._X), ("y", self._Y)):
+            values = batch[name].flatten().to_numpy(zero_copy_only=False)
+            tensor.append(torch.tensor(values).reshape(len(batch), -1))
+        # A copy: what was read together hangs together, and would keep the points in memory twice.
+        self._keep(batch.take(arrow.array(range(len(batch)))))
+
+    def drain(self) -> list[arrow.RecordBatch]:
+        """Return the rows that were appended since this was last called, as one batch, or none."""
+        new, self._new = self._new, Batches()
+        return new.joined()
+
+    def columns(self) -> arrow.Table:
+        """Return all rows without their x, one array a column."""
+        return arrow.Table.from_batches(self._kept.joined(), schema=LOG.remove(LOG.get_field_index("x")))
+
+    def _keep(self, batch: arrow.RecordBatch) -> None:
+        self.iteration = batch["iteration"][-1].as_py()
+        self._kept.append(batch.drop_columns(["x"]))

@@ -1,0 +1,123 @@
+"""What a finished trial leaves behind: records, timings, pictures and provenance."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+import torch
+from torch import Tensor
+
+from plumbline import records
+from plumbline.provenance import provenance
+from plumbline.records import RECORD, SECONDS, TIMING, Row
+from plumbline.specs import TrialSpec
+from plumbline.store import TrialFolder
+from plumbline.trials.diagnostics import PICTURE
+from plumbline.trials.facts import Facts
+from plumbline.trials.log import Log
+
+BLOCK = 1 << 14
+"""Points that one array of the column x holds: an array of lists has room for 2^31 numbers."""
+
+SNAPSHOT = arrow.schema(
+    [("key", arrow.string()), ("iteration", arrow.int64()), *((name, arrow.float64()) for name in PICTURE)]
+)
+"""Pictures of the model before the query of an iteration, on a grid of a one-dimensional problem."""
+
+
+def constants_of(key: str, spec: TrialSpec, facts: Facts) -> Row:
+    """Return what every row of a trial holds."""
+    return {
+        "key": key,
+        "task": spec.task,
+        "method": spec.method.label,
+        "seed": spec.seed,
+        "optimum": facts.optimum,
+        "ref_point": None if facts.ref_point is None else list(facts.ref_point),
+        "roles": list(facts.roles) or None,
+        "status": "ok",
+        "error": None,
+    }
+
+
+def record_table(log: Log, constants: Row) -> arrow.Table:
+    """Return the records of all evaluations; the points are those of the log, not copies of them."""
+    n, columns = len(log), log.columns()
+    arrays: dict[str, Any] = {
+        **{name: repeated(value, RECORD.field(name).type, n) for name, value in constants.items()},
+        **{name: columns[name] for name in columns.column_names},
+        "evaluation": np.arange(n),
+        "x": points_column(log.X),
+    }
+    return arrow.table({name: arrays[name] for name in RECORD.names}, schema=RECORD)
+
+
+def repeated(value: Any, kind: arrow.DataType, n: int) -> arrow.Array:
+    """Return a column of one value, `n` times."""
+    return arrow.repeat(arrow.scalar(value, kind), n) if n else arrow.nulls(0, kind)  # Arrow repeats no list 0 times
+
+
+def points_column(X: Tensor) -> arrow.ChunkedArray:
+    """Return `n x d` points as a column of lists, without a copy."""
+    blocks = [records.list_column(block.numpy()) for block in X.split(BLOCK)] if len(X) else []
+    return arrow.chunked_array(blocks, type=RECORD.field("x").type)
+
+
+def timing_table(log: Log, key: str) -> arrow.Table:
+    """Return the seconds of each round."""
+    seconds = log.columns().select(["iteration", *SECONDS])
+    sums = seconds.group_by("iteration", use_threads=False).aggregate([(name, "sum") for name in SECONDS])
+    arrays = {name: sums[f"{name}_sum"] for name in SECONDS}
+    keys = arrow.repeat(arrow.scalar(key), len(sums))
+    return arrow.table({"key": keys, "iteration": sums["iteration"], **arrays}, schema=TIMING)
+
+
+def snapshot_table(log: Log, key: str) -> arrow.Table:
+    """Return the pictures of the model."""
+    rows = torch.cat([picture for _, picture in log.snapshots])
+    iterations = [iteration for iteration, picture in log.snapshots for _ in picture]
+    arrays = {name: column.numpy() for name, column in zip(PICTURE, rows.T.contiguous(), strict=True)}
+    return arrow.table({"key": [key] * len(rows), "iteration": iterations, **arrays}, schema=SNAPSHOT)
+
+
+def failure_row(log: Log, initial: int, constants: Row, message: str) -> Row:
+    """Return the row that says why a trial stopped, in the first round that it did not finish."""
+    iteration = log.iteration + 1 if len(log) >= initial else 0
+    lists: Row = {"x": [], "y": [], "f": [], "events": []}
+    status = {"iteration": iteration, "evaluation": len(log), "status": "error", "error": message}
+    return {**constants, **lists, **status}
+
+
+def write_results(
+    folder: TrialFolder,
+    spec: TrialSpec,
+    log: Log,
+    facts: Facts,
+    about: Mapping[str, Any],
+    error: str | None = None,
+) -> None:
+    """Write what a finished trial leaves behind; the records come last, because they say that it is finished.
+
+    Args:
+        folder: where to.
+        spec: what was run.
+        log: all that was done.
+        facts: of the problem.
+        about: what the provenance is to say besides, such as the device.
+        error: why the trial failed, or None.
+    """
+    constants = constants_of(folder.key, spec, facts)
+    timings = timing_table(log, folder.key)
+    records.write_table(folder.timings_path, timings)
+    if log.snapshots:
+        records.write_table(folder.snapshots_path, snapshot_table(log, folder.key))
+    wall = sum(timings["round_seconds"].to_pylist())
+    origin = {**provenance(), **about, "spec": spec.model_dump(mode="json"), "wall_seconds": wall}
+    folder.write_json(folder.provenance_path, origin)
+    table = record_table(log, constants)
+    if error is not None:
+        row = failure_row(log, spec.budget.initial.size, constants, error)
+        table = records.concatenate([table, records.to_table([row])])
+    records.check(table, folder.key)
+    records.write_table(folder.records_path, table)

@@ -1,0 +1,154 @@
+"""One method on one task with one seed: what it asks in each round, and what it makes of the answer."""
+
+import copy
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+from botorch.test_functions.base import BaseTestProblem
+from torch import Tensor
+
+from plumbline import seeding
+from plumbline.calibration.alpha import alpha_at
+from plumbline.methods.base import History, Method, Proposal, build_method
+from plumbline.methods.questions import CPU, Question
+from plumbline.problems.base import Context, build_problem, observe
+from plumbline.problems.designs import initial_design
+from plumbline.specs import TrialSpec
+from plumbline.trials import diagnostics
+from plumbline.trials.facts import (
+    domain_of,
+    facts_of,
+    holdout_of,
+    optimum_of,
+    refuse_non_finite,
+    values_at,
+)
+from plumbline.trials.log import Log, Step
+
+AT_ONCE = 1_000
+"""Points of an initial design that are evaluated between two checkpoints."""
+
+
+class Trial:
+    """One method on one task with one seed.
+
+    A round is a question and an answer, so that the questions of several trials can be put to their method together.
+    Neither changes the log: `begin` and `answer` return what is to be appended.
+
+    Args:
+        spec: what to run.
+        data: the folder of built features.
+        log: what was done already.
+        state: of the method, after that.
+        device: where the method may compute.
+    """
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        data: Path,
+        log: Log | None = None,
+        state: dict[str, Any] | None = None,
+        device: torch.device = CPU,
+    ) -> None:
+        self.spec = spec
+        self.device = device
+        self.log = Log() if log is None else log
+        self.identity = spec.problem.identity()
+        context = Context(data=data, generator=self._stream("problem"))
+        self.problem: BaseTestProblem = build_problem(spec.problem.name, spec.problem.options, context)
+        self.facts = facts_of(self.problem)
+        self.domain = domain_of(self.problem)
+        size = spec.diagnostics.holdout
+        self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None
+        self.method = self._method(state or {})
+        self._before: dict[str, Any] = {}
+
+    def _stream(self, name: seeding.Stream, index: int = 0) -> torch.Generator:
+        return seeding.generator(self.identity, self.spec.seed, name, index)
+
+    def _method(self, state: dict[str, Any]) -> Method:
+        method = build_method(self.spec.method.name, self.spec.method.options, self.domain)
+        method.load_state_dict(state)
+        return method
+
+    @property
+    def beginning(self) -> bool:
+        """Whether points of the initial design are still to be evaluated."""
+        return len(self.log) < self.spec.budget.initial.size
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent."""
+        return not self.beginning and self.log.iteration >= self.spec.budget.rounds
+
+    def begin(self) -> Step:
+        """Evaluate the next points of the initial design."""
+        initial, first = self.spec.budget.initial, len(self.log)
+        X = initial_design(initial.design, self.problem, initial.size, self._stream("design"))  # type: ignore[arg-type]
+        X = X[first : first + AT_ONCE]
+        started = perf_counter()
+        Y, F = self._evaluate(X, None)
+        return Step(0, X, Y, F, seconds={"evaluate": perf_counter() - started})
+
+    def question(self) -> Question:
+        """Return what the method is to be asked in the next round."""
+        if self.method.together > 1:
+            self._before = copy.deepcopy(self.method.state_dict())
+        history = self.log.history(self.spec.budget.initial.size)
+        return Question(
+            self.method, history, self.spec.budget.q, self._stream("method", self.log.iteration + 1), self.device
+        )
+
+    def same_question(self) -> Question:
+        """Return the last question anew, to a method that has not heard it: an attempt to answer it may leave traces
+        in the method and has drawn from the stream."""
+        self.method = self._method(self._before)
+        return self.question()
+
+    def answer(self, question: Question, proposal: Proposal) -> Step:
+        """Evaluate what was proposed, tell the method, and judge what it said before."""
+        wanted, iteration, history = self.spec.diagnostics, self.log.iteration + 1, question.history
+        forecast = proposal.predict(proposal.X) if proposal.predict else None
+        alphas = [alpha_at(alpha, len(history)) for alpha in wanted.alphas]
+        held = self._held_coverage(iteration, proposal, history, alphas)
+        snapshot = None
+        if wanted.snapshots is not None and iteration in wanted.snapshots.rounds:
+            snapshot = diagnostics.picture(
+                proposal, lambda X: values_at(self.problem, X), self.domain.bounds, wanted.snapshots.points, alphas[0]
+            )
+        started = perf_counter()
+        Y, F = self._evaluate(proposal.X, proposal.observed)
+        seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
+        self.method.tell(proposal.X, Y)
+        columns = diagnostics.judge(forecast, Y, F, alphas) if forecast else {}
+        of_round = {"holdout_coverage": held, **self._widths(proposal, alphas)}
+        columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
+        return Step(iteration, proposal.X, Y, F, columns, question.events, dict(proposal.notes), seconds, snapshot)
+
+    def _evaluate(self, X: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return noisy and noise-free values at `X`; the noise is that of these evaluations under any method."""
+        first = len(self.log)
+        Y, F = observe(self.problem, X, [self._stream("noise", first + i) for i in range(len(X))])
+        asked = torch.ones_like(Y, dtype=torch.bool) if observed is None else observed
+        refuse_non_finite(self.problem, self.spec.problem.typed(), X, Y, asked, first)
+        return Y if observed is None else Y.where(asked, torch.nan), F
+
+    def _held_coverage(self, iteration: int, proposal: Proposal, history: History, alphas: list[float]) -> Tensor:
+        """Return the share of held-out observations in the model's sets, one a level, or none of them."""
+        if self.holdout is not None and proposal.predict is not None:
+            X, Y = self.holdout
+            return diagnostics.coverage(proposal.predict(X), Y, alphas)
+        share = self.spec.diagnostics.holdout_fraction
+        return diagnostics.coverage_of_a_share(
+            self.method, history, share, lambda: self._stream("holdout", iteration), alphas
+        )
+
+    def _widths(self, proposal: Proposal, alphas: list[float]) -> dict[str, Tensor]:
+        """Return how wide the model's sets are at the optimum and on average over the holdout, if that is asked for."""
+        if not self.spec.diagnostics.widths or proposal.predict is None or self.holdout is None:
+            return {}
+        places = {"holdout_width": self.holdout[0], "optimum_width": optimum_of(self.problem)}
+        return {name: diagnostics.mean_width(proposal.predict, X, alphas) for name, X in places.items()}

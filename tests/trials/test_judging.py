@@ -1,0 +1,206 @@
+"""How what a model said fared."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from handy import Make, Register, rows_of
+from torch import Tensor
+
+from plumbline.calibration.predictive import GaussianPredictive, JointGaussianPredictive
+from plumbline.methods.base import History, Method, Proposal
+from plumbline.methods.gp import GPMethod
+from plumbline.trials import run_trial
+from plumbline.trials.diagnostics import PICTURE, coverage, coverage_of_a_share, judge, mean_width, picture
+from plumbline.trials.trial import Trial
+
+OF_Y = ("nll", "covered", "pit", "crps")
+OF_POINTS = ("predicted_mean", "predicted_sd", "alpha", "width", "f_covered")
+
+
+def column(*values: float) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64).unsqueeze(-1)
+
+
+def test_by_hand() -> None:
+    forecast = GaussianPredictive(torch.zeros(2).double(), torch.ones(2).double())
+    found = judge(forecast, column(0.0, 3.0), column(0.0, 0.5), [0.05, 0.5])
+    assert set(found) == {*OF_Y, *OF_POINTS}
+    assert found["pit"].tolist() == pytest.approx([0.5, 0.99865], abs=1e-5)
+    assert found["nll"].tolist() == pytest.approx([0.918939, 5.418939], abs=1e-5)
+    assert found["covered"].tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert found["f_covered"].tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert found["width"][0].tolist() == pytest.approx([2 * 1.959964, 2 * 0.67449], abs=1e-5)
+    assert found["alpha"].tolist() == [[0.05, 0.5]] * 2
+
+
+def test_what_was_not_observed_is_not_judged() -> None:
+    forecast = GaussianPredictive(torch.zeros(3).double(), torch.ones(3).double())
+    whole = judge(forecast, column(0.0, 1.0, 2.0), column(0.0, 1.0, 2.0), [0.1])
+    found = judge(forecast, column(0.0, torch.nan, 2.0), column(0.0, 1.0, 2.0), [0.1])
+    for name in OF_Y:
+        assert found[name][1].isnan().all()
+        assert torch.equal(found[name][[0, 2]], whole[name][[0, 2]])
+    for name in OF_POINTS:
+        assert torch.equal(found[name], whole[name])
+
+
+def test_a_joint_forecast_is_judged_where_all_outcomes_are_there() -> None:
+    forecast = JointGaussianPredictive(torch.zeros(2, 2).double(), torch.ones(2, 2).double())
+    Y = torch.tensor([[0.0, 0.0], [0.0, torch.nan]]).double()
+    found = judge(forecast, Y, torch.zeros(2, 2).double(), [0.1])
+    assert set(found) == {"nll", "covered", "f_covered", "width", "alpha"}
+    assert found["covered"][0].item() == 1.0
+    assert found["covered"][1].isnan()
+    assert found["nll"].isnan().tolist() == [False, True]
+
+
+def test_coverage_is_of_what_was_observed() -> None:
+    forecast = GaussianPredictive(torch.zeros(4).double(), torch.ones(4).double())
+    assert coverage(forecast, column(0.0, 0.1, 9.0, 9.0), [0.1, 0.99]).tolist() == [0.5, 0.25]
+    assert coverage(forecast, column(0.0, torch.nan, 9.0, torch.nan), [0.1]).tolist() == [0.5]
+
+
+def test_widths_are_averaged() -> None:
+    def predict(X: Tensor) -> GaussianPredictive:
+        return GaussianPredictive(X[:, 0], X[:, 0])
+
+    expected = 2 * 1.959964 * 1.5
+    assert mean_width(predict, column(1.0, 2.0), [0.05]).tolist() == pytest.approx([expected], abs=1e-5)
+
+
+def test_pictures() -> None:
+    bounds = torch.tensor([[0.0], [2.0]]).double()
+    proposal = Proposal(column(1.0), lambda X: GaussianPredictive(X[:, 0], 1 + X[:, 0]))
+    found = picture(proposal, lambda X: 3 * X[:, 0], bounds, 3, 0.05)
+    assert found is not None
+    columns = dict(zip(PICTURE, found.T.tolist(), strict=True))
+    assert columns["x"] == columns["mean"] == [0.0, 1.0, 2.0]
+    assert columns["f"] == [0.0, 3.0, 6.0]
+    assert columns["sd"] == [1.0, 2.0, 3.0]
+    assert columns["width"] == pytest.approx([2 * 1.959964 * sd for sd in (1, 2, 3)], abs=1e-5)
+    assert all(value != value for value in columns["acquisition"]), "it has none"
+    assert picture(Proposal(column(1.0)), lambda X: X[:, 0], bounds, 3, 0.05) is None
+
+
+def test_diagnostics_are_those_of_the_model_before_the_observation(cheap_spec: Make, tmp_path: Path) -> None:
+    noisy = {"name": "forrester", "options": {"noise_std": 0.3}}
+    spec = cheap_spec(noisy, "ucb", rounds=3, size=4, alphas=[0.2, "1/sqrt(n)"], holdout=6)
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    trial = Trial(spec, tmp_path)
+    assert isinstance(trial.method, GPMethod)
+    assert trial.holdout is not None
+    for row in rows[4:]:
+        before = [past for past in rows if past["iteration"] < row["iteration"]]
+        X = torch.tensor([past["x"] for past in before], dtype=torch.float64)
+        Y = torch.tensor([past["y"] for past in before], dtype=torch.float64)
+        model = trial.method.fit(History(X, Y))
+        posterior = model.posterior(torch.tensor([row["x"]], dtype=torch.float64), observation_noise=True)
+        mean, sd = posterior.mean.item(), posterior.variance.sqrt().item()
+        assert row["predicted_mean"] == pytest.approx(mean, abs=1e-8)
+        assert row["predicted_sd"] == pytest.approx(sd, abs=1e-8)
+        normal = torch.distributions.Normal(*torch.tensor([mean, sd], dtype=torch.float64))
+        y = torch.tensor(row["y"][0], dtype=torch.float64)
+        assert row["pit"] == pytest.approx(normal.cdf(y).item(), abs=1e-8)
+        assert row["nll"] == pytest.approx(-normal.log_prob(y).item(), abs=1e-8)
+        assert row["alpha"] == [0.2, pytest.approx(len(before) ** -0.5)]
+        for alpha, width, covered in zip(row["alpha"], row["width"], row["covered"], strict=True):
+            half = normal.icdf(torch.tensor(1 - alpha / 2, dtype=torch.float64)).item() - mean
+            assert width == pytest.approx(2 * half, rel=1e-6)
+            assert covered == float(abs(row["y"][0] - mean) <= half)
+        assert len(row["holdout_coverage"]) == 2
+    assert all(row["pit"] is None and not row["alpha"] for row in rows[:4])
+
+
+class Remembering(Method):
+    """Its sets hold every observation that it was not shown, or none of them; it notes what it was shown."""
+
+    shown: list[Tensor] = []  # noqa: RUF012
+    asked: list[Tensor] = []  # noqa: RUF012
+
+    def ask(self, history: History, q: int, generator: torch.Generator) -> Proposal:
+        U = torch.rand(q, 1, generator=generator, dtype=torch.float64)
+        return Proposal(U, lambda X: GaussianPredictive(0 * X[:, 0], 0 * X[:, 0] + 1.0))
+
+    def predictor(self, history: History) -> Any:
+        Remembering.shown.append(history.X)
+
+        def predict(X: Tensor) -> GaussianPredictive:
+            Remembering.asked.append(X)
+            # The sets of every second point are wide enough.
+            wide = torch.arange(len(X)) % 2 == 0
+            return GaussianPredictive(0 * X[:, 0], torch.where(wide, 1e9, 1e-9).double())
+
+        return predict
+
+
+def test_coverage_on_a_share_of_the_data_is_of_a_model_of_the_rest(
+    cheap_spec: Make, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Remembering, "shown", [])
+    monkeypatch.setattr(Remembering, "asked", [])
+    register("method", "remembering", Remembering, "plumbline.methods.sampling")
+    spec = cheap_spec("forrester", "remembering", options={}, size=6, rounds=4, holdout_fraction=0.4, alphas=[0.2, 0.5])
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    assert [row["status"] for row in rows] == ["ok"] * 10
+    data = [row["x"] for row in rows]
+    held = [round(0.4 * n) for n in range(6, 10)]
+    assert [len(X) for X in Remembering.asked] == held == [2, 3, 3, 4]
+    for i, (shown, asked) in enumerate(zip(Remembering.shown, Remembering.asked, strict=True)):
+        assert sorted(shown.tolist() + asked.tolist()) == sorted(data[: 6 + i]), "the data are split in two"
+        share = -(-len(asked) // 2) / len(asked)
+        assert rows[6 + i]["holdout_coverage"] == pytest.approx([share, share])
+    assert all(not row["holdout_coverage"] for row in rows[:6])
+    again = rows_of(run_trial(spec, tmp_path / "again", tmp_path))
+    assert again == rows
+    assert all(torch.equal(a, b) for a, b in zip(Remembering.asked[:4], Remembering.asked[4:], strict=True))
+    assert not torch.equal(Remembering.asked[1], Remembering.asked[2]), "the share is drawn anew each round"
+
+
+def test_a_share_of_few_data_is_none(cheap_spec: Make, tmp_path: Path) -> None:
+    method = Trial(cheap_spec("forrester", "ucb"), tmp_path).method
+    data = History(column(0.1, 0.9), column(0.0, 1.0))
+    assert len(coverage_of_a_share(method, data, 0.1, torch.Generator, [0.1])) == 0
+
+
+def test_methods_without_a_model_have_no_coverage_on_the_data(cheap_spec: Make, tmp_path: Path) -> None:
+    rows = rows_of(run_trial(cheap_spec("forrester", "random", holdout_fraction=0.5), tmp_path, tmp_path))
+    assert [row["status"] for row in rows] == ["ok"] * 7
+    assert not any(row["holdout_coverage"] for row in rows)
+
+
+def test_two_holdouts_are_one_too_many(cheap_spec: Make) -> None:
+    with pytest.raises(ValueError, match="which of the two is meant"):
+        cheap_spec(holdout=4, holdout_fraction=0.2)
+    with pytest.raises(ValueError, match="less than 1"):
+        cheap_spec(holdout_fraction=1.0)
+
+
+@pytest.mark.parametrize("method", ["random", "ehvi", "cnehvi"])
+def test_two_outcomes(method: str, cheap_spec: Make, tmp_path: Path) -> None:
+    conformal = {
+        "posterior": {"candidates": 16},
+        "ratio": {"hidden": 8, "steps": 5},
+        "search": {"chains": 2, "steps": 6, "burn_in": 2, "raw_samples": 8},
+        "fronts": 2,
+    }
+    options = conformal if method == "cnehvi" else None
+    spec = cheap_spec("branin-currin", method, options=options, size=6, rounds=3, q=2, holdout_fraction=0.2)
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    assert [row["status"] for row in rows] == ["ok"] * 12, rows[-1]["error"]
+    assert all(len(row["y"]) == len(row["f"]) == len(row["ref_point"]) == 2 for row in rows)
+    assert all(row["roles"] == ["objective"] * 2 for row in rows)
+    assert all(later["evaluation"] == earlier["evaluation"] + 1 for earlier, later in pairwise(rows))
+    for row in rows[6:]:
+        assert row["predicted_mean"] is row["predicted_sd"] is row["pit"] is row["crps"] is None
+        assert (row["nll"] is None) == (method == "random")
+        lengths = {len(row[name] or []) for name in ("covered", "width", "holdout_coverage")}
+        assert lengths == {0 if method == "random" else 4}
+
+
+def test_a_method_of_several_outcomes_on_one_is_a_failed_row(cheap_spec: Make, tmp_path: Path) -> None:
+    rows = rows_of(run_trial(cheap_spec("branin", "ehvi"), tmp_path, tmp_path))
+    assert rows[-1]["status"] == "error"
+    assert "needs a problem with several outcomes" in rows[-1]["error"]
