@@ -82,7 +82,7 @@ def test_verdicts_as_markdown() -> None:
     }
     claims = pd.DataFrame([row | {"outcome": outcome, "verdict": "partly"} for outcome in ("holds", "open")])
     assert verdict_table(claims).splitlines()[2:] == [
-        "| K1 | S. | E | paper: 5 seeds, 8 evaluations | **partly** (1 holds, 1 open) |"
+        "| K1 | S. | E | paper: 5 seeds, 8 evaluations | **partly** | 1 / 0 / 1 |"
     ]
     several = pd.DataFrame([row | {"claim": name, "outcome": "open", "verdict": "partly"} for name in ("C10", "C2")])
     assert [line.split()[1] for line in verdict_table(several).splitlines()[2:]] == ["C2", "C10"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from plumbline.analysis.claims import COLUMNS, counts
+from plumbline.analysis.claims import COLUMNS
 from plumbline.analysis.draw import budget_label, data_label, evidence_of
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.metrics import METRICS, by_round, columns_of
@@ -109,14 +109,15 @@ def by_number(claim: str) -> tuple[str, int]:
 
 def verdict_table(claims: pd.DataFrame) -> str:
     """Return the verdicts as a Markdown table, a row a claim, as the README has them."""
-    lines = ["| claim | statement | experiment | scale | verdict |", "|---|---|---|---|---|"]
+    lines = ["| claim | statement | experiment | scale | verdict | holds / fails / open |", "|---|---|---|---|---|---|"]
     tests_of = {str(name): tests for name, tests in claims.groupby("claim", sort=False)}
     for name in sorted(tests_of, key=by_number):
         tests = tests_of[name]
         first = tests.iloc[0]
         scale = f"{first['preset']}: {first['seeds']} seeds, {first['budget']}"
-        verdict = f"**{first['verdict']}** ({counts(tests['outcome'])})"
-        lines.append(f"| {name} | {first['statement']} | {first['experiment']} | {scale} | {verdict} |")
+        counts = " / ".join(str((tests["outcome"] == outcome).sum()) for outcome in ("holds", "fails", "open"))
+        cells = (name, first["statement"], first["experiment"], scale, f"**{first['verdict']}**", counts)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
