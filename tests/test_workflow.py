@@ -330,7 +330,7 @@ def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
     after = checkout.results()
     assert before.items() <= after.items(), "what was computed stays"
     assert len(after) == len(before) + 2
-    checkout.edit("src/plumbline/trials.py", "iteration == 0", "iteration < 1")
+    checkout.edit("src/plumbline/trials/trial.py", "range(len(X))", "range(0, len(X))")
     assert checkout.todo()["trials"] == 3, "the loop is everyone's"
 
 

@@ -10,7 +10,7 @@ from plumbline.checks import check_claim, check_experiment, check_library
 from plumbline.config import Config
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.errors import PlumblineError, unknown
-from plumbline.library import Library, Resources, Value, greater, load_library
+from plumbline.library import Library, Resources, greater, load_library
 from plumbline.looks import Look
 from plumbline.options import parse
 from plumbline.specs import Chunk, TrialSpec
@@ -132,9 +132,13 @@ class Plan:
         """Return the title of each task of experiment `name`, in the order of its grid; stand-ins are named."""
         return {spec.task: self.library.tasks[spec.task].title_with(self.stand_ins) for spec in self.trials(name)}
 
-    def task_parameters(self, name: str) -> dict[str, dict[str, Value]]:
-        """Return what the entry of each task of experiment `name` varies: `{"radio-channels-2": {"n_ch": 2}}`."""
-        return {spec.task: self.library.tasks[spec.task].parameters for spec in self.trials(name)}
+    def task_parameters(self, name: str) -> dict[str, dict[str, float]]:
+        """Return the numbers that the tasks of experiment `name` vary: `{"radio-channels-2": {"n_ch": 2}}`."""
+        varied = {spec.task: self.library.tasks[spec.task].parameters for spec in self.trials(name)}
+        return {
+            task: {key: value for key, value in values.items() if not isinstance(value, str)}
+            for task, values in varied.items()
+        }
 
     def whole_grid(self, name: str) -> set[tuple[str, str]]:
         """Return the (task, method) of experiment `name` at any preset.
