@@ -40,7 +40,7 @@ def lines_of(stream: io.StringIO) -> list[str]:
 
 def test_a_line_a_round(spec: TrialSpec) -> None:
     stream = io.StringIO()
-    log = LineLog(stream, pause=0.0)
+    log = LineLog(stream)
     log.start("k", spec, 0)
     log.round([row(1, 3.5), row(1, 1.23456789, events=("NumericalWarning",))], SECONDS)
     log.round([row(2, 1.0)], SECONDS)
@@ -53,15 +53,15 @@ def test_a_line_a_round(spec: TrialSpec) -> None:
     ]
 
 
-def test_a_line_a_second_between_the_first_and_the_last(spec: TrialSpec) -> None:
+def test_a_line_a_second_between_the_first_few_and_the_last(spec: TrialSpec) -> None:
     stream, clock = io.StringIO(), Clock()
-    log = LineLog(stream, clock)
+    log = LineLog(stream, clock, first=2)
     log.start("k", spec, 0)
     for iteration in range(10):
         log.round([row(iteration, float(iteration))], SECONDS)
         clock.now += 0.4
     rounds = [line.split()[5] for line in lines_of(stream) if " round " in line]
-    assert rounds == ["0/9", "3/9", "6/9", "9/9"]
+    assert rounds == ["0/9", "1/9", "4/9", "7/9", "9/9"]
     log.start("k", spec, 8)
     log.round([row(9, 0.0)], SECONDS)
     assert " best 0 since round 8 " in lines_of(stream)[-1], "of the rounds before it knows nothing"

@@ -75,8 +75,8 @@ class Flaky(Method):
         """Return the middle."""
         if Path("BROKEN").exists():
             raise RuntimeError("broken on purpose")
-        if Path("SLOW").exists() and len(history) > 3:
-            time.sleep(120)
+        if Path("SLOW").exists():
+            time.sleep(120 if len(history) > 3 else 5)  # five seconds are worth a checkpoint
         return Proposal(self.domain.bounds.mean(dim=0, keepdim=True).expand(q, -1) * 1.0)
 '''
 

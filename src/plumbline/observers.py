@@ -45,18 +45,18 @@ class Best:
 
 
 class LineLog:
-    """Lines for files: the first round, the last, and of those between one a second at most.
+    """Lines for files: the first few rounds, the last, and of those between one a second at most.
 
     Args:
         stream: where to.
         clock: seconds.
-        pause: seconds between two lines of rounds.
+        first: rounds that have a line whatever the time.
     """
 
     def __init__(
-        self, stream: TextIO = sys.stderr, clock: Callable[[], float] = time.monotonic, pause: float = 1.0
+        self, stream: TextIO = sys.stderr, clock: Callable[[], float] = time.monotonic, first: int = 10
     ) -> None:
-        self.stream, self.clock, self.pause = stream, clock, pause
+        self.stream, self.clock, self.first = stream, clock, first
 
     def _write(self, text: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=self.stream, flush=True)
@@ -65,17 +65,18 @@ class LineLog:
         """Say which trial starts, and where it goes on from."""
         self.title, self.rounds, self.best = title(spec), spec.budget.rounds, Best()
         self.since = f" since round {done}" if done else ""
-        self.next = -math.inf
+        self.seen, self.next = 0, -math.inf
         resumed = f", going on after round {done}" if done else ""
         self._write(f"{self.title}: trial {key}, {self.rounds} rounds{resumed}")
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
         """Say what came of the round."""
         self.best.add(rows)
+        self.seen += 1
         last, now = rows[-1], self.clock()
-        if now < self.next and last["iteration"] < self.rounds:
+        if self.first < self.seen and now < self.next and last["iteration"] < self.rounds:
             return
-        self.next = now + self.pause
+        self.next = now + 1.0
         y = " ".join(f"{value:.5g}" for value in last["y"])
         best = f" {self.best}{self.since}" if str(self.best) else ""
         events = f" [{', '.join(last['events'])}]" if last["events"] else ""

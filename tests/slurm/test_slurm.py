@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import psutil
 import pytest
+import torch
 import yaml
 
 if TYPE_CHECKING:  # only then: another folder's conftest.py may have taken the module's name
@@ -141,12 +143,20 @@ def trials_of(folder: Path, method: str) -> list[psutil.Process]:
     return found
 
 
+def saved_rounds(store: Path, method: str) -> int:
+    """Return how many rounds of the only trial of a method its checkpoint has; -1 where there is none."""
+    for path in store.glob("*/checkpoint.pt"):
+        with suppress(OSError):  # the trial may end meanwhile
+            if json.loads((path.parent / "spec.json").read_text())["method"]["name"] == method:
+                return torch.load(path, weights_only=True)["iteration"]
+    return -1
+
+
 def kill_when_under_way(store: Path, process: str, rounds: int) -> None:
-    """Send SIGKILL to a trial of at least `rounds` rounds, once, as the kernel does for want of memory."""
+    """Send SIGKILL to a trial with at least `rounds` rounds saved, once, as the kernel does for want of memory."""
     deadline = time.monotonic() + 150
     while time.monotonic() < deadline:
-        logs = (store.parent / "logs" / "trials" / "branin" / process).glob("*.log")
-        if any(f"round {rounds}/" in log.read_text() for log in logs):
+        if saved_rounds(store, process) >= rounds:
             for job in trials_of(store.parent.parent, process):
                 job.kill()
             return

@@ -133,7 +133,7 @@ class Trial:
         first = len(self.log)
         Y, F = observe(self.problem, X, [self._stream("noise", first + i) for i in range(len(X))])
         asked = torch.ones_like(Y, dtype=torch.bool) if observed is None else observed
-        refuse_non_finite(self.problem, self.spec.problem.typed(), X, Y, asked, first)
+        refuse_non_finite(self.problem, self.spec.problem.name, X, Y, asked, first)
         return Y if observed is None else Y.where(asked, torch.nan), F
 
     def _held_coverage(self, iteration: int, proposal: Proposal, history: History, alphas: list[float]) -> Tensor:
