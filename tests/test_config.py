@@ -70,6 +70,11 @@ def test_a_study_without_experiments_says_what_is_not_run(plans: dict[str, Plan]
         assert study.experiments or all(claim.experiment is None for claim in study.claims.values())
 
 
+def test_no_two_claims_have_one_name(plans: dict[str, Plan]) -> None:
+    names = [name for study in plans["paper"].studies.values() for name in study.claims]
+    assert len(set(names)) == len(names)
+
+
 def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
     for name in ("desk", "paper"):
         assert [experiment for _, experiment, _ in plans[name].experiments()] == plans[name].names()

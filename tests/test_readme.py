@@ -1,4 +1,4 @@
-"""The README is true: its examples run, and its verdicts are those of the reference results."""
+"""The README and the pages are true: their examples run, and their verdicts are those of the reference results."""
 
 import os
 import re
@@ -10,11 +10,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from plumbline.analysis.reference import verdict_table
+from plumbline.analysis.reference import MARKS, doubt_table, read_doubts, verdict_grid, verdict_table
 from plumbline.cli import app
+from plumbline.config import load_plan, read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+CLAIMS = ROOT / "results" / "reference" / "claims.csv"
+PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(
+    (ROOT / "docs").glob("*.md")
+)
 
 
 def code_after(heading: str) -> str:
@@ -75,8 +81,27 @@ def test_a_problem_is_added_as_the_readme_says(package_copy):
     assert "griewank-2 random seed 0: done" in done.stderr
 
 
-def test_verdicts_are_those_of_the_reference_results():
-    assert verdict_table(pd.read_csv(ROOT / "results" / "reference" / "claims.csv")) in README
+def test_the_grid_is_that_of_the_reference_results():
+    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
+    assert README.count(verdict_grid(plan.studies.values(), pd.read_csv(CLAIMS), read_doubts(CLAIMS))) == 1
+
+
+def test_the_key_explains_every_mark():
+    for verdict, mark in MARKS.items():
+        assert f"{mark} {verdict}" in README
+
+
+def test_verdicts_and_doubts_are_those_of_the_reference_results():
+    assert RESULTS.count(verdict_table(pd.read_csv(CLAIMS))) == 1
+    assert RESULTS.count(doubt_table(read_doubts(CLAIMS))) == 1
+
+
+def test_every_claim_that_is_not_run_is_listed():
+    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
+    for study in plan.studies.values():
+        for name, claim in study.claims.items():
+            if claim.experiment is None:
+                assert f"| {name} | {claim.statement} | {claim.source} |" in RESULTS
 
 
 def test_every_command_named_exists():
@@ -85,6 +110,8 @@ def test_every_command_named_exists():
     assert named <= known
 
 
-def test_every_link_leads_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("http") or (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page):
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+    for target in targets:
+        assert target.startswith("http") or (page.parent / target).exists(), target

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -351,11 +351,22 @@ def reference(
 @app.command()
 def verdicts(
     claims: Annotated[Path, typer.Argument(help="a table of claims")] = Path("results/reference/claims.csv"),
+    show: Annotated[
+        Literal["table", "grid", "doubts"],
+        typer.Option(help="a row a claim; a mark a claim, with those not run; or what is wrong with which verdicts"),
+    ] = "table",
+    config: ConfigOption = CONFIG,
 ) -> None:
-    """Print the verdicts as a Markdown table."""
-    from plumbline.analysis.reference import read_claims, verdict_table
+    """Print the verdicts as Markdown."""
+    from plumbline.analysis.reference import doubt_table, read_claims, read_doubts, verdict_grid, verdict_table
 
-    print(verdict_table(read_claims(claims)))
+    found = read_claims(claims)
+    if show == "doubts":
+        print(doubt_table(read_doubts(claims)))
+    elif show == "grid":
+        print(verdict_grid(_plan(config).studies.values(), found, read_doubts(claims)))
+    else:
+        print(verdict_table(found))
 
 
 @app.command()

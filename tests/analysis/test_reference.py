@@ -2,14 +2,25 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import made_evidence as made
 import pandas as pd
 import pyarrow as arrow
 import pytest
 
-from plumbline.analysis.claims import COLUMNS
-from plumbline.analysis.reference import combined_provenance, keep, merge, read_claims, verdict_table
+from plumbline.analysis.claims import COLUMNS, Verdict
+from plumbline.analysis.reference import (
+    MARKS,
+    combined_provenance,
+    doubt_table,
+    keep,
+    merge,
+    read_claims,
+    read_doubts,
+    verdict_grid,
+    verdict_table,
+)
 from plumbline.errors import PlumblineError
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import write_table
@@ -100,3 +111,37 @@ def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
         assert "\n" not in str(error.value)
     with pytest.raises(PlumblineError, match="no table of claims at"):
         read_claims(tmp_path / "absent.csv")
+
+
+def test_a_grid_has_a_mark_a_claim_and_those_that_are_not_run() -> None:
+    stated = {"source": "p. 1", "statement": "S."}
+    one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
+    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"study": "other"})
+    claims = pd.DataFrame({"claim": ["C1", "C1", "C10"], "verdict": ["partly", "partly", "reproduced"]})
+    doubts = pd.DataFrame({"claims": ["C3 C10"], "doubt": ["D."], "repair": ["R."]})
+    header, rule, first, second = verdict_grid([one, other], claims, doubts).splitlines()
+    assert header == "| | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 |"
+    assert rule.count(":-:") == 10
+    assert first == "| **C** made-up | 🔶 |  | –† |  |  |  |  |  |  | 🔵† |"
+    assert second == "| **A** other |  | – |  |  |  |  |  |  |  |  |"
+    assert first.count("|") == second.count("|") == header.count("|")
+
+
+def test_every_verdict_has_a_mark_of_its_own() -> None:
+    assert {*get_args(Verdict), "not run"} == set(MARKS)
+    assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_doubts_lie_beside_the_claims(tmp_path: Path) -> None:
+    assert doubt_table(read_doubts(tmp_path / "claims.csv")).count("\n") == 1
+    pd.DataFrame({"claims": ["C1 C2"], "doubt": ["D."], "repair": ["R."]}).to_csv(tmp_path / "doubts.csv", index=False)
+    doubts = read_doubts(tmp_path / "claims.csv")
+    assert doubt_table(doubts).splitlines()[2:] == ["| C1, C2 | D. | R. |"]
+
+
+def test_the_committed_doubts_are_about_verdicts_that_there_are(root: Path) -> None:
+    path = root / "results/reference/claims.csv"
+    doubts = read_doubts(path)
+    assert {name for names in doubts["claims"] for name in names.split()} <= set(pd.read_csv(path)["claim"])
+    assert doubts.notna().all(axis=None)
+    assert not doubts.map(lambda text: "|" in text).any(axis=None)

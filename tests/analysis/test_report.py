@@ -136,6 +136,13 @@ class TestPage:
         with pytest.raises(PlumblineError, match="no folder of results at"):
             write_report(made.plan(experiments()), folder / "nowhere", folder / "report.html", folder / "claims.csv")
 
+    def test_what_is_not_run_is_said(self, folder: Path) -> None:
+        stated = {"K9": {"source": "page 7", "statement": "Nobody tried."}}
+        found = page(made.plan(experiments(), stated), results(folder))
+        assert "K9" in found.ids
+        assert "Nobody tried." in found.words
+        assert "not-run" not in page(made.plan(experiments()), folder).ids
+
     def test_each_test_of_a_claim_is_there_with_its_interval(self, folder: Path) -> None:
         claims = [claim_row(), claim_row(statistic="another", ours=float("nan"), low=float("nan"), high=float("nan"))]
         found = page(made.plan(experiments()), results(folder, claims=claims))

@@ -24,7 +24,7 @@ localrules:
 
 
 # A target a study and one an experiment: `snakemake conformal` and `snakemake CAL-F3` build their figures and tables.
-for study in PLAN.studies:
+for study in (name for name, one in PLAN.studies.items() if one.experiments):
 
     rule:
         name:

@@ -20,6 +20,7 @@ from plumbline.plan import Plan
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import read_table
 from plumbline.store import TrialFolder
+from plumbline.study import Study
 
 
 def kept_metrics() -> list[str]:
@@ -118,6 +119,54 @@ def verdict_table(claims: pd.DataFrame) -> str:
         counts = " / ".join(str((tests["outcome"] == outcome).sum()) for outcome in ("holds", "fails", "open"))
         cells = (name, first["statement"], first["experiment"], scale, f"**{first['verdict']}**", counts)
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+MARKS = {
+    "reproduced": "🔵",
+    "partly": "🔶",
+    "not reproduced": "🟥",
+    "inconclusive at this scale": "⚪",
+    "not run": "–",
+}
+"""Of verdicts, told apart by their shapes alone too."""
+
+DOUBTED = "†"
+"""Beside the mark of a verdict that does not say what it seems to."""
+
+
+def read_doubts(claims: Path) -> pd.DataFrame:
+    """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`."""
+    path = claims.with_name("doubts.csv")
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["claims", "doubt", "repair"])
+
+
+def verdict_grid(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
+    """Return the verdicts as a Markdown grid of marks, those not run too: a row a study, a column a claim's number."""
+    verdicts = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
+    doubted = {name for names in doubts["claims"] for name in names.split()}
+    rows = {}
+    for study in studies:
+        numbered = {by_number(name): name for name in study.claims}
+        letters = ", ".join(sorted({letters for letters, _ in numbered}))
+        rows[f"**{letters}** {study.study}"] = {
+            number: MARKS[verdicts.get(name, "not run")] + DOUBTED * (name in doubted)
+            for (_, number), name in numbered.items()
+        }
+    columns = range(1, max((number for cells in rows.values() for number in cells), default=0) + 1)
+    lines = [
+        f"| | {' | '.join(map(str, columns))} |",
+        f"|---|{':-:|' * len(columns)}",
+        *(f"| {title} | {' | '.join(cells.get(one, '') for one in columns)} |" for title, cells in rows.items()),
+    ]
+    return "\n".join(lines)
+
+
+def doubt_table(doubts: pd.DataFrame) -> str:
+    """Return the doubts about verdicts as a Markdown table."""
+    lines = ["| claims | what is wrong | what will be done |", "|---|---|---|"]
+    for names, doubt, repair in doubts[["claims", "doubt", "repair"]].itertuples(index=False, name=None):
+        lines.append(f"| {names.replace(' ', ', ')} | {doubt} | {repair} |")
     return "\n".join(lines)
 
 

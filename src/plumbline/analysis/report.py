@@ -106,6 +106,12 @@ def write_report(plan: Plan, folder: Path, output: Path, claims_path: Path) -> N
     page = environment.from_string(template).render(
         plan=plan,
         claims=grouped_claims(claims),
+        not_run=[
+            (name, claim)
+            for study in plan.studies.values()
+            for name, claim in study.claims.items()
+            if claim.experiment is None
+        ],
         reference=sorted(grouped_claims(reference), key=lambda one: by_number(one["claim"])),
         studies=studies,
         failures=sum(len(one.failures) for _, sections in studies for one in sections),
