@@ -63,7 +63,7 @@ def test_the_code_is_that_of_method_problem_and_loop(cheap_spec: Make, monkeypat
     seen = []
     monkeypatch.setattr(keys, "source_digest", lambda *modules: seen.append(modules) or "x")
     code_digest(cheap_spec("branin", "ei"))
-    assert seen == [("plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials")]
+    assert seen == [("plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials.trial")]
 
 
 def test_unknown_names(cheap_spec: Make) -> None:
