@@ -47,6 +47,7 @@ experiments:
     quick: {}
   TINY-F2:
     title: Not in the quick preset
+    grid: [{tasks: [forrester], methods: [bound]}]
     figure: {kind: model-steps, options: {task: forrester, methods: [bound]}}
   TINY-I1:
     title: An illustration

@@ -37,9 +37,9 @@ ConfigOption = Annotated[
 ]
 DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
 StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods may compute")]
 TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
 FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods may compute")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
 
 CONFIG = "config/config.yaml"
@@ -375,12 +375,13 @@ def verdicts(
     """Print the verdicts as Markdown."""
     from plumbline.analysis.reference import doubt_table, read_claims, read_doubts, verdict_grid, verdict_table
 
+    found = read_claims(claims)
     if show == "doubts":
         print(doubt_table(read_doubts(claims)))
     elif show == "grid":
-        print(verdict_grid(_plan(config).studies.values(), read_claims(claims), read_doubts(claims)))
+        print(verdict_grid(_plan(config).studies.values(), found, read_doubts(claims)))
     else:
-        print(verdict_table(read_claims(claims)))
+        print(verdict_table(found))
 
 
 @app.command()

@@ -15,9 +15,11 @@ import pyarrow as arrow
 
 from plumbline import records
 from plumbline.analysis.evidence import Evidence, evidence
-from plumbline.config import Config, Plan
+from plumbline.config import Config
 from plumbline.data.datasets import Dataset
+from plumbline.library import parse_library
 from plumbline.options import parse
+from plumbline.plan import Plan
 from plumbline.study import Study
 
 Row = dict[str, Any]
@@ -312,14 +314,32 @@ def usual(folder: Path, failed: int = 0) -> Evidence:
     return evidence(path, ALL, snapshots, task_parameters=KNOB, spaces=spaces)
 
 
+BUDGET = {"initial": {"design": "uniform", "size": INITIAL}, "rounds": ROUNDS}
+
+
+def _molecules(dataset: str, target: str) -> dict[str, Any]:
+    return {"problem": "molecules", "options": {"dataset": dataset, "target": target}, **BUDGET}
+
+
+LIBRARY = parse_library(
+    {"plain": {"name": "ucb"}, "calibrated": {"name": "ei"}},
+    {
+        "forrester": {"problem": "forrester", **BUDGET},
+        "qed": _molecules("zinc250k", "qed"),
+        "logp": _molecules("zinc250k", "penalized_logp"),
+        "made-qed": _molecules("generated-molecules", "qed"),
+    },
+)
+"""Methods and tasks of the plans of `plan`."""
+
+
 def experiment(**changes: Any) -> dict[str, Any]:
-    """Return an experiment as YAML would have it: two problems, two methods, three seeds."""
+    """Return an experiment as YAML would have it: a task, two methods, three seeds."""
     return {
         "title": "Two methods",
         "caption": "What came of them.",
-        "grid": [{"problems": ["forrester"], "methods": list(METHODS)}],
+        "grid": [{"tasks": ["forrester"], "methods": list(METHODS)}],
         "seeds": SEEDS,
-        "budget": {"initial": {"design": "uniform", "size": INITIAL}, "rounds": ROUNDS},
         "quick": {},
         **changes,
     }
@@ -335,7 +355,6 @@ def plan(
             "study": "made-up",
             "title": "A made-up document",
             "citation": "Nobody. Nowhere.",
-            "methods": {"plain": "ucb", "calibrated": "ei"},
             "spaces": SPACES,
             "experiments": experiments,
             "claims": claims or {},
@@ -349,4 +368,4 @@ def plan(
         "generated-molecules": Dataset(name="generated-molecules", title="made", stands_in_for="zinc250k", **about),
     }
     config = parse(Config, {"preset": "quick", "data": data, "studies": ["made-up"]}, "config")
-    return Plan(config=config, studies={"made-up": study}, datasets=datasets)
+    return Plan(config, {"made-up": study}, LIBRARY, datasets)

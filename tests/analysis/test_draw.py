@@ -13,34 +13,31 @@ from plumbline.analysis.evidence import Evidence
 from plumbline.errors import PlumblineError
 
 FIGURE = {"kind": "curves"}
-MOLECULES = {"name": "molecules", "label": "{dataset}-{target}", "options": {"dataset": "zinc250k", "target": "qed"}}
 
 
-def grid(*problems: Any) -> list[dict[str, Any]]:
-    return [{"problems": list(problems), "methods": ["plain"]}]
+def grid(*tasks: str) -> list[dict[str, Any]]:
+    return [{"tasks": list(tasks), "methods": ["plain"]}]
 
 
 class TestDataLabel:
-    def test_synthetic_problems_have_none(self) -> None:
+    def test_synthetic_tasks_have_none(self) -> None:
         assert data_label(made.plan({"E": made.experiment()}), "E") == ""
 
     def test_a_stand_in_is_named_as_such(self) -> None:
-        plan = made.plan({"E": made.experiment(grid=grid("forrester", MOLECULES))})
+        plan = made.plan({"E": made.experiment(grid=grid("forrester", "qed"))})
         assert data_label(plan, "E") == "generated-molecules (generated, stands in for zinc250k)"
 
     def test_real_data_is_named_as_it_is(self) -> None:
-        plan = made.plan({"E": made.experiment(grid=grid(MOLECULES))}, data="real")
+        plan = made.plan({"E": made.experiment(grid=grid("qed"))}, data="real")
         assert data_label(plan, "E") == "zinc250k"
 
     def test_each_dataset_once(self) -> None:
-        other = MOLECULES | {"options": {"dataset": "zinc250k", "target": "penalized_logp"}}
-        plan = made.plan({"E": made.experiment(grid=grid(MOLECULES, other))}, data="real")
+        plan = made.plan({"E": made.experiment(grid=grid("qed", "logp"))}, data="real")
         assert data_label(plan, "E") == "zinc250k"
 
     def test_generated_data_asked_for_by_name_is_not_passed_off_as_real(self) -> None:
-        asked = MOLECULES | {"options": {"dataset": "generated-molecules", "target": "qed"}}
         for data in ("real", "generated"):
-            plan = made.plan({"E": made.experiment(grid=grid(asked))}, data=data)
+            plan = made.plan({"E": made.experiment(grid=grid("made-qed"))}, data=data)
             assert "generated" in data_label(plan, "E")
 
 

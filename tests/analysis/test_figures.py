@@ -21,10 +21,10 @@ from plumbline.analysis.evidence import PLACE, Evidence
 from plumbline.analysis.metrics import check_metric
 from plumbline.analysis.outputs import OutputOptions, figures
 from plumbline.analysis.statistics import mean_interval
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
 from plumbline.looks import Look
 from plumbline.options import parse
+from plumbline.plan import Plan
 
 KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
 
@@ -67,8 +67,7 @@ def drawn(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, found_with_failures: Evidence
 ) -> Drawn:
     folder = tmp_path_factory.mktemp("drawn")
-    molecules = {"name": "molecules", "options": {"dataset": "zinc250k", "target": "qed"}}
-    plan = plan_of(request.param, grid=[{"problems": [molecules], "methods": list(made.METHODS)}])
+    plan = plan_of(request.param, grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
     svg, again, png = folder / "new" / "E.svg", folder / "again.svg", folder / "E.png"
     plt.close("all")
     before = dict(mpl.rcParams)

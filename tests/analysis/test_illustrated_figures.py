@@ -18,8 +18,8 @@ from plumbline.analysis.draw import draw
 from plumbline.analysis.evidence import Evidence, evidence
 from plumbline.analysis.intervals import draw_sets, draw_union, tint
 from plumbline.analysis.outputs import figures
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan
 
 KINDS = list(made.ILLUSTRATED)
 

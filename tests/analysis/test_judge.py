@@ -57,20 +57,17 @@ class TestJudge:
         assert frame.empty
         assert frame.columns.tolist() == COLUMNS
 
-    def test_a_claim_about_a_dataset_follows_its_stand_in(self, folder: Path) -> None:
-        """A claim names the task as the document does; a run on stand-ins has it under another label."""
-        problem = {
-            "name": "molecules",
-            "label": "{dataset}-{target}",
-            "options": {"dataset": "zinc250k", "target": "qed"},
-        }
-        experiment = made.experiment(grid=[{"problems": [problem], "methods": list(made.METHODS)}])
-        about = BETTER | {"tests": [TEST | {"task": "zinc250k-qed"}]}
-        plan = made.plan({"E": experiment}, {"K": about})
-        labels = {spec.task for spec in plan.studies["made-up"].trials("E", "quick", plan.stand_ins)}
-        trials = [made.trial(label, method, seed) for label in labels for method in made.METHODS for seed in range(5)]
+    def test_data_that_stand_in_are_named(self, folder: Path) -> None:
+        experiment = made.experiment(grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
+        plan = made.plan({"E": experiment}, {"K": BETTER | {"tests": [TEST | {"task": "qed"}]}})
+        trials = [made.trial("qed", method, seed) for method in made.METHODS for seed in range(5)]
         frame = judge(plan, {"E": made.write(folder / "E.parquet", *trials)})
         assert frame["data"].tolist() == ["generated-molecules (generated, stands in for zinc250k)"]
+
+    def test_a_claim_that_is_not_run_is_no_accident(self, records: Path) -> None:
+        listed = {"source": "section 9", "statement": "It is art."}
+        plan = made.plan({"E": made.experiment()}, {"K1": BETTER, "K2": listed})
+        assert judge(plan, {"E": records})["claim"].tolist() == ["K1"]
 
     def test_the_records_of_an_experiment_are_read_once(self, records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read, original = [], draw.evidence

@@ -99,6 +99,20 @@ def test_verdicts_as_markdown() -> None:
     assert [line.split()[1] for line in verdict_table(several).splitlines()[2:]] == ["C2", "C10"]
 
 
+def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
+    pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
+    assert len(read_claims(tmp_path / "claims.csv")) == 1
+    (tmp_path / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
+    (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "empty.csv").write_text("")
+    for name in ("README.md", "costs.csv", "empty.csv"):
+        with pytest.raises(PlumblineError, match=f"{name} is no table of claims") as error:
+            read_claims(tmp_path / name)
+        assert "\n" not in str(error.value)
+    with pytest.raises(PlumblineError, match="no table of claims at"):
+        read_claims(tmp_path / "absent.csv")
+
+
 def test_a_grid_has_a_mark_a_claim_and_those_that_are_not_run() -> None:
     stated = {"source": "p. 1", "statement": "S."}
     one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
@@ -131,17 +145,3 @@ def test_the_committed_doubts_are_about_verdicts_that_there_are(root: Path) -> N
     assert {name for names in doubts["claims"] for name in names.split()} <= set(pd.read_csv(path)["claim"])
     assert doubts.notna().all(axis=None)
     assert not doubts.map(lambda text: "|" in text).any(axis=None)
-
-
-def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
-    pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
-    assert len(read_claims(tmp_path / "claims.csv")) == 1
-    (tmp_path / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
-    (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "empty.csv").write_text("")
-    for name in ("README.md", "costs.csv", "empty.csv"):
-        with pytest.raises(PlumblineError, match=f"{name} is no table of claims") as error:
-            read_claims(tmp_path / name)
-        assert "\n" not in str(error.value)
-    with pytest.raises(PlumblineError, match="no table of claims at"):
-        read_claims(tmp_path / "absent.csv")

@@ -11,8 +11,8 @@ import pytest
 from plumbline.analysis import report
 from plumbline.analysis.claims import COLUMNS
 from plumbline.analysis.report import data_uri, failures_in, number, write_report
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -128,13 +128,6 @@ class TestPage:
             assert f".{verdict.replace(' ', '-')} {{" in found.text
         assert found.words.index("K0") < found.words.index("MADE-F1: The first")
 
-    def test_what_is_not_run_is_said(self, folder: Path) -> None:
-        stated = {"K9": {"source": "page 7", "statement": "Nobody tried."}}
-        found = page(made.plan(experiments(), stated), results(folder))
-        assert "K9" in found.ids
-        assert "Nobody tried." in found.words
-        assert "not-run" not in page(made.plan(experiments()), folder).ids
-
     def test_contradictions_are_not_hidden(self, folder: Path) -> None:
         claims = [claim_row(verdict="partly", outcome=outcome) for outcome in ("holds", "fails", "fails", "open")]
         assert "1 holds, 2 fail, 1 open" in page(made.plan(experiments()), results(folder, claims=claims)).words
@@ -142,6 +135,13 @@ class TestPage:
     def test_without_results_it_is_one_line(self, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="no folder of results at"):
             write_report(made.plan(experiments()), folder / "nowhere", folder / "report.html", folder / "claims.csv")
+
+    def test_what_is_not_run_is_said(self, folder: Path) -> None:
+        stated = {"K9": {"source": "page 7", "statement": "Nobody tried."}}
+        found = page(made.plan(experiments(), stated), results(folder))
+        assert "K9" in found.ids
+        assert "Nobody tried." in found.words
+        assert "not-run" not in page(made.plan(experiments()), folder).ids
 
     def test_each_test_of_a_claim_is_there_with_its_interval(self, folder: Path) -> None:
         claims = [claim_row(), claim_row(statistic="another", ours=float("nan"), low=float("nan"), high=float("nan"))]
@@ -174,8 +174,7 @@ class TestPage:
         assert "nan" not in re.findall(r"\w+", found.words)
 
     def test_stand_ins_are_owned_up_to(self, folder: Path) -> None:
-        molecules = {"name": "molecules", "options": {"dataset": "zinc250k", "target": "qed"}}
-        grid = [{"problems": [molecules], "methods": ["plain"]}]
+        grid = [{"tasks": ["qed"], "methods": ["plain"]}]
         found = page(made.plan(experiments(grid=grid)), results(folder))
         assert "Generated stand-ins are in use: generated-molecules for zinc250k" in found.words
         assert "generated-molecules (generated, stands in for zinc250k)" in found.words

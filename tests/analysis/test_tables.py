@@ -12,8 +12,8 @@ from plumbline.analysis.draw import tabulate
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import tables
 from plumbline.calibration.diagnostics import calibration_score
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan
 
 KINDS = list(tables.entries())
 

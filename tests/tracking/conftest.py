@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from toy_trials import Results, copy
 
-from plumbline.config import Config, Plan
+from plumbline.config import Config
+from plumbline.library import parse_library
 from plumbline.options import parse
+from plumbline.plan import Plan
 from plumbline.study import Study
 from plumbline.tracking import import_trials
 
@@ -16,21 +18,24 @@ CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """Two experiments that share their trials, and one more figure without any."""
-    grid = [{"problems": ["branin"], "methods": ["random", "ei"]}]
-    common = {"grid": grid, "seeds": 1, "budget": {"initial": {"design": "uniform", "size": 3}, "rounds": 2}}
+    grid = [{"tasks": ["branin"], "methods": ["random", "ei"]}]
+    common = {"grid": grid, "seeds": 1}
     common["diagnostics"] = {"alphas": [0.1, "1/sqrt(n)"]}
     study = {
         "study": "toy",
         "title": "A toy study",
         "citation": "Nobody, nowhere.",
-        "methods": {"random": {"name": "random"}, "ei": {"name": "ei", "options": CHEAP}},
         "experiments": {
             "TOY-F1": {"title": "one", "quick": {}, **common},
             "TOY-F10": {"title": "ten", "quick": {}, **common},
             "TOY-F2": {"title": "not in quick", **common},
         },
     }
-    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, {})
+    library = parse_library(
+        {"random": {"name": "random"}, "ei": {"name": "ei", "options": CHEAP}},
+        {"branin": {"problem": "branin", "initial": {"design": "uniform", "size": 3}, "rounds": 2}},
+    )
+    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, library)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database without runs: making one takes seconds, copying one does not."""
     folder = tmp_path_factory.mktemp("empty")
     database = folder / "inner" / "mlflow.db"
-    import_trials(Plan(Config(studies=("none",)), {}, {}), folder, folder, folder, f"sqlite:///{database}")
+    import_trials(Plan(Config(studies=("none",)), {}), folder, folder, folder, f"sqlite:///{database}")
     return database
 
 

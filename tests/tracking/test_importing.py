@@ -4,6 +4,7 @@ import re
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from toy_trials import Results, runs
 from plumbline import records
 from plumbline.analysis.frames import frame_of
 from plumbline.analysis.metrics import METRICS, by_round
-from plumbline.config import Plan
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan
 from plumbline.tracking import importing
-from plumbline.trials import Trial
+from plumbline.trials.trial import Trial
 
 
 def test_a_new_database(empty: Path) -> None:
@@ -34,10 +35,10 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every trial fail at its fifth evaluation."""
     original = Trial._evaluate
 
-    def evaluate(self: Trial, X: Any) -> Any:
-        if len(self.progress.rows) == 4:
+    def evaluate(self: Trial, *arguments: Any) -> Any:
+        if len(self.log) == 4:
             raise PlumblineError("the fifth evaluation went wrong")
-        return original(self, X)
+        return original(self, *arguments)
 
     monkeypatch.setattr(Trial, "_evaluate", evaluate)
 
@@ -119,12 +120,14 @@ def test_a_second_import_changes_nothing(results: Results) -> None:
 
 
 def test_an_experiment_that_shares_trials_is_added_to_their_tags(results: Results) -> None:
-    config = results.plan.config
-    results.track(Plan(config.model_copy(update={"experiments": ("TOY-F10",)}), results.plan.studies, {}))
+    def planned(**changes: Any) -> Plan:
+        return replace(results.plan, config=results.plan.config.model_copy(update=changes))
+
+    results.track(planned(experiments=("TOY-F10",)))
     assert runs(results.client())["branin ei seed 0"].data.tags["plumbline.experiment"] == "TOY-F10"
     assert results.track().startswith("0 trials imported, 2 there already")
     assert runs(results.client())["branin ei seed 0"].data.tags["plumbline.experiment"] == "TOY-F10,TOY-F1"
-    results.track(Plan(config.model_copy(update={"preset": "desk"}), results.plan.studies, {}))
+    results.track(planned(preset="desk"))
     tags = runs(results.client())["branin ei seed 0"].data.tags
     assert tags["plumbline.experiment"] == "TOY-F10,TOY-F1,TOY-F2"
     assert tags["plumbline.preset"] == "quick,desk"

@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from plumbline import records
-from plumbline.config import Plan
+from plumbline.plan import Plan
 from plumbline.tracking import import_trials
 from plumbline.trials import run_trial
 

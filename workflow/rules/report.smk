@@ -23,8 +23,7 @@ localrules:
     report_page,
 
 
-# A target a study that has experiments and one an experiment: `snakemake conformal` and `snakemake CAL-F3` build their
-# figures and tables.
+# A target a study and one an experiment: `snakemake conformal` and `snakemake CAL-F3` build their figures and tables.
 for study in (name for name, one in PLAN.studies.items() if one.experiments):
 
     rule:

@@ -12,27 +12,15 @@ from plumbline.plan import Plan
 from plumbline.study import Claim
 
 
-def claim_of_run(plan: Plan, claim: Claim) -> Claim | None:
-    """Return a claim as this run can judge it, or None where it cannot, as where the claim is not run.
-
-    Tests of trials that the preset leaves out are left out.
-    """
-    if claim.experiment is None:
-        return None
-    there = {(trial.task, trial.method.label) for trial in plan.trials(claim.experiment)}
-    tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
-    return claim.model_copy(update={"tests": tests}) if tests else None
-
-
 def claimed(plan: Plan) -> dict[str, dict[str, Claim]]:
-    """Return the claims that this run can judge, by experiment and name."""
+    """Return the claims that this run can judge, by experiment and name: without tests that the preset leaves out."""
     found: dict[str, dict[str, Claim]] = {}
-    built = {name for _, name, _ in plan.experiments()}
-    for study in plan.studies.values():
+    for study, experiment, _ in plan.experiments():
+        there = {(trial.task, trial.method.label) for trial in plan.trials(experiment)}
         for name, claim in study.claims.items():
-            here = claim_of_run(plan, claim)
-            if here is not None and here.experiment in built:
-                found.setdefault(here.experiment, {})[name] = here
+            tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
+            if claim.experiment == experiment and tests:
+                found.setdefault(experiment, {})[name] = claim.model_copy(update={"tests": tests})
     return found
 
 

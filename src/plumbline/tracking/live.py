@@ -44,10 +44,10 @@ GRACE, SHARE = 10.0, 0.1
 
 
 class LiveRun:
-    """Streams each round of a trial to a tracking server.
+    """Streams the rounds of one trial to a tracking server.
 
     A server that is down or slow costs a trial a few seconds: a failure, or too long a wait, ends the stream
-    of that trial, and the first one is warned about. The run stays unfinished: `import_trials` makes it anew.
+    of that trial with a warning. The run stays unfinished: `import_trials` makes it anew.
 
     Args:
         uri: `http://` or `https://` of the server.
@@ -58,7 +58,6 @@ class LiveRun:
             os.environ.setdefault(name, value)
         self.uri = uri
         self.run: str | None = None
-        self.warned = False
 
     @contextmanager
     def _sparing(self) -> Iterator[None]:
@@ -71,14 +70,12 @@ class LiveRun:
                 raise TimeoutError(f"it has cost this trial {self.waited:.0f} s")
         except Exception as error:  # whatever it is, the trial matters more
             self.run = None
-            if not self.warned:
-                self.warned = True
-                reason = clip(" ".join(str(error).split()), 200)
-                warnings.warn(
-                    f"MLflow at {self.uri}: {reason}: trials go on without the stream; "
-                    "`plumbline track` imports what is missing",
-                    stacklevel=3,
-                )
+            reason = clip(" ".join(str(error).split()), 200)
+            warnings.warn(
+                f"MLflow at {self.uri}: {reason}: the trial goes on without the stream; "
+                "`plumbline track` imports what is missing",
+                stacklevel=3,
+            )
 
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
         """Go on with the trial's run, or make it."""
