@@ -338,10 +338,9 @@ def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
 def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
     checkout = copy_of(source)
     (checkout.path / "BROKEN").touch()
-    done = checkout.snakemake("--keep-going", "--quiet", "rules", "--show-failed-logs")
+    done = checkout.snakemake("--keep-going", "--quiet", "rules")
     assert done.returncode == 1
     assert "plumbline: error: 2 of 4 trials failed" in done.stdout, "without looking into a log"
-    assert "Error in rule collect" in done.stdout
     log = Path("results/logs/quick/collect/TINY-T1.log")
     assert str(log) in done.stdout
     (line,) = (checkout.path / log).read_text().splitlines()
