@@ -20,7 +20,7 @@ $(VENV)/installed: envs/requirements.lock pyproject.toml
 	touch $@
 
 study: $(VENV)/installed
-	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --show-failed-logs --config data=$(DATA) $(ARGS)
+	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
 
 # The fast tests: everything but whole pipelines and a Slurm cluster.
 test: $(VENV)/installed

@@ -1,12 +1,9 @@
-from snakemake.utils import min_version, validate
+from snakemake.utils import min_version
 
 min_version("9.0")
 
 
 configfile: "config/config.yaml"
-
-
-validate(config, "config/schemas/config.schema.json")
 
 
 include: "workflow/rules/common.smk"

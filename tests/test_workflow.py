@@ -179,6 +179,8 @@ def test_every_preset_is_a_graph(layout: Checkout, preset: str) -> None:
         ("experiments=[CAL-F9]", "unknown experiment 'CAL-F9': did you mean 'CAL-F"),
         ("experiments=[CBO-F10]", "CBO-F10 is not part of preset 'quick'; it is of desk and paper: choose another"),
         ("studies=[calibratd]", "unknown study 'calibratd': did you mean 'calibrated'?"),
+        ("preset=quik", "config: preset: Input should be 'quick', 'desk' or 'paper' (got 'quik')"),
+        ("chunks=1", "config: unknown field 'chunks': did you mean 'chunk'?"),
     ],
 )
 def test_a_typo_in_the_config_is_one_line(layout: Checkout, setting: str, part: str) -> None:
@@ -187,15 +189,6 @@ def test_a_typo_in_the_config_is_one_line(layout: Checkout, setting: str, part: 
     assert "Traceback" not in done.stdout
     assert "WorkflowError" in done.stdout
     assert [part in line for line in done.stdout.splitlines()].count(True) == 1
-
-
-@pytest.mark.parametrize(("setting", "parts"), [("preset=quik", ["quik", "quick"]), ("chunks=1", ["chunks"])])
-def test_a_typo_that_the_schema_finds(layout: Checkout, setting: str, parts: list[str]) -> None:
-    done = layout.snakemake("--dry-run", "--config", setting)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stdout
-    for part in parts:
-        assert part in done.stdout
 
 
 @pytest.mark.parametrize(("target", "figures", "tables"), [("CAL-F3", 1, 1), ("CAL-T1", 0, 1), ("calibrated", 3, 4)])
@@ -339,10 +332,9 @@ def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
 def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
     checkout = copy_of(source)
     (checkout.path / "BROKEN").touch()
-    done = checkout.snakemake("--keep-going", "--quiet", "rules", "--show-failed-logs")
+    done = checkout.snakemake("--keep-going", "--quiet", "rules")
     assert done.returncode == 1
     assert "plumbline: error: 2 of 4 trials failed" in done.stdout, "without looking into a log"
-    assert "Error in rule collect" in done.stdout
     log = Path("results/logs/quick/collect/TINY-T1.log")
     assert str(log) in done.stdout
     (line,) = (checkout.path / log).read_text().splitlines()

@@ -423,7 +423,7 @@ def failures(
 def schema(
     output: Annotated[Path, typer.Option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
 ) -> None:
-    """Write the JSON schemas of the YAML files, for editors and for Snakemake."""
+    """Write the JSON schemas of the YAML files, by which editors complete and check."""
     from plumbline.schemas import write_schemas
 
     for path in write_schemas(output):

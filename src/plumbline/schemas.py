@@ -1,4 +1,4 @@
-"""JSON schemas of the YAML files: editors complete and check by them, Snakemake validates the configuration.
+"""JSON schemas of the YAML files, by which editors complete and check.
 
 Each YAML file names its schema in its first line. The schemas list the registered names, with the options of each.
 """

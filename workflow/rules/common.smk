@@ -185,6 +185,19 @@ def built(*paths):
     return [path for path in map(Path, paths) if path.exists() and path.stat().st_mtime >= STARTED]
 
 
+def failed_logs():
+    """Return the last line of each log of this run that tells of an error: `--quiet rules` would not show any."""
+    found = {}
+    for path in sorted(Path(LOGS).rglob("*.log")):
+        if path.stat().st_mtime >= STARTED:
+            lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            if lines and (
+                lines[-1].startswith("plumbline: error: ") or any(line.startswith("Traceback") for line in lines)
+            ):
+                found[path] = lines[-1]
+    return found
+
+
 onsuccess:
     minutes, seconds = divmod(round(time.time() - STARTED), 60)
     print(f"\nplumbline: preset {PLAN.config.preset} finished in {minutes} min {seconds} s")
@@ -202,3 +215,8 @@ onsuccess:
         print(
             f"  only {', '.join(PLAN.config.experiments)}: report and claims of all experiments stay as they were"
         )
+
+
+onerror:
+    for path, line in failed_logs().items():
+        print(f"\n{path}\n  {line}")
