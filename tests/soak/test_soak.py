@@ -54,7 +54,7 @@ class Tally:
     trials: int = 0
     snakemakes: int = 0
     midway: int = 0
-    """Of the trials, those with a checkpoint to go on from."""
+    """Of the trials, those that were killed while one had a checkpoint to go on from."""
 
     @property
     def kills(self) -> int:

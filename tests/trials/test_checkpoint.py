@@ -132,3 +132,18 @@ def test_a_log_of_another_trial_does_not_count(tmp_path: Path) -> None:
     one.log_path.write_bytes(two.log_path.read_bytes())
     with pytest.warns(UserWarning, match="holds other rows than it says"):
         Checkpoint(one, each()).restore()
+
+
+def test_a_lack_of_memory_does_not_start_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = TrialFolder(tmp_path, KEY)
+    folder.path.mkdir()
+    Checkpoint(folder, each()).save(put(Log(), step(0)), {})
+
+    def full(*arguments: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "extend", full)
+        with pytest.raises(MemoryError):
+            Checkpoint(folder, each()).restore()
+    assert len(Checkpoint(folder, each()).restore()[0]) == 2, "another attempt goes on"

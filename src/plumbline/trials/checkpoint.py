@@ -5,6 +5,7 @@ and then replaces `checkpoint.pt`, which holds the length of the log that counts
 that do not count: they are cut off, and the same rounds are run again to the same bytes.
 """
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -60,6 +61,9 @@ class Checkpoint:
         """Return the log and the method's state where the last save left them; empty ones where there is none.
 
         One that cannot be read is said in a warning of one line, and the trial starts over.
+
+        Raises:
+            MemoryError: the log is too large for this machine.
         """
         path = self.folder.checkpoint_path
         if not path.is_file():
@@ -75,6 +79,8 @@ class Checkpoint:
             log.snapshots = content["snapshots"]
             self._length = content["length"]
             return log, content["method"]
+        except MemoryError:  # there is nothing wrong with it
+            raise
         except Exception as error:  # a half-written file of a crashed machine may raise anything
             reason = " ".join(str(error).split())
             warnings.warn(f"{path} cannot be read ({reason}): the trial starts over", stacklevel=2)
@@ -119,4 +125,6 @@ class Checkpoint:
                 file.write(LOG.serialize())
             for batch in batches:
                 file.write(batch.serialize())
+            file.flush()
+            os.fsync(file.fileno())  # rows are to be there before the file that says so, even if the machine dies
             return file.tell()
