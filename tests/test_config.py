@@ -171,7 +171,12 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
             "config/methods.yaml: ucb-ml: method 'ucb': unknown field 'sqrt_bata': did you mean 'sqrt_beta'?",
         ),
         ("methods.yaml", "kernel: rbf", "kernel: rfb", "ucb-ml: method 'ucb': model.kernel: Input should be"),
-        ("methods.yaml", "{base: ucb,", "{base: ucp,", "calibrated-ucb: method 'calibrated': base: Input should be"),
+        (
+            "methods.yaml",
+            "{base: {name: ucb, options: *bound-ml",
+            "{base: {name: ucp, options: *bound-ml",
+            "unknown method 'ucp'",
+        ),
         (
             "tasks.yaml",
             "problem: forrester",
@@ -234,6 +239,9 @@ def test_stand_ins_are_datasets_of_their_own(plans: dict[str, Plan]) -> None:
     plan = plans["quick"]
     for real, generated in plan.stand_ins.items():
         assert real != generated
+        if real in plan.models:
+            assert generated in plan.models
+            continue
         assert plan.datasets[generated].url is None
         assert plan.datasets[real].features is not None
 

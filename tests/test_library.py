@@ -99,8 +99,8 @@ def test_stand_ins_change_the_data_and_the_title_and_not_the_name(library: Libra
     task, stand_ins = library.tasks["qed"], {"zinc250k": "generated-molecules"}
     assert task.title_with({}) == "zinc250k: qed"
     assert task.title_with(stand_ins) == "generated-molecules: qed"
-    assert task.with_stand_in({}) is task.problem
-    assert task.with_stand_in(stand_ins).options == {"dataset": "generated-molecules", "target": "qed"}
+    assert task.with_stand_ins({}) is task.problem
+    assert task.with_stand_ins(stand_ins).options == {"dataset": "generated-molecules", "target": "qed"}
     assert task.problem.options["dataset"] == "zinc250k"
 
 

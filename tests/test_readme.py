@@ -12,7 +12,8 @@ import pytest
 
 from plumbline.analysis.reference import MARKS, doubt_table, read_doubts, verdict_grid, verdict_table
 from plumbline.cli import app
-from plumbline.config import load_plan, read_config
+from plumbline.config import read_config
+from plumbline.plan import load_plan
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -115,21 +116,21 @@ STUDY = {
     "study": "cluster",
     "title": "A study of the cluster",
     "citation": "-",
-    "methods": {
-        "random": {"name": "random", "resources": {"mem_mb": 1000, "runtime": 5}},
-        "ei": {"name": "ei", "resources": {"mem_mb": 1500, "runtime": 10}},
-    },
     "experiments": {
         "X-1": {
             "title": "Two methods",
-            "grid": [{"problems": ["branin"], "methods": ["random", "ei"]}],
+            "grid": [{"tasks": ["branin"], "methods": ["random", "ei"]}],
             "seeds": 1,
-            "budget": {"initial": {"design": "uniform", "size": 4}, "rounds": 40},
             "table": {"kind": "final-values"},
             "quick": {},
         }
     },
 }
+METHODS = {
+    "random": {"name": "random", "resources": {"mem_mb": 1000, "runtime": 5}},
+    "ei": {"name": "ei", "resources": {"mem_mb": 1500, "runtime": 10}},
+}
+TASKS = {"branin": {"problem": "branin", "initial": {"design": "uniform", "size": 4}, "rounds": 40}}
 
 
 def trials_of(folder: Path, method: str) -> list[psutil.Process]:
@@ -167,7 +168,10 @@ def kill_when_under_way(store: Path, process: str, rounds: int) -> None:
 def test_the_study_resumes_a_killed_trial(
     repository_copy: Path, snakemake_on_slurm: Callable[..., SnakemakeRun]
 ) -> None:
-    (repository_copy / "config" / "studies" / "cluster.yaml").write_text(yaml.safe_dump(STUDY))
+    shutil.rmtree(repository_copy / "config" / "studies")
+    (repository_copy / "config" / "studies").mkdir()
+    for name, content in ("studies/cluster", STUDY), ("methods", METHODS), ("tasks", TASKS):
+        (repository_copy / "config" / f"{name}.yaml").write_text(yaml.safe_dump(content))
     results = repository_copy / "results"
     killer = threading.Thread(target=kill_when_under_way, args=(results / "store", "ei", 3))
     killer.start()

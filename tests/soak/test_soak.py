@@ -22,25 +22,28 @@ STUDY = """
 study: soak
 title: A study that is killed
 citation: Nobody.
-methods:
-  dice: {name: random}
-  sobol: {name: sobol}
-  bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}
 experiments:
   SOAK-T1:
     title: Many rounds that cost nothing
-    grid: [{problems: [ackley-5], methods: [dice]}]
+    grid: [{tasks: [free], methods: [dice]}]
     seeds: 4
-    budget: {initial: {design: uniform, size: 3}, rounds: 5000}
     table: {kind: final-values, options: {metrics: [regret]}}
     quick: {}
   SOAK-T2:
     title: Few rounds that cost something
-    grid: [{problems: [branin], methods: [bound, sobol]}]
+    grid: [{tasks: [dear], methods: [bound, sequence]}]
     seeds: 4
-    budget: {initial: {design: uniform, size: 3}, rounds: 60, q: 2}
     table: {kind: final-values, options: {metrics: [regret]}}
     quick: {}
+"""
+METHODS = """
+dice: {name: random}
+sequence: {name: sobol}
+bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}
+"""
+TASKS = """
+free: {problem: ackley-5, initial: {design: uniform, size: 3}, rounds: 5000}
+dear: {problem: branin, initial: {design: uniform, size: 3}, rounds: 60, q: 2}
 """
 SNAKEMAKE = ("snakemake", "--cores", "2", "--until", "trials", "--nolock", "--rerun-incomplete", "--retries", "1000")
 OF_SNAKEMAKE = 0.15
@@ -73,7 +76,8 @@ class Checkout:
             shutil.copytree(root / part, path / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         shutil.rmtree(path / "config/studies")
         (path / "config/studies").mkdir()
-        (path / "config/studies/soak.yaml").write_text(STUDY)
+        for file, text in (("studies/soak", STUDY), ("methods", METHODS), ("tasks", TASKS)):
+            (path / f"config/{file}.yaml").write_text(text)
 
     def start(self) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", *SNAKEMAKE, "--config", "studies=[soak]"]

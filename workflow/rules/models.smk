@@ -15,7 +15,7 @@ rule model:
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
         runtime=lambda wildcards, attempt: 60 * attempt,
     params:
-        data=DATA,
+        data=lambda wildcards, output: Path(output[0]).parents[1],
         # Not used by the command: a change of the entry or of the code makes Snakemake train the model again.
         entry=lambda wildcards: PLAN.models[wildcards.model].model_dump(),
         code=lambda wildcards: trainer_digest(PLAN.models[wildcards.model].trainer),
