@@ -21,6 +21,7 @@ class Outer(Options):
     model: Inner = Inner()
     level: float | Literal["auto"] | None = None
     names: tuple[str, ...] = ()
+    count: int = 1
 
 
 def test_options_are_told_with_paths_values_and_defaults() -> None:
@@ -31,6 +32,7 @@ def test_options_are_told_with_paths_values_and_defaults() -> None:
         ("model.ard", "boolean", "true"),
         ("level", "number or auto or null", "null"),
         ("names", "list of string", "[]"),
+        ("count", "integer", "1"),
     ]
 
 

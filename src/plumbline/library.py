@@ -4,7 +4,7 @@ An entry may be `like` another, whose fields it has but for those that it gives 
 An entry that says `vary` stands for a family: one member a value, called `<entry>-<value>`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -21,7 +21,8 @@ from plumbline.options import Options, parse, read_yaml
 from plumbline.specs import Budget, InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
 
 Value = float | int | str
-Member = TypeVar("Member", "Method", "Task")
+EntryT = TypeVar("EntryT", bound="Entry")
+MemberT = TypeVar("MemberT")
 NamedT = TypeVar("NamedT", bound=Named)
 
 
@@ -276,14 +277,20 @@ def _checked_label(label: str, source: str) -> str:
         raise PlumblineError(f"{source}: {error}") from error
 
 
-def _gather(data: Any, kind: str, model: type[Any], of_entry: Any, source: str) -> dict[str, Any]:
+def _gather(
+    data: Any,
+    kind: str,
+    model: type[EntryT],
+    members_of: Callable[[str, EntryT, str], Iterator[tuple[str, MemberT]]],
+    source: str,
+) -> dict[str, MemberT]:
+    """Return the members of all entries of a file by name."""
     if not isinstance(data, dict):
         raise PlumblineError(f"{source}: a mapping of names to {kind}s is expected")
-    found: dict[str, Any] = {}
+    found: dict[str, MemberT] = {}
     for name, content in inherit(data, kind, source).items():
         where = f"{source}: {name}"
-        entry = parse(model, content, where)
-        for label, member in of_entry(name, entry, where):
+        for label, member in members_of(name, parse(model, content, where), where):
             if label in found:
                 raise PlumblineError(f"{where}: there are two {kind}s called {label!r}")
             found[_checked_label(label, where)] = member

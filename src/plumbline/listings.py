@@ -1,5 +1,6 @@
 """What is registered, in words: all of a kind a line each, or one with its options."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -41,11 +42,7 @@ def _resolved(field: Schema, definitions: Schema) -> Schema:
 
 
 def _written(value: Any) -> str:
-    return (
-        {None: "null", True: "true", False: "false"}.get(value, str(value))
-        if not isinstance(value, list)
-        else str(value)
-    )
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _values(field: Schema, definitions: Schema) -> str:
