@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,62 +25,119 @@ PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"
 )
 
 
-def code_after(heading: str) -> str:
-    """Return the first Python block of a section."""
-    section = README.split(f"## {heading}\n", 1)[1]
-    match = re.search(r"```python\n(.*?)```", section, re.DOTALL)
-    assert match is not None
-    return match[1]
+def blocks_after(heading: str, language: str) -> list[str]:
+    """Return the blocks of code of a section."""
+    section = README.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
-@pytest.fixture
-def package_copy(tmp_path):
-    """Return (folder of a copy of the package, function that runs its command line)."""
-    shutil.copytree(ROOT / "src" / "plumbline", tmp_path / "src" / "plumbline")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+def commands_after(heading: str) -> list[list[str]]:
+    """Return the commands of a section, in words."""
+    return [shlex.split(line) for block in blocks_after(heading, "sh") for line in block.splitlines()]
+
+
+def short(code: str) -> bool:
+    """Return whether an example is one that a reader takes in at once."""
+    return len([line for line in code.splitlines() if line.strip()]) < 20
+
+
+@pytest.fixture(scope="module")
+def package_copy(tmp_path_factory):
+    """Return (folder of a copy of the repository, function that runs its command line)."""
+    folder = tmp_path_factory.mktemp("copy")
+    for part in ("src", "config", "workflow", "envs"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copy(ROOT / "Snakefile", folder)
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "XDG_CACHE_HOME": str(folder / "cache")}
+    environment["COLUMNS"] = "200"
 
     def run(*arguments):
-        command = [sys.executable, "-m", "plumbline", *arguments]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", *arguments]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
-    return tmp_path / "src" / "plumbline", run
+    return folder, run
 
 
-def test_a_method_is_added_as_the_readme_says(package_copy):
-    package, run = package_copy
-    code = code_after("Add a method")
-    assert len([line for line in code.splitlines() if line.strip()]) < 20
-    (package / "methods" / "epsilon.py").write_text(code)
-    command = re.search(r"^plumbline (trial --problem branin --method epsilon-ei.*)$", README, re.MULTILINE)
-    assert command is not None
+EXAMPLES = {
+    "Add a method": "methods/greedy.py",
+    "Add a wrapper": "methods/epsilon.py",
+    "Add a problem": "problems/gramacy.py",
+}
 
-    done = run(*command[1].split())
 
+@pytest.fixture(scope="module")
+def with_examples(package_copy):
+    """The copy with all that the README adds."""
+    folder, run = package_copy
+    for heading, file in EXAMPLES.items():
+        (code,) = blocks_after(heading, "python")
+        assert short(code)
+        (folder / "src/plumbline" / file).write_text(code)
+    tasks, methods, study = blocks_after("Add a task and an experiment", "yaml")
+    assert all(short(text) for text in (tasks, methods, study))
+    for file, text in ("tasks", tasks), ("methods", methods):
+        with (folder / f"config/{file}.yaml").open("a") as stream:
+            stream.write(text)
+    (folder / "config/studies/mine.yaml").write_text(study)
+    return folder, run
+
+
+@pytest.mark.parametrize("heading", EXAMPLES)
+def test_what_is_added_runs_as_the_readme_says(with_examples, heading):
+    _, run = with_examples
+    commands = commands_after(heading)
+    assert commands
+    for command in commands:
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+        assert "round 5/5" in done.stderr
+
+
+def test_a_constraint_is_seen_in_what_a_trial_prints(with_examples):
+    _, run = with_examples
+    done = run("plumbline", "trial", "--problem", "gramacy", "--method", "random", "--rounds", "2")
     assert done.returncode == 0, done.stderr
-    assert "round 5/5" in done.stderr
-    assert "epsilon-ei" in run("methods").stdout
+    assert "y 3" in done.stdout
+    assert "violation" in done.stdout
+
+
+def test_a_method_that_cannot_use_the_constraints_says_what_can(with_examples):
+    _, run = with_examples
+    done = run("plumbline", "trial", "--problem", "gramacy", "--method", "greedy", "--rounds", "2")
+    assert done.returncode == 2
+    assert "constraint-1 (at_least_zero)" in done.stderr
+    assert "use epsilon, random, sobol" in done.stderr
+
+
+def test_the_study_of_the_readme_is_a_plan(with_examples):
+    _, run = with_examples
+    (command,) = commands_after("Add a task and an experiment")
+    assert command[0] == "snakemake"
+    done = run(command[0], "--dry-run", "--quiet", "all", *command[1:])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_study_of_the_readme_is_built(with_examples):
+    folder, run = with_examples
+    (command,) = commands_after("Add a task and an experiment")
+    done = run(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = pd.read_csv(folder / "results/quick/tables/MINE-1.csv")
+    assert len(table) == 4
+    assert (folder / "results/quick/figures/MINE-1.png").stat().st_size > 10_000
 
 
 def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
-    package, run = package_copy
+    folder, run = package_copy
     page = (ROOT / "docs" / "conformal.md").read_text(encoding="utf-8")
-    (package / "methods" / "cpi.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    (folder / "src/plumbline/methods/cpi.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
     quick = [word for name in ("steps=3", "burn_in=1", "raw_samples=8") for word in ("--option", f"search.{name}")]
 
-    done = run("trial", "--problem", "branin", "--method", "cpi", "--rounds", "2", *quick)
+    done = run("plumbline", "trial", "--problem", "branin", "--method", "cpi", "--rounds", "2", *quick)
 
     assert done.returncode == 0, done.stderr
     assert "round 2/2" in done.stderr
-
-
-def test_a_problem_is_added_as_the_readme_says(package_copy):
-    package, run = package_copy
-    (package / "problems" / "griewank.py").write_text(code_after("Add a problem"))
-
-    done = run("trial", "--problem", "griewank-2", "--method", "random", "--rounds", "2")
-
-    assert done.returncode == 0, done.stderr
-    assert "griewank-2 random seed 0: done" in done.stderr
 
 
 def test_the_grid_is_that_of_the_reference_results():

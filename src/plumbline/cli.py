@@ -493,9 +493,10 @@ def _print_trial(table: Any) -> None:
 
     rows = frame_of(table.filter(compute.equal(table["status"], "ok")))  # not the row that says why it stopped
     outcomes = entries(rows["y"])
-    single = outcomes.shape[1] == 1
-    running = ["best_y", "regret"] if single else ["hypervolume"]
-    names = ["y"] if single else [f"y {i + 1}" for i in range(outcomes.shape[1])]
+    roles = rows["roles"].iloc[0] if len(rows) else ["objective"]
+    several = sum(role == "objective" for role in roles) > 1
+    running = ["hypervolume"] if several else ["best_y", "regret"] if len(roles) == 1 else ["violation", "best_f"]
+    names = ["y"] if len(roles) == 1 else [f"y {i + 1}" for i in range(len(roles))]
     columns = [*outcomes.T, *(metric(rows, name).to_numpy() for name in (*running, "pit")), rows["round_seconds"]]
     grid = Table("round", "x", *names, *(name.replace("_", " ") for name in running), "cdf of y", "seconds")
     for i, (iteration, x, *numbers) in enumerate(
