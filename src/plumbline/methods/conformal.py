@@ -4,6 +4,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -86,8 +87,15 @@ class Walk:
     bounds: Tensor
     domain: Tensor
 
+    @cached_property
+    def everywhere(self) -> bool:
+        """Whether both cubes are one: so they are but in a region."""
+        return torch.equal(self.bounds, self.domain)
+
     def in_domain(self, U: Tensor) -> Tensor:
         """Return points of the walk's cube (`... x d`) in the models' cube."""
+        if self.everywhere:
+            return U
         low, high = (self.bounds - self.domain[0]) / (self.domain[1] - self.domain[0])
         return low + (high - low) * U
 
