@@ -23,6 +23,7 @@ NEUTRAL = frozenset(
         "inputs",
         "keys",
         "methods.base",
+        "methods.proposal",
         "observers",
         "options",
         "problems.base",

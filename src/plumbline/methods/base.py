@@ -1,15 +1,15 @@
 """What every method has in common: where it may look, what it proposes, and the registry."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from torch import Generator, Tensor
 
-from plumbline.calibration.predictive import SetPredictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
+from plumbline.methods.proposal import Predictor, Proposal
 from plumbline.methods.questions import Question
 from plumbline.options import parse
 from plumbline.problems.base import CovariateShift, Outcome, reference_point
@@ -17,9 +17,6 @@ from plumbline.registry import Registry
 from plumbline.spaces.base import Space
 
 methods = Registry("method", "plumbline.methods")
-
-Predictor = Callable[[Tensor], SetPredictive]
-"""Maps `n x d` points to the predictive distribution of observations there."""
 
 Takes = Literal["anything", "one objective", "several objectives"]
 """The outcomes that a method can make use of."""
@@ -51,28 +48,6 @@ class Domain:
         if roles == ["objective"]:
             return "one objective"
         return "several objectives" if set(roles) == {"objective"} else "anything"
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a method asks for.
-
-    Attributes:
-        X: `q x d` points to evaluate.
-        predict: maps `n x d` points to the predictive distribution of observations there, before any is made; None
-            for methods without a model.
-        acquisition: maps `n x d` points to the utility that was maximised, `n`; None for methods without one.
-        seconds: wall time of the parts, `fit` and `acquire`.
-        notes: numbers worth a column of a log (the scale of a recalibration, say).
-        observed: `q x m` booleans, which outcomes of which point are asked for; None for all. The others are NaN.
-    """
-
-    X: Tensor
-    predict: Predictor | None = None
-    acquisition: Callable[[Tensor], Tensor] | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    notes: dict[str, float] = field(default_factory=dict)
-    observed: Tensor | None = None
 
 
 class Method(ABC):

@@ -4,14 +4,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Generator
 
-if TYPE_CHECKING:
-    from plumbline.history import History
-    from plumbline.methods.base import Method, Proposal
+from plumbline.history import History
+from plumbline.methods.proposal import Proposal
 
 CPU = torch.device("cpu")
 
@@ -37,6 +36,14 @@ def event_names(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     return sorted({warning.category.__name__ for warning in caught} - set(ADVICE))
 
 
+class Asked(Protocol):
+    """Who can be asked: a method."""
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return `q` points to evaluate next."""
+        ...
+
+
 @dataclass
 class Question:
     """What a trial asks its method in one round.
@@ -50,8 +57,8 @@ class Question:
         events: kinds of the numerical warnings that came up in the surroundings so far.
     """
 
-    method: "Method"
-    history: "History"
+    method: Asked
+    history: History
     q: int
     stream: Generator
     device: torch.device = CPU
@@ -73,7 +80,7 @@ class Question:
             yield
         self.events = sorted({*self.events, *event_names(caught)})
 
-    def ask(self) -> "Proposal | Exception":
+    def ask(self) -> Proposal | Exception:
         """Return what the method proposes, or the error that it raised.
 
         Raises:

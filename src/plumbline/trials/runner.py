@@ -11,7 +11,7 @@ import torch
 
 from plumbline.errors import PlumblineError
 from plumbline.keys import trial_key
-from plumbline.methods.base import Proposal, methods
+from plumbline.methods.base import Method, Proposal, methods
 from plumbline.methods.questions import CPU, Question
 from plumbline.observers import Observer
 from plumbline.specs import TrialSpec
@@ -232,7 +232,7 @@ def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: boo
     """
     started = perf_counter()
     questions = [trial.same_question() if again else trial.question() for _, trial in seated]
-    proposals = _asked(questions)
+    proposals = _asked(type(seated[0][1].method), questions)
     # Out here, no error holds on to what was being computed when the memory was full.
     if isinstance(proposals, torch.cuda.OutOfMemoryError):
         if len(seated) == 1:
@@ -253,10 +253,10 @@ def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: boo
     return size
 
 
-def _asked(questions: Sequence[Question]) -> list[Proposal | Exception] | Exception:
+def _asked(method: type[Method], questions: Sequence[Question]) -> list[Proposal | Exception] | Exception:
     """Return the answers to some questions, or the error that came instead of all of them."""
     try:
-        return type(questions[0].method).ask_many(questions)
+        return method.ask_many(questions)
     except torch.cuda.OutOfMemoryError as error:
         return error if len(questions) == 1 else error.with_traceback(None)
     except Exception as error:
