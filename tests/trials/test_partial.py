@@ -1,0 +1,92 @@
+"""Observations that are not whole: evaluations that failed, and outcomes that were not asked for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from botorch.test_functions import Branin
+from botorch.test_functions.synthetic import ConstrainedGramacy
+from torch import Generator, Tensor
+
+from plumbline.analysis.frames import frame_of
+from plumbline.analysis.metrics import metric
+from plumbline.history import History
+from plumbline.methods.base import Method, Proposal
+from plumbline.problems.build import problem_of
+from plumbline.specs import TrialSpec
+from plumbline.trials import run_trial
+
+Make = Callable[..., TrialSpec]
+Register = Callable[..., None]
+
+
+class HalfBroken(Branin):
+    """Branin, which cannot be evaluated in the right half of its box."""
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        return super()._evaluate_true(X).where(X[..., 0] < 2.5, torch.nan)
+
+
+def rows_of(spec: TrialSpec, folder: Path) -> Any:
+    made = run_trial(spec, folder, folder)
+    assert not made.failed, made.error_path.read_text()
+    return frame_of(made.table(spec, points=True))
+
+
+@pytest.mark.parametrize("method", ["random", "ei", "locbo", "trust-region"])
+def test_a_failed_evaluation_is_an_observation_where_the_problem_says_so(
+    method: str, cheap_spec: Make, register: Register, tmp_path: Path
+) -> None:
+    def build(options: Any, context: Any) -> Any:
+        return problem_of(HalfBroken(negate=True), may_fail=True)
+
+    register("problem", "half-broken", build, "plumbline.problems.synthetic")
+    quick = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
+    options = {"random": {}, "trust-region": {"base": {"name": "ucb", "options": quick}}}.get(method, quick)
+    rows = rows_of(cheap_spec("half-broken", method, options=options, size=8, rounds=8), tmp_path)
+    failed = rows["y"].isna()
+    assert 0 < failed.sum() < len(rows)
+    best = metric(rows, "best_y")
+    assert np.isfinite(best.iloc[-1])
+    assert best.iloc[-1] == rows["y"].max()
+    # What was forecast is judged by nothing where nothing came of it.
+    assert rows.loc[failed, "pit"].isna().all()
+    if method == "ei":
+        asked = rows["iteration"] > 0
+        assert rows.loc[asked & ~failed, "pit"].notna().all()
+
+
+def test_without_leave_to_fail_it_is_an_error(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
+    register("problem", "broken", lambda *_: problem_of(HalfBroken(negate=True)), "plumbline.problems.synthetic")
+    spec = cheap_spec("broken", "random", size=8)
+    folder = run_trial(spec, tmp_path, tmp_path)
+    assert folder.failed
+    assert "let it say that it `may_fail`" in folder.error_path.read_text()
+
+
+class OneAtATime(Method):
+    """Asks for one outcome a round, in turn."""
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        outcomes = len(self.domain.outcomes)
+        observed = torch.zeros(q, outcomes, dtype=torch.bool)
+        observed[:, len(history) % outcomes] = True
+        return Proposal(self.domain.space.draw(q, history, generator), observed=observed)
+
+
+def test_outcomes_can_be_asked_for_one_at_a_time(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
+    register("problem", "gramacy", lambda *_: problem_of(ConstrainedGramacy(negate=True)), "plumbline.problems.build")
+    register("method", "one-at-a-time", OneAtATime, "plumbline.methods.sampling")
+    spec = cheap_spec("gramacy", "one-at-a-time", options={}, size=3, rounds=6)
+    table = run_trial(spec, tmp_path, tmp_path).table(spec, points=True).to_pylist()
+    assert [row["roles"] for row in table] == [["objective", "at_least_zero", "at_least_zero"]] * 9
+    for row in table[:3]:
+        assert np.isfinite(row["y"]).all()
+    for n, row in enumerate(table[3:], start=3):
+        assert [np.isfinite(value) for value in row["y"]] == [i == n % 3 for i in range(3)]
+        assert np.isfinite(row["f"]).all(), "the truth is whole"
+    violations = metric(rows_of(spec, tmp_path), "violation")
+    assert (violations >= 0).all()
