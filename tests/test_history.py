@@ -3,6 +3,7 @@
 import torch
 
 from plumbline.history import History
+from plumbline.methods.composed import since, whole
 
 NAN = torch.nan
 X = torch.arange(8.0, dtype=torch.float64).reshape(4, 2)
@@ -10,21 +11,21 @@ Y = torch.tensor([[1.0, 2.0], [NAN, 3.0], [4.0, NAN], [5.0, 6.0]], dtype=torch.f
 
 
 def test_rows_with_every_outcome_are_whole() -> None:
-    whole = History(X, Y, initial=2).whole()
-    assert torch.equal(whole.X, X[[0, 3]])
-    assert torch.equal(whole.Y, Y[[0, 3]])
-    assert whole.initial == 1
+    found = whole(History(X, Y, initial=2))
+    assert torch.equal(found.X, X[[0, 3]])
+    assert torch.equal(found.Y, Y[[0, 3]])
+    assert found.initial == 1
 
 
 def test_a_whole_history_is_itself() -> None:
     history = History(X, X, initial=1)
-    assert history.whole() is history
-    assert history.since(0) is history
+    assert whole(history) is history
+    assert since(history, 0) is history
 
 
 def test_queries_are_what_follows_the_initial_design() -> None:
     history = History(X, Y, initial=1)
     assert torch.equal(history.queries, X[1:])
-    later = history.since(2)
+    later = since(history, 2)
     assert torch.equal(later.X, X[2:])
     assert later.initial == 0

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from plumbline import keys
 from plumbline.errors import PlumblineError
 from plumbline.keys import code_digest, features_path, trial_inputs, trial_key, with_stand_ins
+from plumbline.sources import closure
 from plumbline.specs import TrialSpec
 
 Make = Callable[..., TrialSpec]
@@ -118,9 +119,10 @@ def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path
     for file, field in (
         ("methods/base.py", "    shift: CovariateShift | None = None\n"),
         ("problems/base.py", "    may_fail: bool = False\n"),
+        ("outcomes.py", "    reference: float | None = None\n"),
+        ("methods/proposal.py", "    observed: Tensor | None = None\n"),
         ("specs.py", "    widths: bool = False\n"),
         ("specs.py", "    q: int = Field(default=1, ge=1, le=1_000)\n"),
-        ("history.py", "    initial: int = 0\n"),
     ):
         copy.replace(file, field, f"{field}    one_more: int | None = None\n")
     copy.append("problems/radio.py", "\nUNUSED = 1\n")
@@ -129,6 +131,10 @@ def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path
 
     # The wrapped method's code.
     copy.append("methods/conformal.py", "\nUNUSED = 1\n")
+    for file in ("methods/composed.py", "spaces/box.py", "seeding.py", "trials/diagnostics.py"):
+        assert f"plumbline.{file.removesuffix('.py').replace('/', '.')}" in closure(
+            "plumbline.methods.gp", "plumbline.problems.synthetic", "plumbline.trials.trial"
+        )
     assert copy.keys(plain)[0] == before[0]
     assert copy.keys(wrapped)[0] != before[1]
 

@@ -20,6 +20,7 @@ from plumbline.keys import trial_key
 from plumbline.library import parse_library
 from plumbline.options import parse
 from plumbline.plan import Plan, load_plan
+from plumbline.seeding import identity
 from plumbline.study import Study
 
 BUDGET = {"initial": {"design": "uniform", "size": 4}, "rounds": 30, "q": 2}
@@ -142,7 +143,7 @@ def test_stand_ins_change_the_data_and_no_name() -> None:
     (one,), (other,) = real.trials("F3"), generated.trials("F3")
     assert one.task == other.task == "qed"
     assert other.problem.options == {"dataset": "generated-molecules", "target": "qed"}
-    assert other.problem.identity() != one.problem.identity()
+    assert identity(other.problem.name, other.problem.options) != identity(one.problem.name, one.problem.options)
     assert real.task_titles("F3") == {"qed": "zinc250k: QED"}
     assert generated.task_titles("F3") == {"qed": "generated-molecules: QED"}
     assert (real.inputs("F3"), generated.inputs("F3")) == (["zinc250k"], ["generated-molecules"])

@@ -1,13 +1,16 @@
 """Names are checked before anything runs: those of an experiment's outputs and claims, against its whole grid."""
 
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 
 from plumbline.catalogue import Kind, catalogue, once, option_model
+from plumbline.data.datasets import Dataset
 from plumbline.data.models import ModelEntry
 from plumbline.errors import PlumblineError, unknown
+from plumbline.keys import input_paths, methods_of
 from plumbline.library import Library
 from plumbline.options import parse
-from plumbline.specs import canonical_json
+from plumbline.specs import Json, MethodChoice, canonical_json
 from plumbline.study import Claim, ClaimTest, Experiment, Output
 
 Grid = Collection[tuple[str, str]]
@@ -19,7 +22,28 @@ def check_library(library: Library) -> None:
     for label, method in library.methods.items():
         catalogue().check("method", method.ref.name, method.ref.options, f"config/methods.yaml: {label}")
     for name, task in library.tasks.items():
+        initial = task.budget.initial
         catalogue().check("problem", task.problem.name, task.problem.options, f"config/tasks.yaml: {name}")
+        catalogue().check("design", initial.design, initial.options, f"config/tasks.yaml: {name}")
+
+
+def check_inputs(library: Library, models: Mapping[str, ModelEntry], datasets: Mapping[str, Dataset]) -> None:
+    """Raise PlumblineError where options declare a dataset or a model that there is not."""
+    declared: list[tuple[str, Kind, str, Json]] = [
+        *((f"config/methods.yaml: {x}", "method", m.ref.name, m.ref.options) for x, m in library.methods.items()),
+        *((f"config/tasks.yaml: {x}", "problem", t.problem.name, t.problem.options) for x, t in library.tasks.items()),
+        *((f"config/models.yaml: {x}", "trainer", m.trainer, m.options) for x, m in models.items()),
+    ]
+    built = {"features": [name for name, one in datasets.items() if one.features], "models": list(models)}
+    words = {"features": "dataset", "models": "model"}
+    for source, kind, name, options in declared:
+        for choice in methods_of(name, options) if kind == "method" else [MethodChoice(name=name, options=options)]:
+            for path in map(Path, input_paths(kind, choice.name, choice.options)):
+                folder = str(path.parent)
+                if folder not in built:
+                    raise PlumblineError(f"{source}: no rule builds {path}: inputs are features/ or models/")
+                if path.stem not in built[folder]:
+                    raise PlumblineError(f"{source}: {unknown(words[folder], path.stem, built[folder])}")
 
 
 def check_models(models: Mapping[str, ModelEntry], datasets: Collection[str]) -> None:
@@ -73,15 +97,15 @@ def check_claim(claim: Claim, grid: Grid, source: str) -> None:
     for test in claim.tests:
         _check_trials(test, grid, source)
     metrics = sorted({test.metric for test in claim.tests})
-    statistics = sorted({test.statistic for test in claim.tests})
+    statistics = sorted({(test.statistic, tuple(sorted(test.options)), bool(test.baseline)) for test in claim.tests})
 
     def verify() -> None:
-        from plumbline.analysis.statistics import find_statistic
+        from plumbline.analysis.statistics import check_statistic
 
         check_metrics(metrics, source)
-        for statistic in statistics:
+        for name, options, baseline in statistics:
             try:
-                find_statistic(statistic)
+                check_statistic(name, options, baseline)
             except PlumblineError as error:
                 raise PlumblineError(f"{source}: {error}") from error
 

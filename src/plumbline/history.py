@@ -31,12 +31,3 @@ class History:
     def join(self, X: Tensor, Y: Tensor) -> "History":
         """Return the history with more rows."""
         return History(torch.cat([self.X, X]), torch.cat([self.Y, Y]), self.initial)
-
-    def since(self, start: int) -> "History":
-        """Return the rows from `start` on."""
-        return History(self.X[start:], self.Y[start:], max(self.initial - start, 0)) if start else self
-
-    def whole(self) -> "History":
-        """Return the rows of which every outcome was observed: itself where all of them are."""
-        seen = torch.isfinite(self.Y).all(dim=-1)
-        return self if bool(seen.all()) else History(self.X[seen], self.Y[seen], int(seen[: self.initial].sum()))

@@ -74,13 +74,20 @@ def _of_value(entry: Json, value: Any, definitions: Json, place: tuple[str | int
         return
     if "$ref" in entry:
         yield from _of_value(definitions[entry["$ref"].rpartition("/")[2]], value, definitions, place)
-    for part in (*entry.get("allOf", ()), *entry.get("anyOf", ())):
+    for part in (*entry.get("allOf", ()), *entry.get("anyOf", ()), *entry.get("oneOf", ())):
         yield from _of_value(part, value, definitions, place)
     if isinstance(value, Mapping):
         yield from _of_mapping(entry, value, definitions, place)
-    if isinstance(value, list | tuple) and isinstance(items := entry.get("items"), dict):
+        if isinstance(others := entry.get("additionalProperties"), dict):
+            for name, one in value.items():
+                if name not in entry.get("properties", {}):
+                    yield from _of_value(others, one, definitions, (*place, name))
+    if isinstance(value, list | tuple):
+        first, rest = entry.get("prefixItems", []), entry.get("items")
         for i, one in enumerate(value):
-            yield from _of_value(items, one, definitions, (*place, i))
+            schema = first[i] if i < len(first) else rest
+            if isinstance(schema, dict):
+                yield from _of_value(schema, one, definitions, (*place, i))
 
 
 def replaced(options: Mapping[str, Any], place: tuple[str | int, ...], value: Any) -> Json:

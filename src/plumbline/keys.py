@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from plumbline.catalogue import Kind, catalogue
 from plumbline.inputs import INPUT, METHOD, declared, replaced
 from plumbline.sources import source_digest
-from plumbline.specs import MethodChoice, TrialSpec, short_digest
+from plumbline.specs import MethodChoice, TrialSpec, canonical_json, short_digest
 
 Json = dict[str, Any]
 
@@ -40,23 +40,35 @@ def methods_of(name: str, options: Mapping[str, Any]) -> Iterator[MethodChoice]:
             yield from methods_of(choice.name, choice.options)
 
 
-def chosen(spec: TrialSpec) -> Iterator[tuple[Kind, str, Json]]:
-    """Yield (kind, name, options) of all that a trial is put together from, wrapped methods included."""
-    yield "problem", spec.problem.name, spec.problem.options
-    yield "design", spec.budget.initial.design, spec.budget.initial.options
-    for choice in methods_of(spec.method.name, spec.method.options):
-        yield "method", choice.name, choice.options
-
-
 def input_paths(kind: Kind, name: str, options: Mapping[str, Any]) -> list[str]:
     """Return the files in the data folder that `options` of the `kind` called `name` declare."""
     schema = catalogue().find(kind, name).options
     return [one.path for one in declared(schema, options) if one.mark == INPUT]
 
 
+@cache
+def _rests_on(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the modules and the input files of a trial put together from `parts`: problem, design and method, in JSON.
+
+    A study asks the same of each of thousands of seeds.
+    """
+    problem, design, method = json.loads(parts)
+    methods = (("method", choice.name, choice.options) for choice in methods_of(*method))
+    used: list[tuple[Kind, str, Json]] = [("problem", *problem), ("design", *design), *methods]  # type: ignore[list-item]
+    modules = {catalogue().find(kind, name).module for kind, name, _ in used}
+    paths = {path for part in used for path in input_paths(*part)}
+    return tuple(sorted(modules)), tuple(sorted(paths))
+
+
+def _parts(spec: TrialSpec) -> str:
+    problem, initial, method = spec.problem, spec.budget.initial, spec.method
+    parts = ((problem.name, problem.options), (initial.design, initial.options), (method.name, method.options))
+    return canonical_json(parts)
+
+
 def trial_inputs(spec: TrialSpec) -> list[str]:
     """Return the files in the data folder that a trial reads, each once."""
-    return sorted({path for part in chosen(spec) for path in input_paths(*part)})
+    return list(_rests_on(_parts(spec))[1])
 
 
 def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str, str]) -> Json:
@@ -74,8 +86,7 @@ def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str,
 
 def code_digest(spec: TrialSpec) -> str:
     """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
-    modules = (catalogue().find(kind, name).module for kind, name, _ in chosen(spec))
-    return source_digest(*sorted({*modules}), f"{__package__}.trials.trial")
+    return source_digest(*_rests_on(_parts(spec))[0], f"{__package__}.trials.trial")
 
 
 def illustration_digest(kind: str) -> str:

@@ -20,7 +20,7 @@ from plumbline.looks import Look
 from plumbline.options import Options, parse, read_yaml
 from plumbline.specs import Budget, InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
 
-Value = float | int | str
+Value = bool | int | float | str
 EntryT = TypeVar("EntryT", bound="Entry")
 MemberT = TypeVar("MemberT")
 NamedT = TypeVar("NamedT", bound=Named)
@@ -196,9 +196,11 @@ def inherit(entries: Mapping[str, Any], kind: str, source: str) -> dict[str, Any
             raise PlumblineError(f"{source}: {name}: like itself: {' -> '.join((*heirs, name))}")
         if name not in done:
             entry = entries[name]
-            like = entry.get("like") if isinstance(entry, dict) else None
+            if not isinstance(entry, dict):
+                raise PlumblineError(f"{source}: {name}: an entry is a mapping of fields to values, not {entry!r}")
+            like = entry.get("like")
             if like:
-                if like not in entries:
+                if not isinstance(like, str) or like not in entries:
                     raise PlumblineError(f"{source}: {name}: like: {unknown(kind, str(like), entries)}")
                 parent = {key: value for key, value in whole(like, (*heirs, name)).items() if key != "vary"}
                 entry = merge(parent, entry)
@@ -208,9 +210,14 @@ def inherit(entries: Mapping[str, Any], kind: str, source: str) -> dict[str, Any
     return {name: whole(name, ()) for name in entries}
 
 
-def _with(options: Json, path: str, value: Value) -> Json:
+def _with(options: Json, path: str, value: Value, source: str) -> Json:
     first, _, rest = path.partition(".")
-    return {**options, first: _with(options.get(first) or {}, rest, value) if rest else value}
+    if not rest:
+        return {**options, first: value}
+    inner = options.get(first) or {}
+    if not isinstance(inner, dict):
+        raise PlumblineError(f"{source}: vary: {path}: {first!r} is {inner!r} and has no {rest.partition('.')[0]!r}")
+    return {**options, first: _with(inner, rest, value, source)}
 
 
 def _defaults(problem: str) -> Json:
@@ -225,8 +232,12 @@ def members(name: str, entry: Entry) -> Iterator[tuple[str, dict[str, Value]]]:
         yield "-".join([name, *(str(value) for value in values)]), dict(zip(entry.vary, values, strict=True))
 
 
-def _last_parts(values: Mapping[str, Value]) -> dict[str, Value]:
-    return {path.rpartition(".")[2]: value for path, value in values.items()}
+def _last_parts(values: Mapping[str, Value], source: str) -> dict[str, Value]:
+    """Return values by the last parts of their paths: what figures call them."""
+    named = {path.rpartition(".")[2]: value for path, value in values.items()}
+    if len(named) < len(values):
+        raise PlumblineError(f"{source}: vary: {', '.join(values)}: two of them end alike, and could not be told apart")
+    return named
 
 
 def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str, Method]]:
@@ -234,8 +245,8 @@ def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str
     for label, values in members(name, entry):
         options = entry.options
         for path, value in values.items():
-            options = _with(options, path, value)
-        parameters = _last_parts(values)
+            options = _with(options, path, value, source)
+        parameters = _last_parts(values, source)
         look = {
             "legend": fill(entry.legend or label, parameters, f"{source}: legend"),
             "colour": entry.colour,
@@ -256,14 +267,14 @@ def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Ta
         for path, value in values.items():
             # Streams are keyed by options as they are written: a default spelt out would draw other noise.
             if path in options or path not in defaults or defaults[path] != value:
-                options = _with(options, path, value)
+                options = _with(options, path, value, source)
         task = Task(
             label,
             name,
             entry.title or label,
             problem.model_copy(update={"options": options}),
             budget,
-            _last_parts(values),
+            _last_parts(values, source),
             entry.resources,
         )
         task.title_with({})

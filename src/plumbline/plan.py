@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from plumbline.checks import check_claim, check_experiment, check_library, check_models
+from plumbline.checks import check_claim, check_experiment, check_inputs, check_library, check_models
 from plumbline.config import Config
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
@@ -217,6 +217,7 @@ def check(plan: Plan) -> None:
     """
     check_library(plan.library)
     check_models(plan.models, plan.datasets)
+    check_inputs(plan.library, plan.models, plan.datasets)
     for study in plan.studies.values():
         source = f"config/studies/{study.study}.yaml"
         for name, experiment in study.experiments.items():

@@ -30,7 +30,9 @@ def _import(module: str) -> None:
         importlib.import_module(module)
     except SyntaxError as error:
         raise PlumblineError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
-    except (ImportError, NameError) as error:
+    except PlumblineError:
+        raise
+    except Exception as error:
         last = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")][-1]
         raise PlumblineError(
             f"{module} cannot be imported: {last.filename}, line {last.lineno}: {type(error).__name__}: {error}"

@@ -6,12 +6,19 @@ generator state to save, which is what makes a resumed trial equal to an uninter
 """
 
 import hashlib
-from typing import TYPE_CHECKING, Literal
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import torch
 
 Stream = Literal["problem", "design", "noise", "holdout", "method", "model", "bootstrap"]
+
+
+def identity(name: str, options: Mapping[str, Any]) -> str:
+    """Return what the streams of a problem are named by: its name and options, whatever it is labelled."""
+    return json.dumps({"name": name, "options": options}, sort_keys=True, separators=(",", ":"))
 
 
 def stream_seed(problem: str, seed: int, stream: Stream, index: int = 0) -> int:

@@ -26,6 +26,7 @@ NEUTRAL = frozenset(
         "methods.proposal",
         "observers",
         "options",
+        "outcomes",
         "problems.base",
         "provenance",
         "records",

@@ -72,10 +72,6 @@ class ProblemRef(Named):
         """Return the problem as one would type it, without its other options: `ackley-20`."""
         return f"{self.name}-{self.options['dim']}" if "dim" in self.options else self.name
 
-    def identity(self) -> str:
-        """Return what random streams are keyed by."""
-        return canonical_json({"name": self.name, "options": self.options})
-
 
 class MethodRef(Named):
     """A method; `label` is what figures and folders call it, its name where none is given."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from plumbline.history import History
 from plumbline.methods.base import Domain, Method, Proposal
-from plumbline.problems.base import Outcome
+from plumbline.outcomes import Outcome
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 

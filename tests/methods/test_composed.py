@@ -10,7 +10,7 @@ from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import ComposedMethod, Round
-from plumbline.problems.base import Outcome
+from plumbline.outcomes import Outcome
 from plumbline.spaces.box import Box
 
 NAN = torch.full((1, 1), torch.nan, dtype=torch.float64)
@@ -98,3 +98,23 @@ def test_there_is_one_ask() -> None:
         if isinstance(entry.build, type) and issubclass(entry.build, ComposedMethod):
             own = "ask" in vars(entry.build)
             assert not own or issubclass(entry.build, Wrapper), name
+
+
+def test_a_region_without_any_whole_evaluation_is_one_line() -> None:
+    place = box(n=2)
+    method = build_method("ei", QUICK, Domain(place.domain.space))
+    method.domain = Domain(place.domain.space, (Outcome("yield"), Outcome("purity", "at_least_zero")))
+    Y = torch.tensor([[1.0, torch.nan], [torch.nan, 1.0]], dtype=torch.float64)
+    with pytest.raises(PlumblineError, match="each evaluation failed, or observed some of the outcomes only"):
+        ask(method, History(place.history.X, Y, 2), 1)
+
+
+def test_outcomes_observed_apart_are_fitted_apart() -> None:
+    place = box(n=8, outcomes=2)
+    Y = place.history.Y.clone()
+    Y[:3, 0] = Y[5:, 1] = torch.nan
+    for name in ("ehvi", "nehvi"):
+        proposal = ask(build_method(name, QUICK, place.domain), History(place.history.X, Y, 8), 1)
+        assert torch.isfinite(proposal.X).all()
+        assert proposal.predict is not None
+        assert torch.isfinite(proposal.predict(place.history.X).mean).all()

@@ -33,7 +33,6 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "ucb", "options": QUICK}},
         {"base": {"name": "cucb", "options": QUICK_CONFORMAL}},
         {"base": {"name": "locbo", "options": QUICK}},
-        {"base": {"name": "risk-averse-ucb", "options": QUICK}},
         {"base": {"name": "calibrated", "options": {"base": {"name": "ei", "options": QUICK}}}},
     ],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],

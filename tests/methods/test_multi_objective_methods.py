@@ -45,7 +45,7 @@ def test_without_a_reference_point_the_error_says_so(name: str) -> None:
     place = Situation(Domain(Box(BOX)), PLACES["box"].history)
     with pytest.raises(PlumblineError, match="is for several objectives; this problem has objective") as caught:
         make(name, place)
-    assert "use calibrated, cei" in str(caught.value)
+    assert "use cei, cnei" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

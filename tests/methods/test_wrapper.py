@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 import torch
+from botorch.acquisition import AcquisitionFunction
 from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, table
 
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import build_method
+from plumbline.methods.composed import Choice, Round
 from plumbline.methods.trust_region import TrustRegionMethod
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.spaces.table import Table
 
 
 def wrapped(place: Situation, base: str, options: dict[str, Any], **own: Any) -> Any:
@@ -25,7 +29,6 @@ def wrapped(place: Situation, base: str, options: dict[str, Any], **own: Any) ->
         ("cei", QUICK_CONFORMAL),
         ("locbo", QUICK),
         ("ocbo", QUICK),
-        ("penalised-ei", QUICK),
         ("calibrated", {"base": {"name": "ucb", "options": QUICK}}),
     ],
 )
@@ -80,7 +83,8 @@ def test_a_table_is_cut_to_the_region() -> None:
 @pytest.mark.parametrize(
     ("name", "base", "reason"),
     [
-        ("trust-region", "random", "wraps a method whose surrogate has lengthscales, such as 'ucb', and 'random' is"),
+        ("trust-region", "random", "wraps a method whose surrogate has lengthscales .* 'ucb', and 'random' is none"),
+        ("trust-region", "penalised-ei", "'penalised-ei' observes its points more than once"),
         ("trust-region", "offline", "and 'offline' is none"),
         (
             "calibrated",
@@ -99,3 +103,80 @@ def test_what_cannot_be_wrapped_is_one_line(name: str, base: str, reason: str) -
 def test_options_of_the_base_are_checked_where_they_are() -> None:
     with pytest.raises(PlumblineError, match="method 'trust-region': base 'ei': unknown field 'jiter': did you mean"):
         wrapped(box(), "ei", {"jiter": 1.0})
+
+
+class Elsewhere(ComposedWrapper):
+    """The base, looking for the least of its utility, and noting so."""
+
+    def utility(self, surrogate: Any, round: Round) -> AcquisitionFunction:
+        return Negated(super().utility(surrogate, round))
+
+    def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
+        return {**super().notes(choice, round), "negated": 1.0}
+
+
+class Negated(AcquisitionFunction):
+    def __init__(self, base: AcquisitionFunction) -> None:
+        super().__init__(base.model)
+        self.base = base
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        return -self.base(X)
+
+
+class First(ComposedWrapper):
+    """The base, asking for the first row of a table that is left, whatever the utility."""
+
+    def search(self, utility: AcquisitionFunction, surrogate: Any, round: Round) -> Choice[Any]:
+        space = round.space.settle(round.history, round.generator)
+        assert isinstance(space, Table)
+        return Choice(space.rows[: round.q], utility, surrogate)
+
+
+class Certain(ComposedWrapper):
+    """The base, whose forecasts nobody is to believe."""
+
+    def predictive(self, surrogate: Any) -> Any:
+        return lambda points: "certain"
+
+    def forecast(self, choice: Choice[Any]) -> Any:
+        return self.predictive(choice.surrogate)
+
+
+def wrap(kind: type[ComposedWrapper], base: str, place: Situation, **options: Any) -> ComposedWrapper:
+    given = ComposedWrapperOptions(base={"name": base, "options": {**QUICK, **options}})  # type: ignore[arg-type]
+    return kind(place.domain, given)
+
+
+@pytest.mark.parametrize("base", ["ei", "ucb", "ocbo"])
+def test_a_wrapper_changes_what_it_overrides(base: str) -> None:
+    place = table(20, 6)
+    plain = ask(build_method(base, QUICK, place.domain), place.history, 1)
+    turned = ask(wrap(Elsewhere, base, place), place.history, 1)
+    rest = place.domain.space.remaining(place.history)  # type: ignore[attr-defined]
+    assert plain.acquisition is not None
+    assert torch.equal(turned.X[0], rest[plain.acquisition(rest).argmin()])
+    assert turned.notes["negated"] == 1.0
+    assert torch.equal(ask(wrap(First, base, place), place.history, 1).X, rest[:1])
+    certain = wrap(Certain, "ei", place)
+    assert ask(certain, place.history, 1).predict(rest) == "certain"  # type: ignore[misc, comparison-overlap]
+    assert certain.predictor(place.history)(rest) == "certain"  # type: ignore[comparison-overlap]
+
+
+def test_a_wrapper_around_a_trust_region_stays_in_it() -> None:
+    place = box(n=8)
+    inner = {"name": "trust-region", "options": {"base": {"name": "ucb", "options": QUICK}, "initial_length": 0.05}}
+    method = ComposedWrapper(place.domain, ComposedWrapperOptions(base=inner))  # type: ignore[arg-type]
+    proposal = ask(method, place.history, 1)
+    best = place.history.X[place.history.Y[:, 0].argmax()]
+    assert ((proposal.X - best).abs() <= 0.25 * (place.domain.bounds[1] - place.domain.bounds[0])).all()
+    assert proposal.notes == {"region_length": 0.05}
+
+
+def test_the_base_remembers_what_was_promised() -> None:
+    place = box(n=6)
+    online = {"online": {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}}
+    method = wrap(ComposedWrapper, "locbo", place, **online)
+    X = ask(method, place.history, 1).X
+    method.tell(X, objective(X))
+    assert len(method.base.threshold.centres) == 1  # type: ignore[attr-defined]

@@ -17,9 +17,10 @@ from pydantic import ValidationError
 
 from plumbline.errors import PlumblineError
 from plumbline.history import History
-from plumbline.problems.base import Context, Problem, problems, reference_point
+from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import evaluate, noise_std, spread, values
+from plumbline.reference_point import reference_point
 from plumbline.spaces.box import Box, uniform
 from plumbline.spaces.table import Table
 

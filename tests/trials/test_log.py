@@ -4,6 +4,7 @@ import pyarrow as arrow
 import pytest
 import torch
 
+from plumbline.history import History
 from plumbline.trials.log import LOG, MANY, Batches, Growing, Log, Step
 
 SECONDS = {"fit_seconds": 0.25, "acquire_seconds": 0.0, "evaluate_seconds": 0.0, "round_seconds": 0.5}
@@ -63,7 +64,7 @@ def test_the_history_is_a_view() -> None:
     log = Log()
     for iteration in range(5):
         log.append(Step(iteration, points(3), points(3, 1), points(3, 1)), SECONDS)
-    history = log.history(3)
+    history = History(log.X, log.Y, 3)
     assert (len(history), history.initial, log.iteration) == (15, 3, 4)
     assert history.X.shape == (15, 2)
     assert history.Y.shape == (15, 1)

@@ -257,9 +257,9 @@ def alone(specs: Sequence[TrialSpec], root: Path) -> list[bytes]:
 
 
 def stream_of(spec: TrialSpec, iteration: int) -> int:
-    from plumbline.seeding import generator
+    from plumbline.seeding import generator, identity
 
-    return generator(spec.problem.identity(), spec.seed, "method", iteration).initial_seed()
+    return generator(identity(spec.problem.name, spec.problem.options), spec.seed, "method", iteration).initial_seed()
 
 
 @pytest.mark.parametrize(("seeds", "sizes"), [(1, [1] * 3), (3, [3] * 3), (6, [4] * 3 + [2] * 3)])

@@ -19,9 +19,10 @@ rule trials:
         chunk=lambda wildcards: CHUNKS[wildcards.chunk].model_dump_json(),
         # Not used by the command: a change of the method's or the problem's code makes Snakemake run the job again.
         code=code_of_chunk,
+        device=lambda wildcards: "cuda" if resources_of(wildcards.chunk).gpu else "cpu",
         store=STORE,
         data=DATA,
     shell:
         "export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads} OPENBLAS_NUM_THREADS={threads}; "
-        "plumbline trials --chunk {params.chunk:q} --store {params.store} --data {params.data} --output {output}"
-        " > {log} 2>&1"
+        "plumbline trials --chunk {params.chunk:q} --store {params.store} --data {params.data} --device {params.device}"
+        " --output {output} > {log} 2>&1"

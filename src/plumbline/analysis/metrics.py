@@ -194,10 +194,19 @@ def incumbent_f(rows: pd.DataFrame) -> Array:
     return _of_trials(rows, incumbents, _feasible_objective(rows, "y"), _objective(rows, "f"))
 
 
+def _violation(rows: pd.DataFrame) -> Array:
+    _, inequalities, equalities = _outcomes(rows, "f")
+    return np.maximum(-inequalities, 0.0).sum(axis=1) + np.abs(equalities).sum(axis=1)
+
+
 @_enter("query", "f", "roles", "optimum")
 def instant_regret(rows: pd.DataFrame) -> Array:
-    """Return the optimum minus the noise-free value of this evaluation."""
-    return _optimum(rows) - _objective(rows, "f")
+    """Return the optimum minus the noise-free value of this evaluation.
+
+    With constraints, where positive, plus violation: an infeasible value may exceed the optimum, and pays for it.
+    """
+    gap = _optimum(rows) - _objective(rows, "f")
+    return np.maximum(gap, 0.0) + _violation(rows) if _constrained(rows) else gap
 
 
 @_enter("running", "best_f", "optimum", kept=True, streamed=True)
@@ -206,10 +215,11 @@ def regret(rows: pd.DataFrame) -> Array:
     return _optimum(rows) - np.asarray(best_f(rows))
 
 
-@_enter("running", "incumbent_f", "optimum", kept=True, streamed=True)
+@_enter("running", "y", "instant_regret", kept=True, streamed=True)
 def incumbent_regret(rows: pd.DataFrame) -> Array:
-    """Return the optimum minus the noise-free value of the best observation so far."""
-    return _optimum(rows) - np.asarray(incumbent_f(rows))
+    """Return the regret of the best observation so far, as `instant_regret` has it."""
+    best = _feasible_objective(rows, "y")
+    return _of_trials(rows, incumbents, best, np.asarray(instant_regret(rows)))
 
 
 @_enter("running", "instant_regret", kept=True)
@@ -222,10 +232,7 @@ def cumulative_regret(rows: pd.DataFrame) -> pd.Series:
 @_enter("query", "f", "roles", streamed=True)
 def violation(rows: pd.DataFrame) -> Array:
     """Return by how much constraints fail: shortfalls and absolute equalities added up; NaN without constraints."""
-    if not _constrained(rows):
-        return np.full(len(rows), np.nan)
-    _, inequalities, equalities = _outcomes(rows, "f")
-    return np.maximum(-inequalities, 0.0).sum(axis=1) + np.abs(equalities).sum(axis=1)
+    return _violation(rows) if _constrained(rows) else np.full(len(rows), np.nan)
 
 
 @_enter("query", "f", "roles", streamed=True)
@@ -234,11 +241,12 @@ def feasible(rows: pd.DataFrame) -> Array:
     return np.asarray(_feasible(rows, "f"), dtype=np.float64) if _constrained(rows) else np.full(len(rows), np.nan)
 
 
-@_enter("running", "instant_regret", "violation", kept=True, streamed=True)
+@_enter("running", "instant_regret", kept=True, streamed=True)
 def penalty_regret(rows: pd.DataFrame) -> Array:
-    """Return the least so far of regret, where positive, plus violation; NaN without constraints."""
-    penalised = np.maximum(np.asarray(instant_regret(rows)), 0.0) + np.asarray(violation(rows))
-    return _of_trials(rows, np.fmin.accumulate, penalised)
+    """Return the least `instant_regret` so far; NaN without constraints."""
+    if not _constrained(rows):
+        return np.full(len(rows), np.nan)
+    return _of_trials(rows, np.fmin.accumulate, np.asarray(instant_regret(rows)))
 
 
 @_enter("running", "f", "roles", "ref_point", kept=True, streamed=True)

@@ -12,14 +12,14 @@ from plumbline.history import History
 from plumbline.methods.proposal import Predictor, Proposal
 from plumbline.methods.questions import Question
 from plumbline.options import parse
-from plumbline.problems.base import CovariateShift, Outcome, reference_point
+from plumbline.outcomes import CovariateShift, Outcome
 from plumbline.registry import Registry
 from plumbline.spaces.base import Space
 
 methods = Registry("method", "plumbline.methods")
 
-Takes = Literal["anything", "one objective", "several objectives"]
-"""The outcomes that a method can make use of."""
+Takes = Literal["anything", "one objective", "several objectives", "what its base takes"]
+"""The outcomes that a method can make use of; of a wrapper its base decides, which was asked before."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +95,6 @@ class Method(ABC):
     def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - a hook
         """Take up the state that `state_dict` returned."""
 
-    @property
-    def ref_point(self) -> Tensor:
-        """What several objectives must exceed to count in the hypervolume: `m`.
-
-        Raises:
-            PlumblineError: there is a single objective.
-        """
-        point = reference_point(self.domain.outcomes)
-        if point is None:
-            raise PlumblineError("hypervolume needs a problem with several outcomes and a reference point")
-        return point
-
 
 def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     """Return the method called `name` for `domain`.
@@ -122,7 +110,7 @@ def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
 
 def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:
     """Raise PlumblineError, naming methods that would do, where `method` cannot make use of the domain's outcomes."""
-    if method.takes in ("anything", domain.takes):
+    if method.takes in ("anything", "what its base takes", domain.takes):
         return
     there = ", ".join(f"{outcome.name} ({outcome.role})" for outcome in domain.outcomes)
     fit = [

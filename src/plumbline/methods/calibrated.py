@@ -9,13 +9,13 @@ from plumbline.acquisition.scaling import ScaledDeviation
 from plumbline.calibration.recalibration import Recalibrator, recalibrated_scale
 from plumbline.calibration.splits import Splits, forecast_cdf, refitted
 from plumbline.history import History
-from plumbline.methods.base import Proposal, methods
-from plumbline.methods.composed import Round
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp import GPMethod, SeenProcess
-from plumbline.methods.wrapper import ComposedWrapper, WrapperOptions
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 
 
-class CalibratedOptions(WrapperOptions):
+class CalibratedOptions(ComposedWrapperOptions):
     """Options of calibrated Bayesian optimisation; CAL, Algorithms 2 to 4.
 
     Attributes:
@@ -24,6 +24,9 @@ class CalibratedOptions(WrapperOptions):
         recalibrator: the model of how levels come true: a Gaussian process as in the paper, isotonic, or none.
         refit: fit hyperparameters anew on each split, as the paper's text has it, instead of the closed forms.
     """
+
+    wraps: ClassVar[type[Any]] = GPMethod
+    wants: ClassVar[str] = "a method with an exact Gaussian process to recalibrate, such as 'ei'"
 
     splits: Splits = "leave-one-out"
     recalibrator: Recalibrator = "gp"
@@ -34,9 +37,6 @@ class CalibratedOptions(WrapperOptions):
 class CalibratedMethod(ComposedWrapper):
     """Any GP method with its standard deviation rescaled so that past forecasts would have been calibrated."""
 
-    takes = "one objective"
-    wraps: ClassVar[type] = GPMethod
-    wants = "a method with an exact Gaussian process to recalibrate, such as 'ei'"
     options: CalibratedOptions
 
     def fit(self, data: History) -> SeenProcess:
@@ -46,11 +46,10 @@ class CalibratedMethod(ComposedWrapper):
         scale = recalibrated_scale(cdf.numpy(), self.options.recalibrator)
         return replace(surrogate, transform=ScaledDeviation(scale))
 
-    def propose(self, surrogate: SeenProcess, round: Round) -> Proposal:
-        """Return what the base proposes under the recalibrated model."""
-        proposal = super().propose(surrogate, round)
-        assert isinstance(surrogate.transform, ScaledDeviation)
-        return replace(proposal, notes={**proposal.notes, "sd_scale": surrogate.transform.factor})
+    def notes(self, choice: Choice[SeenProcess], round: Round) -> dict[str, float]:
+        """Return the base's numbers and the factor of its deviation."""
+        assert isinstance(choice.surrogate.transform, ScaledDeviation)
+        return {**super().notes(choice, round), "sd_scale": choice.surrogate.transform.factor}
 
     def _refitted_cdf(self, data: History) -> Tensor:
         def fit(X: Tensor, Y: Tensor) -> Any:

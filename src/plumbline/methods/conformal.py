@@ -218,8 +218,9 @@ class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
 
 
 def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[SingleTaskGP]:
-    """Return one model an outcome, on the same points."""
-    return [fit_gp(data.X, column, bounds, options) for column in data.Y.split(1, dim=-1)]
+    """Return one model an outcome, each on the points where that outcome was observed."""
+    there = torch.isfinite(data.Y)
+    return [fit_gp(data.X[seen], data.Y[seen, i : i + 1], bounds, options) for i, seen in enumerate(there.unbind(-1))]
 
 
 def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:

@@ -121,6 +121,7 @@ class HeteroscedasticMethod(ComposedMethod[HeteroscedasticGP]):
     """
 
     takes = "one objective"
+    asks_again = True
     options: HeteroscedasticOptions
 
     def fit(self, data: History) -> HeteroscedasticGP:

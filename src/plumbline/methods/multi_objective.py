@@ -18,11 +18,25 @@ from plumbline.acquisition.conformal import Utility
 from plumbline.acquisition.hypervolume import free_cells, hypervolume_improvement
 from plumbline.calibration.conformal import factorise
 from plumbline.calibration.predictive import JointGaussianPredictive
+from plumbline.errors import PlumblineError
 from plumbline.history import History
-from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import ComposedMethod, Round
+from plumbline.methods.base import Domain, Predictor, methods
+from plumbline.methods.composed import ComposedMethod, Round, whole
 from plumbline.methods.conformal import ConformalMethod, ConformalOptions, fit_outcomes, standardised
 from plumbline.methods.gp import GPOptions, base_samples
+from plumbline.reference_point import reference_point
+
+
+def known_point(domain: Domain) -> Tensor:
+    """Return what several objectives must exceed to count in the hypervolume, `m`.
+
+    Raises:
+        PlumblineError: they have no reference points.
+    """
+    point = reference_point(domain.outcomes)
+    if point is None:
+        raise PlumblineError("hypervolume needs a problem with several outcomes and a reference point")
+    return point
 
 
 def joint_predictor(models: Sequence[SingleTaskGP]) -> Predictor:
@@ -42,6 +56,10 @@ class HypervolumeMethod(ComposedMethod[list[SingleTaskGP]]):
     takes = "several objectives"
     options: GPOptions
 
+    def seen(self, history: History) -> History:
+        """Return all of the history: each outcome's model sees where that outcome was observed."""
+        return history
+
     def fit(self, data: History) -> list[SingleTaskGP]:
         """Return one model an outcome."""
         return fit_outcomes(data, self.domain.bounds, self.options.model)
@@ -57,10 +75,10 @@ class ExpectedHypervolumeImprovement(HypervolumeMethod):
 
     def utility(self, surrogate: list[SingleTaskGP], round: Round) -> AcquisitionFunction:
         """Return qLogEHVI."""
-        partitioning = FastNondominatedPartitioning(ref_point=self.ref_point, Y=round.data.Y)
+        partitioning = FastNondominatedPartitioning(ref_point=known_point(self.domain), Y=whole(round.data).Y)
         return qLogExpectedHypervolumeImprovement(
             ModelListGP(*surrogate),
-            self.ref_point,
+            known_point(self.domain),
             partitioning,
             sampler=base_samples(self.options.mc_samples, round.seed),
         )
@@ -74,7 +92,7 @@ class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
         """Return qLogNEHVI."""
         return qLogNoisyExpectedHypervolumeImprovement(
             ModelListGP(*surrogate),
-            self.ref_point,
+            known_point(self.domain),
             round.data.X,
             sampler=base_samples(self.options.mc_samples, round.seed),
             prune_baseline=True,
@@ -89,7 +107,7 @@ class ConformalExpectedHypervolumeImprovement(ConformalMethod):
 
     def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the observed front, in standardised units."""
-        ref_point = standardised(models, self.ref_point.unsqueeze(0)).squeeze(0)
+        ref_point = standardised(models, known_point(self.domain).unsqueeze(0)).squeeze(0)
         lower, upper = free_cells(ref_point, standardised(models, data.Y))
         return Utility(lambda f, mean: hypervolume_improvement(f, lower, upper))
 
@@ -113,7 +131,7 @@ class ConformalNoisyExpectedHypervolumeImprovement(ConformalMethod):
 
     def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the front of each draw, in standardised units."""
-        ref_point = standardised(models, self.ref_point.unsqueeze(0)).squeeze(0)
+        ref_point = standardised(models, known_point(self.domain).unsqueeze(0)).squeeze(0)
         factors = [factorise(model) for model in models]
         k, fronts = self.options.posterior.candidates, self.options.fronts
         baseline = draw_baseline(factors, k, generator, fronts)

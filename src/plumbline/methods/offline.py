@@ -11,11 +11,12 @@ from plumbline.calibration.density_ratio import LogRatio, RatioOptions, fit_rati
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Method, Predictor, Proposal, methods
+from plumbline.methods.composed import whole
 from plumbline.methods.conformal import conformal_predictor
 from plumbline.methods.gp import gaussian_predictor
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
-from plumbline.problems.base import CovariateShift
+from plumbline.outcomes import CovariateShift
 
 
 class OfflineOptions(Options):
@@ -57,7 +58,7 @@ class OfflineMethod(Method):
         """Return `q` draws of the query distribution."""
         started = perf_counter()
         X = self.draw(history, q, generator)
-        predict = self._predictor(history, generator)
+        predict = self._predictor(whole(history), generator)
         return Proposal(X, predict, seconds={"fit": perf_counter() - started})
 
     def predictor(self, history: History) -> Predictor:

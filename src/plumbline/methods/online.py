@@ -170,23 +170,21 @@ class OnlineMethod(ComposedMethod[SingleTaskGP]):
         """Return points chosen one after another, each as if those before it had come out at their means."""
         space = round.space.settle(round.history, round.generator)
         chosen = round.data.X.new_empty(0, space.dim)
-        model = surrogate
+        model, believed = surrogate, utility
         for _ in range(int(min(round.q, space.size))):
             seed = draw_seed(round.generator)
-            believed = OnlineUtility(model, self.thresholds_at, utility.value)
             x = space.maximise(believed, 1, self.options.search, seed)
             space = space.without(x)
             chosen = torch.cat([chosen, x])
             if len(chosen) < round.q:
                 model = believing(model, x)
+                believed = OnlineUtility(model, self.thresholds_at, utility.value)
         return Choice(chosen, utility, surrogate)
 
-    def propose(self, surrogate: SingleTaskGP, round: Round) -> Proposal:
-        """Return points of great utility, and remember the sets that were promised for them."""
-        proposal = super().propose(surrogate, round)
+    def promise(self, proposal: Proposal) -> None:
+        """Remember the sets that are promised."""
         assert proposal.predict is not None
         self.promised = cast(QuantilePredictive, proposal.predict(proposal.X))
-        return proposal
 
     def predictive(self, surrogate: SingleTaskGP) -> Callable[[Tensor], QuantilePredictive]:
         """Return the model's predictions, calibrated with the thresholds as they are."""

@@ -8,7 +8,7 @@ thousandth). The wrapped method takes the place of Thompson sampling.
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from pydantic import PositiveFloat, PositiveInt, model_validator
@@ -16,14 +16,14 @@ from torch import Generator, Tensor
 
 from plumbline.history import History
 from plumbline.methods.base import Domain, Proposal, methods
-from plumbline.methods.composed import Round
+from plumbline.methods.composed import Choice, ComposedMethod, Round, since
 from plumbline.methods.sampling import SobolSearch
-from plumbline.methods.wrapper import ComposedWrapper, WrapperOptions
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.options import Options
-from plumbline.spaces.search import inside
+from plumbline.spaces.base import Space
 
 
-class TrustRegionOptions(WrapperOptions):
+class TrustRegionOptions(ComposedWrapperOptions):
     """Options of the trust region; defaults of Eriksson et al. (2019). Lengths are of the unit cube.
 
     Attributes:
@@ -35,11 +35,20 @@ class TrustRegionOptions(WrapperOptions):
         failure_tolerance: unsuccessful rounds in a row after which it halves; None for ceil(d / q).
     """
 
+    wants: ClassVar[str] = "a method whose surrogate has lengthscales and that asks anew in each round, such as 'ucb'"
+
     initial_length: PositiveFloat = 0.8
     min_length: PositiveFloat = 0.5**7
     max_length: PositiveFloat = 1.6
     success_tolerance: PositiveInt = 3
     failure_tolerance: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _rounds_are_of_its_own(self) -> Self:
+        wrapped = cast(type[ComposedMethod[Any]], methods[self.base.name].build)
+        if wrapped.asks_again:
+            raise ValueError(f"base: it wraps {self.wants}, and {self.base.name!r} observes its points more than once")
+        return self
 
     @model_validator(mode="after")
     def _lengths_are_in_order(self) -> Self:
@@ -143,8 +152,6 @@ class TrustRegionMethod(ComposedWrapper):
     fewer than q of them.
     """
 
-    takes = "one objective"
-    wants = "a method whose surrogate has lengthscales, such as 'ucb'"
     options: TrustRegionOptions
 
     def __init__(self, domain: Domain, options: TrustRegionOptions) -> None:
@@ -152,23 +159,26 @@ class TrustRegionMethod(ComposedWrapper):
         self.region = Region(options.initial_length)
         self.restarts = SobolSearch(domain, Options())
 
-    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return `q` points of great utility in the trust region, or points for a new region to begin with."""
+    def opening(self, history: History, q: int, generator: Generator) -> Proposal | None:
+        """Return points for a new region to begin with, until it has enough of them."""
         self.region = behold(self.region, history)
-        asked = super().ask if self.region.begun else self.restarts.ask
-        proposal = asked(history, q, generator)
-        return replace(proposal, notes={**proposal.notes, "region_length": self.region.length})
+        if self.region.begun:
+            return super().opening(history, q, generator)
+        return replace(self.restarts.ask(history, q, generator), notes={"region_length": self.region.length})
 
     def seen(self, history: History) -> History:
         """Return what the base's surrogate is to see of the region's data."""
-        return super().seen(history.since(self.region.start))
+        return super().seen(since(history, self.region.start))
 
-    def propose(self, surrogate: Any, round: Round) -> Proposal:
-        """Return what the base proposes in the region."""
+    def where(self, surrogate: Any, round: Round) -> Space:
+        """Return the region about the best observation that it has."""
         centre = round.data.X[round.data.Y[:, 0].argmax()]
         box = region_box(centre, self.lengthscales(surrogate), self.region.length, self.domain.bounds)
-        space = round.space.within(box, round.history, round.q)
-        return _confined(super().propose(surrogate, replace(round, space=space)), space.bounds)
+        return super().where(surrogate, round).within(box, round.history, round.q)
+
+    def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
+        """Return the base's numbers and the region's length."""
+        return {**super().notes(choice, round), "region_length": self.region.length}
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
         """Count a success or a failure. What is told before the first `ask` belongs to the initial design."""
@@ -186,14 +196,3 @@ class TrustRegionMethod(ComposedWrapper):
         if state:
             self.region = Region(**state["region"])
             self.restarts.load_state_dict(state["restarts"])
-
-
-def _confined(proposal: Proposal, region: Tensor) -> Proposal:
-    """Return the proposal with a utility of minus infinity outside of the region: it was maximised within."""
-    utility = proposal.acquisition
-    assert utility is not None
-
-    def surface(points: Tensor) -> Tensor:
-        return utility(points).where(inside(points, region), -torch.inf)
-
-    return replace(proposal, acquisition=surface)

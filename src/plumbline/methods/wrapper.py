@@ -11,6 +11,7 @@ from plumbline.history import History
 from plumbline.methods.base import Domain, Method, Predictor, Proposal, build_method, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.options import Options, parse
+from plumbline.spaces.base import Space
 from plumbline.specs import MethodChoice
 
 
@@ -21,15 +22,31 @@ class WrapperOptions(Options):
         base: the method that is wrapped: its name, or name and options.
     """
 
+    wraps: ClassVar[type[Any]] = Method
+    """The kind of method that can be the base."""
+
+    wants: ClassVar[str] = "a method"
+    """That kind in words."""
+
     base: MethodChoice
 
     @model_validator(mode="after")
-    def _base_has_such_options(self) -> Self:
+    def _base_can_be_wrapped(self) -> Self:
         try:
-            parse(methods[self.base.name].options, self.base.options, f"base {self.base.name!r}")
+            entry = methods[self.base.name]
+            parse(entry.options, self.base.options, f"base {self.base.name!r}")
         except PlumblineError as error:
             raise ValueError(str(error)) from error
+        if not (isinstance(entry.build, type) and issubclass(entry.build, self.wraps)):
+            raise ValueError(f"base: it wraps {self.wants}, and {self.base.name!r} is none")
         return self
+
+
+class ComposedWrapperOptions(WrapperOptions):
+    """Options of every method around another that has a surrogate, a utility and a search."""
+
+    wraps: ClassVar[type[Any]] = ComposedMethod
+    wants: ClassVar[str] = "a method with a surrogate, a utility and a search"
 
 
 class Wrapper(Method):
@@ -39,19 +56,12 @@ class Wrapper(Method):
         base: the wrapped method.
     """
 
-    wraps: ClassVar[type] = Method
-    """The kind of method that it can wrap."""
-
-    wants: ClassVar[str] = "a method"
-    """That kind in words."""
-
+    takes = "what its base takes"
     options: WrapperOptions
 
     def __init__(self, domain: Domain, options: WrapperOptions) -> None:
         super().__init__(domain, options)
         self.base = build_method(options.base.name, options.base.options, domain)
-        if not isinstance(self.base, self.wraps):
-            raise PlumblineError(f"{type(self).__name__} wraps {self.wants}, and {options.base.name!r} is none")
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return what the base asks for."""
@@ -77,9 +87,8 @@ class Wrapper(Method):
 class ComposedWrapper(Wrapper, ComposedMethod[Any]):
     """Any method with a surrogate, a utility and a search, as it is; a subclass changes one of the three."""
 
-    wraps: ClassVar[type] = ComposedMethod
-    wants = "a method with a surrogate, a utility and a search"
     base: ComposedMethod[Any]
+    options: ComposedWrapperOptions
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` points of great utility."""
@@ -89,6 +98,10 @@ class ComposedWrapper(Wrapper, ComposedMethod[Any]):
         """Return predictions from `history` alone."""
         return ComposedMethod.predictor(self, history)
 
+    def opening(self, history: History, q: int, generator: Generator) -> Proposal | None:
+        """Return what the base asks for without its surrogate, if anything."""
+        return self.base.opening(history, q, generator)
+
     def seen(self, history: History) -> History:
         """Return what the base's surrogate is to see."""
         return self.base.seen(history)
@@ -97,6 +110,10 @@ class ComposedWrapper(Wrapper, ComposedMethod[Any]):
         """Return the base's surrogate."""
         return self.base.fit(data)
 
+    def where(self, surrogate: Any, round: Round) -> Space:
+        """Return where the base looks."""
+        return self.base.where(surrogate, round)
+
     def utility(self, surrogate: Any, round: Round) -> AcquisitionFunction:
         """Return the base's utility."""
         return self.base.utility(surrogate, round)
@@ -104,10 +121,6 @@ class ComposedWrapper(Wrapper, ComposedMethod[Any]):
     def search(self, utility: AcquisitionFunction, surrogate: Any, round: Round) -> Choice[Any]:
         """Return what the base's search chooses."""
         return self.base.search(utility, surrogate, round)
-
-    def propose(self, surrogate: Any, round: Round) -> Proposal:
-        """Return what the base proposes under a given surrogate."""
-        return self.base.propose(surrogate, round)
 
     def predictive(self, surrogate: Any) -> Predictor:
         """Return the base's predictions."""
@@ -120,6 +133,10 @@ class ComposedWrapper(Wrapper, ComposedMethod[Any]):
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
         """Return the base's numbers."""
         return self.base.notes(choice, round)
+
+    def promise(self, proposal: Proposal) -> None:
+        """Let the base take note of what is proposed."""
+        self.base.promise(proposal)
 
     def lengthscales(self, surrogate: Any) -> Tensor:
         """Return those of the base's surrogate."""

@@ -3,58 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
 
-import torch
 from botorch.test_functions.base import BaseTestProblem
 from torch import Generator, Tensor
 
+from plumbline.outcomes import CovariateShift, Outcome, Role
 from plumbline.registry import Registry
 from plumbline.spaces.base import Space
 
 problems = Registry("problem", "plumbline.problems")
 
-Role = Literal["objective", "at_least_zero", "zero"]
-"""What an outcome is for: to be maximised, to be at least zero, or to be zero."""
-
-Noise = float | Callable[[Tensor], Tensor]
-"""Standard deviation of Gaussian noise, the same everywhere or a function of `n x d` points: `n`."""
-
-Observer = Callable[[Tensor, Sequence[Generator]], Tensor]
+Observation = Callable[[Tensor, Sequence[Generator]], Tensor]
 """Observations at `n x d` points, each with the chance of its own stream: `n x m`."""
-
-
-class CovariateShift(Protocol):
-    """Known densities of data, `p`, and of queries, `p'`."""
-
-    def source(self, n: int, generator: Generator) -> Tensor:
-        """Return `n x d` draws of `p`."""
-        ...
-
-    def target(self, n: int, generator: Generator) -> Tensor:
-        """Return `n x d` draws of `p'`."""
-        ...
-
-    def log_ratio(self, X: Tensor) -> Tensor:
-        """Return `log p'(x) / p(x)` at `... x d`: `...`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One number that an evaluation returns.
-
-    Attributes:
-        name: what messages call it.
-        role: objectives are maximised; constraints are at least zero, or zero, where they hold.
-        noise: standard deviation of what is added to it in an observation.
-        reference: what an objective must exceed to count in the hypervolume; None for a single objective.
-    """
-
-    name: str
-    role: Role = "objective"
-    noise: Noise = 0.0
-    reference: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +36,7 @@ class Problem:
     function: BaseTestProblem
     space: Space
     outcomes: tuple[Outcome, ...]
-    observe: Observer | None = None
+    observe: Observation | None = None
     optimum: float | None = None
     optimisers: Tensor | None = None
     shift: CovariateShift | None = None
@@ -92,13 +52,6 @@ class Problem:
     def roles(self) -> list[Role]:
         """The role of each outcome."""
         return [outcome.role for outcome in self.outcomes]
-
-
-def reference_point(outcomes: Sequence[Outcome]) -> Tensor | None:
-    """Return what the objectives must exceed to count in the hypervolume, `m`; None for a single one."""
-    references = [outcome.reference for outcome in outcomes if outcome.role == "objective"]
-    known = [reference for reference in references if reference is not None]
-    return torch.tensor(known, dtype=torch.float64) if len(known) == len(references) else None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from botorch.test_functions.multi_objective import MultiObjectiveTestProblem
 from torch import Tensor
 
 from plumbline.options import parse
-from plumbline.problems.base import Context, Noise, Outcome, Problem, Role, problems
+from plumbline.outcomes import Noise, Outcome, Role
+from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.evaluation import spread
 from plumbline.problems.options import ProblemOptions
 from plumbline.spaces.box import Box

@@ -46,4 +46,5 @@ def train(name: str, entries: Mapping[str, ModelEntry], data: Path, output: Path
     options = parse(trainer.options, entry.options, f"model {name!r}: trainer {entry.trainer!r}")
     stream = torch.Generator().manual_seed(stream_seed(f"model {name}", entry.seed, "model"))
     trained: Trained = trainer.build(options, TrainingContext(data, stream))
-    trained.write(output, {"model": name, **entry.model_dump(mode="json")})
+    # Not the title: the file's content is part of trials' keys.
+    trained.write(output, entry.model_dump(mode="json", include={"trainer", "options", "seed"}))

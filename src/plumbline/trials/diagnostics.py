@@ -27,13 +27,14 @@ def judge(forecast: SetPredictive, Y: Tensor, F: Tensor, alphas: Sequence[float]
         Columns of the record: `q`, or `q x k` for sets.
     """
     y, whole = _whole(Y)
+    f, _ = _whole(F)
     of_y = {
         "nll": -forecast.log_prob(y),
         "covered": torch.stack([forecast.covers(y, alpha) for alpha in alphas], dim=-1),
     }
     columns = {
         "alpha": torch.tensor(alphas, dtype=torch.float64).expand(len(Y), -1),
-        "f_covered": torch.stack([forecast.covers(F.squeeze(-1), alpha) for alpha in alphas], dim=-1),
+        "f_covered": torch.stack([forecast.covers(f, alpha) for alpha in alphas], dim=-1),
         "width": torch.stack([forecast.width(alpha).expand(len(y)) for alpha in alphas], dim=-1),
     }
     if Y.shape[1] == 1:
@@ -43,6 +44,8 @@ def judge(forecast: SetPredictive, Y: Tensor, F: Tensor, alphas: Sequence[float]
     if not whole.all():
         for column in of_y.values():
             column[~whole] = torch.nan
+    if F.isnan().any():
+        columns["f_covered"][F.isnan().any(dim=-1)] = torch.nan
     return columns | of_y
 
 

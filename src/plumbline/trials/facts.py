@@ -7,8 +7,9 @@ import torch
 from torch import Generator, Tensor
 
 from plumbline.errors import PlumblineError
-from plumbline.problems.base import Problem, reference_point
+from plumbline.problems.base import Problem
 from plumbline.problems.evaluation import observe_holdout
+from plumbline.reference_point import reference_point
 from plumbline.spaces.box import uniform
 
 
@@ -57,24 +58,30 @@ def holdout_of(problem: Problem, size: int, stream: Generator) -> tuple[Tensor, 
     return X, observe_holdout(problem, X, stream)
 
 
-def observed(problem: Problem, name: str, X: Tensor, Y: Tensor, asked: Tensor, first: int) -> Tensor:
-    """Return the observations as they are logged: NaN for what was not asked for, or failed where that may be.
+def observed(
+    problem: Problem, name: str, X: Tensor, Y: Tensor, F: Tensor, asked: Tensor, first: int
+) -> tuple[Tensor, Tensor]:
+    """Return observations and values as they are logged: NaN for what was not asked for, or failed.
 
     Args:
         problem: which says whether its evaluations can fail.
         name: of the problem, for the message.
         X: `q x d`.
         Y: `q x m` observations.
+        F: `q x m` values without noise.
         asked: `q x m` booleans.
         first: number of the first of the evaluations.
 
     Returns:
-        `q x m`.
+        Two `q x m`.
 
     Raises:
-        PlumblineError: an observation that is not finite although it may not fail, with its point and the remedy.
+    """Return observations and values to log: NaN for what was not asked for, or failed.
+            of another shape.
     """
-    failed = ~torch.isfinite(Y) & asked
+    if asked.shape != Y.shape:
+        raise PlumblineError(f"a proposal asks for outcomes {tuple(asked.shape)}; there are {tuple(Y.shape)}")
+    failed = (~torch.isfinite(Y) & asked) | ~torch.isfinite(F)
     if failed.any() and not problem.may_fail:
         i = int(failed.any(dim=-1).nonzero()[0])
         raise PlumblineError(
@@ -82,4 +89,6 @@ def observed(problem: Problem, name: str, X: Tensor, Y: Tensor, asked: Tensor, f
             f"x = {X[i].tolist()}: an objective must be finite; penalise such points in the problem instead, "
             "or let it say that it `may_fail`"
         )
-    return Y if bool(asked.all()) and not failed.any() else Y.where(asked & ~failed, torch.nan)
+    if bool(asked.all()) and not failed.any():
+        return Y, F
+    return Y.where(asked & ~failed, torch.nan), F.where(torch.isfinite(F), torch.nan)

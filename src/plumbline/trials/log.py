@@ -9,7 +9,6 @@ import pyarrow as arrow
 import torch
 from torch import Tensor
 
-from plumbline.history import History
 from plumbline.records import RECORD, SECONDS, TIMING, Row, list_column
 
 CONSTANT = ("key", "task", "method", "seed", "optimum", "ref_point", "roles", "status", "error")
@@ -174,9 +173,10 @@ class Log:
         """All points: `n x d`."""
         return self._X.rows
 
-    def history(self, initial: int) -> History:
-        """Return what has been observed; `initial` of the rows are the initial design."""
-        return History(self._X.rows, self._Y.rows, initial)
+    @property
+    def Y(self) -> Tensor:  # noqa: N802
+        """All observations: `n x m`."""
+        return self._Y.rows
 
     def append(self, step: Step, timing: Mapping[str, float]) -> None:
         """Take note of a step and of its seconds."""

@@ -51,7 +51,7 @@ class Trial:
         self.spec = spec
         self.device = device
         self.log = Log() if log is None else log
-        self.identity = spec.problem.identity()
+        self.identity = seeding.identity(spec.problem.name, spec.problem.options)
         context = Context(data=data, generator=self._stream("problem"))
         self.problem = build_problem(spec.problem.name, spec.problem.options, context)
         self.facts = facts_of(self.problem)
@@ -92,7 +92,7 @@ class Trial:
         """Return what the method is to be asked in the next round."""
         if self.method.together > 1:
             self._before = copy.deepcopy(self.method.state_dict())
-        history = self.log.history(self.spec.budget.initial.size)
+        history = History(self.log.X, self.log.Y, self.spec.budget.initial.size)
         return Question(
             self.method, history, self.spec.budget.q, self._stream("method", self.log.iteration + 1), self.device
         )
@@ -113,7 +113,7 @@ class Trial:
         if wanted.snapshots is not None and iteration in wanted.snapshots.rounds:
             snapshot = diagnostics.picture(
                 proposal,
-                lambda X: values(self.problem, X)[:, 0],
+                self._truth,
                 self.domain.bounds,
                 wanted.snapshots.points,
                 alphas[0],
@@ -136,7 +136,7 @@ class Trial:
         first = len(self.log)
         Y, F = observe(self.problem, X, [self._stream("noise", first + i) for i in range(len(X))])
         asked = torch.ones_like(Y, dtype=torch.bool) if wanted is None else wanted
-        return observed(self.problem, self.spec.problem.name, X, Y, asked, first), F
+        return observed(self.problem, self.spec.problem.name, X, Y, F, asked, first)
 
     def _held_coverage(self, iteration: int, proposal: Proposal, history: History, alphas: list[float]) -> Tensor:
         """Return the share of held-out observations in the model's sets, one a level, or none of them."""
