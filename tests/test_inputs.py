@@ -1,9 +1,12 @@
 """Files and methods that options declare, found in their JSON schema."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import pytest
+from pydantic import Field, ValidationError
 
+from plumbline.catalogue import catalogue, option_model
 from plumbline.inputs import INPUT, METHOD, Input, declared, replaced
 from plumbline.options import Options
 from plumbline.specs import MethodChoice
@@ -11,6 +14,32 @@ from plumbline.specs import MethodChoice
 
 class Inner(Options):
     dataset: Annotated[str, Input("features/{}.parquet")]
+
+
+class Fancy(Options):
+    by_name: dict[str, Inner] = Field(default_factory=dict)
+    pair: tuple[MethodChoice, Inner] | None = None
+
+
+def test_mappings_and_pairs_declare_too() -> None:
+    given = {
+        "by_name": {"x": {"dataset": "a"}},
+        "pair": ["ei", {"dataset": "b"}],
+    }
+    found = {one.place: one.value for one in declared(Fancy.model_json_schema(), given)}
+    assert found == {("by_name", "x", "dataset"): "a", ("pair", 0): "ei", ("pair", 1, "dataset"): "b"}
+
+
+@pytest.mark.parametrize("kind", ["method", "problem", "design", "trainer"])
+def test_no_default_declares_what_its_schema_hides(kind: str) -> None:
+    """A default that the schema does not spell out would be an input that nobody knows of."""
+    for name, listing in getattr(catalogue(), kind).items():
+        model = option_model(kind, name)  # type: ignore[arg-type]
+        with suppress(ValidationError):  # some have options that must be given
+            spelt = model.model_validate({}).model_dump(mode="json")
+            assert [one.value for one in declared(listing.options, {})] == [
+                one.value for one in declared(listing.options, spelt)
+            ], name
 
 
 class Outer(Options):

@@ -11,7 +11,7 @@ from botorch.test_functions import Branin
 from botorch.test_functions.synthetic import ConstrainedGramacy
 from torch import Generator, Tensor
 
-from plumbline.analysis.frames import frame_of
+from plumbline.analysis.frames import entries, frame_of
 from plumbline.analysis.metrics import metric
 from plumbline.history import History
 from plumbline.methods.base import Method, Proposal
@@ -57,6 +57,41 @@ def test_a_failed_evaluation_is_an_observation_where_the_problem_says_so(
     if method == "ei":
         asked = rows["iteration"] > 0
         assert rows.loc[asked & ~failed, "pit"].notna().all()
+
+
+@pytest.mark.parametrize("method", ["random", "ei", "locbo"])
+@pytest.mark.parametrize("value", [torch.inf, -torch.inf, torch.nan])
+def test_failures_are_nan_whatever_they_return(
+    method: str, value: float, cheap_spec: Make, register: Register, tmp_path: Path
+) -> None:
+    def function() -> Branin:
+        broken = HalfBroken(negate=True)
+        broken._evaluate_true = lambda X: Branin._evaluate_true(broken, X).where(X[..., 0] < 2.5, value)
+        return broken
+
+    register("problem", "odd", lambda *_: problem_of(function(), may_fail=True), "plumbline.problems.synthetic")
+    rows = rows_of(cheap_spec("odd", method, size=8, rounds=5, q=2), tmp_path)
+    failed = rows["y"].isna()
+    assert (rows["f"].isna() == failed).all()
+    for name in ("query_coverage", "f_coverage"):
+        assert metric(rows, name).dropna().between(0, 1).all()
+    if method == "ei":
+        judged = entries(rows["f_covered"])[:, 0]
+        assert np.isnan(judged[failed & (rows["iteration"] > 0)]).all()
+
+
+class TooMany(Method):
+    """Asks for more outcomes than there are."""
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        return Proposal(self.domain.space.draw(q, history, generator), observed=torch.ones(q, 3, dtype=torch.bool))
+
+
+def test_outcomes_that_are_not_there_cannot_be_asked_for(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
+    register("method", "too-many", TooMany, "plumbline.methods.sampling")
+    folder = run_trial(cheap_spec("branin", "too-many", options={}), tmp_path, tmp_path)
+    assert folder.failed
+    assert "a proposal asks for outcomes (1, 3); there are (1, 1)" in folder.error_path.read_text()
 
 
 def test_without_leave_to_fail_it_is_an_error(cheap_spec: Make, register: Register, tmp_path: Path) -> None:

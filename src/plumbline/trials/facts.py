@@ -76,8 +76,8 @@ def observed(
         Two `q x m`.
 
     Raises:
-    """Return observations and values to log: NaN for what was not asked for, or failed.
-            of another shape.
+        PlumblineError: an outcome that is not finite although it may not fail, with its point and the remedy, or
+            `asked` of another shape.
     """
     if asked.shape != Y.shape:
         raise PlumblineError(f"a proposal asks for outcomes {tuple(asked.shape)}; there are {tuple(Y.shape)}")
