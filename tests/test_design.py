@@ -49,6 +49,7 @@ FORBIDDEN = {
     "designs": ("methods", "trials", "analysis"),
     "methods": ("trials", "analysis", "designs", "tracking"),
     "trials": ("analysis", "tracking"),
+    "measures": ("methods", "problems", "trials", "models", "acquisition", "spaces", "designs", "analysis", "tracking"),
     "analysis": ("methods", "problems", "trials", "models", "acquisition", "spaces", "designs"),
 }
 

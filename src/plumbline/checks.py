@@ -100,7 +100,7 @@ def check_claim(claim: Claim, grid: Grid, source: str) -> None:
     statistics = sorted({(test.statistic, tuple(sorted(test.options)), bool(test.baseline)) for test in claim.tests})
 
     def verify() -> None:
-        from plumbline.analysis.statistics import check_statistic
+        from plumbline.measures.statistics import check_statistic
 
         check_metrics(metrics, source)
         for name, options, baseline in statistics:
@@ -114,7 +114,7 @@ def check_claim(claim: Claim, grid: Grid, source: str) -> None:
 
 def check_metrics(metrics: Iterable[str], source: str) -> None:
     """Raise PlumblineError for a metric that records have not and that cannot be derived from them."""
-    from plumbline.analysis.metrics import check_metric
+    from plumbline.measures.metrics import check_metric
 
     for metric in metrics:
         try:

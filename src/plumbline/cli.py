@@ -488,8 +488,8 @@ def _print_trial(table: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from plumbline.analysis.frames import entries, frame_of
-    from plumbline.analysis.metrics import metric
+    from plumbline.measures.frames import entries, frame_of
+    from plumbline.measures.metrics import metric
 
     rows = frame_of(table.filter(compute.equal(table["status"], "ok")))  # not the row that says why it stopped
     outcomes = entries(rows["y"])

@@ -85,7 +85,7 @@ class Experiment(Options):
 class Measure(Options):
     """What one or several tests measure and expect.
 
-    The statistic (see `plumbline.analysis.statistics`) of `metric` is expected to be `direction` than `threshold`.
+    The statistic (see `plumbline.measures.statistics`) of `metric` is expected to be `direction` than `threshold`.
     """
 
     statistic: str

@@ -18,8 +18,8 @@ from plumbline.analysis.claims import (
     verdict,
 )
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.statistics import Interval
 from plumbline.errors import PlumblineError
+from plumbline.measures.statistics import Interval
 from plumbline.study import Claim, ClaimTest
 
 

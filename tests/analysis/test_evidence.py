@@ -8,9 +8,9 @@ import pytest
 
 from plumbline import records
 from plumbline.analysis.evidence import PLACE, Evidence, evidence
-from plumbline.analysis.frames import entries, lookup
 from plumbline.errors import PlumblineError
 from plumbline.looks import Look
+from plumbline.measures.frames import entries, lookup
 
 
 class TestEvidence:

@@ -18,11 +18,11 @@ from matplotlib.figure import Figure
 from plumbline.analysis import style
 from plumbline.analysis.draw import columns_for, draw
 from plumbline.analysis.evidence import PLACE, Evidence
-from plumbline.analysis.metrics import check_metric
 from plumbline.analysis.outputs import OutputOptions, figures
-from plumbline.analysis.statistics import mean_interval
 from plumbline.errors import PlumblineError
 from plumbline.looks import Look
+from plumbline.measures.metrics import check_metric
+from plumbline.measures.statistics import mean_interval
 from plumbline.options import parse
 from plumbline.plan import Plan
 

@@ -13,9 +13,9 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from toy_trials import Results, runs
 
 from plumbline import records
-from plumbline.analysis.frames import frame_of
-from plumbline.analysis.metrics import METRICS, by_round
 from plumbline.errors import PlumblineError
+from plumbline.measures.frames import frame_of
+from plumbline.measures.metrics import METRICS, by_round
 from plumbline.plan import Plan
 from plumbline.tracking import importing
 from plumbline.trials.trial import Trial

@@ -11,9 +11,9 @@ from botorch.test_functions import Branin
 from botorch.test_functions.synthetic import ConstrainedGramacy
 from torch import Generator, Tensor
 
-from plumbline.analysis.frames import entries, frame_of
-from plumbline.analysis.metrics import metric
 from plumbline.history import History
+from plumbline.measures.frames import entries, frame_of
+from plumbline.measures.metrics import metric
 from plumbline.methods.base import Method, Proposal
 from plumbline.problems.build import problem_of
 from plumbline.specs import TrialSpec

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.metrics import by_round
-from plumbline.analysis.statistics import Interval, find_statistic, paired_bootstrap
 from plumbline.errors import PlumblineError
+from plumbline.measures.metrics import by_round
+from plumbline.measures.statistics import Interval, find_statistic, paired_bootstrap
 from plumbline.study import Claim, ClaimTest
 
 Outcome = Literal["holds", "fails", "open"]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from plumbline.analysis.evidence import Evidence, evidence
-from plumbline.analysis.metrics import columns_of
 from plumbline.analysis.outputs import OutputOptions, figures, tables
 from plumbline.errors import PlumblineError, unknown
 from plumbline.files import atomic
+from plumbline.measures.metrics import columns_of
 from plumbline.options import parse
 from plumbline.plan import Plan
 from plumbline.registry import Entry

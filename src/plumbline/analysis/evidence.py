@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from plumbline import records
 from plumbline.analysis.collect import TRIAL
-from plumbline.analysis.frames import frame_of
 from plumbline.errors import PlumblineError
 from plumbline.looks import Look
+from plumbline.measures.frames import frame_of
 from plumbline.study import Hyperparameter
 
 PLACE = ["key", *TRIAL, "iteration", "evaluation"]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from plumbline.analysis.claims import COLUMNS, claim_rows
 from plumbline.analysis.draw import data_label, evidence_of
-from plumbline.analysis.metrics import columns_of
+from plumbline.measures.metrics import columns_of
 from plumbline.plan import Plan
 from plumbline.study import Claim
 

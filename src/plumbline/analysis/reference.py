@@ -11,11 +11,11 @@ import pandas as pd
 from plumbline.analysis.claims import COLUMNS
 from plumbline.analysis.draw import budget_label, data_label, evidence_of
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.metrics import METRICS, by_round, columns_of
 from plumbline.analysis.outputs import figures
-from plumbline.analysis.statistics import mean_and_standard_error
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
+from plumbline.measures.metrics import METRICS, by_round, columns_of
+from plumbline.measures.statistics import mean_and_standard_error
 from plumbline.plan import Plan
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import read_table

@@ -26,11 +26,6 @@ class ModelEntry(Options):
     stands_in_for: str | None = None
 
 
-def models_path(data: Path, name: str) -> Path:
-    """Return where a trained model lies under the data folder."""
-    return data / "models" / f"{name}.npz"
-
-
 def load_models(path: Path) -> dict[str, ModelEntry]:
     """Return the models listed in a YAML file, by name; none where there is no such file.
 

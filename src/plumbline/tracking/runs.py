@@ -14,9 +14,9 @@ from mlflow.entities import Metric, Param
 from mlflow.exceptions import MlflowException
 
 from plumbline import records
-from plumbline.analysis.frames import frame_of, keys
-from plumbline.analysis.metrics import METRICS, NOTE, Kind, by_round, columns_of, find_metric
 from plumbline.catalogue import catalogue
+from plumbline.measures.frames import frame_of, keys
+from plumbline.measures.metrics import METRICS, NOTE, Kind, by_round, columns_of, find_metric
 from plumbline.specs import Json, TrialSpec
 
 TRIAL = "plumbline.trial"

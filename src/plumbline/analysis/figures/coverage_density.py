@@ -8,8 +8,8 @@ from pydantic import Field
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.figures.curves import Panel, panels_of
-from plumbline.analysis.metrics import by_round
 from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.measures.metrics import by_round
 
 
 class CoverageDensityOptions(OutputOptions):

@@ -13,10 +13,10 @@ from pydantic import Field
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.metrics import by_round
 from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.analysis.statistics import mean_and_standard_error, mean_interval, median_interval
 from plumbline.errors import PlumblineError
+from plumbline.measures.metrics import by_round
+from plumbline.measures.statistics import mean_and_standard_error, mean_interval, median_interval
 from plumbline.options import Options
 
 NOMINAL = "1 - alpha"

@@ -9,10 +9,10 @@ from pydantic import model_validator
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.metrics import by_round
 from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.analysis.statistics import mean_interval
 from plumbline.errors import PlumblineError
+from plumbline.measures.metrics import by_round
+from plumbline.measures.statistics import mean_interval
 
 
 class SweepOptions(OutputOptions):

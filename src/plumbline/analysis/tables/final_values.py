@@ -7,10 +7,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from plumbline.analysis import statistics
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.metrics import by_round, find_metric
 from plumbline.analysis.outputs import Names, OutputOptions, tables
+from plumbline.measures import statistics
+from plumbline.measures.metrics import by_round, find_metric
 
 
 class FinalOptions(OutputOptions):

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from plumbline.analysis.frames import entries, lookup
-from plumbline.analysis.hypervolume import hypervolume_so_far
 from plumbline.calibration.diagnostics import LEVELS
 from plumbline.errors import unknown
+from plumbline.measures.frames import entries, lookup
+from plumbline.measures.hypervolume import hypervolume_so_far
 from plumbline.records import SECONDS
 
 Array = NDArray[np.float64]

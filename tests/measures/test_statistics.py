@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from plumbline.analysis import statistics
-from plumbline.analysis.statistics import (
+from plumbline.errors import PlumblineError
+from plumbline.measures import statistics
+from plumbline.measures.statistics import (
     STATISTICS,
     Interval,
     check_statistic,
@@ -15,7 +16,6 @@ from plumbline.analysis.statistics import (
     median_interval,
     paired_bootstrap,
 )
-from plumbline.errors import PlumblineError
 
 METHOD = np.array([[4.0, 2.0, 1.0], [6.0, 3.0, 0.0]])
 BASELINE = np.array([[4.0, 4.0, 2.0], [5.0, 5.0, 4.0]])

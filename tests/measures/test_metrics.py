@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.analysis.frames import frame_of
-from plumbline.analysis.metrics import METRICS, by_round, check_metric, columns_of, find_metric, metric
 from plumbline.calibration.diagnostics import calibration_score
 from plumbline.errors import PlumblineError
+from plumbline.measures.frames import frame_of
+from plumbline.measures.metrics import METRICS, by_round, check_metric, columns_of, find_metric, metric
 from plumbline.records import RECORD, SECONDS
 
 Row = dict[str, Any]
@@ -327,5 +327,5 @@ def test_a_million_and_a_half_rows_are_seconds() -> None:
 
 
 def test_no_metric_loads_torch(one_core: dict[str, str]) -> None:
-    code = "import sys, plumbline.analysis.metrics; assert 'torch' not in sys.modules"
+    code = "import sys, plumbline.measures.metrics; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=one_core, check=True)
