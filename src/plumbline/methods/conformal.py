@@ -29,7 +29,7 @@ from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, RatioOptions, fit_ratio, no_shift, weights_at
 from plumbline.history import History
 from plumbline.methods.base import Predictor, Takes, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales
+from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales, whole
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
@@ -219,8 +219,8 @@ class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
 
 def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[SingleTaskGP]:
     """Return one model an outcome, each on the points where that outcome was observed."""
-    there = torch.isfinite(data.Y)
-    return [fit_gp(data.X[seen], data.Y[seen, i : i + 1], bounds, options) for i, seen in enumerate(there.unbind(-1))]
+    outcomes = [whole(History(data.X, column, data.initial)) for column in data.Y.split(1, dim=-1)]
+    return [fit_gp(one.X, one.Y, bounds, options) for one in outcomes]
 
 
 def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:
