@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -278,6 +279,32 @@ class TestCurves:
         plain, calibrated = (next(x for x in ax.lines if x.get_label() == name) for name in ("P", "C"))
         assert (to_hex(plain.get_color()), plain.get_linestyle()) == (style.PALETTE["red"], "--")
         assert (to_hex(calibrated.get_color()), calibrated.get_linestyle()) == ("#123456", "-")
+
+    def test_a_row_of_some_methods_shows_no_other_and_shares_its_scale(self, found: Evidence) -> None:
+        rows = [{"metric": "best_f", "label": name, "methods": [name]} for name in made.METHODS]
+        figure = build("curves", found, rows=rows)
+        top, bottom = figure.axes[0], figure.axes[2]
+        assert [[line.get_label() for line in ax.lines] for ax in (top, bottom)] == [[name] for name in made.METHODS]
+        assert top.get_ylim() == bottom.get_ylim()
+
+    def test_a_row_without_any_of_its_methods_is_hidden(self, found: Evidence) -> None:
+        rows = [{"metric": "best_f", "label": "f", "methods": [name]} for name in ("no-such", "plain")]
+        assert [ax.axison for ax in build("curves", found, rows=rows).axes] == [False, False, True, True]
+
+    @pytest.mark.parametrize(("count", "bands"), [(4, 4), (5, 0)])
+    def test_many_methods_have_intervals_at_the_end_only(self, folder: Path, count: int, bands: int) -> None:
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(count) for seed in range(2)]
+        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+        assert len([area for area in ax.collections if isinstance(area, PolyCollection)]) == bands
+        bars = [bar for bar in ax.collections if isinstance(bar, LineCollection)]
+        assert len(bars) == count - bands
+        ends = [bar.get_segments()[0][:, 0] for bar in bars]
+        assert all(x.min() > made.ROUNDS for x in ends)
+        assert len({float(x[0]) for x in ends}) == len(ends)
+
+    def test_a_line_that_another_covers_is_wider(self, found: Evidence) -> None:
+        first, second = build("curves", found).axes[0].lines[:2]
+        assert first.get_linewidth() > second.get_linewidth()
 
     @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
     def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:

@@ -128,11 +128,24 @@ def lines(looks: Mapping[str, Look], methods: Iterable[str]) -> dict[str, LineSt
     }
 
 
-PLAIN, CALIBRATED = PALETTE["red"], PALETTE["blue"]
-"""Red for the plain method and blue for the calibrated one, as in CAL's figures; credible and conformal sets too."""
+PLAIN, CALIBRATED = PALETTE["orange"], PALETTE["blue"]
+"""Of what is plain and what is calibrated, where no method says: as those of credible and conformal methods."""
 
 QUERY, TRUTH = "#cc0000", "0.25"
 """Of the star where a method asks, and of the dashed line that it does not know."""
+
+
+def line_width(place: int, count: int) -> float:
+    """Return the width of one of `count` lines, drawn one after another: of few, the first are wider.
+
+    So a line that another one covers shows on both sides of it.
+    """
+    return 1.6 + (0.6 * (count - 1 - place) if count <= 3 else 0.0)
+
+
+def enlarge(figure: Figure) -> None:
+    """Give a figure of one panel more room, for its legend too."""
+    figure.set_size_inches(1.5 * PANEL[0], 1.35 * PANEL[1])
 
 
 def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[Axes]]]:
@@ -156,7 +169,8 @@ def add_legend(figure: Figure, columns: int = 8, last: str = "") -> None:
     }
     if last in handles:
         handles[last] = handles.pop(last)
-    columns = min(columns, len(handles))
+    rows = -(-len(handles) // columns)
+    columns = -(-len(handles) // max(rows, 1))  # rows of the same length, where they can be
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
 
 

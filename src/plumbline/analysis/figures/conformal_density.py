@@ -17,7 +17,7 @@ def conformal_density(evidence: Evidence, options: OutputOptions) -> Figure:
     alpha = series(found, "density", "alpha")["value"].item()
     figure, axes = style.panels(1, 1)
     ax = axes[0][0]
-    figure.set_size_inches(1.5 * style.PANEL[0], 1.35 * style.PANEL[1])
+    style.enlarge(figure)
     y = conformal["x"]
     in_set = sum(((y >= row.low) & (y <= row.high)).astype(int) for row in sets.itertuples()) > 0
     ax.fill_between(

@@ -34,16 +34,15 @@ def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Fig
     looks = style.lines(evidence.looks, evidence.methods())
     figure, axes = style.panels(1, len(columns), sharex=True, sharey=True)
     for ax, panel in zip(axes[0], columns, strict=True):
-        for method in panel.methods:
+        for i, method in enumerate(panel.methods):
             coverage = by_round(evidence.trials(panel.task, method), "query_coverage").to_numpy()[:, -1:].ravel()
             if not len(coverage):
                 continue  # a method without sets
             colour, legend = looks[method]["color"], evidence.look(method).legend
             sns.rugplot(x=coverage, ax=ax, color=colour, height=0.04, alpha=0.7)
             if len(np.unique(coverage)) > 1:
-                sns.kdeplot(
-                    x=coverage, ax=ax, color=colour, label=legend, fill=True, alpha=0.15, linewidth=1.6, clip=(0, 1)
-                )
+                width = style.line_width(i, len(panel.methods))
+                sns.kdeplot(x=coverage, ax=ax, color=colour, label=legend, linewidth=width, clip=(0, 1))
             else:
                 ax.axvline(coverage[0], color=colour, label=legend)
         ax.axvline(options.level, color="0.25", linestyle="--", linewidth=1)

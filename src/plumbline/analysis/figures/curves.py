@@ -1,13 +1,14 @@
 """Metrics against evaluations, a column a task and a line a method: most figures of the documents."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -36,6 +37,7 @@ class Row(Options):
         minimise: whether the row is turned upside down, as documents that minimise have it.
         limits: of the axis.
         logarithmic: whether that is logarithmic.
+        methods: those of the panels that are drawn in this row; all where none are named.
     """
 
     metric: str
@@ -45,6 +47,7 @@ class Row(Options):
     minimise: bool = False
     limits: tuple[float | None, float | None] | None = None
     logarithmic: bool = False
+    methods: tuple[str, ...] = ()
 
 
 class Panel(Options):
@@ -68,7 +71,8 @@ class CurvesOptions(OutputOptions):
         rows: of panels.
         panels: columns; a column a task with all of its methods where none are named.
         band: quantiles over seeds about the median, the median with its 95% interval, the mean with one standard error,
-            or the mean with its 70% interval.
+            or the mean with its 70% interval. With more than four methods, whose bands would hide the lines, it is
+            drawn at the end only, beside the lines.
         quantiles: of the band of that name.
         queries: count queries only, without the initial design.
     """
@@ -83,9 +87,10 @@ class CurvesOptions(OutputOptions):
 
     def names(self) -> Names:
         """Return what rows and panels name."""
+        methods = [*(panel.methods for panel in self.panels), *(row.methods for row in self.rows)]
         return Names(
             tuple(panel.task for panel in self.panels),
-            tuple(method for panel in self.panels for method in panel.methods),
+            tuple(chain.from_iterable(methods)),
             tuple(name for row in self.rows for name in (row.metric, row.nominal) if name),
         )
 
@@ -118,17 +123,22 @@ def draw_row(
     """Draw one panel: a line and a band a method, what the metric should be, and the optimum."""
     summarise, sign = band(options), -1 if row.minimise else 1
     nominal: pd.DataFrame | None = None
-    for method in panel.methods:
+    methods = [method for method in found.named(row.methods or panel.methods, panel.task) if method in panel.methods]
+    few = len(methods) <= 4
+    for i, method in enumerate(methods):
         trials, look = found.trials(panel.task, method), looks[method]
         table = sign * by_round(trials, row.metric)
         if table.empty:
             continue  # a method without a model has no coverage
         steps = evaluations(trials, table.columns, options.queries)
         low, middle, high = summarise(table.to_numpy())
-        ax.plot(steps, middle, **look, label=found.look(method).legend)
-        # Many bands over each other would hide the lines.
-        few = len(panel.methods) <= 4
-        ax.fill_between(steps, low, high, color=look["color"], alpha=0.18 if few else 0.07, linewidth=0)
+        width = style.line_width(i, len(methods))
+        ax.plot(steps, middle, **look, linewidth=width, label=found.look(method).legend)
+        if few:
+            ax.fill_between(steps, low, high, color=look["color"], alpha=0.18, linewidth=0)
+        else:  # many bands over each other hide the lines: theirs at the end, side by side
+            beside = steps[-1] + (0.02 + 0.015 * i) * (steps[-1] - steps[0])
+            ax.vlines(beside, low[-1], high[-1], color=look["color"], linewidth=1.6)
         if row.nominal and nominal is None:
             nominal = sign * by_round(trials, row.nominal)
             ax.plot(
@@ -157,6 +167,17 @@ def draw_optimum(ax: Axes, optimum: float, row: Row) -> None:
         ax.axhline(optimum, color="0.4", linestyle=":", linewidth=1, label="minimum" if row.minimise else "maximum")
 
 
+def share_scales(axes: Sequence[Axes], rows: Sequence[Row]) -> None:
+    """Give the panels of one task that draw the same metric the same limits."""
+    first: dict[str, Axes] = {}
+    for ax, row in zip(axes, rows, strict=True):
+        if row.metric in first:
+            ax.sharey(first[row.metric])
+            if row.limits is None:
+                ax.autoscale(axis="y")
+        first.setdefault(row.metric, ax)
+
+
 def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
     """Return the panels that there are trials for, with their methods; one a task where none are asked for."""
     asked = panels or tuple(Panel(task=task) for task in found.tasks)
@@ -177,19 +198,26 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     columns = panels_of(evidence, options.panels)
     looks = style.lines(evidence.looks, evidence.methods())
     if len(columns) == 1:
-        figure, (line,) = style.panels(1, len(options.rows))
+        figure, (line,) = style.panels(1, len(options.rows), sharex=True)
         axes = [[ax] for ax in line]
+        if len(line) == 1:
+            style.enlarge(figure)
     else:
         figure, axes = style.panels(len(options.rows), len(columns), sharex="col")
-    bottom = axes if len(columns) == 1 else axes[-1:]
+    top, bottom = (axes, axes) if len(columns) == 1 else (axes[:1], axes[-1:])
     for j, panel in enumerate(columns):
         for i, row in enumerate(options.rows):
             draw_row(axes[i][j], evidence, panel, looks, row, options)
             if j == 0:
                 axes[i][j].set_ylabel(row.label)
-        axes[0][j].set_title(panel.title)
+            axes[i][j].xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+            if not axes[i][j].has_data():
+                axes[i][j].set_axis_off()
+        share_scales([axes[i][j] for i in range(len(options.rows))], options.rows)
+    for ax, panel in ((ax, panel) for row in top for ax, panel in zip(row, columns, strict=True)):
+        ax.set_title(panel.title)
     for ax in (ax for row in bottom for ax in row):
         ax.set_xlabel("queries" if options.queries else "evaluations")
     across = len(options.rows) if len(columns) == 1 else len(columns)
-    style.add_legend(figure, columns=min(3 * across, 8), last=NOMINAL)
+    style.add_legend(figure, columns=min(3 * across + (across == 1), 8), last=NOMINAL)
     return figure

@@ -82,7 +82,9 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
     looks = style.lines(evidence.looks, evidence.methods())
     figure, axes = style.panels(2 * len(methods), len(steps), sharex=True, height_ratios=[3, 1] * len(methods))
     figure.set_size_inches(2.9 * len(steps), 3.1 * len(methods))
-    scale = float(evidence.rows["f"].abs().max())
+    truth = sign * pictures["f"]
+    margin = 0.25 * (truth.max() - truth.min())
+    limits = (truth.min() - margin, truth.max() + margin)
     for i, method in enumerate(methods):
         of_method = pictures[pictures["method"] == method]
         rows = evidence.trials(task, method)
@@ -92,7 +94,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
             picture = of_method[of_method["iteration"] == step]
             draw_model(top, picture, rows, sign, looks[method]["color"])
             draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0])
-            top.set_ylim(-1.1 * scale, 1.1 * scale)
+            top.set_ylim(*limits)
             top.set_title(f"{evidence.look(method).legend}, step {step}")
         axes[2 * i][0].set_ylabel("f(x)")
         axes[2 * i + 1][0].set_ylabel("utility")

@@ -134,6 +134,7 @@ def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
         raise PlumblineError(f"no task and no method with trials varies {options.parameter!r}: nothing to draw")
     looks = style.lines(evidence.looks, evidence.methods())
     figure, ((ax,),) = style.panels(1, 1)
+    style.enlarge(figure)
     values = [point.value for points in lines.values() for point in points]
     # Bars of neighbouring lines stand side by side.
     step = 0.012 * (np.log(max(values) / min(values)) if options.logarithmic else max(values) - min(values))
