@@ -215,6 +215,23 @@ def test_one_with_its_options(command: str, name: str, option: str, run: Run) ->
     check_one_line(run(command, f"{name}x"), f"unknown {command.removesuffix('s')} '{name}x': did you mean '{name}'?")
 
 
+def test_a_problem_goes_by_what_one_would_type(run: Run) -> None:
+    assert run("problems", "ackley-2") == run("problems", "ackley")
+
+
+def test_a_trial_that_failed_at_once_prints_no_table(run: Run) -> None:
+    _, output, errors = run("trial", "--problem", "branin-currin", "--method", "ei")
+    assert "round" not in output
+    assert "is for one objective; this problem has several objectives: use cehvi" in errors.splitlines()[-1]
+
+
+def test_what_a_round_has_not_is_a_dash(run: Run) -> None:
+    code, output, _ = run("trial", "--problem", "branin", "--method", "random", "--rounds", "1")
+    assert code == 0
+    assert "nan" not in output
+    assert "–" in output
+
+
 def test_the_version(run: Run) -> None:
     code, output, errors = run("--version")
     assert (code, errors) == (0, "")

@@ -82,7 +82,7 @@ def test_several_outcomes_have_no_best(spec: TrialSpec) -> None:
     log = LineLog(stream)
     log.start("k", spec, 0)
     log.round([row(1, 3.5, float("nan"))], SECONDS)
-    assert lines_of(stream)[-1] == "hole dice seed 7: round 1/9 y=3.5 nan 0.12 s"
+    assert lines_of(stream)[-1] == "hole dice seed 7: round 1/9 y=3.5, nan 0.12 s"
 
 
 def test_what_failed_is_not_the_best() -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -223,10 +224,11 @@ def methods(name: Annotated[str, typer.Argument(help="show the options of this o
 
 @app.command()
 def problems(name: Annotated[str, typer.Argument(help="show the options of this one")] = "") -> None:
-    """List the problems, a line each, or the options of one."""
+    """List the problems, a line each, or the options of one (ackley, or ackley-2)."""
     from plumbline.listings import print_all, print_one
+    from plumbline.specs import ProblemRef
 
-    print_one("problem", name) if name else print_all("problem")
+    print_one("problem", ProblemRef(name=name).name) if name else print_all("problem")
 
 
 @app.command()
@@ -492,8 +494,10 @@ def _print_trial(table: Any) -> None:
     from plumbline.measures.metrics import metric
 
     rows = frame_of(table.filter(compute.equal(table["status"], "ok")))  # not the row that says why it stopped
+    if rows.empty:
+        return
+    roles = rows["roles"].iloc[0]
     outcomes = entries(rows["y"])
-    roles = rows["roles"].iloc[0] if len(rows) else ["objective"]
     several = sum(role == "objective" for role in roles) > 1
     running = ["hypervolume"] if several else ["best_y", "regret"] if len(roles) == 1 else ["violation", "best_f"]
     names = ["y"] if len(roles) == 1 else [f"y {i + 1}" for i in range(len(roles))]
@@ -507,7 +511,7 @@ def _print_trial(table: Any) -> None:
                 grid.add_row("...", f"{len(rows) - SHOWN} more", *[""] * len(numbers))
             continue
         point = " ".join(f"{value:.4g}" for value in x[:6]) + (" ..." if len(x) > 6 else "")
-        grid.add_row(str(iteration), point, *(f"{value:.4g}" for value in numbers))
+        grid.add_row(str(iteration), point, *("–" if isnan(value) else f"{value:.4g}" for value in numbers))
     Console().print(grid)
 
 

@@ -77,7 +77,7 @@ class LineLog:
         if self.first < self.seen and now < self.next and last["iteration"] < self.rounds:
             return
         self.next = now + 1.0
-        y = " ".join(f"{value:.5g}" for value in last["y"])
+        y = ", ".join(f"{value:.5g}" for value in last["y"])
         best = f" {self.best}{self.since}" if str(self.best) else ""
         events = f" [{', '.join(last['events'])}]" if last["events"] else ""
         self._write(

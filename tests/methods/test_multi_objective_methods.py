@@ -43,7 +43,7 @@ def test_two_outcomes_are_asked_for_and_forecast_together(name: str, where: str)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_without_a_reference_point_the_error_says_so(name: str) -> None:
     place = Situation(Domain(Box(BOX)), PLACES["box"].history)
-    with pytest.raises(PlumblineError, match="is for several objectives; this problem has objective") as caught:
+    with pytest.raises(PlumblineError, match="is for several objectives; this problem has one objective") as caught:
         make(name, place)
     assert "use cei, cnei" in str(caught.value)
 

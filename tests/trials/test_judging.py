@@ -204,4 +204,4 @@ def test_two_outcomes(method: str, cheap_spec: Make, tmp_path: Path) -> None:
 def test_a_method_of_several_outcomes_on_one_is_a_failed_row(cheap_spec: Make, tmp_path: Path) -> None:
     rows = rows_of(run_trial(cheap_spec("branin", "ehvi"), tmp_path, tmp_path))
     assert rows[-1]["status"] == "error"
-    assert "method 'ehvi' is for several objectives; this problem has objective" in rows[-1]["error"]
+    assert "method 'ehvi' is for several objectives; this problem has one objective" in rows[-1]["error"]

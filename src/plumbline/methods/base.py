@@ -112,7 +112,8 @@ def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:
     """Raise PlumblineError, naming methods that would do, where `method` cannot make use of the domain's outcomes."""
     if method.takes in ("anything", "what its base takes", domain.takes):
         return
-    there = ", ".join(f"{outcome.name} ({outcome.role})" for outcome in domain.outcomes)
+    named = ", ".join(f"{outcome.name} ({outcome.role})" for outcome in domain.outcomes)
+    there = named if domain.takes == "anything" else domain.takes
     fit = [
         other
         for other, entry in methods.entries().items()
