@@ -1,6 +1,7 @@
 # What the rules share: the plan of this run, where things lie, and lookups by wildcard. No numerics.
 import json
 import os
+import re
 import sys
 import time
 from functools import cache
@@ -186,13 +187,18 @@ def built(*paths):
 
 
 def failed_logs():
-    """Return the last line of each log of this run that tells of an error: `--quiet rules` would not show any."""
+    """Return the last line of each log of this run that tells of an error, or that its job was killed (for memory).
+
+    `--quiet rules` would not show any.
+    """
     found = {}
     for path in sorted(Path(LOGS).rglob("*.log")):
         if path.stat().st_mtime >= STARTED:
             lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             if lines and (
-                lines[-1].startswith("plumbline: error: ") or any(line.startswith("Traceback") for line in lines)
+                lines[-1].startswith("plumbline: error: ")
+                or any(line.startswith("Traceback") for line in lines)
+                or re.search(r": line \d+: +\d+ \w+", lines[-1])  # what bash says of a process that a signal ended
             ):
                 found[path] = lines[-1]
     return found
@@ -220,3 +226,4 @@ onsuccess:
 onerror:
     for path, line in failed_logs().items():
         print(f"\n{path}\n  {line}")
+    print("\nplumbline: what is done is kept; the same command goes on from there")
