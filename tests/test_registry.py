@@ -69,7 +69,7 @@ def test_a_name_far_from_all_gets_the_list_alone(house: Path) -> None:
 
 def test_one_name_in_two_files_is_refused(house: Path) -> None:
     (house / "z.py").write_text(MEMBER.format(cls="Larder", name="cellar", summary="Another."))
-    with pytest.raises(ValueError, match=r"room 'cellar' is registered twice: house\.c and house\.z"):
+    with pytest.raises(PlumblineError, match=r"room 'cellar' is registered twice: house\.c and house\.z"):
         rooms().entries()
 
 
