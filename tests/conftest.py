@@ -37,13 +37,12 @@ def molecules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the features of some eighty generated molecules."""
     from plumbline.data.datasets import find_dataset, load_datasets
     from plumbline.data.features import build_features, write_features
-    from plumbline.keys import features_path
 
     entry = find_dataset(load_datasets(ROOT / "config/datasets.yaml"), "generated-molecules")
     assert entry.features is not None
     small = entry.model_copy(update={"features": entry.features.model_copy(update={"rows": 80})})
     data = tmp_path_factory.mktemp("data")
-    write_features(build_features(small), features_path(data, "generated-molecules"), small)
+    write_features(build_features(small), data / "features" / "generated-molecules.parquet", small)
     return data
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from plumbline import keys
 from plumbline.errors import PlumblineError
-from plumbline.keys import code_digest, features_path, trial_inputs, trial_key, with_stand_ins
+from plumbline.keys import code_digest, trial_inputs, trial_key, with_stand_ins
 from plumbline.sources import closure
 from plumbline.specs import TrialSpec
 
@@ -156,10 +156,10 @@ def test_unknown_names(cheap_spec: Make) -> None:
 def test_features_count(cheap_spec: Make, molecules: Path, tmp_path: Path) -> None:
     spec = cheap_spec(TABLE)
     missing = trial_key(spec, tmp_path)
-    path = features_path(tmp_path, "generated-molecules")
+    path = tmp_path / "features" / "generated-molecules.parquet"
     assert path == tmp_path / "features" / "generated-molecules.parquet"
     path.parent.mkdir()
-    shutil.copy(features_path(molecules, "generated-molecules"), path)
+    shutil.copy(molecules / "features" / "generated-molecules.parquet", path)
     there = trial_key(spec, tmp_path)
     assert there != missing
     assert there == trial_key(spec, molecules), "what they hold counts, not where they are"

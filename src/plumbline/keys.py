@@ -22,11 +22,6 @@ def _content_digest(path: Path, modified: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def features_path(data: Path, dataset: str) -> Path:
-    """Return where the features of a dataset lie under the data folder."""
-    return data / "features" / f"{dataset}.parquet"
-
-
 def methods_of(name: str, options: Mapping[str, Any]) -> Iterator[MethodChoice]:
     """Yield a method and those that its options wrap, from the outside in.
 

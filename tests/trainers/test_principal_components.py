@@ -10,7 +10,7 @@ from plumbline.data.features import read_features
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError
-from plumbline.keys import features_path, trial_inputs, trial_key
+from plumbline.keys import trial_inputs, trial_key
 from plumbline.models.latent import read_latent
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
@@ -25,9 +25,9 @@ ASKED = {"dataset": SOURCE, "target": "qed", "pool": 30, "latent": "small"}
 @pytest.fixture
 def data(molecules: Path, tmp_path: Path) -> Path:
     """A data folder with features and the model trained on them."""
-    features = features_path(tmp_path, SOURCE)
+    features = tmp_path / "features" / f"{SOURCE}.parquet"
     features.parent.mkdir()
-    features.write_bytes(features_path(molecules, SOURCE).read_bytes())
+    features.write_bytes((molecules / "features" / f"{SOURCE}.parquet").read_bytes())
     train("small", {"small": ENTRY}, tmp_path, tmp_path / "models" / "small.npz")
     return tmp_path
 
@@ -46,7 +46,9 @@ def spec(**latent: str) -> TrialSpec:
 
 def test_it_keeps_most_of_what_varies(data: Path) -> None:
     latent = read_latent(data / "models" / "small.npz")
-    X = torch.from_numpy(read_features(features_path(data, SOURCE))[list(DESCRIPTORS)].to_numpy("float64", copy=True))
+    X = torch.from_numpy(
+        read_features(data / "features" / f"{SOURCE}.parquet")[list(DESCRIPTORS)].to_numpy("float64", copy=True)
+    )
     Z = latent.encode(X)
     assert Z.shape == (len(X), 4)
     np.testing.assert_allclose(latent.axes @ latent.axes.T, np.eye(4), atol=1e-12)
