@@ -3,13 +3,17 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 # Before torch and NumPy are imported, here and in subprocesses: with as many threads in each of pytest's workers as
 # there are cores, most of the time goes into threads that wait for each other.
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+if TYPE_CHECKING:
+    from botorch.models import SingleTaskGP
+    from torch import Tensor
 
 from plumbline.specs import Budget, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec
 
@@ -44,6 +48,30 @@ def molecules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = tmp_path_factory.mktemp("data")
     write_features(build_features(small), data / "features" / "generated-molecules.parquet", small)
     return data
+
+
+@pytest.fixture(scope="session")
+def bounds() -> "Tensor":
+    """A box of two inputs, far from the unit cube."""
+    import torch
+
+    return torch.tensor([[-2.0, 0.0], [2.0, 10.0]], dtype=torch.float64)
+
+
+@pytest.fixture(scope="session")
+def model(bounds: "Tensor") -> "SingleTaskGP":
+    """A Gaussian process on seven points, in units far from standard ones, at fixed hyperparameters."""
+    import torch
+
+    from plumbline.models.exact import ModelOptions, make_gp
+
+    U = torch.rand(7, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    X = bounds[0] + (bounds[1] - bounds[0]) * U
+    Y = 40 + 8 * torch.sin(4 * U.sum(dim=-1, keepdim=True))
+    gp = make_gp(X, Y, bounds, ModelOptions(priors="none", ard=False))
+    gp.covar_module.base_kernel.lengthscale = 0.4
+    gp.likelihood.noise = 0.01
+    return gp.eval()
 
 
 @pytest.fixture(scope="session")
