@@ -3,8 +3,8 @@
 Source: Brown, Fiscato, Segler & Vaucher, "GuacaMol: Benchmarking Models for de Novo Molecular Design", J. Chem. Inf.
 Model. 59(3), 2019. Where the paper and its published code disagree (for Fexofenadine MPO the paper has a standard
 deviation of 2 for TPSA and for logP, the code 10 and 1), the constants are the code's, in the second version of its
-benchmarks: later work, and the scores that others publish, are made with those. 120 molecules with nine published scores
-each, made with an RDKit of years ago, agree to 1e-15: no property that is used here has changed since.
+benchmarks: later work, and the scores that others publish, are made with those. 120 molecules with nine published
+scores each, made with an RDKit of years ago, agree to 1e-15: no property differs there between the versions.
 
 An objective is a geometric mean of parts. A part is a property of the molecule (how like a drug it is, logP, how many
 fluorine atoms it has) and a modifier, which maps the property to [0, 1].
