@@ -161,19 +161,20 @@ class TestPublishedScores:
         assert (np.abs(score_smiles(paper, list(SCORES)) - published) > 0.1).sum() >= 6
 
 
+CLOSE = {
+    "osimertinib": OSIMERTINIB,
+    "ethyl on the amine": "COc1cc(N(C)CCN(CC)C)c(NC(=O)C=C)cc1Nc1nccc(n1)-c1cn(C)c2ccccc12",
+    "crotonamide": "COc1cc(N(C)CCN(C)C)c(NC(=O)C=CC)cc1Nc1nccc(n1)-c1cn(C)c2ccccc12",
+    "ethyl on the indole": "COc1cc(N(C)CCN(C)C)c(NC(=O)C=C)cc1Nc1nccc(n1)-c1cn(CC)c2ccccc12",
+}
+
+
 class TestTooSimilar:
     """What no published score shows: those molecules are all too unlike osimertinib to be penalised for likeness."""
 
-    CLOSE = {
-        "osimertinib": OSIMERTINIB,
-        "ethyl on the amine": "COc1cc(N(C)CCN(CC)C)c(NC(=O)C=C)cc1Nc1nccc(n1)-c1cn(C)c2ccccc12",
-        "crotonamide": "COc1cc(N(C)CCN(C)C)c(NC(=O)C=CC)cc1Nc1nccc(n1)-c1cn(C)c2ccccc12",
-        "ethyl on the indole": "COc1cc(N(C)CCN(C)C)c(NC(=O)C=C)cc1Nc1nccc(n1)-c1cn(CC)c2ccccc12",
-    }
-
     @pytest.mark.parametrize("name", CLOSE)
     def test_likeness_beyond_085_costs(self, name: str) -> None:
-        smiles = self.CLOSE[name]
+        smiles = CLOSE[name]
 
         def likeness(kind: str) -> float:
             a, b = Counter(counts(smiles, kind)), Counter(counts(OSIMERTINIB, kind))
@@ -194,7 +195,7 @@ class TestTooSimilar:
 
     def test_three_of_them_are_beyond_it_and_one_is_not(self) -> None:
         similarity = Similarity(OSIMERTINIB, "ECFP6")
-        found = [Measured(mol(smiles)).value(similarity) > 0.85 for smiles in self.CLOSE.values()]
+        found = [Measured(mol(smiles)).value(similarity) > 0.85 for smiles in CLOSE.values()]
         assert found == [True, True, True, False]
 
 
