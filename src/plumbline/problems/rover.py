@@ -1,12 +1,12 @@
-r"""A rover's way through a field of obstacles, as a spline; Wang et al. (2018) with the obstacles of Maus et al. (2023).
+r"""A rover's way through a field of obstacles, a spline; Wang et al. (2018) with the obstacles of Maus et al. (2023).
 
 `x = (dx_1, dy_1, ..., dx_30, dy_30)` are the steps between 31 points of the plane, from the start on. A cubic B-spline
 through the points is the rover's way, and what is to be maximised is
 
 .. math:: 5 - \int c\, ds - 100 \lVert p_{end} - p_{goal} \rVert_1, \quad c(p) = .05 + 20 [p \text{ is in an obstacle}],
 
-where all that is outside of the unit square is an obstacle, too. The way need not reach the goal. The numbers are those
-of the published code of approximation-aware BO (Maus et al., 2024), whose rewards, which it rounds to float32, are these.
+where all that is outside of the unit square is an obstacle, too. The way need not reach the goal. The numbers are
+those of the published code of approximation-aware BO (Maus et al., 2024), which rounds the rewards to float32.
 """
 
 import numpy as np
@@ -88,7 +88,7 @@ class Rover(SyntheticTestFunction):
 
     dim = 2 * STEPS
     continuous_inds = list(range(dim))  # noqa: RUF012 - BoTorch's class attributes
-    _bounds = [(-1 / STEPS, 2 / STEPS)] * dim  # noqa: RUF012
+    _bounds = [(-1 / STEPS, 2 / STEPS)] * dim
     _is_minimization_by_default = False
 
     @property
