@@ -9,7 +9,16 @@ from pydantic import Field, PositiveInt
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse, read_yaml
 
-Kind = Literal["molecules", "docking", "antibodies", "generated-molecules", "generated-docking", "generated-antibodies"]
+Kind = Literal[
+    "molecules",
+    "docking",
+    "antibodies",
+    "dna",
+    "generated-molecules",
+    "generated-docking",
+    "generated-antibodies",
+    "generated-dna",
+]
 
 
 class Features(Options):
