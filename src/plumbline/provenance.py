@@ -13,6 +13,8 @@ PACKAGES = (
     "torch",
     "botorch",
     "gpytorch",
+    "gymnasium",
+    "box2d",
     "numpy",
     "scipy",
     "scikit-learn",

@@ -10,9 +10,11 @@ import pytest
 from plumbline.data import antibodies
 from plumbline.data.antibodies import describe_pairs
 from plumbline.data.datasets import Dataset, Features
+from plumbline.data.dna import COLUMNS, LABEL
 from plumbline.data.features import build_features, read_features, read_provenance, write_features
 from plumbline.data.generated import generated_molecules
 from plumbline.data.generated_antibodies import generated_antibodies
+from plumbline.data.generated_dna import generated_dna
 from plumbline.data.guacamol import OBJECTIVES, score_smiles
 from plumbline.data.molecules import (
     DESCRIPTORS,
@@ -300,3 +302,35 @@ class TestAntibodies:
     def test_a_table_of_molecules_is_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match="features break their schema"):
             write_features(table, tmp_path / "unit.parquet", self.ENTRY)
+
+
+class TestDna:
+    ENTRY = of_kind("dna", "few.scale")
+
+    def test_from_the_published_layout_and_back(self, tmp_path: Path) -> None:
+        raw = tmp_path / "few.scale"
+        expected = generated_dna(9, 0)
+        rows = [
+            f"{row[LABEL]:.0f} " + " ".join(f"{i}:1" for i, name in enumerate(COLUMNS, 1) if row[name])
+            for _, row in expected.iterrows()
+        ]
+        raw.write_text("\n".join(rows), encoding="utf-8")
+        pd.testing.assert_frame_equal(build_features(of_kind("dna", raw.name, rows=100), raw), expected)
+        built = build_features(self.ENTRY, raw)
+        pd.testing.assert_frame_equal(built, expected.loc[sample_rows(range(9), 4, 1)].reset_index(drop=True))
+        write_features(built, tmp_path / "few.parquet", self.ENTRY)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
+        found = read_provenance(tmp_path / "few.parquet")
+        assert found["scikit-learn"] == importlib.metadata.version("scikit-learn")
+
+    def test_generated(self, tmp_path: Path) -> None:
+        entry = of_kind("generated-dna", None, rows=6)
+        built = build_features(entry)
+        pd.testing.assert_frame_equal(built, generated_dna(6, 1), check_exact=True)
+        write_features(built, tmp_path / "few.parquet", entry)
+
+    @pytest.mark.parametrize(("column", "value"), [(LABEL, 4.0), ("x7", 0.5), ("x7", np.nan)])
+    def test_other_digits_and_labels_are_refused(self, tmp_path: Path, column: str, value: float) -> None:
+        table = generated_dna(4, 0).assign(**{column: value})
+        with pytest.raises(PlumblineError, match=f"features break their schema.*{column}"):
+            write_features(table, tmp_path / "few.parquet", self.ENTRY)

@@ -12,6 +12,7 @@ from plumbline.data.antibodies import describe_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import write_features
 from plumbline.data.generated_antibodies import generated_antibodies
+from plumbline.data.generated_dna import generated_dna
 from plumbline.data.molecules import DESCRIPTORS, TARGETS
 from plumbline.problems.base import Context
 
@@ -31,12 +32,13 @@ def molecule_table() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.DataFrame) -> Path:
-    """A data folder with the features of `small-molecules`, `small-docking` and `small-antibodies`."""
+    """A data folder with the features of `small-molecules`, `small-docking`, `small-antibodies` and `small-dna`."""
     folder = tmp_path_factory.mktemp("data")
     tables = {
         "molecules": molecule_table,
         "docking": molecule_table.assign(**{"3pbl_docking": -5.0 - molecule_table["sa"] / 10}),
         "antibodies": describe_pairs(generated_antibodies(40, 0)),
+        "dna": generated_dna(300, 0),
     }
     for kind, table in tables.items():
         dataset = Dataset(

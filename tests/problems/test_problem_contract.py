@@ -27,6 +27,8 @@ from plumbline.spaces.table import Table
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "antibodies": [{"dataset": "small-antibodies", "pool": 30}],
     "hartmann": [{"dim": 3}, {"dim": 6}],
+    "lasso-dna": [{"dataset": "small-dna"}],
+    "lunar-lander": [{"terrains": 2}, {"variant": "code"}],
     "molecules": [
         {"dataset": "small-molecules", "target": "qed", "pool": 30, "holdout_fraction": 0.2},
         {"dataset": "small-molecules", "target": "sa", "pool": 40, "holdout_fraction": 0.0, "maximise": False},
@@ -34,7 +36,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "rkhs": [{"dim": 1}, {"dim": 2, "kernel": "matern52", "basis": 40}],
 }
-"""Options of the problems that cannot be built from none, or from a dimension of two alone."""
+"""Options of the problems that cannot be built from none or from a dimension of two alone, or are slow then."""
 
 Build = Callable[..., Problem]
 

@@ -19,6 +19,8 @@ Kind = Literal[
     "generated-docking",
     "generated-antibodies",
     "generated-guacamol",
+    "dna",
+    "generated-dna",
 ]
 
 

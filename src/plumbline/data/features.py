@@ -12,11 +12,13 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 
 from plumbline import files
-from plumbline.data import antibodies, molecules
+from plumbline.data import antibodies, dna, molecules
 from plumbline.data.antibodies import describe_pairs, read_pairs
 from plumbline.data.datasets import Dataset, Features
+from plumbline.data.dna import read_dna
 from plumbline.data.generated import generated_molecules, made_up_docking_scores
 from plumbline.data.generated_antibodies import generated_antibodies
+from plumbline.data.generated_dna import generated_dna
 from plumbline.data.guacamol import OBJECTIVES, score_table
 from plumbline.data.molecules import (
     DOCKING,
@@ -50,6 +52,13 @@ ANTIBODIES = pa.DataFrameSchema(
 )
 
 SMILES = pa.DataFrameSchema({"smiles": pa.Column(str, unique=True)}, strict=True)
+DNA = pa.DataFrameSchema(
+    {
+        **{name: pa.Column(float, pa.Check.isin((0.0, 1.0))) for name in dna.COLUMNS},
+        dna.LABEL: pa.Column(float, pa.Check.isin(dna.LABELS)),
+    },
+    strict=True,
+)
 
 SCHEMAS = {
     "molecules": MOLECULES,
@@ -57,14 +66,22 @@ SCHEMAS = {
     "antibodies": ANTIBODIES,
     "smiles": SMILES,
     "guacamol": SMILES.add_columns({name: pa.Column(float, pa.Check.in_range(0.0, 1.0)) for name in OBJECTIVES}),
+    "dna": DNA,
 }
 """What a table of each kind holds; a generated one is like the one it stands in for."""
+
+LIBRARIES = {
+    **dict.fromkeys(("molecules", "docking", "smiles", "guacamol"), "rdkit"),
+    "antibodies": "biopython",
+    "dna": "scikit-learn",
+}
+"""What computes or reads a table of each kind."""
 
 METADATA = b"plumbline"
 
 
 def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> pd.DataFrame:
-    """Return the table of a dataset: molecules or antibodies, and what its kind says of them (`SCHEMAS`).
+    """Return the table of a dataset: molecules, antibodies or DNA, and what its kind says of them (`SCHEMAS`).
 
     That is descriptors and targets; of `smiles` nothing else, which a million molecules take minutes for; of `guacamol`
     the scores of `plumbline.data.guacamol.OBJECTIVES`.
@@ -82,8 +99,8 @@ def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> 
         return _generate(how, jobs)
     if raw is None:
         raise PlumblineError(f"dataset {dataset.name!r} is built from {dataset.file}: fetch it and name it with --raw")
-    if how.kind == "docking":
-        table = read_docking(raw)
+    if how.kind in ("docking", "dna"):
+        table = read_docking(raw) if how.kind == "docking" else read_dna(raw)
         return table.loc[sample_rows(range(len(table)), how.rows, how.seed)].reset_index(drop=True)
     if how.kind == "antibodies":
         return describe_pairs(sample_rows(read_pairs(raw), how.rows, how.seed), jobs)
@@ -98,6 +115,8 @@ def _describe(kind: str, smiles: list[str], jobs: int) -> pd.DataFrame:
 
 
 def _generate(how: Features, jobs: int) -> pd.DataFrame:
+    if how.kind == "generated-dna":
+        return generated_dna(how.rows, how.seed)
     if how.kind == "generated-antibodies":
         return describe_pairs(generated_antibodies(how.rows, how.seed), jobs)
     smiles = generated_molecules(how.rows, how.seed)
@@ -119,8 +138,8 @@ def _like(kind: str) -> str:
 
 
 def provenance(dataset: Dataset) -> dict[str, Any]:
-    """Return what a table rests on: the dataset's entry and the library that computed it, RDKit or BioPython."""
-    library = "biopython" if _like(_how(dataset).kind) == "antibodies" else "rdkit"
+    """Return what a table rests on: the dataset's entry and the library that computed or read it."""
+    library = LIBRARIES[_like(_how(dataset).kind)]
     return {"dataset": dataset.model_dump(mode="json"), library: importlib.metadata.version(library)}
 
 
