@@ -59,7 +59,7 @@ class Method(ABC):
 
     takes: ClassVar[Takes] = "anything"
     """The outcomes that it can make use of."""
-    together: ClassVar[int] = 1
+    together: int = 1
     """How many seeds are asked at once, at most; 1 for one trial after another."""
 
     def __init__(self, domain: Domain, options: Any) -> None:
@@ -106,6 +106,15 @@ def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     method: Method = entry.build(domain, parse(entry.options, options, f"method {name!r}"))
     refuse_other_outcomes(name, method, domain)
     return method
+
+
+def seats(name: str, options: dict[str, Any]) -> int:
+    """Return how many seeds of a method are asked at once, at most: as many as its innermost base says."""
+    entry = methods[name]
+    base = getattr(parse(entry.options, options, f"method {name!r}"), "base", None)
+    if base is not None:
+        return seats(base.name, base.options)
+    return getattr(entry.build, "together", 1)
 
 
 def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:

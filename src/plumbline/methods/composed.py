@@ -1,11 +1,12 @@
 """A method as a surrogate, a utility and a search; the one loop that all of them share."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -14,6 +15,7 @@ from torch import Generator, Tensor
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Method, Predictor, Proposal
+from plumbline.methods.questions import CPU, Question
 from plumbline.seeding import draw_seed
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import inside
@@ -34,6 +36,7 @@ class Round:
         space: where to look.
         q: how many points are wanted.
         generator: of the round's chance.
+        device: where it may be computed; everything else is on the CPU.
     """
 
     history: History
@@ -41,6 +44,7 @@ class Round:
     space: Space
     q: int
     generator: Generator
+    device: torch.device = CPU
 
     @cached_property
     def seed(self) -> int:
@@ -133,34 +137,70 @@ class ComposedMethod(Method, Generic[Surrogate]):
     def promise(self, proposal: Proposal) -> None:
         """Take note of what is proposed, before anything is observed."""
 
+    @classmethod
+    def models(cls, asked: "Sequence[tuple[ComposedMethod[Surrogate], Round]]") -> list[Surrogate]:
+        """Return the surrogate of each of some methods in its round; a class that can fit several at once does it here.
+
+        Unlike `fit`, which knows the data alone, it may go on from earlier rounds.
+        """
+        return [method.fit(round.data) for method, round in asked]
+
+    @classmethod
+    def refine(
+        cls, chosen: "Sequence[tuple[ComposedMethod[Surrogate], Choice[Surrogate], Round]]"
+    ) -> list[Choice[Surrogate]]:
+        """Return what is made of the choices of some methods after their searches; by default they stay."""
+        return [choice for _, choice, _ in chosen]
+
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` points of great utility."""
-        opening = self.opening(history, q, generator)
-        if opening is not None:
-            return opening
-        round = Round(history, self.seen(history), self.domain.space, q, generator)
-        self._refuse_unobserved(round)
-        started = perf_counter()
-        surrogate = self.fit(round.data)
-        fitted = perf_counter()
-        proposal = self.propose(surrogate, round)
-        return replace(proposal, seconds={"fit": fitted - started, "acquire": perf_counter() - fitted})
+        return self._answered([Turn(self, history, q, generator)])[0]
 
-    def propose(self, surrogate: Surrogate, round: Round) -> Proposal:
-        """Return `q` points of great utility under a given surrogate."""
-        space = self.where(surrogate, round)
-        cut = space is not round.space
-        round = replace(round, space=space)
-        choice = self.search(self.utility(surrogate, round), surrogate, round)
-        surface = surface_of(choice.utility)
-        proposal = Proposal(
-            choice.X,
-            self.forecast(choice),
-            confined(surface, space.bounds) if cut else surface,
-            notes=self.notes(choice, round),
-        )
-        self.promise(proposal)
-        return proposal
+    @classmethod
+    def ask_many(cls, questions: Sequence[Question]) -> list[Proposal | Exception]:
+        """Return an answer to each question, or the error that it met: surrogates are fitted, and choices refined,
+        together."""
+        if cls.alone(questions):
+            return super().ask_many(questions)
+        turns = [Turn(cast(Self, one.method), one.history, one.q, one.stream, one.device, one) for one in questions]
+        return list(cls._answered(turns))
+
+    @classmethod
+    def alone(cls, questions: Sequence[Question]) -> bool:
+        """Return whether questions are answered one by one, as methods do that gain nothing from company."""
+        return all(question.method.together == 1 for question in questions)
+
+    @classmethod
+    def _answered(cls, turns: "Sequence[Turn[Any]]") -> list[Proposal]:
+        """Play some turns: what is done together is done outside of any question's surroundings."""
+        for turn in turns:
+            with turn.surroundings():
+                turn.begin()
+        playing = [turn for turn in turns if turn.proposal is None]
+        if playing:
+            started = perf_counter()
+            surrogates = cls.models([(turn.method, turn.now) for turn in playing])
+            fitted = (perf_counter() - started) / len(playing)
+            for turn, surrogate in zip(playing, surrogates, strict=True):
+                with turn.surroundings():
+                    turn.choose(surrogate, fitted)
+            started = perf_counter()
+            choices = cls.refine([(turn.method, turn.chosen, turn.now) for turn in playing])
+            refined = (perf_counter() - started) / len(playing)
+            for turn, choice in zip(playing, choices, strict=True):
+                with turn.surroundings():
+                    turn.propose(choice, refined)
+        return [cast(Proposal, turn.proposal) for turn in turns]
+
+    def turn_round(self, history: History, q: int, generator: Generator, device: torch.device = CPU) -> Round:
+        """Return a round of this method.
+
+        Raises:
+            PlumblineError: an outcome that nothing can be fitted to.
+        """
+        round = Round(history, self.seen(history), self.domain.space, q, generator, device)
+        self._refuse_unobserved(round)
+        return round
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone, for points distributed like its own."""
@@ -179,6 +219,59 @@ class ComposedMethod(Method, Generic[Surrogate]):
             raise PlumblineError(
                 "nothing to fit a surrogate to: each evaluation failed, or observed some of the outcomes only"
             )
+
+
+@dataclass
+class Turn(Generic[Surrogate]):
+    """One method's way through a round.
+
+    Attributes:
+        method: who is asked.
+        history, q, generator, device: what it is asked with.
+        question: whose surroundings it is answered in; None for those that are.
+        proposal: the answer, once there is one.
+    """
+
+    method: ComposedMethod[Surrogate]
+    history: History
+    q: int
+    generator: Generator
+    device: torch.device = CPU
+    question: Question | None = None
+    proposal: Proposal | None = None
+
+    def surroundings(self) -> AbstractContextManager[None]:
+        """Return the surroundings of its question."""
+        return nullcontext() if self.question is None else self.question.surroundings()
+
+    def begin(self) -> None:
+        """Ask for points without a surrogate, or make ready to fit one."""
+        self.proposal = self.method.opening(self.history, self.q, self.generator)
+        if self.proposal is None:
+            self.now = self.method.turn_round(self.history, self.q, self.generator, self.device)
+
+    def choose(self, surrogate: Surrogate, fitted: float) -> None:
+        """Search where the surrogate's utility is greatest; it took `fitted` seconds to fit."""
+        started = perf_counter()
+        space = self.method.where(surrogate, self.now)
+        self.cut = space is not self.now.space
+        self.now = replace(self.now, space=space)
+        self.chosen = self.method.search(self.method.utility(surrogate, self.now), surrogate, self.now)
+        self.seconds = {"fit": fitted, "acquire": perf_counter() - started}
+
+    def propose(self, choice: Choice[Surrogate], refined: float) -> None:
+        """Make a proposal of a choice, which it took `refined` seconds to refine."""
+        started = perf_counter()
+        surface = surface_of(choice.utility)
+        self.proposal = Proposal(
+            choice.X,
+            self.method.forecast(choice),
+            confined(surface, self.now.space.bounds) if self.cut else surface,
+            notes=self.method.notes(choice, self.now),
+        )
+        self.method.promise(self.proposal)
+        self.seconds["acquire"] += refined + perf_counter() - started
+        self.proposal = replace(self.proposal, seconds=self.seconds)
 
 
 def surface_of(utility: AcquisitionFunction) -> Surface:

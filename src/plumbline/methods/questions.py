@@ -39,6 +39,8 @@ def event_names(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 class Asked(Protocol):
     """Who can be asked: a method."""
 
+    together: int
+
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` points to evaluate next."""
         ...

@@ -1,6 +1,7 @@
 """Methods around other methods, by composition."""
 
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self, cast
 
 from botorch.acquisition import AcquisitionFunction
 from pydantic import model_validator
@@ -62,6 +63,7 @@ class Wrapper(Method):
     def __init__(self, domain: Domain, options: WrapperOptions) -> None:
         super().__init__(domain, options)
         self.base = build_method(options.base.name, options.base.options, domain)
+        self.together = self.base.together
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return what the base asks for."""
@@ -109,6 +111,20 @@ class ComposedWrapper(Wrapper, ComposedMethod[Any]):
     def fit(self, data: History) -> Any:
         """Return the base's surrogate."""
         return self.base.fit(data)
+
+    @classmethod
+    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[Any]:
+        """Return the bases' surrogates; a wrapper with a `fit` of its own is asked by it."""
+        if cls.fit is not ComposedWrapper.fit:
+            return super().models(asked)
+        bases = [(cast(Self, method).base, round) for method, round in asked]
+        return type(bases[0][0]).models(bases)
+
+    @classmethod
+    def refine(cls, chosen: Sequence[tuple[ComposedMethod[Any], Choice[Any], Round]]) -> list[Choice[Any]]:
+        """Return what the bases make of the choices."""
+        bases = [(cast(Self, method).base, choice, round) for method, choice, round in chosen]
+        return type(bases[0][0]).refine(bases)
 
     def where(self, surrogate: Any, round: Round) -> Space:
         """Return where the base looks."""

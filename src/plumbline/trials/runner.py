@@ -11,7 +11,7 @@ import torch
 
 from plumbline.errors import PlumblineError
 from plumbline.keys import trial_key
-from plumbline.methods.base import Method, Proposal, methods
+from plumbline.methods.base import Method, Proposal, seats
 from plumbline.methods.questions import CPU, Question
 from plumbline.observers import Observer
 from plumbline.specs import TrialSpec
@@ -94,7 +94,7 @@ def run_trials(
         The folder of each trial, with its records in place.
     """
     folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
-    together = max((getattr(methods[spec.method.name].build, "together", 1) for spec in specs), default=1)
+    together = max((seats(spec.method.name, spec.method.options) for spec in specs), default=1)
     for group in parts(list(zip(specs, folders, strict=True)), together):
         wanted = {folder.key: (spec, folder) for spec, folder in group}
         with ExitStack() as held:

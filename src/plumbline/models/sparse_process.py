@@ -1,0 +1,204 @@
+"""A trained sparse process, in the problem's own units: what BoTorch's acquisition functions and forecasts see."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.model import Model
+from botorch.posteriors import GPyTorchPosterior
+from gpytorch.distributions import MultivariateNormal
+from linear_operator.utils.errors import NotPSDError
+from torch import Tensor
+
+from plumbline.models.sparse import Layout, Parameters, rescaled
+from plumbline.models.whitened import JITTER, Correlation, SparseKernel, squared_distances, whiten
+
+
+@dataclass(frozen=True)
+class Units:
+    """What inputs and observations are divided by: `(x - low) / width` and `(y - location) / scale`.
+
+    Attributes:
+        low, width: `d`.
+        location, scale: of the observations.
+    """
+
+    low: Tensor
+    width: Tensor
+    location: float
+    scale: float
+
+    def inputs(self, X: Tensor) -> Tensor:
+        """Return points in the unit cube."""
+        return (X - self.low) / self.width
+
+    def points(self, X: Tensor) -> Tensor:
+        """Return points of the unit cube in the problem's bounds."""
+        return self.low + X * self.width
+
+    def outputs(self, y: Tensor) -> Tensor:
+        """Return standardised observations."""
+        return (y - self.location) / self.scale
+
+
+def units_of(bounds: Tensor, y: Tensor) -> Units:
+    """Return the units in which a box is the unit cube and observations are standardised; equal ones become zero.
+
+    Args:
+        bounds: `2 x d`.
+        y: `n`.
+    """
+    spread = float(y.std()) if len(y) > 1 else 0.0
+    return Units(
+        bounds[0], bounds[1] - bounds[0], float(y.mean()), spread if spread > 1e-12 * (1 + y.abs().max()) else 1.0
+    )
+
+
+@dataclass(frozen=True)
+class SparseProcess:
+    """One sparse variational process.
+
+    Attributes:
+        row: its parameters, `p`.
+        layout: of the row.
+        kernel: of the process.
+        units: of its inputs and observations.
+        stale: `m x m`, a Cholesky factor of the inducing points' covariance that is used in place of theirs; None for
+            theirs.
+    """
+
+    row: Tensor
+    layout: Layout
+    kernel: SparseKernel
+    units: Units
+    stale: Tensor | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        """Its parameters, `b = 1`."""
+        return self.layout.parts(self.row.unsqueeze(0))
+
+    def in_units(self, units: Units) -> "SparseProcess":
+        """Return the same beliefs, about observations in other units."""
+        ratio = self.units.scale / units.scale
+        shift = (self.units.location - units.location) / units.scale
+        return replace(self, row=rescaled(self.row, self.layout, ratio, shift), units=units)
+
+    @cached_property
+    def factor(self) -> Tensor:
+        """The Cholesky factor of the inducing values' prior covariance, `m x m`.
+
+        Raises:
+            NotPSDError: there is none.
+        """
+        if self.stale is not None:
+            return self.stale
+        parts = self.parameters
+        nowhere = parts.inducing[:, :0]
+        found = whiten(parts.inducing, nowhere, parts.lengthscale, parts.outputscale, self.kernel)
+        if bool(found.broken.any()):
+            raise NotPSDError("the covariance of the inducing points has no Cholesky factor")
+        return found.L.squeeze(0)
+
+    @cached_property
+    def _projection(self) -> Tensor:
+        """`[1; C'] L^-1` and the whitened mean's product with it, `(2 m + 1) x m`: maps `k(Z, x)` to A, B."""
+        parts = self.parameters
+        identity = torch.eye(self.layout.m).to(self.row)
+        inverse = torch.linalg.solve_triangular(self.factor, identity, upper=False)
+        lower = torch.cat([parts.factor.squeeze(0).tril(), parts.mean.mT], -1)
+        return torch.cat([inverse, lower.mT @ inverse]).detach()
+
+    def prior(self, points: Tensor, others: Tensor) -> Tensor:
+        """Return prior covariances of f, `batch_shape x q x k`.
+
+        Args:
+            points: `batch_shape x q x d`, in the process's inputs.
+            others: `k x d`, likewise.
+        """
+        parts = self.parameters
+        lengthscale = parts.lengthscale.detach()
+        flat = (points / lengthscale).reshape(1, -1, points.shape[-1])
+        r2 = squared_distances(flat, (others / lengthscale).unsqueeze(0))
+        return parts.outputscale.detach() * Correlation.apply(r2, self.kernel).reshape(*points.shape[:-1], len(others))
+
+    def seen(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Return A and B of `plumbline.models.sparse.Forward`, `batch_shape x m x q` and `batch_shape x (m + 1) x q`.
+
+        Args:
+            points: `batch_shape x q x d`, in the process's inputs.
+        """
+        m = self.layout.m
+        both = self.prior(points, self.parameters.inducing.squeeze(0).detach()) @ self._projection.mT
+        both = both.mT
+        return both[..., :m, :], both[..., m:, :]
+
+    def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
+        """Return means of f and their covariances, or variances alone, in the units of the observations.
+
+        Args:
+            X: `batch_shape x q x d`, in the problem's bounds.
+            joint: covariances of the q points rather than variances.
+
+        Returns:
+            `batch_shape x q`, and `batch_shape x q x q` or `batch_shape x q`.
+        """
+        parts, units = self.parameters, self.units
+        outputscale = parts.outputscale.detach()
+        points = units.inputs(X)
+        A, B = self.seen(points)
+        mean = units.location + units.scale * (parts.constant.detach() + B[..., -1, :])
+        W = B[..., :-1, :]
+        if not joint:
+            variance = outputscale + JITTER + (W.square() - A.square()).sum(-2)
+            return mean, units.scale**2 * variance.clamp_min(JITTER)
+        scaled = (points / parts.lengthscale.detach()).reshape(-1, *points.shape[-2:])
+        prior = Correlation.apply(squared_distances(scaled, scaled), self.kernel).reshape(*X.shape[:-1], X.shape[-2])
+        jitter = JITTER * torch.eye(X.shape[-2]).to(X)
+        return mean, units.scale**2 * (outputscale * prior + jitter - A.mT @ A + W.mT @ W)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the observations' noise, in their units."""
+        return float(self.parameters.noise) * self.units.scale**2
+
+
+class SparseModel(Model):
+    """A sparse process as BoTorch's acquisition functions want it.
+
+    Args:
+        process: trained.
+        noisy: whether to pass observations for the function.
+    """
+
+    def __init__(self, process: SparseProcess, noisy: bool = False) -> None:
+        super().__init__()
+        self.process = process
+        self.noisy = noisy
+
+    @property
+    def num_outputs(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """None."""
+        return torch.Size()
+
+    def posterior(
+        self,
+        X: Tensor,
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: PosteriorTransform | None = None,
+        **_: Any,
+    ) -> GPyTorchPosterior:
+        """Return the joint posterior at `X` (`batch_shape x q x d`, in the problem's bounds)."""
+        mean, covariance = self.process.moments(X)
+        if observation_noise or self.noisy:
+            covariance = covariance + self.process.noise_variance * torch.eye(X.shape[-2]).to(X)
+        posterior = GPyTorchPosterior(MultivariateNormal(mean, covariance))
+        return posterior if posterior_transform is None else posterior_transform(posterior)
