@@ -19,7 +19,8 @@ rule trials:
         chunk=lambda wildcards: CHUNKS[wildcards.chunk].model_dump_json(),
         # Not used by the command: a change of the method's or the problem's code makes Snakemake run the job again.
         code=code_of_chunk,
-        device=lambda wildcards: "cuda" if resources_of(wildcards.chunk).gpu else "cpu",
+        # Where a GPU was asked for and none is, as on a laptop, the job takes longer.
+        device=lambda wildcards: "auto" if resources_of(wildcards.chunk).gpu else "cpu",
         store=STORE,
         data=DATA,
     shell:

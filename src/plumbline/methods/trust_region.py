@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
 import torch
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 from torch import Generator, Tensor
 
 from plumbline.history import History
@@ -33,6 +33,9 @@ class TrustRegionOptions(ComposedWrapperOptions):
         max_length: a region does not grow beyond it.
         success_tolerance: successful rounds in a row after which the length doubles.
         failure_tolerance: unsuccessful rounds in a row after which it halves; None for ceil(d / q).
+        least_gain: what a success must gain, as a share of the best observation's size.
+        keeps_data: whether a new region begins about the best observation with all data, as in the code of Maus et al.
+            (2024), instead of anew.
     """
 
     wants: ClassVar[str] = "a method whose surrogate has lengthscales and that asks anew in each round, such as 'ucb'"
@@ -42,6 +45,8 @@ class TrustRegionOptions(ComposedWrapperOptions):
     max_length: PositiveFloat = 1.6
     success_tolerance: PositiveInt = 3
     failure_tolerance: PositiveInt | None = None
+    least_gain: NonNegativeFloat = 0.0
+    keeps_data: bool = False
 
     @model_validator(mode="after")
     def _rounds_are_of_its_own(self) -> Self:
@@ -112,7 +117,8 @@ def advance(region: Region, Y: Tensor, dim: int, options: TrustRegionOptions) ->
     seen = replace(region, best=max(region.best, Y.max().item()), seen=region.seen + len(Y))
     if not region.begun:
         return seen
-    better = seen.best > region.best
+    wanted = region.best + options.least_gain * abs(region.best) if options.least_gain else region.best
+    better = seen.best > wanted
     successes = region.successes + 1 if better else 0
     failures = 0 if better else region.failures + 1
     length = region.length
@@ -120,6 +126,8 @@ def advance(region: Region, Y: Tensor, dim: int, options: TrustRegionOptions) ->
         length, successes = min(2 * length, options.max_length), 0
     elif failures >= (options.failure_tolerance or math.ceil(dim / len(Y))):
         length, failures = length / 2, 0
+    if length < options.min_length and options.keeps_data:
+        return replace(seen, length=options.initial_length, successes=0, failures=0)
     if length < options.min_length:
         return Region(options.initial_length, start=seen.seen, seen=seen.seen, design=region.design)
     return replace(seen, length=length, successes=successes, failures=failures)
