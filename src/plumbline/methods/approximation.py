@@ -465,11 +465,10 @@ class EulboMethod(SparseMethod):
         """Return the choice with the refined process and query; rows of a table, which do not move, are chosen anew."""
         self.remember(process, round)
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        if not settled.finite:
+            return replace(choice, X=process.units.points(points[: len(choice.X)]), surrogate=process)
         utility = self.utility(process, round)
-        if settled.finite:
-            X = settled.maximise(utility, round.q, self.options.search, round.seed)
-        else:
-            X = process.units.points(points[: len(choice.X)])
+        X = settled.maximise(utility, round.q, self.options.search, round.seed)
         return replace(choice, X=X, surrogate=process, utility=utility)
 
     def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
@@ -540,12 +539,13 @@ class EulboKnowledgeGradient(EulboMethod):
 
     def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
         """Return the queries, and for each sample the best of the maximisers."""
-        units, process = choice.surrogate.units, choice.surrogate
-        maximisers = self.maximisers(process, round)
-        if "fixed-maximisers" not in self.options.departures:
-            gradient = DiscreteKnowledgeGradient(process, maximisers, self.normal_samples(round))
-            maximisers = gradient.best_maximisers(choice.X)
-        return units.inputs(torch.cat([choice.X, maximisers]))
+        process, utility = choice.surrogate, choice.utility
+        if not isinstance(utility, DiscreteKnowledgeGradient):
+            maximisers = self.maximisers(process, round)
+            utility = DiscreteKnowledgeGradient(process, maximisers, self.normal_samples(round))
+        fixed = "fixed-maximisers" in self.options.departures
+        maximisers = utility.maximisers if fixed else utility.best_maximisers(choice.X)
+        return process.units.inputs(torch.cat([choice.X, maximisers]))
 
     def soft_utility(
         self, chosen: Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]], device: torch.device
