@@ -11,8 +11,17 @@ from plumbline.data import antibodies
 from plumbline.data.antibodies import describe_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import build_features, read_features, read_provenance, write_features
+from plumbline.data.generated import generated_molecules
 from plumbline.data.generated_antibodies import generated_antibodies
-from plumbline.data.molecules import DESCRIPTORS, DOCKING, TARGETS, describe_molecules, sample_rows
+from plumbline.data.guacamol import OBJECTIVES, score_smiles
+from plumbline.data.molecules import (
+    DESCRIPTORS,
+    DOCKING,
+    TARGETS,
+    canonical_molecules,
+    describe_molecules,
+    sample_rows,
+)
 from plumbline.errors import PlumblineError
 
 SMILES = ["CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O", "C1CC", "CC(=O)Nc1ccc(O)cc1", "CCCCCC"]
@@ -203,6 +212,57 @@ class TestDocking:
     def test_scores_in_a_table_of_molecules_are_refused(self, tmp_path: Path, scores: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match=f"features break their schema.*{DOCKING}"):
             write_features(scores, tmp_path / "few.parquet", FEW)
+
+
+class TestGuacamol:
+    @pytest.fixture
+    def raw(self, tmp_path: Path) -> Path:
+        path = tmp_path / "some.smiles"
+        path.write_text("\n".join(["C1=CC=CC=C1", *SMILES]), encoding="utf-8")
+        return path
+
+    def test_canonical_smiles_alone(self, tmp_path: Path, raw: Path) -> None:
+        entry = of_kind("smiles", raw.name, rows=100)
+        built = build_features(entry, raw)
+        assert built.columns.tolist() == ["smiles"]
+        # Benzene first, as it is in the file, and once; what does not parse is left out.
+        others = [one for one in canonical_molecules(SMILES)["smiles"] if one != "c1ccccc1"]
+        assert built["smiles"].tolist() == ["c1ccccc1", *others]
+        write_features(built, tmp_path / "some.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "some.parquet"), built, check_exact=True)
+        assert read_provenance(tmp_path / "some.parquet")["rdkit"] == importlib.metadata.version("rdkit")
+
+    def test_with_the_scores_of_every_objective(self, tmp_path: Path, raw: Path) -> None:
+        entry = of_kind("guacamol", raw.name, rows=100)
+        built = build_features(entry, raw)
+        assert built.columns.tolist() == ["smiles", *OBJECTIVES]
+        for name, objective in OBJECTIVES.items():
+            assert built[name].tolist() == score_smiles(objective, built["smiles"].tolist()).tolist()
+        pd.testing.assert_frame_equal(built[["smiles"]], build_features(of_kind("smiles", raw.name, 100), raw))
+        write_features(built, tmp_path / "some.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "some.parquet"), built, check_exact=True)
+
+    @pytest.mark.parametrize("kind", ["smiles", "guacamol"])
+    def test_a_sample_of_the_rows_and_any_number_of_processes(self, tmp_path: Path, kind: str) -> None:
+        raw = tmp_path / "some.smiles"
+        raw.write_text("\n".join(generated_molecules(30, 0)), encoding="utf-8")
+        entry = of_kind(kind, raw.name, rows=20)
+        built = build_features(entry, raw)
+        assert built["smiles"].tolist() == sample_rows(generated_molecules(30, 0), 20, 1)
+        pd.testing.assert_frame_equal(build_features(entry, raw, jobs=2), built, check_exact=True)
+
+    def test_generated(self, tmp_path: Path) -> None:
+        entry = of_kind("generated-guacamol", None, rows=12)
+        built = build_features(entry)
+        assert built["smiles"].tolist() == generated_molecules(12, 1)
+        write_features(built, tmp_path / "some.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "some.parquet"), built, check_exact=True)
+
+    @pytest.mark.parametrize(("value", "said"), [(1.5, "median-1"), (np.nan, "median-1 of row 0")])
+    def test_what_is_no_score_is_refused(self, tmp_path: Path, value: float, said: str) -> None:
+        entry = of_kind("generated-guacamol", None, rows=3)
+        with pytest.raises(PlumblineError, match=f"features break their schema.*{said}"):
+            write_features(build_features(entry).assign(**{"median-1": value}), tmp_path / "some.parquet", entry)
 
 
 class TestAntibodies:

@@ -23,6 +23,7 @@ from plumbline.data.molecules import (
     SA_MEAN,
     SA_SD,
     TARGETS,
+    canonical_molecules,
     describe_molecule,
     describe_molecules,
     large_ring_penalty,
@@ -247,6 +248,31 @@ class TestDescribeMolecules:
         table = describe_molecules([])
         assert table.empty
         assert table.columns.tolist() == ["smiles", *DESCRIPTORS, *TARGETS]
+
+
+class TestCanonicalMolecules:
+    def test_what_is_left_out_is_counted_in_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "plumbline.data.molecules")
+        table = canonical_molecules(["OCC", "C1CC", "C1=CC=CC=C1", "CCO", "NC", "c1ccccc1", "none"])
+        assert table.columns.tolist() == ["smiles"]
+        assert table["smiles"].tolist() == ["CCO", "c1ccccc1", "CN"]
+        assert "7 molecules: 2 do not parse, 2 repeat another" in caplog.text
+        assert caplog.records[-1].levelno == logging.WARNING
+
+    def test_where_nothing_is_left_out_there_is_no_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "plumbline.data.molecules")
+        assert len(canonical_molecules(SOME)) == len(SOME)
+        assert [record.levelno for record in caplog.records] == [logging.INFO]
+
+    def test_blocks_and_jobs_make_no_difference(self) -> None:
+        alone = canonical_molecules(SOME * 2)
+        pd.testing.assert_frame_equal(canonical_molecules(SOME * 2, block=3), alone, check_exact=True)
+        pd.testing.assert_frame_equal(canonical_molecules(SOME * 2, jobs=2, block=3), alone, check_exact=True)
+
+    def test_nothing_in_nothing_out(self) -> None:
+        table = canonical_molecules([])
+        assert table.empty
+        assert table.columns.tolist() == ["smiles"]
 
 
 class TestPublishedTable:

@@ -9,7 +9,17 @@ from pydantic import Field, PositiveInt
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse, read_yaml
 
-Kind = Literal["molecules", "docking", "antibodies", "generated-molecules", "generated-docking", "generated-antibodies"]
+Kind = Literal[
+    "molecules",
+    "docking",
+    "antibodies",
+    "smiles",
+    "guacamol",
+    "generated-molecules",
+    "generated-docking",
+    "generated-antibodies",
+    "generated-guacamol",
+]
 
 
 class Features(Options):

@@ -17,7 +17,15 @@ from plumbline.data.antibodies import describe_pairs, read_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.generated import generated_molecules, made_up_docking_scores
 from plumbline.data.generated_antibodies import generated_antibodies
-from plumbline.data.molecules import DOCKING, describe_molecules, read_docking, read_smiles, sample_rows
+from plumbline.data.guacamol import OBJECTIVES, score_table
+from plumbline.data.molecules import (
+    DOCKING,
+    canonical_molecules,
+    describe_molecules,
+    read_docking,
+    read_smiles,
+    sample_rows,
+)
 from plumbline.errors import PlumblineError
 
 _FINITE = pa.Check(np.isfinite, error="finite numbers")
@@ -41,10 +49,14 @@ ANTIBODIES = pa.DataFrameSchema(
     unique=list(antibodies.CHAINS),
 )
 
+SMILES = pa.DataFrameSchema({"smiles": pa.Column(str, unique=True)}, strict=True)
+
 SCHEMAS = {
     "molecules": MOLECULES,
     "docking": MOLECULES.add_columns({DOCKING: pa.Column(float, _FINITE)}),
     "antibodies": ANTIBODIES,
+    "smiles": SMILES,
+    "guacamol": SMILES.add_columns({name: pa.Column(float, pa.Check.in_range(0.0, 1.0)) for name in OBJECTIVES}),
 }
 """What a table of each kind holds; a generated one is like the one it stands in for."""
 
@@ -52,7 +64,10 @@ METADATA = b"plumbline"
 
 
 def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> pd.DataFrame:
-    """Return the table of a dataset: molecules or antibodies, their descriptors, their targets.
+    """Return the table of a dataset: molecules or antibodies, and what its kind says of them (`SCHEMAS`).
+
+    That is descriptors and targets; of `smiles` nothing else, which a million molecules take minutes for; of `guacamol`
+    the scores of `plumbline.data.guacamol.OBJECTIVES`.
 
     Args:
         dataset: with its `features` entry.
@@ -72,13 +87,23 @@ def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> 
         return table.loc[sample_rows(range(len(table)), how.rows, how.seed)].reset_index(drop=True)
     if how.kind == "antibodies":
         return describe_pairs(sample_rows(read_pairs(raw), how.rows, how.seed), jobs)
-    return describe_molecules(sample_rows(read_smiles(raw, how.member), how.rows, how.seed), jobs)
+    return _describe(how.kind, sample_rows(read_smiles(raw, how.member), how.rows, how.seed), jobs)
+
+
+def _describe(kind: str, smiles: list[str], jobs: int) -> pd.DataFrame:
+    if kind == "molecules":
+        return describe_molecules(smiles, jobs)
+    table = canonical_molecules(smiles, jobs)
+    return table if kind == "smiles" else pd.concat([table, score_table(table["smiles"].tolist(), jobs)], axis=1)
 
 
 def _generate(how: Features, jobs: int) -> pd.DataFrame:
     if how.kind == "generated-antibodies":
         return describe_pairs(generated_antibodies(how.rows, how.seed), jobs)
-    table = describe_molecules(generated_molecules(how.rows, how.seed), jobs)
+    smiles = generated_molecules(how.rows, how.seed)
+    if how.kind == "generated-guacamol":
+        return _describe("guacamol", smiles, jobs)
+    table = describe_molecules(smiles, jobs)
     return table.assign(**{DOCKING: made_up_docking_scores(table)}) if how.kind == "generated-docking" else table
 
 

@@ -145,6 +145,31 @@ def describe_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 500) -
     return kept
 
 
+def _canonical_some(smiles: Sequence[str]) -> list[str | None]:
+    with rdBase.BlockLogs():
+        molecules = [Chem.MolFromSmiles(one) for one in smiles]
+    return [None if molecule is None else Chem.MolToSmiles(molecule) for molecule in molecules]
+
+
+def canonical_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 5000) -> pd.DataFrame:
+    """Return one row a molecule: its canonical SMILES in `smiles`; the same for any number of `jobs`.
+
+    Left out, with a warning that counts them: SMILES that do not parse, and molecules that another row has already.
+    """
+    blocks = [smiles[start : start + block] for start in range(0, len(smiles), block)]
+    found = [one for some in Parallel(n_jobs=jobs)(delayed(_canonical_some)(one) for one in blocks) for one in some]
+    parsed = [one for one in found if one is not None]
+    kept = list(dict.fromkeys(parsed))
+    log.log(
+        logging.WARNING if len(kept) < len(smiles) else logging.INFO,
+        "%d molecules: %d do not parse, %d repeat another",
+        len(smiles),
+        len(found) - len(parsed),
+        len(parsed) - len(kept),
+    )
+    return pd.DataFrame({"smiles": pd.Series(kept, dtype="str")})
+
+
 def read_docking(path: Path) -> pd.DataFrame:
     """Return CBO's published table of docking scores: `smiles`, its own descriptors and targets, `3pbl_docking`.
 
