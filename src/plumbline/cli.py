@@ -179,7 +179,7 @@ def trial(
     q: Annotated[int, typer.Option(help="points a round")] = 1,
     initial: Annotated[int, typer.Option(help="points of the initial design")] = 5,
     design: Annotated[
-        str, typer.Option(help="uniform, sobol, random-orthant, two-corners, worst or source")
+        str, typer.Option(help="uniform, sobol, random-orthant, two-corners, worst, source or examples")
     ] = "uniform",
     option: Annotated[
         list[str] | None,
@@ -400,11 +400,12 @@ def track(
     uri: Annotated[
         str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
     ] = "sqlite:///results/mlflow.db",
+    data: DataOption = DATA,
 ) -> None:
-    """Import finished trials into MLflow; what is there already stays as it is."""
+    """Import finished trials, and how models were trained, into MLflow; what is there already stays as it is."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(_plan(config), trials, _folder(artifacts, "results"), store, uri))
+    print(import_trials(_plan(config), trials, _folder(artifacts, "results"), store, uri, data))
 
 
 @app.command()

@@ -15,6 +15,9 @@ from plumbline.errors import PlumblineError
 
 Arrays = Mapping[str, NDArray[Any]]
 
+Curves = list[dict[str, float]]
+"""What was measured after each `epoch` of a training; files keep it as the array `curves`."""
+
 
 def write_arrays(path: Path, arrays: Arrays, origin: Mapping[str, Any]) -> None:
     """Write a model atomically, with what it was trained from; the same model is the same bytes."""
@@ -43,3 +46,9 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
 def as_json(data: Any) -> NDArray[np.str_]:
     """Return `data` as an array of one text; equal data, equal text."""
     return np.array(json.dumps(data, sort_keys=True))
+
+
+def read_curves(path: Path) -> Curves:
+    """Return the curves of a training, none where it has no epochs; raises as `read_arrays` does."""
+    with read_arrays(path) as held:
+        return json.loads(str(held["curves"])) if "curves" in held else []
