@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from plumbline.errors import PlumblineError
-from plumbline.models.arrays import as_json, read_arrays, write_arrays
+from plumbline.models.arrays import Curves, as_json, read_arrays, write_arrays
 from plumbline.models.selfies_vocabulary import Vocabulary, selfies_of
 from plumbline.options import Options, parse
 
@@ -27,8 +27,8 @@ LONGEST = 128
 LEAST_SD = 1e-4
 """Of the posterior; it is added to what the encoder says."""
 
-AT_ONCE = 128
-"""Strings that are encoded or decoded together: the keys and values of more do not fit into a core's cache."""
+AT_ONCE = 64
+"""Strings that are encoded or decoded together: of fewer a step costs as much, and of more what is kept is far away."""
 
 
 class Architecture(Options):
@@ -166,7 +166,7 @@ class SelfiesVAE(nn.Module):
         """Return the tokens of a molecule; raises as `encode` does."""
         string = selfies_of(smiles)
         if string is None:
-            raise PlumblineError(f"SELFIES has no string for {smiles[:80]}")
+            raise PlumblineError(f"SELFIES has no string for {smiles[:80]!r}")
         tokens = self.vocabulary.tokens(string)
         if not self.fits(tokens):
             least = self.architecture.vectors
@@ -198,20 +198,20 @@ class SelfiesVAE(nn.Module):
         found = z.new_full((len(z), LONGEST), stop, dtype=torch.long)
         rows = torch.arange(len(z), device=z.device)
         steps = _Steps(self.decoder, z)
-        last = found.new_full((len(z),), start)
+        last, going = found.new_full((len(z),), start), torch.ones_like(rows, dtype=torch.bool)
         for place in range(LONGEST):
             X = self.decoder_position_encoding(self.decoder_token_embedding(last)[:, None], place)
             logits = steps.add(X) @ self.decoder_token_unembedding
             logits[..., start] = -torch.inf  # no molecule holds it
-            last = logits[:, 0].argmax(dim=-1)
+            last = torch.where(going, logits[:, 0].argmax(dim=-1), stop)
             found[rows, place] = last
             going = last != stop
             if not going.any():
                 break
-            # Leaving out copies all that is kept: not for one string that has ended.
+            # Leaving strings out copies all that is kept of the rest: not for one that has ended.
             if going.sum() <= 0.75 * len(rows):
-                rows, last = rows[going], last[going]
                 steps.keep(going)
+                rows, last, going = rows[going], last[going], going[going]
         return found
 
 
@@ -230,7 +230,7 @@ class _Steps:
         self.length = 0
         # Keys and values, of each layer: of the string so far, with room for the rest of it, and of the latent point.
         self.own = [z.new_empty(2, len(z), layer.self_attn.num_heads, LONGEST, _head(layer)) for layer in self.layers]
-        self.about = [_parts(layer.multihead_attn, z, slice(1, 3)) for layer in self.layers]
+        self.about = [_parts(layer.multihead_attn, z, slice(1, 3)).contiguous() for layer in self.layers]
 
     def add(self, X: Tensor) -> Tensor:
         """Return the decoder's output at the next place, whose embedded symbols are `X` (`n x 1 x width`)."""
@@ -268,7 +268,7 @@ def _parts(attention: nn.MultiheadAttention, X: Tensor, which: slice) -> Tensor:
 
 
 def _attend(attention: nn.MultiheadAttention, query: Tensor, known: Tensor) -> Tensor:
-    """Return what queries (`n x heads x T x w`) find among keys and values (`2 x n x heads x S x w`): `n x T x width`."""
+    """Return what queries (`n x heads x T x w`) find in keys and values (`2 x n x heads x S x w`): `n x T x width`."""
     key, value = known
     # Two products: with one query a string torch's fused attention takes up to half as long again.
     shares = (query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5).softmax(dim=-1)
@@ -279,10 +279,6 @@ def padded(rows: Sequence[Sequence[int]], stop: int) -> Tensor:
     """Return token strings as the rows of a tensor, filled up with `stop`: `n x T`."""
     strings = [torch.tensor(row) for row in rows]
     return nn.utils.rnn.pad_sequence(strings, batch_first=True, padding_value=stop)
-
-
-Curves = list[dict[str, float]]
-"""What was measured after each epoch of a training."""
 
 
 def write_selfies_vae(path: Path, model: SelfiesVAE, curves: Curves, origin: dict[str, Any]) -> None:

@@ -16,7 +16,8 @@ from torch.nn.utils import clip_grad_norm_
 from plumbline.data.features import read_features
 from plumbline.errors import PlumblineError
 from plumbline.inputs import Input
-from plumbline.models.selfies_vae import LONGEST, Architecture, Curves, SelfiesVAE, padded, write_selfies_vae
+from plumbline.models.arrays import Curves
+from plumbline.models.selfies_vae import LONGEST, Architecture, SelfiesVAE, padded, write_selfies_vae
 from plumbline.models.selfies_vocabulary import selfies_of, smiles_of, split, vocabulary_of
 from plumbline.options import Options
 from plumbline.seeding import draw_seed, stream_seed
