@@ -101,11 +101,12 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
 
 
 def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
-    """But the one that is there to be tried by hand."""
+    """But the one that is there to be tried by hand, and the tasks of a study that has no experiments yet."""
     plan = plans["paper"]
     pairs = {pair for name in plan.names() for pair in plan.whole_grid(name)}
     assert set(plan.library.methods) - {method for _, method in pairs} == {"locbo-ucb"}
-    assert set(plan.library.tasks) == {task for task, _ in pairs}
+    waiting = {name for name, task in plan.library.tasks.items() if task.problem.name == "guacamol"}
+    assert set(plan.library.tasks) - {task for task, _ in pairs} == waiting
 
 
 def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None:
