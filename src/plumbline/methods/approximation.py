@@ -248,7 +248,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
             method.troubles = troubles_of(attempts, kept)
         rows = found.trained[0].cpu()
         return [
-            method.after_training(replace(process, row=row))
+            method.after_training(replace(process, row=row, stale=None))
             for (method, _), process, row in zip(mine, starts, rows, strict=True)
         ]
 
