@@ -248,7 +248,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
             method.troubles = troubles_of(attempts, kept)
         rows = found.trained[0].cpu()
         return [
-            method.after_training(replace(process, row=row, stale=None))
+            method.after_training(replace(process, row=row.clone(), stale=None))
             for (method, _), process, row in zip(mine, starts, rows, strict=True)
         ]
 
@@ -453,7 +453,7 @@ class EulboMethod(SparseMethod):
         rows, moved = (part.cpu() for part in found.trained)
         refined = []
         for i, (method, choice, round) in enumerate(mine):
-            process = replace(choice.surrogate, row=rows[i])
+            process = replace(choice.surrogate, row=rows[i].clone())
             method.trained |= {
                 "eulbo_epochs": float(found.epochs[i]),
                 "query_moved": float((moved[i, : round.q] - points[i, : round.q]).norm(dim=-1).max()),
