@@ -122,6 +122,7 @@ def eulbo_step(
         mine = utility if len(going) == len(rows) else utility.of(index)
         here = points[index]
         passed = forward(rows[index], layout, torch.cat([batch.X, here], 1), kernel)
+        broken = passed.whitened.broken
         n = batch.X.shape[1]
         batch, weight = weighted(batch, options.weighting)
         fit, to_fit = fidelity(columns(passed, 0, n), batch, objective)
@@ -135,14 +136,17 @@ def eulbo_step(
         if any(turns):
             # The process has moved: the query's step sees it as it is now.
             passed = forward(rows[index], layout, here, kernel)
+            broken = broken | passed.whitened.broken
             _, pulls, direct = utility_gradient(mine, passed, 0, here, kernel)
             to_whitened = pulls.to_whitened + product(passed.lower, pulls.to_product)
             gradient = passed.whitened.pull_back_to_points(to_whitened).add_(direct)
             gradient[:, moving:] = 0.0
             _move(queries, going, gradient.flatten(1), turns)
-            low, high = boxes[index].unbind(1)
-            points[index] = points[index].clamp(low.unsqueeze(1), high.unsqueeze(1))
-        return masked(fit + weight * gain, passed.whitened.broken)
+            # Those that stood still may lie outside, and stay there.
+            moved = index[torch.tensor(turns, device=index.device)]
+            low, high = boxes[moved].unsqueeze(2).unbind(1)
+            points[moved, :moving] = points[moved, :moving].clamp(low, high)
+        return masked(fit + weight * gain, broken)
 
     return step
 

@@ -191,7 +191,7 @@ class SoftKnowledgeGradient(SoftUtility):
 
     Attributes:
         base: `b x S x q`, standard normal.
-        doubled, centred: see `imagined` and `updated_means`.
+        doubled, centred: see `imagined` and `mean_update`.
     """
 
     best: Tensor

@@ -198,7 +198,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
 
     Attributes:
         process: of the last round; None before the first.
-        rows_seen: how many data it was trained on: fewer now means that a trust region began anew.
+        began: the first point that it was trained on, `d`: where it is another now, a trust region began anew.
         trained: numbers of this round's training.
         troubles: what went wrong in it.
     """
@@ -210,7 +210,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
     def __init__(self, domain: Domain, options: SparseOptions) -> None:
         super().__init__(domain, options)
         self.process: SparseProcess | None = None
-        self.rows_seen = 0
+        self.began: Tensor | None = None
         self.trained: dict[str, float] = {}
         self.troubles: list[type[Warning]] = []
 
@@ -248,7 +248,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
             method.troubles = troubles_of(attempts, kept)
         rows = found.trained[0].cpu()
         return [
-            method.after_training(replace(process, row=row))
+            method.after_training(replace(process, row=row.clone(), stale=None))
             for (method, _), process, row in zip(mine, starts, rows, strict=True)
         ]
 
@@ -262,10 +262,13 @@ class SparseMethod(ComposedMethod[SparseProcess]):
 
     def start(self, round: Round) -> SparseProcess:
         """Return what this round's training begins with: the process of the last one, in this round's units."""
-        units = self.units(round)
-        if self.process is None or len(round.data) < self.rows_seen:
-            return self.first_process(round, units)
-        return self.process.in_units(units)
+        units, before = self.units(round), self.before(round)
+        return self.first_process(round, units) if before is None else before.in_units(units)
+
+    def before(self, round: Round) -> SparseProcess | None:
+        """Return the process of the last round; None before the first, and where a trust region began anew."""
+        same = self.began is not None and torch.equal(round.data.X[0], self.began)
+        return self.process if same else None
 
     def units(self, round: Round) -> Units:
         """Return the units of this round's inputs and observations."""
@@ -301,7 +304,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
 
     def remember(self, process: SparseProcess, round: Round) -> None:
         """Keep the process that the next round begins with."""
-        self.process, self.rows_seen = process, len(round.data)
+        self.process, self.began = process, round.data.X[0].clone()
 
     def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
         """Return expected improvement over the best observation: in closed form at q = 1."""
@@ -342,7 +345,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
             "row": self.process.row,
             "units": [units.low, units.width, units.location, units.scale],
             "stale": self.process.stale,
-            "rows_seen": self.rows_seen,
+            "began": self.began,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -350,7 +353,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
         if state:
             units = Units(*state["units"])
             self.process = SparseProcess(state["row"], self.layout, self.options.kernel, units, state["stale"])
-            self.rows_seen = state["rows_seen"]
+            self.began = state["began"]
 
 
 def shuffled(
@@ -384,7 +387,7 @@ class PlacedImprovement(SparseMethod):
     def start(self, round: Round) -> SparseProcess:
         """Return the process of the last round, at new inducing points."""
         before = super().start(round)
-        if self.process is None or "frozen-inducing" in self.options.departures:
+        if self.before(round) is None or "frozen-inducing" in self.options.departures:
             return before
         X = before.units.inputs(round.data.X)
         spare = before.parameters.inducing.squeeze(0)
@@ -450,7 +453,7 @@ class EulboMethod(SparseMethod):
         rows, moved = (part.cpu() for part in found.trained)
         refined = []
         for i, (method, choice, round) in enumerate(mine):
-            process = replace(choice.surrogate, row=rows[i])
+            process = replace(choice.surrogate, row=rows[i].clone())
             method.trained |= {
                 "eulbo_epochs": float(found.epochs[i]),
                 "query_moved": float((moved[i, : round.q] - points[i, : round.q]).norm(dim=-1).max()),

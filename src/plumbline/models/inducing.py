@@ -63,15 +63,18 @@ def best_beliefs(
         `m` and `m x m`, lower triangular.
 
     Raises:
-        torch.linalg.LinAlgError: the inducing points coincide.
+        torch.linalg.LinAlgError: the covariance of the inducing points has no Cholesky factor.
     """
     precision = torch.eye(layout.m).to(X)
     weighted = X.new_zeros(layout.m)
     noise = parameters.noise.squeeze(0)
     for rows, values in zip(X.split(AT_ONCE), y.split(AT_ONCE), strict=True):
-        A = whiten(
+        whitened = whiten(
             parameters.inducing, rows.unsqueeze(0), parameters.lengthscale, parameters.outputscale, kernel
-        ).A.squeeze(0)
+        )
+        if bool(whitened.broken.any()):
+            raise torch.linalg.LinAlgError("the covariance of the inducing points has no Cholesky factor")
+        A = whitened.A.squeeze(0)
         precision += A @ A.mT / noise
         weighted += A @ (values - parameters.constant) / noise
     # With J the exchange of first and last, `covariance = (J R^-T J)(J R^-T J)'` for `J precision J = R R'`: the factor

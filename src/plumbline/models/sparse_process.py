@@ -84,7 +84,8 @@ class SparseProcess:
         """Return the same beliefs, about observations in other units."""
         ratio = self.units.scale / units.scale
         shift = (self.units.location - units.location) / units.scale
-        return replace(self, row=rescaled(self.row, self.layout, ratio, shift), units=units)
+        stale = None if self.stale is None else self.stale * ratio
+        return replace(self, row=rescaled(self.row, self.layout, ratio, shift), units=units, stale=stale)
 
     @cached_property
     def factor(self) -> Tensor:

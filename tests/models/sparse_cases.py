@@ -1,0 +1,61 @@
+"""Sparse processes at random parameters, and GPyTorch's models of the same."""
+
+from typing import Any
+
+import torch
+from gpytorch.mlls import PredictiveLogLikelihood, VariationalELBO
+
+from plumbline.models.sparse import Batch, Layout, initial_row
+from plumbline.models.sparse_gpytorch import gpytorch_model, parameters_of
+from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.whitened import SparseKernel
+
+KERNELS: list[SparseKernel] = ["rbf", "matern52"]
+LIKELIHOODS: dict[str, Any] = {"elbo": VariationalELBO, "ppgpr": PredictiveLogLikelihood}
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def uniform(*size: int, seed: int = 0) -> torch.Tensor:
+    return torch.rand(*size, generator=generator(seed), dtype=torch.float64)
+
+
+def normal(*size: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*size, generator=generator(seed), dtype=torch.float64)
+
+
+def random_rows(b: int, layout: Layout, seed: int = 0, spread: float = 0.3) -> torch.Tensor:
+    """Return parameters of `b` processes, off their initial ones by as much as `spread`; lengthscales are shorter."""
+    start = torch.stack([initial_row(uniform(layout.m, layout.d, seed=seed + i)) for i in range(b)])
+    rows = start + spread * normal(b, layout.size, seed=seed + 100)
+    layout.parts(rows).raw_lengthscale.sub_(0.7)
+    return rows
+
+
+def batch(b: int, n: int, d: int, data: float = 40.0, seed: int = 7) -> Batch:
+    """Return minibatches of `n` data each, all of the same weight."""
+    weight = torch.full((b, n), 1 / n, dtype=torch.float64)
+    return Batch(uniform(b, n, d, seed=seed), normal(b, n, seed=seed + 1), weight, torch.full((b,), data).to(weight))
+
+
+CUBE = Units(torch.zeros(3).double(), torch.ones(3).double(), 0.0, 1.0)
+ELSEWHERE = Units(torch.tensor([-3.0, 0.0, 100.0]).double(), torch.tensor([2.0, 15.0, 400.0]).double(), -70.0, 12.0)
+
+
+def process(kernel: SparseKernel = "rbf", m: int = 8, units: Units = ELSEWHERE, seed: int = 0) -> SparseProcess:
+    """Return a process in three inputs."""
+    layout = Layout(m, 3)
+    return SparseProcess(random_rows(1, layout, seed)[0], layout, kernel, units)
+
+
+def gpytorch_objective(
+    row: torch.Tensor, layout: Layout, one: Batch, i: int, kernel: SparseKernel, objective: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return GPyTorch's objective of the `i`-th minibatch, and its gradient in the parameters of a row."""
+    units = Units(torch.zeros(layout.d).double(), torch.ones(layout.d).double(), 0.0, 1.0)
+    model = gpytorch_model(SparseProcess(row, layout, kernel, units)).train()
+    value = LIKELIHOODS[objective](model.likelihood, model.model, float(one.data[i]))(model.model(one.X[i]), one.y[i])
+    value.backward()
+    return value.detach(), torch.cat([parameter.grad.flatten() for parameter in parameters_of(model)])
