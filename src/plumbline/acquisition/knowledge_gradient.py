@@ -11,6 +11,9 @@ from plumbline.models.whitened import JITTER
 AT_ONCE = 16
 """Batches of points whose updated means are in memory at a time."""
 
+SEARCHED = 16
+"""Samples that the search for queries takes; the refinement that follows it takes all."""
+
 
 class DiscreteKnowledgeGradient(AcquisitionFunction):
     """`E max_j max_t E[f(x'_t) | x_j, y_j]`, the greatest mean over given maximisers after one of the queries was seen.
@@ -38,12 +41,21 @@ class DiscreteKnowledgeGradient(AcquisitionFunction):
     @t_batch_mode_transform()
     def forward(self, X: Tensor) -> Tensor:
         """Return the value of each batch of queries (`n x q x d`, in the problem's bounds): `n`."""
-        return torch.cat([self.means(part).amax((-1, -2)).mean(-1) for part in X.split(AT_ONCE)])
+        return torch.cat([self._values(part) for part in X.split(AT_ONCE)])
 
-    def means(self, X: Tensor) -> Tensor:
-        """Return the updated means by sample, query and maximiser, `n x S x q x T`.
+    def _values(self, X: Tensor) -> Tensor:
+        gain = self.gains(X)
+        samples = self.base[:SEARCHED, : X.shape[-2]]
+        with torch.no_grad():  # which query and maximiser are best has no gradient; what they are worth has
+            best = (self._mean + gain.unsqueeze(-3) * samples.unsqueeze(-1)).flatten(-2).argmax(-1)
+        query, maximiser = best // len(self._at), best % len(self._at)
+        chance = samples.expand(len(X), -1, -1).gather(-1, query.unsqueeze(-1)).squeeze(-1)
+        return (self._mean[maximiser] + gain.flatten(-2).gather(-1, best) * chance).mean(-1)
 
-        As `plumbline.acquisition.soft_utility.mean_update` has them, but what belongs to the maximisers is known once.
+    def gains(self, X: Tensor) -> Tensor:
+        """Return what the mean at each maximiser gains with a standard deviation at each query, `n x q x T`.
+
+        As `plumbline.acquisition.soft_utility.mean_update` has it, but what belongs to the maximisers is known once.
         """
         process, parts = self.process, self.process.parameters
         X = process.units.inputs(X)
@@ -52,8 +64,11 @@ class DiscreteKnowledgeGradient(AcquisitionFunction):
         residual = (outputscale + JITTER - A.square().sum(-2)).clamp_min(JITTER)
         sd = (residual + B[..., :-1, :].square().sum(-2)).sqrt()
         covariance = process.prior(X, self._at) - A.mT @ self._A
-        gain = covariance * (sd / residual).unsqueeze(-1)
-        return self._mean + gain.unsqueeze(-3) * self.base[:, : X.shape[-2], None]
+        return covariance * (sd / residual).unsqueeze(-1)
+
+    def means(self, X: Tensor) -> Tensor:
+        """Return the updated means by sample, query and maximiser, `n x S x q x T`."""
+        return self._mean + self.gains(X).unsqueeze(-3) * self.base[:, : X.shape[-2], None]
 
     def best_maximisers(self, X: Tensor) -> Tensor:
         """Return, for each sample, the maximiser with the greatest mean after queries `X` (`q x d`): `S x d`.
