@@ -95,7 +95,7 @@ def test_a_success_may_have_to_gain_a_share_of_the_best() -> None:
     assert small.best == 5.004  # what is too small a gain is still the best
     assert after(BEGUN, (5.004,), dim=9).successes == 1
     fresh = replace(BEGUN, best=-math.inf)  # whatever was seen so far failed: any number is a success
-    assert after(fresh, (-7.0,), dim=9, options=options).successes == (1 if options.least_gain == 0 else 1)
+    assert after(fresh, (-7.0,), dim=9, options=options).successes == 1
 
 
 def test_a_region_may_keep_its_data_when_it_starts_over() -> None:
