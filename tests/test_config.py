@@ -104,8 +104,11 @@ def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
     """But the one that is there to be tried by hand, and the tasks of a study that has no experiments yet."""
     plan = plans["paper"]
     pairs = {pair for name in plan.names() for pair in plan.whole_grid(name)}
-    assert set(plan.library.methods) - {method for _, method in pairs} == {"locbo-ucb"}
+    named = list(plan.library.methods)
+    unused = {"locbo-ucb", *named[named.index("elbo-ei") :]}
+    assert set(plan.library.methods) - {method for _, method in pairs} == unused
     waiting = {"hartmann-6", "lunar", "lunar-code", "rover", "lasso-dna"}
+    waiting |= {name for name, task in plan.library.tasks.items() if task.problem.name == "guacamol"}
     assert set(plan.library.tasks) - {task for task, _ in pairs} == waiting
 
 

@@ -34,16 +34,21 @@ def check_inputs(library: Library, models: Mapping[str, ModelEntry], datasets: M
         *((f"config/tasks.yaml: {x}", "problem", t.problem.name, t.problem.options) for x, t in library.tasks.items()),
         *((f"config/models.yaml: {x}", "trainer", m.trainer, m.options) for x, m in models.items()),
     ]
-    built = {"features": [name for name, one in datasets.items() if one.features], "models": list(models)}
-    words = {"features": "dataset", "models": "model"}
+    built = {
+        "features": [name for name, one in datasets.items() if one.features],
+        "models": list(models),
+        "raw": [one.file for one in datasets.values() if one.file],
+    }
+    words = {"features": "dataset", "models": "model", "raw": "download"}
     for source, kind, name, options in declared:
         for choice in methods_of(name, options) if kind == "method" else [MethodChoice(name=name, options=options)]:
             for path in map(Path, input_paths(kind, choice.name, choice.options)):
                 folder = str(path.parent)
                 if folder not in built:
-                    raise PlumblineError(f"{source}: no rule builds {path}: inputs are features/ or models/")
-                if path.stem not in built[folder]:
-                    raise PlumblineError(f"{source}: {unknown(words[folder], path.stem, built[folder])}")
+                    raise PlumblineError(f"{source}: no rule builds {path}: inputs are features/, models/ or raw/")
+                called = path.name if folder == "raw" else path.stem
+                if called not in built[folder]:
+                    raise PlumblineError(f"{source}: {unknown(words[folder], called, built[folder])}")
 
 
 def check_models(models: Mapping[str, ModelEntry], datasets: Collection[str]) -> None:

@@ -40,7 +40,7 @@ DataOption = Annotated[Path, typer.Option(help="folder of downloads and built fe
 StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
 TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
 FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods may compute")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
 
 CONFIG = "config/config.yaml"
@@ -133,13 +133,18 @@ def model(
     output: OutputOption,
     data: DataOption = DATA,
     catalogue: Annotated[Path, typer.Option(help="the list of models")] = Path("config/models.yaml"),
+    device: DeviceOption = "cpu",
 ) -> None:
-    """Train a model that problems or methods read from a file."""
+    """Train a model that problems or methods read from a file, or go on with one that was killed."""
+    import logging
+
     from plumbline.data.models import load_models
     from plumbline.trainers.base import train
+    from plumbline.trials.runner import device_called
 
     _one_thread()
-    train(name, load_models(catalogue), data, output)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # a line an epoch
+    train(name, load_models(catalogue), data, output, device_called(device))
     print(output)
 
 
@@ -174,7 +179,7 @@ def trial(
     q: Annotated[int, typer.Option(help="points a round")] = 1,
     initial: Annotated[int, typer.Option(help="points of the initial design")] = 5,
     design: Annotated[
-        str, typer.Option(help="uniform, sobol, random-orthant, two-corners, worst or source")
+        str, typer.Option(help="uniform, sobol, random-orthant, two-corners, worst, source or examples")
     ] = "uniform",
     option: Annotated[
         list[str] | None,
@@ -395,11 +400,12 @@ def track(
     uri: Annotated[
         str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
     ] = "sqlite:///results/mlflow.db",
+    data: DataOption = DATA,
 ) -> None:
-    """Import finished trials into MLflow; what is there already stays as it is."""
+    """Import finished trials, and how models were trained, into MLflow; what is there already stays as it is."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(_plan(config), trials, _folder(artifacts, "results"), store, uri))
+    print(import_trials(_plan(config), trials, _folder(artifacts, "results"), store, uri, data))
 
 
 @app.command()

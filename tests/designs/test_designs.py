@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -146,9 +148,18 @@ def test_source_needs_a_shift() -> None:
         initial_design(InitialDesign(design="source", size=3), problem_of(Alpine(dim=2, negate=True)), generator(0))
 
 
+def test_examples_are_those_of_the_problem() -> None:
+    bare = problem_of(Alpine(dim=2, negate=True))
+    with pytest.raises(PlumblineError, match="'examples' needs a problem that has some"):
+        initial_design(InitialDesign(design="examples", size=3), bare, generator(0))
+    having = replace(bare, examples=lambda n, stream: torch.rand(n, 2, generator=stream, dtype=torch.float64))
+    X = initial_design(InitialDesign(design="examples", size=3), having, generator(0))
+    assert torch.equal(X, torch.rand(3, 2, generator=generator(0), dtype=torch.float64))
+
+
 def test_every_design_has_a_module_of_its_own() -> None:
     modules = [entry.module for entry in designs.entries().values()]
-    assert len(set(modules)) == len(modules) == 6
+    assert len(set(modules)) == len(modules) == 7
 
 
 def test_an_unknown_design_or_option_is_told_with_what_there_is(table: Problem) -> None:

@@ -11,9 +11,12 @@ import torch
 from plumbline.data.antibodies import describe_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import write_features
+from plumbline.data.generated import DRUGS
 from plumbline.data.generated_antibodies import generated_antibodies
 from plumbline.data.generated_dna import generated_dna
 from plumbline.data.molecules import DESCRIPTORS, TARGETS
+from plumbline.models.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
+from plumbline.models.selfies_vocabulary import selfies_of, vocabulary_of
 from plumbline.problems.base import Context
 
 
@@ -32,13 +35,17 @@ def molecule_table() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.DataFrame) -> Path:
-    """A data folder with the features of `small-molecules`, `small-docking`, `small-antibodies` and `small-dna`."""
+    """A data folder with the features of `small-molecules`, `-docking`, `-antibodies`, `-dna` and `-smiles`.
+
+    And with `small-vae`, a model that has not been trained but whose strings end.
+    """
     folder = tmp_path_factory.mktemp("data")
     tables = {
         "molecules": molecule_table,
         "docking": molecule_table.assign(**{"3pbl_docking": -5.0 - molecule_table["sa"] / 10}),
         "antibodies": describe_pairs(generated_antibodies(40, 0)),
         "dna": generated_dna(300, 0),
+        "smiles": pd.DataFrame({"smiles": [*DRUGS.values()]}),
     }
     for kind, table in tables.items():
         dataset = Dataset(
@@ -49,7 +56,22 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.Dat
             features=Features.model_validate({"kind": kind, "rows": 40}),
         )
         write_features(table, folder / "features" / f"small-{kind}.parquet", dataset)
+    write_selfies_vae(folder / "models" / "small-vae.npz", untrained(), [], {})
     return folder
+
+
+def untrained() -> SelfiesVAE:
+    """Return a model that has not been trained: sure of its symbols, so that rounding changes none."""
+    sizes = Architecture(
+        vectors=2, width=8, heads=2, encoder_layers=1, decoder_layers=1, encoder_hidden=8, decoder_hidden=8, dropout=0.0
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        model = SelfiesVAE(vocabulary_of(selfies_of(smiles) or "" for smiles in DRUGS.values()), sizes)
+    with torch.no_grad():
+        model.decoder_token_unembedding *= 8
+        model.decoder_token_unembedding[:, model.vocabulary.stop] *= 3
+    return model.eval()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from plumbline.spaces.table import Table
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "antibodies": [{"dataset": "small-antibodies", "pool": 30}],
+    "guacamol": [{"objective": "osimertinib-mpo", "model": "small-vae"}],
     "hartmann": [{"dim": 3}, {"dim": 6}],
     "lasso-dna": [{"dataset": "small-dna"}],
     "lunar-lander": [{"terrains": 2}, {"variant": "code"}],

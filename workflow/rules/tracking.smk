@@ -17,10 +17,12 @@ rule track:
         trials=lambda wildcards: TRIALS,
         folder=lambda wildcards: OUT,
         store=STORE,
+        data=DATA,
         uri=f"sqlite:///{RESULTS}/mlflow.db",
     shell:
         'MLFLOW_TRACKING_URI="${{MLFLOW_TRACKING_URI:-{params.uri}}}" plumbline track --trials {params.trials}'
-        " --artifacts {params.folder} --config {params.config:q} --store {params.store} > {output} 2> {log}"
+        " --artifacts {params.folder} --config {params.config:q} --store {params.store} --data {params.data}"
+        " > {output} 2> {log}"
 
 
 localrules:

@@ -18,7 +18,7 @@ from plumbline.acquisition.soft_utility import SoftUtility, utility_gradient
 from plumbline.models.minibatches import Progress, RowAdam, Shuffled, Step, TrainingOptions, train
 from plumbline.models.sparse import Batch, Forward, Layout, Objective, Parameters, Pulls, fidelity, forward
 from plumbline.models.sparse_training import Outcome, masked, persevere
-from plumbline.models.whitened import SparseKernel
+from plumbline.models.whitened import SparseKernel, product
 
 Weighting = Literal["evidence", "minibatch", "datum"]
 """What the utility weighs: as much as the evidence of all data (equation 8), of a minibatch (appendix A to the letter),
@@ -138,7 +138,7 @@ def eulbo_step(
             passed = forward(rows[index], layout, here, kernel)
             broken = broken | passed.whitened.broken
             _, pulls, direct = utility_gradient(mine, passed, 0, here, kernel)
-            to_whitened = torch.baddbmm(pulls.to_whitened, passed.lower, pulls.to_product)
+            to_whitened = pulls.to_whitened + product(passed.lower, pulls.to_product)
             gradient = passed.whitened.pull_back_to_points(to_whitened).add_(direct)
             gradient[:, moving:] = 0.0
             _move(queries, going, gradient.flatten(1), turns)

@@ -2,7 +2,7 @@
 
 Maus et al. (2024), section 3. A utility sees what `b` processes say of `k` points each: the `q` queries and, for the
 knowledge gradient, a maximiser of the mean for each of its samples. Softplus makes improvements positive; its logarithm
-is BoTorch's, which neither underflows nor overflows.
+neither underflows nor overflows.
 """
 
 from abc import ABC, abstractmethod
@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from botorch.utils.safe_math import log_softplus
 from torch import Tensor
 
 from plumbline.models.sparse import Forward, Parameters, Pulls
-from plumbline.models.whitened import JITTER, Correlation, SparseKernel, squared_distances
+from plumbline.models.steady import log_softplus
+from plumbline.models.whitened import JITTER, Correlation, SparseKernel, product, squared_distances
 
 NODES = 20
 """Nodes of the Gauss-Hermite quadrature; AABO, table 1."""
@@ -26,7 +26,7 @@ def expected_log_softplus(mean: Tensor, sd: Tensor, nodes: int = NODES) -> Tenso
     points, weights = np.polynomial.hermite.hermgauss(nodes)
     at = torch.from_numpy(np.sqrt(2.0) * points).to(mean)
     values = log_softplus(mean.unsqueeze(-1) + sd.unsqueeze(-1) * at)
-    return values @ torch.from_numpy(weights / np.sqrt(np.pi)).to(mean)
+    return (values * torch.from_numpy(weights / np.sqrt(np.pi)).to(mean)).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def mean_update(sight: Sight, q: int, observed: Tensor, centred: bool = True) ->
         Means, `b x T`, gains, `b x T x q`, and surprises, `b x S x q`.
     """
     queries, maximisers = slice(q), slice(q, None)
-    covariance = sight.prior(maximisers, queries) - sight.A[..., maximisers].mT @ sight.A[..., queries]
+    covariance = sight.prior(maximisers, queries) - product(sight.A[..., maximisers].mT, sight.A[..., queries])
     gain = covariance / sight.residual[..., queries].clamp_min(JITTER).unsqueeze(-2)
     surprise = observed - sight.mean[..., queries].unsqueeze(-2)
     if not centred:

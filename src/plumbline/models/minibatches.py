@@ -10,6 +10,7 @@ from pydantic import PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.models.sparse import Batch
+from plumbline.models.steady import power
 from plumbline.options import Options
 
 EXPLODED = 1e8
@@ -183,6 +184,8 @@ class RowAdam:
         steps.add_(1)
         first.lerp_(gradient, 1 - self.decay)
         second.mul_(self.decay_of_squares).addcmul_(gradient, gradient, value=1 - self.decay_of_squares)
-        size = (rate / (1 - self.decay**steps)).unsqueeze(-1)
-        denominator = (second.sqrt() / (1 - self.decay_of_squares**steps).sqrt().unsqueeze(-1)).add_(self.epsilon)
+        size = (rate / (1 - power(self.decay, steps))).unsqueeze(-1)
+        denominator = (second.sqrt() / (1 - power(self.decay_of_squares, steps)).sqrt().unsqueeze(-1)).add_(
+            self.epsilon
+        )
         rows.add_((first / denominator).mul_(size))

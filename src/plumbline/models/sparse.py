@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
-from plumbline.models.whitened import JITTER, SparseKernel, Whitened, whiten
+from plumbline.models.steady import sigmoid, softplus
+from plumbline.models.whitened import JITTER, SparseKernel, Whitened, product, whiten
 
 NOISE_FLOOR = 1e-4
 """Least noise variance: that of GPyTorch's Gaussian likelihood."""
@@ -177,7 +177,7 @@ class Forward:
         """
         parameters, layout = self.parameters, self.layout
         A = self.whitened.A
-        slopes = self.whitened.pull_back(torch.baddbmm(to_whitened, self.lower, to_product))
+        slopes = self.whitened.pull_back(to_whitened + product(self.lower, to_product))
         weight = torch.as_tensor(divergence, dtype=A.dtype, device=A.device).expand(len(A))
         to_lower = torch.baddbmm(self.lower * weight[:, None, None], A, to_product.mT)
         rows = A.new_empty(len(A), layout.size)
@@ -189,8 +189,8 @@ class Forward:
         gradient.factor.diagonal(dim1=-2, dim2=-1).sub_(weight.unsqueeze(-1) / diagonal)
         gradient.constant.copy_(to_constant)
         raw = torch.stack([parameters.raw_lengthscale, parameters.raw_outputscale, parameters.raw_noise])
-        positive = torch.stack([slopes.lengthscale + to_lengthscale, slopes.outputscale + to_outputscale, to_noise])
-        rows[:, -3:] = (positive * raw.sigmoid()).mT
+        scales = torch.stack([slopes.lengthscale + to_lengthscale, slopes.outputscale + to_outputscale, to_noise])
+        rows[:, -3:] = (scales * sigmoid(raw)).mT
         return rows, slopes.points
 
 
@@ -199,7 +199,7 @@ def forward(rows: Tensor, layout: Layout, X: Tensor, kernel: SparseKernel) -> Fo
     parameters = layout.parts(rows)
     whitened = whiten(parameters.inducing, X, parameters.lengthscale, parameters.outputscale, kernel)
     lower = torch.cat([parameters.factor.tril(), parameters.mean.unsqueeze(-1)], -1)
-    return Forward(parameters, layout, whitened, lower, torch.bmm(lower.mT, whitened.A))
+    return Forward(parameters, layout, whitened, lower, product(lower.mT, whitened.A))
 
 
 class Terms(NamedTuple):

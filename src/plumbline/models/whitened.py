@@ -45,6 +45,19 @@ def squared_distances(A: Tensor, B: Tensor) -> Tensor:
     return torch.baddbmm(norms, A, B.mT, alpha=-2).clamp_min_(0.0)
 
 
+def product(A: Tensor, B: Tensor) -> Tensor:
+    """Return `A B` of `b x n x m` and `b x m x k` matrices.
+
+    A single row or column is summed by hand: BLAS would choose a routine by the number of matrices, and what becomes of
+    a seed would depend, in its last digit, on which others run with it.
+    """
+    if B.shape[-1] == 1:
+        return (A * B.mT).sum(-1, keepdim=True)
+    if A.shape[-2] == 1:
+        return (A.mT * B).sum(-2, keepdim=True)
+    return torch.bmm(A, B)
+
+
 class Slopes(NamedTuple):
     """Gradients with respect to the inducing points (`b x m x d`), the points (`b x n x d`), the lengthscale and the
     outputscale (both `b`)."""
@@ -111,7 +124,7 @@ class Whitened:
         m = self.A.shape[-2]
         H = torch.linalg.solve_triangular(self.L.mT, to_A, upper=True).mul_(self.slope[..., m:])
         Z, X = self.scaled[..., :m, :], self.scaled[..., m:, :]
-        down = torch.bmm(H.mT, Z)
+        down = product(H.mT, Z)
         return down.addcmul_(H.sum(-2).unsqueeze(-1), X, value=-1) / self.lengthscale[:, None, None]
 
 

@@ -30,6 +30,7 @@ class Problem:
         optimisers: `k x d`, where it is attained; None where that is unknown.
         shift: where training inputs and queries come from, for problems that are about that.
         holdout: `n x d` points kept aside to check predictions on; None for fresh ones.
+        examples: draws n different points that are known before any evaluation, `n x d`; None where there are none.
         may_fail: whether a value that is not finite is an observation: that the evaluation failed.
     """
 
@@ -41,6 +42,7 @@ class Problem:
     optimisers: Tensor | None = None
     shift: CovariateShift | None = None
     holdout: Tensor | None = None
+    examples: Callable[[int, Generator], Tensor] | None = None
     may_fail: bool = False
 
     @property

@@ -24,6 +24,7 @@ from plumbline.plan import Plan
 from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
 from plumbline.study import Study
+from plumbline.tracking.models import import_models
 from plumbline.tracking.runs import (
     ERROR,
     MARK,
@@ -108,11 +109,12 @@ def _ends(path: Path) -> dict[str, tuple[int, str | None]]:
     return ends
 
 
-def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: str) -> str:
+def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: str, data: Path | None = None) -> str:
     """Import finished trials into MLflow; what is there already, whole, stays as it is.
 
     One MLflow experiment a study, one run a trial, and one run a preset that sums the study up, with its
-    figures and tables. A run that was left unfinished by an import or a stream that broke off is made anew.
+    figures and tables. The models that trials read have an experiment too, with the curves of their training.
+    A run that was left unfinished by an import or a stream that broke off is made anew.
 
     Args:
         plan: which experiments and jobs there are, and at which preset.
@@ -120,6 +122,7 @@ def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: s
         artifacts: the folder of the preset's results: `figures/`, `tables/`, `claims.csv`, `report.html`.
         store: the folder of all trials.
         uri: `sqlite:///` and a path, where this must be the only writer; or `http(s)://` of a server.
+        data: the folder of built inputs; None to leave the models out.
 
     Returns:
         A line that says what was imported, one that says how to look at it, and an address a study.
@@ -140,6 +143,9 @@ def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: s
                 new, old = new + imported, old + len(wanted) - imported
                 failed += sum(trial.error is not None for trial in wanted.values())
                 pages.append(f"  {name}: {_page(uri, study.experiment)}")
+            models = None if data is None else import_models(client, plan, data, root)
+            if models is not None:
+                pages.append(f"  models: {_page(uri, models)}")
     except (MlflowException, sqlite3.DatabaseError) as error:
         raise PlumblineError(f"MLflow at {uri}: {_remedy(error)}") from error
     counts = f"{new} trials imported, {old} there already, {failed} of all failed"

@@ -15,6 +15,7 @@ from mlflow.exceptions import MlflowException
 
 from plumbline import records
 from plumbline.catalogue import catalogue
+from plumbline.data.models import ModelEntry
 from plumbline.measures.frames import frame_of, keys
 from plumbline.measures.metrics import METRICS, NOTE, Kind, by_round, columns_of, find_metric
 from plumbline.specs import Json, TrialSpec
@@ -56,6 +57,17 @@ def run_params(spec: TrialSpec) -> dict[str, str]:
         "budget": spec.budget.model_dump(mode="json"),
     }
     flat = (*_flatten(asked), *_flatten(options))
+    return {_name(path)[:MAX_KEY]: clip(value, MAX_PARAM) for path, value in flat}
+
+
+def model_params(entry: ModelEntry) -> dict[str, str]:
+    """Return `trainer`, `seed` and `options.*` of a trained model, with all defaults spelt out.
+
+    Raises:
+        PlumblineError: a trainer that is not registered.
+    """
+    options = resolve(entry.options, catalogue().find("trainer", entry.trainer).options)
+    flat = _flatten({"trainer": entry.trainer, "seed": entry.seed, "options": options})
     return {_name(path)[:MAX_KEY]: clip(value, MAX_PARAM) for path, value in flat}
 
 

@@ -17,13 +17,25 @@ from plumbline.seeding import stream_seed
 trainers = Registry("trainer", "plumbline.trainers")
 """Functions of (options, context) that return a trained model as `Trained`."""
 
+CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What training may depend on besides options: the folder of built features, and a seeded generator."""
+    """What training may depend on besides options.
+
+    Attributes:
+        data: the folder of built features.
+        generator: seeded.
+        unfinished: a file that is the trainer's until it is done: what is there when it starts, it left when it was
+            killed.
+        device: where it may compute.
+    """
 
     data: Path
     generator: Generator
+    unfinished: Path
+    device: torch.device = CPU
 
 
 @dataclass(frozen=True)
@@ -33,8 +45,14 @@ class Trained:
     write: Callable[[Path, dict[str, Any]], None]
 
 
-def train(name: str, entries: Mapping[str, ModelEntry], data: Path, output: Path) -> None:
-    """Train model `name` and write it to `output`.
+def train(
+    name: str,
+    entries: Mapping[str, ModelEntry],
+    data: Path,
+    output: Path,
+    device: torch.device = CPU,
+) -> None:
+    """Train model `name` and write it to `output`; one that was killed is gone on with, where its trainer can.
 
     Raises:
         PlumblineError: an unknown model or trainer, wrong options, or an input that is not there.
@@ -45,6 +63,7 @@ def train(name: str, entries: Mapping[str, ModelEntry], data: Path, output: Path
     trainer = trainers[entry.trainer]
     options = parse(trainer.options, entry.options, f"model {name!r}: trainer {entry.trainer!r}")
     stream = torch.Generator().manual_seed(stream_seed(f"model {name}", entry.seed, "model"))
-    trained: Trained = trainer.build(options, TrainingContext(data, stream))
+    unfinished = output.with_name(f".{output.stem}.unfinished")
+    trained: Trained = trainer.build(options, TrainingContext(data, stream, unfinished, device))
     # Not the title: the file's content is part of trials' keys.
     trained.write(output, entry.model_dump(mode="json", include={"trainer", "options", "seed"}))

@@ -1,0 +1,16 @@
+"""Examples that a problem knows before any evaluation."""
+
+from torch import Generator, Tensor
+
+from plumbline.designs.base import designs
+from plumbline.errors import PlumblineError
+from plumbline.options import Options
+from plumbline.problems.base import Problem
+
+
+@designs.register("examples", Options)
+def examples_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
+    """Random examples of what the problem knows, such as molecules that its model has encoded."""
+    if problem.examples is None:
+        raise PlumblineError("initial design 'examples' needs a problem that has some: guacamol with `molecules`")
+    return problem.examples(n, generator)

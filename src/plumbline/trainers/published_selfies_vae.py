@@ -1,0 +1,42 @@
+"""The SELFIES-VAE that AABO published: nothing is trained, its weights are put into our file."""
+
+from typing import Annotated, Literal
+
+import torch
+
+from plumbline.inputs import Input
+from plumbline.models.published_weights import load_weights, read_state_dict
+from plumbline.models.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
+from plumbline.models.selfies_vocabulary import PUBLISHED
+from plumbline.options import Options
+from plumbline.trainers.base import Trained, TrainingContext, trainers
+
+
+class PublishedOptions(Options):
+    """Options of the trainer.
+
+    Attributes:
+        weights: the file among the downloads.
+        start: what a string begins with. The published code samples with the embedding of the start symbol (`code`),
+            but trains with zeros in its place, which no training step has touched (`zeros`).
+    """
+
+    weights: Annotated[str, Input("raw/{}")] = "selfies-vae-state-dict.pt"
+    start: Literal["code", "zeros"] = "code"
+
+
+@trainers.register("published-selfies-vae", PublishedOptions)
+def published_selfies_vae(options: PublishedOptions, context: TrainingContext) -> Trained:
+    """The published SELFIES-VAE, read from the file of its weights.
+
+    Raises:
+        PlumblineError: the file is not there, holds other weights, or more than weights.
+    """
+    path = context.data / "raw" / options.weights
+    weights = read_state_dict(path)
+    model = SelfiesVAE(PUBLISHED, Architecture())
+    load_weights(model, weights, path)
+    if options.start == "zeros":
+        with torch.no_grad():
+            model.decoder_token_embedding.weight[PUBLISHED.start] = 0.0
+    return Trained(lambda output, origin: write_selfies_vae(output, model, [], origin))

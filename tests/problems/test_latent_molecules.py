@@ -1,0 +1,161 @@
+"""Molecules by their latent points: what is decoded, what counts, and where a trial may begin."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import selfies
+import torch
+
+from plumbline.data.generated import DRUGS
+from plumbline.data.guacamol import OBJECTIVES, score_smiles
+from plumbline.designs.base import initial_design
+from plumbline.errors import PlumblineError
+from plumbline.keys import trial_inputs, trial_key
+from plumbline.problems import latent_molecules
+from plumbline.problems.base import Context, Problem
+from plumbline.problems.build import build_problem
+from plumbline.problems.latent_molecules import INVALID, LatentMolecules, worth
+from plumbline.spaces.box import Box, uniform
+from plumbline.specs import InitialDesign, TrialSpec
+
+ASKED = {"objective": "median-1", "model": "small-vae", "molecules": "small-smiles"}
+
+
+@pytest.fixture
+def problem(context: Callable[[int], Context]) -> Problem:
+    return build_problem("guacamol", ASKED, context(0))
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def function_of(problem: Problem) -> LatentMolecules:
+    assert isinstance(problem.function, LatentMolecules)
+    return problem.function
+
+
+def test_it_is_a_box_as_wide_as_the_model(problem: Problem) -> None:
+    assert isinstance(problem.space, Box)
+    assert problem.bounds.tolist() == [[-8.0] * 16, [8.0] * 16]
+    assert problem.optimum is None
+    assert problem.outcomes[0].noise == 0.0
+
+
+def test_values_are_the_scores_of_what_is_decoded(problem: Problem) -> None:
+    X = uniform(problem.bounds, 60, generator(1))
+    strings = function_of(problem).decode(X)
+    smiles = [selfies.decoder(string) for string in strings]
+    scores = score_smiles(OBJECTIVES["median-1"], smiles)
+    expected = [score if one else INVALID for one, score in zip(smiles, scores, strict=True)]
+    assert problem.function(X, noise=False).tolist() == expected
+    assert len(set(expected)) > 3
+
+
+def test_what_is_no_molecule_is_worth_less_than_any() -> None:
+    objective = OBJECTIVES["osimertinib-mpo"]
+    aspirin = selfies.encoder(DRUGS["aspirin"])
+    found = worth(objective, ["", "[nop]", "[no symbol]", aspirin, "[Branch1]"])
+    assert found.tolist() == [INVALID, INVALID, INVALID, score_smiles(objective, [DRUGS["aspirin"]])[0], INVALID]
+    assert found[3] >= 0 > INVALID == -0.01
+    assert worth(objective, []).shape == (0,)
+
+
+def test_negative_scores_and_unreadable_smiles_count_as_no_molecule(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"C": -0.5, "CC": 0.0, "CCC": np.nan, "CCCC": 0.25}
+    monkeypatch.setattr(latent_molecules, "score_smiles", lambda _, smiles: np.array([scores[one] for one in smiles]))
+    strings = ["[C]" * n for n in range(1, 5)]
+    assert worth(OBJECTIVES["median-1"], strings).tolist() == [INVALID, 0.0, INVALID, 0.25]
+
+
+def test_a_molecule_is_scored_once(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counting(objective: Any, smiles: list[str]) -> Any:
+        asked.extend(smiles)
+        return score_smiles(objective, smiles)
+
+    monkeypatch.setattr(latent_molecules, "score_smiles", counting)
+    X = uniform(problem.bounds, 30, generator(2))
+    first = problem.function(torch.cat([X, X]), noise=False)
+    strings = function_of(problem).decode(X)
+    assert len(asked) == len(set(strings))
+    assert torch.equal(problem.function(X, noise=False), first[:30])
+    assert torch.equal(first[:30], first[30:])
+    assert len(asked) == len(set(strings)), "nothing is scored anew"
+
+
+def test_the_examples_are_encoded_molecules(problem: Problem) -> None:
+    assert problem.examples is not None
+    X = initial_design(InitialDesign(design="examples", size=10), problem, generator(3))
+    model = problem.examples.model  # type: ignore[attr-defined]
+    everything = model.encode(list(DRUGS.values())).clamp(-8, 8)
+    rows = [int((everything - x).abs().sum(dim=1).argmin()) for x in X]
+    assert len(set(rows)) == 10
+    torch.testing.assert_close(X, everything[rows], atol=1e-5, rtol=0.0)
+    assert X.dtype == torch.float64
+    assert torch.equal(X, initial_design(InitialDesign(design="examples", size=10), problem, generator(3)))
+    assert torch.equal(X[:4], initial_design(InitialDesign(design="examples", size=4), problem, generator(3)))
+    assert not torch.equal(X, initial_design(InitialDesign(design="examples", size=10), problem, generator(4)))
+
+
+def test_examples_are_encoded_once_and_lie_in_the_box(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert problem.examples is not None
+    model = problem.examples.model  # type: ignore[attr-defined]
+    seen: list[int] = []
+
+    def far_away(tokens: list[list[int]]) -> torch.Tensor:
+        seen.append(len(tokens))
+        return torch.full((len(tokens), 16), 11.0, dtype=torch.float64)
+
+    monkeypatch.setattr(model, "encode_tokens", far_away)
+    X = problem.examples(12, generator(0))
+    problem.examples(12, generator(0))
+    problem.examples(len(DRUGS), generator(1))
+    assert seen == [12, 0, len(DRUGS) - 12]
+    assert (X == 8.0).all()
+
+
+def test_molecules_that_the_model_cannot_read_are_left_out(problem: Problem) -> None:
+    model = problem.examples.model  # type: ignore[union-attr]
+    some = latent_molecules.EncodedMolecules(model, ["CCO", "[Au]CC", "C" * 200, "CCN"])
+    assert some(2, generator(0)).shape == (2, 16)
+    with pytest.raises(PlumblineError, match="an initial design of 3 of the 2 molecules that the model can read"):
+        some(3, generator(0))
+
+
+def test_without_molecules_there_are_no_examples(context: Callable[[int], Context]) -> None:
+    bare = build_problem("guacamol", {"objective": "median-1", "model": "small-vae"}, context(0))
+    with pytest.raises(PlumblineError, match="'examples' needs a problem that has some"):
+        initial_design(InitialDesign(design="examples", size=3), bare, generator(0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"objective": "median-3"}, "unknown objective 'median-3': did you mean 'median-2'"),
+        ({"model": "large-vae"}, r"no model at .*large-vae\.npz: `plumbline model large-vae` trains it"),
+        ({"molecules": "nowhere"}, r"no features at .*nowhere\.parquet"),
+        ({"molecules": "small-antibodies"}, "dataset 'small-antibodies' has no column smiles"),
+    ],
+)
+def test_mistakes_are_one_line(context: Callable[[int], Context], change: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlumblineError, match=message) as caught:
+        build_problem("guacamol", {**ASKED, **change}, context(0))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_rules_of_the_workflow_know_what_it_reads(data_folder: Path) -> None:
+    spec = TrialSpec.model_validate(
+        {
+            "problem": {"name": "guacamol", "options": ASKED},
+            "method": "random",
+            "seed": 0,
+            "budget": {"initial": {"design": "examples", "size": 3}, "rounds": 1},
+        }
+    )
+    assert trial_inputs(spec) == ["features/small-smiles.parquet", "models/small-vae.npz"]
+    assert len(trial_key(spec, data_folder)) == 16
