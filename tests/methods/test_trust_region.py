@@ -85,6 +85,36 @@ def test_a_region_too_small_is_given_up_with_its_data() -> None:
     assert after(replace(small, length=2**-6), (1,), dim=1).length == 2**-7  # the least length is still allowed
 
 
+def test_a_success_may_have_to_gain_a_share_of_the_best() -> None:
+    options = TrustRegionOptions(base="ucb", least_gain=1e-3)
+    for best in (5.0, -5.0):
+        region = replace(BEGUN, best=best)
+        assert after(region, (best + 0.0049,), dim=9, options=options).failures == 1
+        assert after(region, (best + 0.0051,), dim=9, options=options).successes == 1
+    small = after(BEGUN, (5.004,), dim=9, options=options)
+    assert small.best == 5.004  # what is too small a gain is still the best
+    assert after(BEGUN, (5.004,), dim=9).successes == 1
+    fresh = replace(BEGUN, best=-math.inf)  # whatever was seen so far failed: any number is a success
+    assert after(fresh, (-7.0,), dim=9, options=options).successes == 1
+
+
+def test_a_region_may_keep_its_data_when_it_starts_over() -> None:
+    options = TrustRegionOptions(base="ucb", keeps_data=True)
+    small = replace(BEGUN, length=2**-7, start=0, seen=40, successes=0, failures=0)
+    again = after(small, (1,), dim=1, options=options)
+    assert again == replace(small, length=0.8, seen=41)
+    assert again.begun
+    place = box(n=4)
+    method = tr_ucb(place, initial_length=0.01, failure_tolerance=1, keeps_data=True)
+    history = observe(method, place.history, 2, 0, offset=-1e3)
+    assert method.region.start == 0
+    assert method.region.length == 0.01
+    proposal = ask(method, history, 1, 1)  # no points to begin with: there is a model of all data
+    best = history.X[history.Y[:, 0].argmax()]
+    assert proposal.predict is not None
+    assert (proposal.X - best).abs().max() < 0.01 * 15
+
+
 def test_points_that_a_region_begins_with_count_neither_way() -> None:
     fresh = Region(0.8, start=41, seen=41, design=4)
     region = after(fresh, (1, 2), (3, 0))

@@ -88,8 +88,8 @@ def test_no_step_away_from_the_best_beliefs_gains_anything(kernel: SparseKernel,
     parts.factor.copy_(factor)
     after, to_mean, to_factor = slopes()
     assert after > before
-    assert to_mean.abs().max() < 1e-10
-    assert to_factor.abs().max() < 1e-10
+    assert to_mean.abs().max() < 1e-8
+    assert to_factor.abs().max() < 1e-8
     assert torch.equal(factor, factor.tril())
     assert (factor.diagonal() > 0).all()
 

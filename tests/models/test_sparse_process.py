@@ -115,6 +115,18 @@ def test_a_stale_factor_stands_in_for_the_own_and_changes_units_with_it() -> Non
     torch.testing.assert_close(other.moments(X)[1], stale.moments(X)[1], rtol=1e-3, atol=2e-2)
 
 
+@pytest.mark.filterwarnings("ignore::gpytorch.utils.warnings.NumericalWarning")
+def test_a_posterior_may_have_no_factor_as_long_as_nobody_samples_it() -> None:
+    """Half of the factor leaves prior variances that are explained twice over."""
+    own = process()
+    stale = replace(own, stale=own.factor / 2)
+    X = ELSEWHERE.points(own.parameters.inducing[0].unsqueeze(1))
+    assert stale.moments(X)[1].min() < 0
+    posterior = SparseModel(stale).posterior(X)
+    assert (posterior.variance > 0).all()
+    assert torch.isfinite(LogExpectedImprovement(SparseModel(stale), -65.0)(X)).all()
+
+
 def test_a_process_without_a_factor_says_so() -> None:
     layout = Layout(60, 3)
     rows = random_rows(1, layout)

@@ -297,6 +297,30 @@ def test_of_a_group_only_those_fail_that_raise(
     assert Choir.asked == ([4, 4, 1, 1, 1, 1, 3] if whole else [4, 4, 3])
 
 
+def test_of_seeds_that_are_fitted_together_only_those_fail_that_raise(
+    cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are asked again, by methods that know nothing of the first attempt."""
+    from plumbline.methods.approximation import SparseMethod
+
+    options = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "inducing": 5, "training": {"epochs": 2}}
+    specs = [cheap_spec("branin", "elbo-ei", options=options, seed=seed, rounds=3, size=8) for seed in range(3)]
+    expected = [bytes_of(run_trial(spec, tmp_path / "alone", tmp_path)) for spec in specs]
+    bad, searching = stream_of(specs[2], 2), SparseMethod.search
+
+    def search(self: Any, utility: Any, surrogate: Any, round: Any) -> Any:
+        if round.generator.initial_seed() == bad:
+            raise NotPSDError("out of tune")
+        return searching(self, utility, surrogate, round)
+
+    monkeypatch.setattr(SparseMethod, "search", search)
+    folders = run_trials(specs, tmp_path / "store", tmp_path)
+    assert [folder.failed for folder in folders] == [False, False, True]
+    assert [bytes_of(folder) for folder in folders[:2]] == expected[:2]
+    last = rows_of(folders[2])[-1]
+    assert (last["iteration"], last["status"]) == (2, "error")
+
+
 def test_a_problem_that_raises_fails_its_own_seed(
     register: Register, toy_problem: Callable[..., Any], cheap_spec: Make, tmp_path: Path
 ) -> None:

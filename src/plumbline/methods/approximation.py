@@ -536,7 +536,9 @@ class EulboKnowledgeGradient(EulboMethod):
         """Return points that maximise samples of the posterior, `S x d`, all different."""
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
         points = draw_sobol_samples(settled.bounds, EXAMINED, 1, seed=round.seed).squeeze(-2)
-        with torch.no_grad():
+        # The samples are drawn from the global stream, also where several seeds are refined together.
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(round.seed)
             sampled = MaxPosteriorSampling(SparseModel(process), replacement=False)
             return sampled(points, num_samples=self.options.mc_samples)
 

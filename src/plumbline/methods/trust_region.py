@@ -117,8 +117,8 @@ def advance(region: Region, Y: Tensor, dim: int, options: TrustRegionOptions) ->
     seen = replace(region, best=max(region.best, Y.max().item()), seen=region.seen + len(Y))
     if not region.begun:
         return seen
-    wanted = region.best + options.least_gain * abs(region.best) if options.least_gain else region.best
-    better = seen.best > wanted
+    gain = options.least_gain * abs(region.best) if math.isfinite(region.best) else 0.0
+    better = seen.best > region.best + gain
     successes = region.successes + 1 if better else 0
     failures = 0 if better else region.failures + 1
     length = region.length

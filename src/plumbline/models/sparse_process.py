@@ -9,6 +9,7 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model
 from botorch.posteriors import GPyTorchPosterior
 from gpytorch.distributions import MultivariateNormal
+from linear_operator import to_linear_operator
 from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 
@@ -201,5 +202,6 @@ class SparseModel(Model):
         mean, covariance = self.process.moments(X)
         if observation_noise or self.noisy:
             covariance = covariance + self.process.noise_variance * torch.eye(X.shape[-2]).to(X)
-        posterior = GPyTorchPosterior(MultivariateNormal(mean, covariance))
+        # A lazy matrix, as GPyTorch's own: one with no Cholesky factor, such as a stale one may leave, has variances.
+        posterior = GPyTorchPosterior(MultivariateNormal(mean, to_linear_operator(covariance)))
         return posterior if posterior_transform is None else posterior_transform(posterior)

@@ -1,0 +1,231 @@
+"""Expected log-utilities: quadrature, samples, and the derivatives that the EULBO takes."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from botorch.utils.sampling import draw_sobol_normal_samples
+from hypothesis import given
+from hypothesis import strategies as st
+from sights import KERNELS, LAYOUT, NAMES, normal, rows_of, sight_of, uniform, utilities
+from torch.nn.functional import softplus
+
+from plumbline.acquisition.soft_utility import (
+    SoftBatchImprovement,
+    SoftImprovement,
+    SoftKnowledgeGradient,
+    expected_log_softplus,
+    imagined,
+    mean_update,
+    utility_gradient,
+)
+from plumbline.models.sparse import forward
+from plumbline.models.whitened import CORRELATIONS, JITTER, SparseKernel, squared_distances
+
+
+def scalar(value: float) -> torch.Tensor:
+    return torch.tensor([value], dtype=torch.float64)
+
+
+@given(st.floats(-100, 100), st.floats(0, 2))
+def test_twenty_nodes_are_enough_up_to_a_deviation_of_two(mean: float, sd: float) -> None:
+    """Within 1e-6 of 200 nodes; at a deviation of 3, 3e-5 are lost, at 5, 1e-3. In standardised units it is about 1."""
+    few, many = (expected_log_softplus(scalar(mean), scalar(sd), nodes) for nodes in (20, 200))
+    assert few.item() == pytest.approx(many.item(), abs=1e-6)
+
+
+def test_quadrature_against_a_plain_integral() -> None:
+    g = torch.linspace(-12, 12, 20001, dtype=torch.float64)
+    density = (-0.5 * g.square()).exp() / (2 * torch.pi) ** 0.5
+    expected = torch.trapezoid(density * softplus(0.4 + 0.7 * g).log(), g)
+    assert expected_log_softplus(scalar(0.4), scalar(0.7)).item() == pytest.approx(expected.item(), abs=1e-8)
+
+
+@pytest.mark.parametrize("far", [1e6, -1e6])
+@pytest.mark.parametrize("name", NAMES)
+def test_neither_under_nor_overflows(name: str, far: float) -> None:
+    """Far above all the utility is the improvement itself, far below its logarithm is the improvement."""
+    utility, k = utilities(1)[name]
+    rows, points = rows_of(1), uniform(1, k, 2, seed=3)
+    passed = forward(rows, LAYOUT, points, "rbf")
+    value, pulls, direct = utility_gradient(replace(utility, best=scalar(-far)), passed, 0, points, "rbf")  # type: ignore[type-var]
+    expected = torch.tensor(far).log().item() if far > 0 else far
+    assert value.item() == pytest.approx(expected, rel=1e-4)
+    assert all(torch.isfinite(part).all() for part in (*pulls, direct))
+
+
+def test_improvement_of_one_query_is_the_same_by_samples() -> None:
+    points, best = uniform(1, 1, 2, seed=3), scalar(0.2)
+    sight = sight_of(rows_of(1), points, "rbf")
+    base = draw_sobol_normal_samples(1, 4096, seed=1).double().unsqueeze(0)
+    sampled = SoftBatchImprovement(best, 1, base).expected_log(sight)
+    assert SoftImprovement(best).expected_log(sight).item() == pytest.approx(sampled.item(), abs=1e-3)
+
+
+def test_batch_improvement_by_hand() -> None:
+    utility, _ = utilities(2)["batch-improvement"]
+    assert isinstance(utility, SoftBatchImprovement)
+    sight = sight_of(rows_of(2), uniform(2, 2, 2, seed=3), "rbf")
+    covariance = sight.covariance()
+    for b in range(2):
+        f = sight.mean[b] + utility.base[b] @ torch.linalg.cholesky(covariance[b]).mT
+        expected = softplus(f - utility.best[b]).amax(-1).log().mean()
+        assert utility.expected_log(sight)[b].item() == pytest.approx(expected.item(), rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sight_is_the_forward_pass(kernel: SparseKernel) -> None:
+    rows, points = rows_of(2), uniform(2, 4, 2, seed=3)
+    sight, passed = sight_of(rows, points, kernel), forward(rows, LAYOUT, points, kernel)
+    torch.testing.assert_close(sight.mean, passed.mean)
+    torch.testing.assert_close(sight.sd.square(), passed.variance)
+    torch.testing.assert_close(sight.covariance().diagonal(dim1=-2, dim2=-1), passed.variance)
+
+
+def test_joint_samples_without_a_factor_are_no_numbers() -> None:
+    utility, _ = utilities(2)["batch-improvement"]
+    sight = sight_of(rows_of(2), uniform(2, 2, 2, seed=3), "rbf")
+    A = sight.A.clone()
+    A[0] *= 100
+    found = utility.expected_log(replace(sight, A=A))
+    assert torch.isnan(found).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_mean_update_is_a_fit_with_the_observation_as_an_inducing_value(kernel: SparseKernel) -> None:
+    """One more inducing point, whose value is known: `constant + k' K^-1 [L m; y - constant]`."""
+    q, rows, points = 2, rows_of(1), uniform(1, 7, 2, seed=3)
+    sight, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
+    observed = imagined(sight, q, normal(1, 3, q, seed=4))
+    mean, gain, surprise = mean_update(sight, q, observed)
+
+    def k(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        r2 = squared_distances((A / parts.lengthscale)[None], (B / parts.lengthscale)[None])
+        return parts.outputscale * CORRELATIONS[kernel](r2)[0][0]
+
+    m = LAYOUT.m
+    for j in range(q):
+        Z = torch.cat([parts.inducing[0], points[0, j : j + 1]])
+        K = k(Z, Z) + JITTER * torch.eye(m + 1, dtype=torch.float64)
+        inducing = torch.linalg.cholesky(K[:m, :m]) @ parts.mean[0]
+        for i in range(3):
+            values = torch.cat([inducing, observed[0, i, j].view(1) - parts.constant])
+            expected = parts.constant + k(points[0, q:], Z) @ torch.linalg.solve(K, values)
+            updated = mean[0] + gain[0, :, j] * surprise[0, i, j]
+            torch.testing.assert_close(updated, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_knowledge_gradient_by_hand() -> None:
+    """Sample i has a maximiser of its own, and the best of the queries counts."""
+    utility, _ = utilities(1)["batch-gradient"]
+    assert isinstance(utility, SoftKnowledgeGradient)
+    sight = sight_of(rows_of(1), uniform(1, 7, 2, seed=3), "rbf")
+    mean, gain, surprise = mean_update(sight, 2, imagined(sight, 2, utility.base))
+    values = [max((mean[0, i] + gain[0, i, j] * surprise[0, i, j]).item() for j in range(2)) for i in range(5)]
+    expected = softplus(torch.tensor(values).double() - utility.best).log().mean()
+    assert utility.expected_log(sight).item() == pytest.approx(expected.item(), rel=1e-7)
+
+
+def test_imagined_observations_are_marginal_samples_of_f() -> None:
+    sight, base = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf"), normal(2, 5, 2)
+    found = imagined(sight, 2, base)
+    torch.testing.assert_close(found, sight.mean[:, None, :2] + sight.sd[:, None, :2] * base)
+
+
+def test_doubled_noise_adds_it_to_joint_samples_and_mixes_queries() -> None:
+    sight, base = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf"), normal(2, 5, 2)
+    found = imagined(sight, 2, base, doubled=True)
+    for b in range(2):
+        L = torch.linalg.cholesky(sight.covariance()[b, :2, :2])
+        drawn = [sight.mean[b, :2] + L @ eps + sight.sd[b, :2] * eps for eps in base[b]]
+        mixed = torch.cat(drawn)  # sample by sample, read as query by query
+        torch.testing.assert_close(found[b, :, 0], mixed[:5])
+        torch.testing.assert_close(found[b, :, 1], mixed[5:])
+
+
+def test_one_query_is_not_doubled() -> None:
+    utility, _ = utilities(1)["gradient"]
+    assert isinstance(utility, SoftKnowledgeGradient)
+    sight = sight_of(rows_of(1), uniform(1, 6, 2, seed=3), "rbf")
+    assert torch.equal(replace(utility, doubled=True).expected_log(sight), utility.expected_log(sight))
+
+
+def test_an_uncentred_update_leaves_the_prior_mean_in() -> None:
+    rows = rows_of(1)
+    sight = sight_of(rows, uniform(1, 7, 2, seed=3), "rbf")
+    observed = imagined(sight, 2, normal(1, 5, 2))
+    (mean, gain, surprise), other = mean_update(sight, 2, observed), mean_update(sight, 2, observed, centred=False)
+    assert torch.equal(mean, other[0])
+    assert torch.equal(gain, other[1])
+    torch.testing.assert_close(other[2], surprise + LAYOUT.parts(rows).constant)
+    plain = replace(sight, constant=torch.zeros(1).double())
+    seen = imagined(plain, 2, normal(1, 5, 2))
+    torch.testing.assert_close(mean_update(plain, 2, seen)[2], mean_update(plain, 2, seen, centred=False)[2])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_processes_alone(name: str) -> None:
+    utility, k = utilities(3)[name]
+    rows, points = rows_of(3), uniform(3, k, 2, seed=3)
+    every = utility.expected_log(sight_of(rows, points, "rbf"))
+    going = torch.tensor([2, 0])
+    some = utility.of(going).expected_log(sight_of(rows[going], points[going], "rbf"))
+    torch.testing.assert_close(some, every[going])
+
+
+@pytest.mark.parametrize("coincident", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_against_differences(name: str, kernel: SparseKernel, coincident: bool) -> None:
+    """In the parameters and in the points, of which one may be an inducing point and two the same.
+
+    A knowledge gradient's query on an inducing point has nothing left to tell: its gain is a quotient of jitters, whose
+    derivatives are finite and beyond differences.
+    """
+    b = 2
+    utility, k = utilities(b)[name]
+    rows, points = rows_of(b), uniform(b, k, 2, seed=3)
+    if coincident:
+        inducing = LAYOUT.parts(rows).inducing[:, 0]
+        if k > 2:
+            points[:, -1] = points[:, 0]
+            if utility.q == 1:  # no query changes the mean at an inducing point: two would tie there
+                points[:, -2] = inducing
+        else:
+            points[:, 0] = inducing
+
+    def value(rows: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
+        return utility.expected_log(sight_of(rows, points, kernel))
+
+    passed = forward(rows, LAYOUT, points, kernel)
+    found, pulls, direct = utility_gradient(utility, passed, 0, points, kernel)
+    to_rows, to_points = passed.pull_back(*pulls)
+    to_points = to_points + direct
+    torch.testing.assert_close(found, value(rows, points))
+    assert to_points.abs().amax((-1, -2)).min() > 1e-3
+    h = 1e-6
+    for seed in range(2):
+        at, there = normal(b, LAYOUT.size, seed=seed), normal(b, k, 2, seed=seed + 9)
+        in_rows = (value(rows + h * at, points) - value(rows - h * at, points)) / (2 * h)
+        torch.testing.assert_close((to_rows * at).sum(-1), in_rows, rtol=1e-5, atol=1e-5)
+        in_points = (value(rows, points + h * there) - value(rows, points - h * there)) / (2 * h)
+        torch.testing.assert_close((to_points * there).sum((-1, -2)), in_points, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gradient", "batch-gradient", "doubled", "uncentred"])
+def test_a_query_on_an_inducing_point_has_finite_derivatives(name: str) -> None:
+    utility, k = utilities(2)[name]
+    rows, points = rows_of(2), uniform(2, k, 2, seed=3)
+    points[:, 0] = LAYOUT.parts(rows).inducing[:, 0]
+    passed = forward(rows, LAYOUT, points, "matern52")
+    value, pulls, direct = utility_gradient(utility, passed, 0, points, "matern52")
+    assert all(torch.isfinite(part).all() for part in (value, *passed.pull_back(*pulls), direct))
+
+
+def test_points_behind_data_have_the_same_derivatives() -> None:
+    utility, k = utilities(2)["batch-gradient"]
+    rows, points, X = rows_of(2), uniform(2, k, 2, seed=3), uniform(2, 4, 2, seed=5)
+    alone = utility_gradient(utility, forward(rows, LAYOUT, points, "rbf"), 0, points, "rbf")
+    behind = utility_gradient(utility, forward(rows, LAYOUT, torch.cat([X, points], 1), "rbf"), 4, points, "rbf")
+    for own, other in zip((alone[0], *alone[1], alone[2]), (behind[0], *behind[1], behind[2]), strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-9, atol=1e-9)

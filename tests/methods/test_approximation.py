@@ -1,0 +1,486 @@
+"""Approximation-aware optimisation: sparse processes from round to round, alone and in company."""
+
+import io
+from typing import Any
+
+import pytest
+import torch
+from situations import BOX, QUICK, Situation, box, objective, rows, table
+
+from plumbline.history import History
+from plumbline.methods import approximation
+from plumbline.methods.approximation import (
+    DEPARTURES,
+    EulboMethodOptions,
+    LearningRateLoweredWarning,
+    SparseMethod,
+    WarmStartKeptWarning,
+    place_inducing,
+)
+from plumbline.methods.base import Method, build_method, seats
+from plumbline.methods.composed import Round
+from plumbline.methods.proposal import Proposal
+from plumbline.methods.questions import Question
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.models.sparse import initial_row
+from plumbline.models.sparse_process import SparseProcess, Units
+
+NAMES = ["elbo-ei", "moss-ei", "eulbo-ei", "eulbo-kg"]
+SMALL: dict[str, Any] = {**QUICK, "inducing": 8, "training": {"epochs": 3, "batch": 4}}
+
+
+def made(name: str, place: Situation, **options: Any) -> Any:
+    return build_method(name, {**SMALL, **options}, place.domain)
+
+
+def in_region(name: str, place: Situation, own: dict[str, Any] | None = None, **options: Any) -> Any:
+    base = {"name": name, "options": {**SMALL, **options}}
+    return build_method("trust-region", {"base": base, **(own or {})}, place.domain)
+
+
+def question(method: Method, history: History, q: int = 1, seed: int = 5) -> Question:
+    return Question(method, history, q, torch.Generator().manual_seed(seed))
+
+
+def ask(method: Method, history: History, q: int = 1, seed: int = 5) -> Proposal:
+    """Ask as a trial does that runs alone."""
+    (answer,) = type(method).ask_many([question(method, history, q, seed)])
+    assert isinstance(answer, Proposal), answer
+    return answer
+
+
+def played(method: Method, history: History, rounds: int, q: int = 1, offset: float = 0.0) -> History:
+    for seed in range(rounds):
+        X = ask(method, history, q, seed).X
+        Y = objective(X) + offset
+        method.tell(X, Y)
+        history = history.join(X, Y)
+    return history
+
+
+def round_of(place: Situation, history: History | None = None, seed: int = 5) -> Round:
+    history = history or place.history
+    return Round(history, history, place.domain.space, 1, torch.Generator().manual_seed(seed))
+
+
+def inducing(method: SparseMethod) -> set[tuple[float, ...]]:
+    assert method.process is not None
+    return {tuple(point) for point in method.process.parameters.inducing[0].tolist()}
+
+
+def test_defaults_are_table_1() -> None:
+    options = EulboMethodOptions()
+    assert (options.inducing, options.mc_samples, options.query_rate, options.refines) == (100, 64, 0.001, "all")
+    assert options.departures == frozenset()
+    assert (options.training.learning_rate, options.training.batch, options.training.clip) == (0.01, 32, 2.0)
+    assert EulboMethodOptions(variant="code").departures == set(DEPARTURES)
+
+
+@pytest.mark.parametrize("departure", [None, *DEPARTURES])
+def test_a_departure_in_the_options_changes_its_own_training(departure: str | None) -> None:
+    options = EulboMethodOptions(variant=(departure,) if departure else "paper")
+    plain = EulboMethodOptions()
+    first, eulbo = options.first_training.model_dump(), options.eulbo.model_dump()
+    changed = {key: value for key, value in first.items() if value != plain.first_training.model_dump()[key]}
+    refined = {key: value for key, value in eulbo.items() if value != plain.eulbo.model_dump()[key]}
+    expected: dict[str | None, tuple[dict[str, Any], dict[str, Any]]] = {
+        "failures-in-total": ({"counted": "in total", "epochs": 31}, {"counted": "in total", "epochs": 31}),
+        "short-warm-start": ({"failures": 10, "epochs": 10}, {}),
+        "utility-per-datum": ({}, {"weighting": "datum"}),
+        "turns-by-epoch": ({}, {"turns": "epochs"}),
+        "fixed-maximisers": ({}, {"climb": "queries"}),
+    }
+    assert (changed, refined) == expected.get(departure, ({}, {}))
+
+
+def test_units_are_of_all_data_or_of_the_design_and_inputs_may_be_raw() -> None:
+    place = box(n=4)
+    history = place.history.join(rows(3, 9), objective(rows(3, 9)) + 100)
+    found = {}
+    for variant in ("paper", ("units-of-the-design",), ("raw-inputs",)):
+        found[str(variant)] = made("elbo-ei", place, variant=variant).units(round_of(place, history))
+    plain, design, raw = found.values()
+    Y = history.Y[:, 0]
+    assert (plain.location, plain.scale) == pytest.approx((Y.mean().item(), Y.std().item()))
+    assert (design.location, design.scale) == pytest.approx((Y[:4].mean().item(), Y[:4].std().item()))
+    assert torch.equal(plain.inputs(BOX), torch.tensor([[0.0, 0.0], [1.0, 1.0]]).double())
+    assert torch.equal(design.inputs(BOX), plain.inputs(BOX))
+    assert torch.equal(raw.inputs(BOX), BOX)
+    assert (raw.location, raw.scale) == (plain.location, plain.scale)
+
+
+def test_the_last_hundred_are_trained_on_after_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximation, "LAST", 3)
+    place = box(n=5)
+    later = place.history.join(rows(1, 9), objective(rows(1, 9)))
+    for variant, history, n in [
+        ("paper", later, 6),
+        (("last-hundred",), place.history, 5),
+        (("last-hundred",), later, 3),
+    ]:
+        method = made("elbo-ei", place, variant=variant)
+        round = round_of(place, history)
+        X, y = method.training_data(round, method.units(round))
+        assert (len(X), len(y)) == (n, n)
+        torch.testing.assert_close(method.units(round).points(X), history.X[-n:])
+
+
+def test_improvement_may_be_of_noisy_observations() -> None:
+    place = box()
+    plain, noisy = (made("elbo-ei", place, variant=v) for v in ("paper", ("improvement-of-observations",)))
+    process = plain.fit(place.history)
+    here, there = (method.utility(process, round_of(place)).model for method in (plain, noisy))
+    gained = there.posterior(rows(3, 2)).variance - here.posterior(rows(3, 2)).variance
+    torch.testing.assert_close(gained, torch.full_like(gained, process.noise_variance))
+
+
+def test_the_box_of_the_query_may_be_about_the_best_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximation, "LAST", 2)
+    place = box(n=6)
+    region = place.domain.space.within(torch.tensor([[0.0, 5.0], [3.0, 8.0]]).double(), place.history, 1)
+    round = Round(place.history, place.history, region, 1, torch.Generator().manual_seed(5))
+    units = Units(torch.zeros(2).double(), torch.ones(2).double(), 0.0, 1.0)
+    assert torch.equal(made("eulbo-ei", place).box(round, units), region.bounds)
+    moved = made("eulbo-ei", place, variant=("region-of-the-last-hundred",)).box(round, units)
+    best = place.history.X[4 + int(place.history.Y[4:, 0].argmax())]
+    assert torch.equal(moved, torch.stack([torch.maximum(best - 1.5, BOX[0]), torch.minimum(best + 1.5, BOX[1])]))
+
+
+def test_the_gradients_warm_start_may_be_improvement() -> None:
+    place = box()
+    kinds = []
+    for variant in ("paper", ("improvement-before-gradient",)):
+        method = made("eulbo-kg", place, variant=variant)
+        kinds.append(type(method.utility(method.fit(place.history), round_of(place))).__name__)
+    assert kinds == ["DiscreteKnowledgeGradient", "ExpectedImprovement"]
+
+
+def test_the_gradients_departures_reach_its_utility() -> None:
+    place = box()
+    for variant, expected in [
+        ("paper", (False, True)),
+        (("doubled-noise",), (True, True)),
+        (("uncentred-update",), (False, False)),
+    ]:
+        method = made("eulbo-kg", place, variant=variant)
+        round = round_of(place)
+        process = method.fit(place.history)
+        choice = method.search(method.utility(process, round), process, round)
+        found = method.soft_utility([(method, choice, round)], torch.device("cpu"))
+        assert (found.doubled, found.centred) == expected
+
+
+@pytest.mark.parametrize("departure", DEPARTURES)
+@pytest.mark.parametrize("q", [1, 2])
+def test_every_departure_gives_points_of_the_domain(departure: str, q: int) -> None:
+    for name in ("moss-ei", "eulbo-kg"):
+        place = box()
+        options = {"variant": (departure,)} if departure in DEPARTURES else {}
+        method = in_region(name, place, **options)
+        history = played(method, place.history, 2, q)
+        assert ((BOX[0] <= history.X) & (BOX[1] >= history.X)).all()
+
+
+def test_the_published_code_of_all_methods_plays_rounds() -> None:
+    for name in NAMES:
+        place = box()
+        assert len(played(made(name, place, variant="code"), place.history, 2)) == 8
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_process_goes_on_in_the_units_of_the_new_data(name: str) -> None:
+    place = box()
+    method = made(name, place)
+    history = played(method, place.history, 1)
+    before = method.process
+    start = SparseMethod.start(method, round_of(place, history))
+    X = rows(4, 3)
+    assert start.units.scale == pytest.approx(history.Y.std().item())
+    torch.testing.assert_close(start.moments(X)[0], before.moments(X)[0], rtol=1e-4, atol=1e-3)
+    assert torch.equal(start.parameters.inducing, before.parameters.inducing)
+
+
+def test_moss_places_inducing_points_anew_among_the_data() -> None:
+    place = box(n=12)
+    method = made("moss-ei", place)
+    history = played(method, place.history, 3)
+    now, first = inducing(method), inducing_at_first(place)
+    cube = {tuple(x) for x in ((history.X[:-1] - BOX[0]) / (BOX[1] - BOX[0])).tolist()}
+    assert now <= cube
+    assert now != first
+    old = made("moss-ei", place)
+    played(old, place.history, 1)
+    assert inducing(old) == first
+
+
+def inducing_at_first(place: Situation) -> set[tuple[float, ...]]:
+    method = made("moss-ei", place)
+    round = Round(place.history, place.history, place.domain.space, 1, torch.Generator().manual_seed(0))
+    return {tuple(x) for x in method.first_process(round, method.units(round)).parameters.inducing[0].tolist()}
+
+
+def test_frozen_inducing_points_are_shuffled_and_never_change() -> None:
+    """And all that is predicted goes by the factor of this round's training, not of an earlier one."""
+    place = box(n=12)
+    method = made("moss-ei", place, variant=("frozen-inducing",))
+    history, first, factors = place.history, inducing_at_first(place), []
+    for _ in range(3):
+        history = played(method, history, 1)
+        assert inducing(method) == first
+        process = method.process
+        assert process.stale is not None
+        factors.append(process.stale)
+        covariance = process.stale @ process.stale.mT
+        prior = process.parameters.outputscale + 1e-6
+        torch.testing.assert_close(covariance.diagonal(), prior.expand(8), rtol=1e-9, atol=1e-9)
+    assert not torch.allclose(factors[0], factors[1])
+
+
+def test_other_inducing_points_are_trained() -> None:
+    place = box(n=12)
+    method = made("elbo-ei", place)
+    played(method, place.history, 1)
+    assert not inducing(method) & inducing_at_first(place)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+@pytest.mark.parametrize("name", NAMES)
+def test_fewer_data_than_inducing_points(name: str, n: int) -> None:
+    place = box(n=n)
+    method = made(name, place)
+    assert len(played(method, place.history, 2)) == n + 2
+    assert method.process.parameters.inducing.shape == (1, 8, 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_observations_that_are_all_equal(name: str) -> None:
+    place = box()
+    history = History(place.history.X, torch.full((6, 1), 7.0).double(), 6)
+    proposal = ask(made(name, place), history)
+    assert torch.isfinite(proposal.X).all()
+    assert proposal.predict is not None
+    assert torch.isfinite(proposal.predict(proposal.X).mean).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evaluations_that_failed_are_not_seen(name: str) -> None:
+    place = box()
+    nothing = torch.full((1, 1), torch.nan).double()
+    failed = History(torch.cat([rows(1, 8), place.history.X]), torch.cat([nothing, place.history.Y]), 7)
+    same = History(place.history.X, place.history.Y, 6)
+    assert torch.equal(ask(made(name, place), failed).X, ask(made(name, place), same).X)
+
+
+def test_place_inducing_fills_up_where_the_data_are_alike() -> None:
+    process = SparseProcess(initial_row(rows(8, 1)), made("elbo-ei", box()).layout, "rbf", Units(*BOX, 0.0, 1.0))
+    X, fill = rows(3, 2).repeat(2, 1), rows(8, 3)
+    Z = place_inducing(X, process.layout, process, torch.ones(6).double(), fill)
+    assert {tuple(z) for z in Z[:3].tolist()} == {tuple(x) for x in X.tolist()}
+    assert torch.equal(Z[3:], fill[:5])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("variant", ["paper", "code"])
+def test_resumed_equals_uninterrupted(name: str, variant: str) -> None:
+    place = box()
+    whole, resumed = (made(name, place, variant=variant) for _ in range(2))
+    history = place.history
+    for seed in range(3):
+        X = ask(whole, history, seed=seed).X
+        assert torch.equal(ask(resumed, history, seed=seed).X, X)
+        history = history.join(X, objective(X))
+        file = io.BytesIO()
+        torch.save(whole.state_dict(), file)
+        assert len(file.getvalue()) < 8000  # its own parameters, not its group's
+        file.seek(0)
+        resumed = made(name, place, variant=variant)
+        resumed.load_state_dict(torch.load(file, weights_only=True))
+    fresh, later = (ask(one, history, seed=3).predict for one in (made(name, place, variant=variant), whole))
+    assert fresh is not None
+    assert later is not None
+    assert not torch.equal(fresh(history.X).mean, later(history.X).mean)  # going on does matter
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_new_trust_region_begins_a_fresh_process(name: str) -> None:
+    """Even one with as many data as the last had: here the region is given up after its first round."""
+    place = box(n=4)
+    method = in_region(name, place, {"initial_length": 0.01, "failure_tolerance": 1})
+    history = played(method, place.history, 1, offset=-1e3)
+    assert method.region.start == 5
+    history = played(method, history, 4, offset=-1e3)  # its design
+    own = History(history.X[5:], history.Y[5:])
+    round = Round(own, own, place.domain.space, 1, torch.Generator().manual_seed(5))
+    fresh = made(name, place).start(Round(own, own, place.domain.space, 1, torch.Generator().manual_seed(5)))
+    assert torch.equal(method.base.start(round).row, fresh.row)
+    same = History(history.X[:5], history.Y[:5])
+    assert method.base.before(Round(same, same, place.domain.space, 1, torch.Generator())) is not None
+
+
+def group(name: str, place: Situation, wrapped: bool, **options: Any) -> list[tuple[Method, History]]:
+    """Three seeds with different amounts of data."""
+    found = []
+    for i, n in enumerate((0, 1, 3)):
+        X = rows(n, 20 + i)
+        method = in_region(name, place, **options) if wrapped else made(name, place, **options)
+        found.append((method, place.history.join(X, objective(X))))
+    return found
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_company_makes_no_difference(name: str, wrapped: bool, q: int) -> None:
+    """Minibatches that are filled up are summed in another order: the last digit, which a search magnifies."""
+    place = box()
+    together, alone = (group(name, place, wrapped) for _ in range(2))
+    for seed in range(2):
+        answers = type(together[0][0]).ask_many([question(m, h, q, seed + i) for i, (m, h) in enumerate(together)])
+        for i, (method, history) in enumerate(alone):
+            own, answer = ask(method, history, q, seed + i), answers[i]
+            assert isinstance(answer, Proposal)
+            assert ((answer.X - own.X) / (BOX[1] - BOX[0])).abs().max() < 1e-5
+            assert {k: v for k, v in answer.notes.items() if k.endswith("epochs")} == {
+                k: v for k, v in own.notes.items() if k.endswith("epochs")
+            }
+            history = history.join(own.X, objective(own.X))
+            alone[i], together[i] = (method, history), (together[i][0], history)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_company_with_as_many_data_makes_no_difference_to_the_last_bit(name: str, wrapped: bool) -> None:
+    place = box()
+    histories = [History(rows(8, 30 + i), objective(rows(8, 30 + i)), 8) for i in range(3)]
+    make = in_region if wrapped else made
+    together = [make(name, place) for _ in histories]
+    asked = [
+        question(method, history, 1, i) for i, (method, history) in enumerate(zip(together, histories, strict=True))
+    ]
+    for i, (answer, history) in enumerate(zip(type(together[0]).ask_many(asked), histories, strict=True)):
+        assert isinstance(answer, Proposal)
+        own = ask(make(name, place), history, 1, i)
+        assert torch.equal(own.X, answer.X)
+        assert own.notes == answer.notes
+
+
+def test_seeds_without_a_model_do_not_hold_up_the_others() -> None:
+    """One begins a new trust region, and has nothing to fit."""
+    place = box(n=4)
+    first, second = (in_region("eulbo-ei", place, {"initial_length": 0.01, "failure_tolerance": 1}) for _ in range(2))
+    history = played(first, place.history, 1, offset=-1e3)
+    answers = type(first).ask_many([question(first, history), question(second, place.history)])
+    new, going = answers
+    assert isinstance(new, Proposal)
+    assert isinstance(going, Proposal)
+    assert new.predict is None
+    assert going.predict is not None
+    other = in_region("eulbo-ei", place, {"initial_length": 0.01, "failure_tolerance": 1})
+    torch.testing.assert_close(going.X, ask(other, place.history).X, rtol=1e-6, atol=1e-6)
+
+
+class Upside(ComposedWrapper):
+    """The base, its surrogate fitted to other data."""
+
+    def fit(self, data: History) -> Any:
+        return self.base.fit(History(data.X, -data.Y))
+
+
+def test_a_wrapper_with_a_fit_of_its_own_is_asked_by_it() -> None:
+    place = box()
+    base = {"name": "elbo-ei", "options": {**SMALL, "training": {"epochs": 60, "learning_rate": 0.05}}}
+    options = ComposedWrapperOptions(base=base)  # type: ignore[arg-type]
+    proposals = [ask(kind(place.domain, options), place.history) for kind in (Upside, ComposedWrapper)]
+    turned, plain = (one.predict(place.history.X).mean for one in proposals if one.predict)
+    assert torch.corrcoef(torch.stack([plain, place.history.Y[:, 0]]))[0, 1] > 0.5
+    assert torch.corrcoef(torch.stack([turned, place.history.Y[:, 0]]))[0, 1] < -0.5
+
+
+def test_seats_are_those_of_the_innermost_base() -> None:
+    around = {"base": {"name": "eulbo-ei", "options": SMALL}}
+    assert seats("eulbo-ei", SMALL) == 8
+    assert seats("trust-region", around) == 8
+    assert seats("ei", QUICK) == 1
+    assert seats("trust-region", {"base": "ucb"}) == 1
+    assert in_region("eulbo-ei", box()).together == 8
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trainings_that_break_are_events(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An observation of 1e300 among others leaves no number to train by; one seed's trouble is not another's."""
+    place = box()
+    monkeypatch.setattr(SparseMethod, "training_data", spoiled(SparseMethod.training_data))
+    methods = [made(name, place) for _ in range(2)]
+    methods[0].spoiled = True
+    questions = [question(method, place.history) for method in methods]
+    answers = SparseMethod.ask_many.__func__(type(methods[0]), questions)  # type: ignore[attr-defined]
+    assert all(isinstance(answer, Proposal) for answer in answers)
+    assert set(questions[0].events) >= {LearningRateLoweredWarning.__name__, WarmStartKeptWarning.__name__}
+    assert not questions[1].events
+    assert torch.isfinite(answers[0].X).all()
+
+
+def spoiled(real: Any) -> Any:
+    def training_data(self: Any, round: Round, units: Units) -> tuple[torch.Tensor, torch.Tensor]:
+        X, y = real(self, round, units)
+        return X, torch.full_like(y, torch.nan) if getattr(self, "spoiled", False) else y
+
+    return training_data
+
+
+def test_a_search_that_raises_is_told_of_the_whole_group() -> None:
+    """The runner asks the others again, one by one; see tests/trials/test_runner.py."""
+
+    class BrokenError(Exception):
+        pass
+
+    place = box()
+    methods = [made("elbo-ei", place) for _ in range(2)]
+
+    def search(*_: Any) -> Any:
+        raise BrokenError
+
+    methods[1].search = search
+    with pytest.raises(BrokenError):
+        type(methods[0]).ask_many([question(method, place.history) for method in methods])
+
+
+@pytest.mark.parametrize("name", ["eulbo-ei", "eulbo-kg"])
+def test_rows_of_a_table_are_chosen_anew_after_the_refinement(name: str) -> None:
+    place = table()
+    method = made(name, place)
+    proposal = ask(method, place.history)
+    rest = place.domain.space.remaining(place.history)  # type: ignore[attr-defined]
+    assert proposal.acquisition is not None
+    assert torch.equal(proposal.X[0], rest[proposal.acquisition(rest).argmax()])
+
+
+@pytest.mark.parametrize(("place", "variant"), [(table(), "paper"), (box(), "code")])
+def test_refinements_leave_the_global_stream_alone(place: Situation, variant: str) -> None:
+    """They happen outside of any question's surroundings, with maximisers drawn anew in these two."""
+    found = []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        found.append(ask(made("eulbo-kg", place, variant=variant), place.history))
+        assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(found[0].X, found[1].X)
+    assert found[0].notes == found[1].notes
+
+
+def test_queries_move_within_the_region() -> None:
+    place = box()
+    method = in_region("eulbo-ei", place, {"initial_length": 0.1}, query_rate=0.5)
+    proposal = ask(method, place.history)
+    best = place.history.X[place.history.Y[:, 0].argmax()]
+    assert proposal.notes["query_moved"] > 0
+    assert ((proposal.X - best).abs() <= 0.05 * 15 + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fit_knows_the_data_alone(name: str) -> None:
+    place = box()
+    method = made(name, place)
+    before = method.fit(place.history).row
+    played(method, place.history, 2)
+    assert torch.equal(method.fit(place.history).row, before)
