@@ -40,8 +40,7 @@ def sight_of(rows: torch.Tensor, points: torch.Tensor, kernel: SparseKernel) -> 
 
 
 def batch(b: int, n: int = 5, data: float = 40.0) -> Batch:
-    weight = torch.full((b, n), 1 / n, dtype=torch.float64)
-    return Batch(uniform(b, n, 2, seed=7), normal(b, n, seed=8), weight, torch.full((b,), data).to(weight))
+    return Batch(uniform(b, n, 2, seed=7), normal(b, n, seed=8), torch.full((b,), data, dtype=torch.float64))
 
 
 def utilities(b: int) -> dict[str, tuple[SoftUtility, int]]:

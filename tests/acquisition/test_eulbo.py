@@ -207,7 +207,7 @@ def maximised(
 def whole(rows: torch.Tensor, points: torch.Tensor, utility: SoftUtility, n: int) -> float:
     """The bound per datum, of all data."""
     ((data),) = sources(n)()
-    every = Batch(data.X[None], data.y[None], torch.full((1, n), 1 / n).double(), torch.tensor([float(n)]).double())
+    every = Batch(data.X[None], data.y[None], torch.tensor([float(n)]).double())
     fit, _ = fidelity(forward(rows, LAYOUT, data.X[None], "rbf"), every, "elbo")
     return (fit + utility.expected_log(sight_of(rows, points, "rbf")) / n).item()
 

@@ -23,8 +23,7 @@ def drawn(b, d):
         return torch.rand(*size, generator=generator, dtype=torch.float64)
 
     rows = torch.stack([initial_row(uniform(INDUCING, d)) for _ in range(b)])
-    weight = torch.full((b, BATCH), 1 / BATCH, dtype=torch.float64)
-    return rows, Batch(uniform(b, BATCH, d), uniform(b, BATCH), weight, torch.full((b,), float(DATA)).to(weight))
+    return rows, Batch(uniform(b, BATCH, d), uniform(b, BATCH), torch.full((b,), float(DATA), dtype=torch.float64))
 
 
 def stepping(b, d):

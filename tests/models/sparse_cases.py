@@ -35,9 +35,8 @@ def random_rows(b: int, layout: Layout, seed: int = 0, spread: float = 0.3) -> t
 
 
 def batch(b: int, n: int, d: int, data: float = 40.0, seed: int = 7) -> Batch:
-    """Return minibatches of `n` data each, all of the same weight."""
-    weight = torch.full((b, n), 1 / n, dtype=torch.float64)
-    return Batch(uniform(b, n, d, seed=seed), normal(b, n, seed=seed + 1), weight, torch.full((b,), data).to(weight))
+    """Return minibatches of `n` data each."""
+    return Batch(uniform(b, n, d, seed=seed), normal(b, n, seed=seed + 1), torch.full((b,), data, dtype=torch.float64))
 
 
 CUBE = Units(torch.zeros(3).double(), torch.ones(3).double(), 0.0, 1.0)

@@ -73,7 +73,7 @@ def test_no_step_away_from_the_best_beliefs_gains_anything(kernel: SparseKernel,
     rows, X, y = situation()
     parts = LAYOUT.parts(rows)
     n = len(y)
-    whole = Batch(X[None], y[None], X.new_full((1, n), 1 / n), X.new_tensor([n]))
+    whole = Batch(X[None], y[None], X.new_tensor([n]))
 
     def slopes() -> tuple[float, torch.Tensor, torch.Tensor]:
         value, gradient = objective_gradient(rows, LAYOUT, whole, kernel, "elbo")

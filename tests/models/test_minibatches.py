@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from sparse_cases import generator, normal, uniform
 
 from plumbline.errors import PlumblineError
-from plumbline.models.minibatches import EXPLODED, Progress, RowAdam, Shuffled, TrainingOptions, stacked, train
+from plumbline.models.minibatches import EXPLODED, Progress, RowAdam, Shuffled, TrainingOptions, train
 from plumbline.models.sparse import Batch
 from plumbline.options import parse
 
@@ -57,16 +56,6 @@ def test_passes_are_shuffled_anew_and_by_their_seed() -> None:
     assert first != order(one)
 
 
-def test_ragged_minibatches_are_filled_up_with_rows_that_count_nothing() -> None:
-    X, y = normal(3, 2), normal(3)
-    batch = stacked([(X, y), (X[:1], y[:1])], [30, 1])
-    assert batch.X.shape == (2, 3, 2)
-    torch.testing.assert_close(batch.weight, torch.tensor([[1 / 3] * 3, [1.0, 0.0, 0.0]]).double())
-    assert torch.equal(batch.data, torch.tensor([30.0, 1.0]).double())
-    assert torch.equal(batch.X[0], X)
-    assert torch.isfinite(batch.X).all()
-
-
 def progress(*values: float, **options: object) -> tuple[Progress, list[bool]]:
     given_options = TrainingOptions(**options)  # type: ignore[arg-type]
     going = Progress()
@@ -108,27 +97,25 @@ def climb(
     def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> torch.Tensor:
         steps.append(list(going))
         error = batch.y / 10 - rows[list(going)]
-        value = -(error.square() * batch.weight).sum(-1)
-        adam.step(going, (2 * error * batch.weight).sum(-1, keepdim=True))
+        value = -error.square().mean(-1)
+        adam.step(going, (2 * error).mean(-1, keepdim=True))
         return value
 
     return rows, train(sources, options, step), steps
 
 
 def test_company_makes_no_difference() -> None:
-    """Seeds with other data, more of them, and which converge at other times. Values are sums over minibatches that are
-    filled up to the longest, and may differ in their last digit."""
+    """Seeds with other data, more of them, and which converge at other times."""
     sizes = [7, 33, 20, 64]
     options = TrainingOptions(batch=16, learning_rate=0.3, epochs=25)
     together, how, steps = climb([source(n, n) for n in sizes], options)
     for i, n in enumerate(sizes):
         alone, (own,), _ = climb([source(n, n)], options)
         assert torch.equal(alone[0], together[i])
-        assert own.best == pytest.approx(how[i].best, rel=1e-12)
-        assert replace(own, best=0) == replace(how[i], best=0)
+        assert own == how[i]
     assert len({one.epochs for one in how}) > 1
-    assert [len(going) for going in steps] == sorted((len(going) for going in steps), reverse=True)
-    assert len(steps[-1]) < 4
+    assert max(len(going) for going in steps) > 1
+    assert min(len(going) for going in steps) == 1
 
 
 def test_a_seed_that_breaks_leaves_and_the_others_go_on() -> None:
@@ -146,7 +133,7 @@ def test_the_value_of_a_pass_is_the_mean_over_its_data() -> None:
     """The last minibatch counts as its data do, not as a full one."""
 
     def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> torch.Tensor:
-        return (batch.y * batch.weight).sum(-1)
+        return batch.y.mean(-1)
 
     (one,) = train([source(10)], TrainingOptions(batch=4, epochs=1), step)
     assert one.best == pytest.approx(4.5)

@@ -62,21 +62,6 @@ def test_gradients_against_differences_where_inducing_points_coincide(objective:
             assert (gradient * direction).sum().item() == pytest.approx(numerical, rel=1e-4, abs=1e-4)
 
 
-def test_rows_that_fill_up_a_minibatch_count_nothing() -> None:
-    rows, one = random_rows(2, LAYOUT), batch(2, 4, 3)
-    filled = one._replace(
-        X=torch.cat([one.X, uniform(2, 3, 3)], 1),
-        y=torch.cat([one.y, 50 * normal(2, 3)], 1),
-        weight=torch.cat([one.weight, torch.zeros(2, 3)], 1),
-    )
-    for found, expected in zip(
-        objective_gradient(rows, LAYOUT, filled, "rbf", "elbo"),
-        objective_gradient(rows, LAYOUT, one, "rbf", "elbo"),
-        strict=True,
-    ):
-        torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_moments_by_dense_algebra(kernel: SparseKernel) -> None:
     """`f | u` and `u ~ N(constant + L mean, L C C' L')`, with inverses, not factors."""

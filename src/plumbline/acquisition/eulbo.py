@@ -83,7 +83,7 @@ def joined(fit: Pulls, utility: Pulls, weight: Tensor) -> Pulls:
 def weighted(batch: Batch, weighting: Weighting) -> tuple[Batch, Tensor]:
     """Return the minibatch with the number of data that its divergence is shared by, and the utility's weight, `b`."""
     if weighting == "minibatch":
-        batch = batch._replace(data=(batch.weight > 0).sum(-1).to(batch.data))
+        batch = batch._replace(data=torch.full_like(batch.data, batch.y.shape[-1]))
     return batch, torch.ones_like(batch.data) if weighting == "datum" else 1 / batch.data
 
 

@@ -1,7 +1,7 @@
 """Training by shuffled minibatches of several seeds at once, each until it makes no more progress."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -91,28 +91,6 @@ class Shuffled:
         return self.X[rows], self.y[rows], not len(self._left)
 
 
-def stacked(parts: Sequence[tuple[Tensor, Tensor]], data: Sequence[int]) -> Batch:
-    """Return minibatches of several seeds as one, filled up to the longest.
-
-    Args:
-        parts: points, `k x d`, and observations, `k`, of each seed.
-        data: how many data each seed has.
-    """
-    lengths = [len(y) for _, y in parts]
-    longest = max(lengths)
-    X = torch.stack([_filled(X, longest) for X, _ in parts])
-    y = torch.stack([_filled(y, longest) for _, y in parts])
-    counts = X.new_tensor(lengths, device="cpu")
-    weight = (torch.arange(longest) < counts.unsqueeze(-1)) / counts.unsqueeze(-1)
-    return Batch(X, y, weight.to(X), X.new_tensor(data))
-
-
-def _filled(rows: Tensor, length: int) -> Tensor:
-    """Return `rows` with the last one repeated up to `length` rows."""
-    lacking = length - len(rows)
-    return torch.cat([rows, rows[-1:].expand(lacking, *rows.shape[1:])]) if lacking else rows
-
-
 Step = Callable[[Sequence[int], Batch, Sequence[int]], Tensor]
 """Takes the numbers of the seeds that go on, a minibatch of each and how many passes each has made; trains, and
 returns the value of each seed's objective per datum, `b`."""
@@ -132,17 +110,27 @@ def train(sources: Sequence[Shuffled], options: TrainingOptions, step: Step) -> 
     going = list(range(len(sources)))
     sums = torch.zeros(len(sources), dtype=sources[0].y.dtype, device=sources[0].y.device)
     while going:
-        drawn = [sources[i].draw(options.batch) for i in going]
-        batch = stacked([(X, y) for X, y, _ in drawn], [len(sources[i].y) for i in going])
-        values = step(going, batch, [progress[i].epochs for i in going])
-        shares = sums.new_tensor([len(y) / len(sources[i].y) for i, (_, y, _) in zip(going, drawn, strict=True)])
-        sums[going] += values * shares
-        ended = [i for i, (_, _, last) in zip(going, drawn, strict=True) if last]
+        drawn = {i: sources[i].draw(options.batch) for i in going}
+        for members in _alike(drawn):
+            X, y = torch.stack([drawn[i][0] for i in members]), torch.stack([drawn[i][1] for i in members])
+            data = X.new_tensor([len(sources[i].y) for i in members])
+            values = step(members, Batch(X, y, data), [progress[i].epochs for i in members])
+            sums[members] += values * (y.shape[-1] / data)
+        ended = [i for i in going if drawn[i][2]]
         if ended:
             over = {i for i, mean in zip(ended, sums[ended].tolist(), strict=True) if progress[i].after(mean, options)}
             sums[ended] = 0.0
             going = [i for i in going if i not in over]
     return progress
+
+
+def _alike(drawn: Mapping[int, tuple[Tensor, Tensor, bool]]) -> list[list[int]]:
+    """Return the seeds whose minibatches are of one length, length by length.
+
+    They are not filled up to one: sums of other lengths have other last digits.
+    """
+    lengths = {i: len(y) for i, (_, y, _) in drawn.items()}
+    return [[i for i in drawn if lengths[i] == length] for length in sorted(set(lengths.values()), reverse=True)]
 
 
 class RowAdam:

@@ -252,13 +252,11 @@ class Batch(NamedTuple):
     Attributes:
         X: `b x n x d`.
         y: `b x n`.
-        weight: `b x n`, what each datum counts; of a seed they add up to one. Rows that fill up count nothing.
         data: `b`, how many data the batches are from.
     """
 
     X: Tensor
     y: Tensor
-    weight: Tensor
     data: Tensor
 
 
@@ -285,8 +283,9 @@ def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tenso
     A, B = passed.whitened.A, passed.B
     noise = passed.parameters.noise.unsqueeze(-1)
     terms = OBJECTIVES[objective](batch.y, passed.mean, passed.variance, noise)
-    value = (terms.value * batch.weight).sum(-1) - passed.divergence() / batch.data
-    to_mean, to_variance = terms.mean * batch.weight, terms.variance * batch.weight
+    value = terms.value.mean(-1) - passed.divergence() / batch.data
+    n = batch.y.shape[-1]
+    to_mean, to_variance = terms.mean / n, terms.variance / n
     twice = 2 * to_variance.unsqueeze(-2)
     pulls = Pulls(
         -twice * A,
@@ -294,7 +293,7 @@ def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tenso
         to_mean.sum(-1),
         torch.zeros_like(value),
         to_variance.sum(-1),
-        (terms.noise * batch.weight).sum(-1),
+        terms.noise.mean(-1),
     )
     return value, pulls
 
