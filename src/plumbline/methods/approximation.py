@@ -469,7 +469,8 @@ class EulboMethod(SparseMethod):
         if settled.finite:
             X = settled.maximise(utility, round.q, self.options.search, round.seed)
         else:
-            X = process.units.points(points[: len(choice.X)])
+            # Rounding on the way out of the unit cube may leave the box by the last digit, which problems refuse.
+            X = process.units.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
         return replace(choice, X=X, surrogate=process, utility=utility)
 
     def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
