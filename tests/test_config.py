@@ -101,19 +101,21 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
 
 
 def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
-    """But the one that is there to be tried by hand, and the tasks of a study that has no experiments yet."""
+    """But the one that is there to be tried by hand."""
     plan = plans["paper"]
     pairs = {pair for name in plan.names() for pair in plan.whole_grid(name)}
     assert set(plan.library.methods) - {method for _, method in pairs} == {"locbo-ucb"}
-    waiting = {"hartmann-6", "lunar", "lunar-code", "rover", "lasso-dna"}
-    assert set(plan.library.tasks) - {task for task, _ in pairs} == waiting
+    assert set(plan.library.tasks) == {task for task, _ in pairs}
 
 
 def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None:
     for name in plans["paper"].names():
+        figure = plans["paper"].experiment(name).figure
+        if figure is not None and figure.kind == "final-dots":
+            continue  # each dot has its words
         looks = [look for look in plans["paper"].looks(name).values() if not look.parameters]
         lines = [(look.colour, look.dashed) for look in looks]
-        assert name.startswith("LOCBO-X") or len(set(lines)) == len(lines), f"{name}: {looks}"
+        assert len(set(lines)) == len(lines), f"{name}: {looks}"
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def log_improvement(model: Model, history: History, x: Tensor) -> Tensor:
 
 
 class Fits(NamedTuple):
-    """One data set seen in three ways, with where each would ask, and where the utility of the EULBO would ask under the
-    ELBO's fit."""
+    """One data set seen in three ways, with where each would ask; `alone_query` is where the EULBO's utility would ask
+    under the ELBO's fit."""
 
     exact: Model
     elbo: SparseProcess

@@ -44,7 +44,7 @@ def ratio(seconds: pd.DataFrame, unit: pd.DataFrame, name: str) -> dict[str, flo
 
 @tables.register("wall-clock", WallClockOptions)
 def wall_clock(evidence: Evidence, options: WallClockOptions) -> pd.DataFrame:
-    """Seconds a round, minutes a run without its initial design, and both ratios to the baseline: ours and published."""
+    """Seconds a round, minutes a run without its initial design, and ratios to the baseline, ours and published."""
     rows = []
     for task, method in evidence.pairs:
         seconds = by_round(evidence.trials(task, method), "round_seconds")
