@@ -100,8 +100,8 @@ class ClaimTest(Measure):
     """One measurable part of a claim: a method's statistic on a task, against a baseline or alone.
 
     The baseline is of `baseline_task` where one is given: then seeds share neither design nor noise, and pairing them
-    neither helps nor harms. With `also`, the statistic is of the values at the last rounds of `task` and of these tasks: a
-    task is in the place of a round.
+    neither helps nor harms. With `also`, the statistic is of the values at the last rounds of `task` and of these
+    tasks: a task is in the place of a round.
     """
 
     task: str

@@ -115,11 +115,11 @@ def final_ratio(method: Array, baseline: Array | None) -> Array:
 
 
 def consistent_wins(method: Array, baseline: Array | None) -> Array:
-    """Return the share of seeds that one of both wins wherever it is compared, of that one for which it is greater.
+    """Return the share of seeds that one of both wins wherever it is compared: the share of the one with more.
 
-    A round (or a task, see `ClaimTest`) has a share of seeds in which the method is above the baseline, ties by half. The
-    least of them is the method's, and one minus the greatest the baseline's. Well above one half, one of both is the
-    better one throughout; one half and less, neither is.
+    A round (or a task, see `ClaimTest`) has a share of seeds in which the method is above the baseline, ties by half.
+    The least of them is the method's, and one minus the greatest the baseline's. Well above one half, one of both is
+    the better one throughout; one half and less, neither is.
     """
     gap = method - _need(baseline)
     shares = mean(np.where(np.isnan(gap), np.nan, 0.5 + 0.5 * np.sign(gap)), -2)

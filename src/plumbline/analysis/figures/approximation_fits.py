@@ -12,7 +12,7 @@ from plumbline.analysis.outputs import OutputOptions, figures
 
 COLOURS = {"exact": "0.25", "ELBO": style.PLAIN, "EULBO": style.CALIBRATED}
 ALIKE = 0.005
-"""Distances that differ by less count as the same: two steps of the grid of [0, 1] that candidates are looked for on."""
+"""Distances that differ by less count as the same: two steps of the grid that candidates are looked for on."""
 
 
 def draw_fit(ax: Axes, found: pd.DataFrame, panel: str) -> None:
