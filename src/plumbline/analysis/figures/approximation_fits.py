@@ -61,11 +61,12 @@ def compared(pairs: pd.DataFrame) -> str:
 
 def draw_distances(ax: Axes, found: pd.DataFrame) -> None:
     """Draw how far queries are from the exact model's against how far the ELBO's is, a dot a data set."""
-    end = 1.05 * max(ALIKE, found.loc[found["panel"] == "distance", ["x", "value"]].max(axis=None))
+    pairs = {name: series(found, "distance", name) for name in ("query alone", "EULBO")}
+    end = 1.05 * max(ALIKE, *(float(one[axis].max()) for one in pairs.values() for axis in ("x", "value")))
     ax.plot([0, end], [0, end], color="0.6", linewidth=1)
-    for name, look in (("query alone", {"color": "0.35", "fillstyle": "none"}), ("EULBO", {"color": COLOURS["EULBO"]})):
-        pairs = series(found, "distance", name)
-        ax.plot(pairs["x"], pairs["value"], "o", markersize=4, label=f"{name}: {compared(pairs)}", **look)
+    for (name, one), colour, filled in zip(pairs.items(), ("0.35", COLOURS["EULBO"]), ("none", "full"), strict=True):
+        label = f"{name}: {compared(one)}"
+        ax.plot(one["x"], one["value"], "o", color=colour, fillstyle=filled, markersize=4, label=label)
     ax.set(title="distance to the exact query", xlabel="of ELBO's", ylabel="of the other", xlim=(-0.02, end))
     ax.set_ylim(-0.02, end)
 
