@@ -81,7 +81,14 @@ def test_typos_are_seen(schema: str, content: Any, part: str, validators: dict[s
         ("methods", {"a": {"like": "b", "options": {"alpha": 0.2}}}),
         ("tasks", {"a": {"problem": "ackley-2", "initial": {"size": 3}}}),
         ("tasks", {"a": {"problem": "molecules", "options": {"target": "qed"}}}),
+        ("methods", {"a": {"name": "trust-region", "options": {"base": {"options": {"jitter": 0.1}}}}}),
     ],
 )
 def test_what_an_entry_may_inherit_is_not_missed(schema: str, content: Any, validators: dict[str, Any]) -> None:
     assert errors(validators[schema], content) == []
+
+
+@pytest.mark.parametrize(("base", "fits"), [("ei", True), ({"name": "ei"}, True), (3, False), ({"nme": "ei"}, False)])
+def test_a_method_inside_another_may_be_its_name_alone(base: Any, fits: bool, validators: dict[str, Any]) -> None:
+    content = {"a": {"name": "trust-region", "options": {"base": base}}}
+    assert (errors(validators["methods"], content) == []) == fits

@@ -93,6 +93,15 @@ def test_a_baseline_may_be_on_another_task() -> None:
     assert test.trials == (("branin", "dice"), ("hole", "grid"))
 
 
+def test_a_test_may_be_about_several_tasks_at_once() -> None:
+    (test,) = claim({**TEST, "baseline": "grid", "also": ["hole"]}).tests
+    assert test.trials == ((test.task, test.method), (test.task, "grid"), ("hole", test.method), ("hole", "grid"))
+    (alone,) = claim({**TEST, "statistic": "final-mean", "also": ["hole"]}).tests
+    assert alone.trials == ((alone.task, alone.method), ("hole", alone.method))
+    with pytest.raises(PlumblineError, match="leave `baseline_task` out"):
+        claim({**TEST, "baseline": "grid", "baseline_task": "pit", "also": ["hole"]})
+
+
 def test_a_claim_round_trips() -> None:
     one = claim({**TEST, "baseline": "grid"})
     assert Claim.model_validate_json(one.model_dump_json()) == one

@@ -50,9 +50,9 @@ class Named(Options):
 
 
 class MethodChoice(Named):
-    """A method inside the options of another, which wraps it."""
+    """A method inside the options of another, which wraps it; one without options may be its name alone."""
 
-    model_config = ConfigDict(json_schema_extra={METHOD: True})
+    model_config = ConfigDict(json_schema_extra={METHOD: True, "type": ["object", "string"]})
 
 
 class ProblemRef(Named):

@@ -100,24 +100,30 @@ class ClaimTest(Measure):
     """One measurable part of a claim: a method's statistic on a task, against a baseline or alone.
 
     The baseline is of `baseline_task` where one is given: then seeds share neither design nor noise, and pairing them
-    neither helps nor harms.
+    neither helps nor harms. With `also`, the statistic is of the values at the last rounds of `task` and of these
+    tasks: a task is in the place of a round.
     """
 
     task: str
     method: str
     baseline: str | None = None
     baseline_task: str | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def trials(self) -> tuple[tuple[str, str], ...]:
-        """Return the tasks and methods that the test is about."""
-        if self.baseline is None:
-            return ((self.task, self.method),)
-        return ((self.task, self.method), (self.baseline_task or self.task, self.baseline))
+        """Return the tasks and methods that the test is about: of each task the method, and after it the baseline."""
+        baseline = () if self.baseline is None else (self.baseline,)
+        first = tuple((self.baseline_task or self.task, name) for name in baseline)
+        others = tuple((task, name) for task in self.also for name in (self.method, *baseline))
+        return ((self.task, self.method), *first, *others)
 
 
 class ClaimTests(Measure):
-    """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline]."""
+    """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline].
+
+    Several `tasks` are a test each; the tasks of `also` are in each of them.
+    """
 
     task: str | None = None
     tasks: tuple[str, ...] = ()
@@ -125,6 +131,7 @@ class ClaimTests(Measure):
     baseline: str | None = None
     baseline_task: str | None = None
     pairs: tuple[tuple[str, str], ...] = ()
+    also: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -132,11 +139,13 @@ class ClaimTests(Measure):
             raise ValueError("give `task`, or several `tasks`")
         if bool(self.method) == bool(self.pairs) or (self.pairs and self.baseline):
             raise ValueError("give a `method` and maybe its `baseline`, or several `pairs` of both")
+        if self.also and self.baseline_task:
+            raise ValueError("`also` is of tasks that have a baseline of their own: leave `baseline_task` out")
         return self
 
     def each(self) -> Iterator[dict[str, Any]]:
         """Yield the fields of each single test: all pairs on the first task, then on the next."""
-        shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task")}
+        shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task", "also")}
         for task, (method, baseline) in product(
             self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),)
         ):

@@ -6,6 +6,7 @@ illustration, an example of its table to `ILLUSTRATED`.
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,22 @@ ILLUSTRATED: dict[str, list[pd.DataFrame]] = {
         shown("density", "credible", x=[0.0], low=[0.3], high=[0.7]),
         number("density", "alpha", 0.19),
     ],
+    "approximation-fits": [
+        shown("all", "truth", x=LINE, value=LINE),
+        shown("all", "data", x=[0.1, 0.2], value=[0.0, 0.3]),
+        *(
+            part
+            for panel, at in (("exact", 0.8), ("ELBO", 1.0), ("EULBO", 0.9))
+            for part in (
+                bands(panel, "mean", [-1.0] * 3, [1.0] * 3),
+                shown(panel, "improvement", x=LINE, value=[0.0, 0.2, 1.0]),
+                shown(panel, "query", x=[at]),
+                shown(panel, "inducing", x=[0.2, 0.6], value=[0.1, 0.2]),
+            )
+        ),
+        shown("distance", "EULBO", x=[0.2, 0.3, 0.1, 0.0], value=[0.1, 0.0, 0.2, 0.0]),
+        shown("distance", "query alone", x=[0.2, 0.3, 0.1, 0.0], value=[0.2, 0.1, 0.1, 0.1]),
+    ],
     "radio-layout": [
         shown("map", "antenna", x=[0.0, -0.9, 0.9], x2=[1.0, -0.5, -0.5], value=[90.0, 210.0, 330.0]),
         shown("map", "ring", low=[10.0], high=[120.0]),
@@ -160,6 +177,14 @@ def illustrated(kind: str) -> Evidence:
 TABLES: dict[str, dict[str, Any]] = {
     "final-values": {"metrics": ["regret", "nll", "calibration_score"]},
     "search-space": {"space": "kitchen"},
+    "settings": {
+        "settings": [
+            {"name": "jitter", "published": "0.01", "method": "calibrated", "path": "jitter"},
+            {"name": "restarts", "published": "10", "method": "calibrated", "path": "search.restarts"},
+            {"name": "rounds", "published": "30", "task": "forrester", "path": "rounds"},
+        ]
+    },
+    "wall-clock": {"baseline": "plain", "published": {"plain": 10.0, "calibrated": 14.5}},
 }
 """Options of each kind of table that fit the evidence of `usual`."""
 
@@ -311,8 +336,12 @@ def usual(folder: Path, failed: int = 0) -> Evidence:
     taken = [picture for rows in trials if rows[0]["task"] == "bowl" for picture in pictures(rows)]
     records.write_table(snapshots, arrow.Table.from_pylist(taken))
     spaces = plan({}).studies["made-up"].spaces
-    return evidence(path, ALL, snapshots, task_parameters=KNOB, spaces=spaces)
+    found = evidence(path, ALL, snapshots, task_parameters=KNOB, spaces=spaces)
+    return replace(found, methods_in_use=IN_USE, budgets={"forrester": BUDGET})
 
+
+IN_USE: dict[str, tuple[str, Row]] = {"calibrated": ("ei", {"jitter": 0.01, "search": {"maxiter": 5}})}
+"""What a method of `usual` is given."""
 
 BUDGET = {"initial": {"design": "uniform", "size": INITIAL}, "rounds": ROUNDS}
 

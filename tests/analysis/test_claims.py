@@ -14,6 +14,7 @@ from plumbline.analysis.claims import (
     claim_rows,
     counts,
     describe,
+    measure,
     outcome,
     verdict,
 )
@@ -248,3 +249,33 @@ class TestGaps:
 )
 def test_contradictions_are_counted(outcomes: list[Outcome], words: str) -> None:
     assert counts(outcomes) == words
+
+
+class TestSeveralTasks:
+    def evidence(self, folder: Path, gains: dict[str, float], seeds: int = 6) -> Evidence:
+        """Return trials in which `calibrated` ends above `plain` by a gain a task, which noise does not hide."""
+        trials = []
+        for task, gain in gains.items():
+            for seed in range(seeds):
+                trials.append(made.trial(task, "plain", seed, regret=lambda s, i: 10 - i))
+                trials.append(made.trial(task, "calibrated", seed, regret=lambda s, i, gain=gain: 10 - i - gain))
+        return made.read(folder, *trials)
+
+    def test_the_statistic_is_of_the_last_values_a_task_in_the_place_of_a_round(self, folder: Path) -> None:
+        found = self.evidence(folder, {"bowl": 1.0, "valley": -3.0})
+        test = claim_test(statistic="mean-difference", metric="best_f", also=("valley",))
+        assert measure(test, found, "X").interval.value == pytest.approx((1.0 - 3.0) / 2)
+        assert "on bowl, valley" in describe(test)
+
+    def test_seeds_that_a_task_lacks_do_not_count(self, folder: Path) -> None:
+        trials = [made.trial("bowl", m, s) for m in made.METHODS for s in range(6)]
+        trials += [made.trial("valley", m, s) for m in made.METHODS for s in range(2)]
+        assert measure(claim_test(also=("valley",)), made.read(folder, *trials), "X").seeds == 2
+
+    @pytest.mark.parametrize(
+        ("gains", "share"), [((1.0, -1.0), 0.0), ((1.0, 2.0), 1.0), ((-1.0, -2.0), 1.0), ((0.0, 0.0), 0.5)]
+    )
+    def test_consistent_wins(self, folder: Path, gains: tuple[float, float], share: float) -> None:
+        found = self.evidence(folder, dict(zip(("bowl", "valley"), gains, strict=True)))
+        test = claim_test(statistic="consistent-wins", metric="best_f", also=("valley",))
+        assert measure(test, found, "X").interval.value == share

@@ -225,6 +225,42 @@ class TestCalibrationCurves:
             build("curves", found, panels=[{"task": "elsewhere"}])
 
 
+PUBLISHED = {"legend": "Others", "metric": "best_f", "evaluations": [1, 9], "values": [-80.0, 3.0]}
+
+
+class TestPublishedLines:
+    def drawn(self, found: Evidence, **row: Any) -> Axes:
+        rows = [{"metric": "best_f", "label": "best"} | row, {"metric": "regret", "label": "regret"}]
+        figure = build("curves", found, rows=rows, panels=[{"task": "bowl", "published": [PUBLISHED]}])
+        assert "Others" not in [line.get_label() for line in figure.axes[1].lines], "it is of another metric"
+        assert "Others" in [text.get_text() for text in figure.legends[0].get_texts()]
+        return figure.axes[0]
+
+    def test_they_are_drawn_in_the_row_of_their_metric(self, found: Evidence) -> None:
+        theirs = self.drawn(found).lines[-1]
+        np.testing.assert_allclose(theirs.get_xydata(), [[1, -80.0], [9, 3.0]])
+
+    def test_the_axis_is_that_of_ours_and_of_where_theirs_end(self, found: Evidence) -> None:
+        low, high = self.drawn(found).get_ylim()
+        assert low > -80
+        assert high == 3.0
+
+    def test_they_are_turned_with_the_row(self, found: Evidence) -> None:
+        np.testing.assert_allclose(self.drawn(found, minimise=True).lines[-1].get_ydata(), [80.0, -3.0])
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"values": [1.0]}, "2 evaluations and 1 values"),
+            ({"metric": "nll"}, "the published line 'Others' is of nll, which no row draws"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, found: Evidence, change: Any, message: str) -> None:
+        panels = [{"task": "bowl", "published": [PUBLISHED | change]}]
+        with pytest.raises(PlumblineError, match=message):
+            build("curves", found, rows=[{"metric": "best_f", "label": "best"}], panels=panels)
+
+
 class TestCurves:
     def test_lines_are_medians_and_the_level_is_dotted(self, found: Evidence) -> None:
         figure = build("curves", found)
@@ -301,6 +337,24 @@ class TestCurves:
         ends = [bar.get_segments()[0][:, 0] for bar in bars]
         assert all(x.min() > made.ROUNDS for x in ends)
         assert len({float(x[0]) for x in ends}) == len(ends)
+
+    def test_a_method_with_fewer_rounds_ends_earlier_in_the_same_panel(self, folder: Path) -> None:
+        trials = [made.trial("bowl", "plain", 0), made.trial("bowl", "calibrated", 0, rounds=2)]
+        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+        assert [line.get_xdata()[-1] for line in ax.lines] == [made.ROUNDS, 2]
+
+    @pytest.mark.parametrize(("across", "lines"), [(1, 2), (2, 1)])
+    def test_more_panels_than_fit_go_on_below(self, found: Evidence, across: int, lines: int) -> None:
+        figure = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], across=across)
+        assert [ax.get_title() for ax in figure.axes] == list(made.TASKS)
+        assert len({ax.get_position().y0 for ax in figure.axes}) == lines
+        assert [bool(ax.get_ylabel()) for ax in figure.axes] == [True, lines == 2]
+        assert all(ax.get_xlabel() for ax in figure.axes)
+
+    def test_places_that_no_panel_needs_are_empty(self, folder: Path) -> None:
+        trials = [made.trial(task) for task in ("a", "b", "c")]
+        rows = [{"metric": "best_f", "label": "best"}]
+        assert len(build("curves", made.read(folder, *trials), rows=rows, across=2).axes) == 3
 
     def test_a_line_that_another_covers_is_wider(self, found: Evidence) -> None:
         first, second = build("curves", found).axes[0].lines[:2]

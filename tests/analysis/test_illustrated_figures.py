@@ -167,3 +167,13 @@ class TestParts:
 
     def test_limits_are_those_that_were_asked_for(self) -> None:
         assert build("conformal-bands", limits=(-1.5, 1.5)).axes[0].get_ylim() == (-1.5, 1.5)
+
+    def test_queries_that_are_nearer_and_farther_are_counted(self) -> None:
+        words = labels(build("approximation-fits"))
+        assert "EULBO: nearer 2, farther 1, alike 1" in words
+        assert "query alone: nearer 1, farther 1, alike 2" in words
+
+    def test_each_model_asks_where_its_line_is(self) -> None:
+        ax = build("approximation-fits").axes[1]
+        at = {line.get_label(): line.get_xdata()[0] for line in ax.lines if str(line.get_label()).startswith("query")}
+        assert at == {"query, exact": 0.8, "query, ELBO": 1.0, "query, EULBO": 0.9}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from plumbline.analysis.draw import tabulate
+from plumbline.analysis.draw import evidence_of, tabulate
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import tables
 from plumbline.calibration.diagnostics import calibration_score
@@ -121,3 +121,67 @@ class TestSearchSpace:
     def test_an_unknown_space_is_answered_with_the_nearest(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="unknown search space 'kitchn': did you mean 'kitchen'"):
             tabulate(plan_of("search-space", space="kitchn"), "E", found)
+
+
+class TestSettings:
+    def row(self, **changes: Any) -> dict[str, Any]:
+        return {"name": "jitter", "published": "0.01", "method": "calibrated", "path": "jitter"} | changes
+
+    def test_what_is_given_and_what_is_left_at_its_default(self, found: Evidence) -> None:
+        table = tabulate(plan_of("settings"), "E", found)
+        assert table[["setting", "published", "ours", "same"]].to_numpy().tolist() == [
+            ["jitter", "0.01", "0.01", "yes"],
+            ["restarts", "10", "10", "yes"],
+            ["rounds", "30", str(made.ROUNDS), "no"],
+        ]
+
+    def test_a_deep_option_that_is_given(self, found: Evidence) -> None:
+        table = tabulate(plan_of("settings", settings=[self.row(path="search.maxiter", published="200")]), "E", found)
+        assert table[["ours", "same"]].to_numpy().tolist() == [["5", "no"]]
+
+    def test_a_part_of_the_budget(self, found: Evidence) -> None:
+        row = {"name": "n0", "published": "2", "task": "forrester", "path": "initial.size"}
+        assert tabulate(plan_of("settings", settings=[row]), "E", found)["ours"].tolist() == [str(made.INITIAL)]
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"path": "jiter"}, "unknown option of calibrated 'jiter': did you mean 'jitter'"),
+            ({"method": "calibratd"}, "unknown method 'calibratd'"),
+            ({"method": "", "task": "forester", "path": "q"}, "unknown task 'forester'"),
+            ({"method": "", "task": "forrester", "path": "round"}, "unknown part of the budget of forrester 'round'"),
+            ({"task": "forrester"}, "give the `method` or the `task`"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, found: Evidence, change: dict[str, str], message: str) -> None:
+        with pytest.raises(PlumblineError, match=message):
+            tabulate(plan_of("settings", settings=[self.row(**change)]), "E", found)
+
+    def test_the_library_in_use_is_what_evidence_has(self) -> None:
+        plan = made.plan({"E": made.experiment(grid=[])})
+        found = evidence_of(plan, "E", ())
+        assert found.methods_in_use["calibrated"] == ("ei", {})
+        assert found.budgets["forrester"]["rounds"] == made.ROUNDS
+
+
+class TestWallClock:
+    def test_minutes_are_those_of_whole_runs_without_the_initial_design(self, found: Evidence) -> None:
+        table = tabulate(plan_of("wall-clock"), "E", found)
+        expected = sum(0.25 + 0.05 * iteration for iteration in range(1, made.ROUNDS + 1)) / 60
+        np.testing.assert_allclose(table["minutes"], expected)
+        assert (table["rounds"] == made.ROUNDS).all()
+
+    def test_ratios_are_to_the_baseline_ours_and_published(self, folder: Path) -> None:
+        trials = [made.trial(method=m, seed=s) for m in made.METHODS for s in range(3)]
+        for row in (row for rows in trials[3:] for row in rows):
+            row["round_seconds"] *= 2
+        table = tabulate(plan_of("wall-clock"), "E", made.read(folder, *trials)).set_index("method")
+        assert table.loc["calibrated", ["ratio", "ratio low", "ratio high"]].tolist() == pytest.approx([2.0] * 3)
+        assert table.loc["plain", "ratio"] == 1.0
+        assert table.loc["calibrated", "published ratio"] == pytest.approx(1.45)
+
+    def test_rounds_that_one_lacks_do_not_count(self, folder: Path) -> None:
+        trials = [made.trial(method="plain", seed=s) for s in range(2)]
+        trials += [made.trial(method="calibrated", seed=s, rounds=2) for s in range(2)]
+        table = tabulate(plan_of("wall-clock"), "E", made.read(folder, *trials)).set_index("method")
+        assert table.loc["calibrated", "ratio"] == pytest.approx(1.0)

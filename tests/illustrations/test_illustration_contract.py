@@ -14,6 +14,11 @@ from plumbline.seeding import generator
 
 KINDS = list(illustrations.entries())
 CHEAP: dict[str, dict[str, Any]] = {
+    "approximation-fits": {
+        "datasets": 2,
+        "points": 21,
+        "method": {"inducing": 4, "training": {"epochs": 3}},
+    },
     "branin-surfaces": {
         "points": 12,
         "search": {"restarts": 1, "raw_samples": 8, "maxiter": 5},

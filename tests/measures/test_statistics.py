@@ -34,6 +34,8 @@ BY_HAND: dict[str, tuple[dict[str, Any], float]] = {
     "mean-ratio": ({}, 16 / 24),
     "median-ratio": ({}, 2.5 / 4),
     "final-ratio": ({}, 1 / 6),
+    # A tie and a win, two losses, two losses: of the method 0, of the baseline 1 - 3 / 4.
+    "consistent-wins": ({}, 1 / 4),
 }
 """Options of each statistic, and its value for `METHOD` and `BASELINE`."""
 
@@ -46,6 +48,7 @@ PAIRED = (
     "mean-ratio",
     "median-ratio",
     "final-ratio",
+    "consistent-wins",
 )
 
 

@@ -88,9 +88,11 @@ def measure(test: ClaimTest, evidence: Evidence, name: str) -> Measurement:
         PlumblineError: no trials, or none that share a seed and a round with a value of the metric.
     """
     tables = [by_round(evidence.trials(*trials), test.metric) for trials in test.trials]
-    method, baseline = tables[0], tables[1] if len(tables) > 1 else None
-    if baseline is not None:
-        method, baseline = method.align(baseline, join="inner")
+    if test.baseline is None:
+        pairs: list[tuple[pd.DataFrame, pd.DataFrame | None]] = [(table, None) for table in tables]
+    else:
+        pairs = [one.align(other, join="inner") for one, other in zip(tables[::2], tables[1::2], strict=True)]
+    method, baseline = last_rounds(pairs) if test.also else pairs[0]
     if method.size == 0:
         against = f" and {test.baseline!r}" if test.baseline else ""
         raise PlumblineError(
@@ -105,7 +107,19 @@ def measure(test: ClaimTest, evidence: Evidence, name: str) -> Measurement:
     )
     known = method.notna() if baseline is None else method.notna() & baseline.notna()
     rounds = int(evidence.trials(test.task, test.method)["iteration"].max())
-    return Measurement(interval, len(method), _gaps(known, rounds))
+    return Measurement(interval, len(method), "" if test.also else _gaps(known, rounds))
+
+
+def last_rounds(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame | None]]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Return the last values of several tasks, a column each, of the seeds that all of them have."""
+    if any(method.empty for method, _ in pairs):
+        return pd.DataFrame(), None
+
+    def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+        return pd.concat([table.iloc[:, -1] for table in tables], axis=1, join="inner", ignore_index=True)
+
+    baselines = [baseline for _, baseline in pairs if baseline is not None]
+    return side_by_side([method for method, _ in pairs]), side_by_side(baselines) if baselines else None
 
 
 def _gaps(known: pd.DataFrame, rounds: int) -> str:
@@ -120,7 +134,7 @@ def describe(test: ClaimTest) -> str:
     against += f" (of {test.baseline_task})" if test.baseline_task else ""
     options = "".join(f", {key} {value}" for key, value in test.options.items())
     return (
-        f"{test.statistic} of {test.metric}, {test.method}{against} on {test.task}{options}: "
+        f"{test.statistic} of {test.metric}, {test.method}{against} on {', '.join((test.task, *test.also))}{options}: "
         f"{test.direction} than {test.threshold:g}"
     )
 

@@ -1,6 +1,7 @@
 """An experiment's figure and table, from its evidence and its YAML."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -48,7 +49,7 @@ def evidence_of(
     """
     if records is None and plan.experiment(name).grid:
         raise PlumblineError(f"{name} rests on trials: give its collected records (--records)")
-    return evidence(
+    found = evidence(
         records,
         columns,
         snapshots,
@@ -57,6 +58,11 @@ def evidence_of(
         titles=plan.task_titles(name),
         task_parameters=plan.task_parameters(name),
         spaces=plan.study_of(name).spaces,
+    )
+    return replace(
+        found,
+        methods_in_use={label: (one.ref.name, one.ref.options) for label, one in plan.library.methods.items()},
+        budgets={task: one.budget.model_dump(mode="json") for task, one in plan.library.tasks.items()},
     )
 
 

@@ -35,6 +35,8 @@ class Evidence:
         titles: of its tasks.
         task_parameters: values of what its tasks vary, by task and name.
         spaces: of hyperparameters, by name: its study's.
+        methods_in_use: what each method of the library is and the options that it is given, by label.
+        budgets: of the tasks of the library, by name.
     """
 
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -45,6 +47,8 @@ class Evidence:
     titles: Mapping[str, str] = field(default_factory=dict)
     task_parameters: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
     spaces: Mapping[str, Sequence[Hyperparameter]] = field(default_factory=dict)
+    methods_in_use: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    budgets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def seeds(self) -> int:

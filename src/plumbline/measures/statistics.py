@@ -114,6 +114,18 @@ def final_ratio(method: Array, baseline: Array | None) -> Array:
     return mean(method[..., -1], -1) / mean(_need(baseline)[..., -1], -1)
 
 
+def consistent_wins(method: Array, baseline: Array | None) -> Array:
+    """Return the share of seeds that one of both wins wherever it is compared: the share of the one with more.
+
+    A round (or a task, see `ClaimTest`) has a share of seeds in which the method is above the baseline, ties by half.
+    The least of them is the method's, and one minus the greatest the baseline's. Well above one half, one of both is
+    the better one throughout; one half and less, neither is.
+    """
+    gap = method - _need(baseline)
+    shares = mean(np.where(np.isnan(gap), np.nan, 0.5 + 0.5 * np.sign(gap)), -2)
+    return np.maximum(shares.min(axis=-1), 1 - shares.max(axis=-1))
+
+
 STATISTICS: dict[str, Statistic] = {
     function.__name__.replace("_", "-"): function
     for function in (
@@ -128,6 +140,7 @@ STATISTICS: dict[str, Statistic] = {
         mean_ratio,
         median_ratio,
         final_ratio,
+        consistent_wins,
     )
 }
 

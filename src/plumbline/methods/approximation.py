@@ -469,7 +469,9 @@ class EulboMethod(SparseMethod):
         self.remember(process, round)
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
         if not settled.finite:
-            return replace(choice, X=process.units.points(points[: len(choice.X)]), surrogate=process)
+            # Rounding on the way out of the unit cube may leave the box by the last digit, which problems refuse.
+            X = process.units.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
+            return replace(choice, X=X, surrogate=process)
         utility = self.utility(process, round)
         X = settled.maximise(utility, round.q, self.options.search, round.seed)
         return replace(choice, X=X, surrogate=process, utility=utility)

@@ -1,8 +1,8 @@
 """Metrics against evaluations, a column a task and a line a method: most figures of the documents."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
-from typing import Literal
+from itertools import chain, cycle
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, PositiveInt, model_validator
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
@@ -21,6 +21,9 @@ from plumbline.measures.statistics import mean_and_standard_error, mean_interval
 from plumbline.options import Options
 
 NOMINAL = "1 - alpha"
+
+PUBLISHED_DASHES = ((0, (1, 1)), "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (6, 3)))
+"""Of lines that others published, which are grey: no method has one of them."""
 
 Array = NDArray[np.float64]
 Band = tuple[Array, Array, Array]
@@ -50,6 +53,28 @@ class Row(Options):
     methods: tuple[str, ...] = ()
 
 
+class Published(Options):
+    """A line that others published, beside ours.
+
+    Attributes:
+        legend: whose it is.
+        metric: the rows that it belongs to.
+        evaluations: where it is known, initial ones counted.
+        values: of the metric there, in our direction: problems are maximised.
+    """
+
+    legend: str
+    metric: str
+    evaluations: tuple[float, ...] = Field(min_length=2)
+    values: tuple[float, ...]
+
+    @model_validator(mode="after")
+    def _a_value_each(self) -> Self:
+        if len(self.values) != len(self.evaluations):
+            raise ValueError(f"{len(self.evaluations)} evaluations and {len(self.values)} values: a value each")
+        return self
+
+
 class Panel(Options):
     """One column of panels: a task, and methods on it; all that have trials where none are named.
 
@@ -57,11 +82,13 @@ class Panel(Options):
         task: what methods ran on.
         methods: which.
         title: of the column; the task's own where it is empty.
+        published: lines of others.
     """
 
     task: str
     methods: tuple[str, ...] = ()
     title: str = ""
+    published: tuple[Published, ...] = ()
 
 
 class CurvesOptions(OutputOptions):
@@ -75,6 +102,7 @@ class CurvesOptions(OutputOptions):
             drawn at the end only, beside the lines.
         quantiles: of the band of that name.
         queries: count queries only, without the initial design.
+        across: panels side by side at most, where there is one row: more go on below.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
@@ -82,8 +110,17 @@ class CurvesOptions(OutputOptions):
     band: Literal["quantiles", "median-interval", "mean-error", "mean-interval"] = "quantiles"
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
+    across: PositiveInt = 4
 
     reads = ("optimum",)
+
+    @model_validator(mode="after")
+    def _published_lines_have_a_row(self) -> Self:
+        metrics = {row.metric for row in self.rows}
+        for line in (line for panel in self.panels for line in panel.published):
+            if line.metric not in metrics:
+                raise ValueError(f"the published line {line.legend!r} is of {line.metric}, which no row draws")
+        return self
 
     def names(self) -> Names:
         """Return what rows and panels name."""
@@ -152,6 +189,7 @@ def draw_row(
             )
     if row.optimum:
         draw_optimum(ax, sign * found.trials(panel.task, panel.methods[0])["optimum"].iloc[0], row)
+    draw_published(ax, [line for line in panel.published if line.metric == row.metric], sign)
     if row.limits:
         ax.set_ylim(*row.limits)
     if row.logarithmic:
@@ -159,6 +197,23 @@ def draw_row(
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()
+
+
+def draw_published(ax: Axes, lines: Sequence[Published], sign: int) -> None:
+    """Draw the lines of others; the vertical axis is that of ours, and goes on to where theirs end."""
+    for line, dashes in zip(lines, cycle(PUBLISHED_DASHES), strict=False):
+        low, high = ax.get_ylim()
+        values = sign * np.array(line.values)
+        ax.plot(
+            line.evaluations,
+            values,
+            color="0.3",
+            linestyle=dashes,
+            linewidth=1.2,
+            label=line.legend,
+            zorder=1.5,
+        )
+        ax.set_ylim(min(low, values[-1]), max(high, values[-1]))
 
 
 def draw_optimum(ax: Axes, optimum: float, row: Row) -> None:
@@ -192,32 +247,45 @@ def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
     return complete
 
 
+def arrange(rows: int, columns: int, across: int) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure and its panels by row and column: one column lies down, and one row goes on below."""
+    if columns == 1:
+        figure, (line,) = style.panels(1, rows, sharex=True)
+        if rows == 1:
+            style.enlarge(figure)
+        return figure, [[ax] for ax in line]
+    if rows > 1 or columns <= across:
+        return style.panels(rows, columns, sharex="col")
+    figure, lines = style.panels(-(-columns // across), across)
+    places = [ax for line in lines for ax in line]
+    for ax in places[columns:]:
+        ax.remove()
+    return figure, [places[:columns]]
+
+
 @figures.register("curves", CurvesOptions)
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     """Metrics against evaluations: a row a metric, a column a task (one task: side by side), a line a method."""
     columns = panels_of(evidence, options.panels)
     looks = style.lines(evidence.looks, evidence.methods())
-    if len(columns) == 1:
-        figure, (line,) = style.panels(1, len(options.rows), sharex=True)
-        axes = [[ax] for ax in line]
-        if len(line) == 1:
-            style.enlarge(figure)
-    else:
-        figure, axes = style.panels(len(options.rows), len(columns), sharex="col")
-    top, bottom = (axes, axes) if len(columns) == 1 else (axes[:1], axes[-1:])
+    figure, axes = arrange(len(options.rows), len(columns), options.across)
     for j, panel in enumerate(columns):
         for i, row in enumerate(options.rows):
             draw_row(axes[i][j], evidence, panel, looks, row, options)
-            if j == 0:
-                axes[i][j].set_ylabel(row.label)
             axes[i][j].xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
             if not axes[i][j].has_data():
                 axes[i][j].set_axis_off()
         share_scales([axes[i][j] for i in range(len(options.rows))], options.rows)
-    for ax, panel in ((ax, panel) for row in top for ax, panel in zip(row, columns, strict=True)):
-        ax.set_title(panel.title)
-    for ax in (ax for row in bottom for ax in row):
-        ax.set_xlabel("queries" if options.queries else "evaluations")
-    across = len(options.rows) if len(columns) == 1 else len(columns)
+    alone, wrapped = len(columns) == 1, len(options.rows) == 1
+    for i, row in enumerate(options.rows):
+        for j, panel in enumerate(columns):
+            ax = axes[i][j]
+            if j % options.across == 0 if wrapped else j == 0:
+                ax.set_ylabel(row.label)
+            if i == 0 or alone:
+                ax.set_title(panel.title)
+            if i == len(options.rows) - 1 or alone:
+                ax.set_xlabel("queries" if options.queries else "evaluations")
+    across = len(options.rows) if alone else min(len(columns), options.across if wrapped else len(columns))
     style.add_legend(figure, columns=min(3 * across + (across == 1), 8), last=NOMINAL)
     return figure

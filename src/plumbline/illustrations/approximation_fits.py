@@ -1,0 +1,185 @@
+"""Where few inducing points go, and what they do to the next query: AABO, figure 1."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import pandas as pd
+import torch
+from botorch.acquisition import LogExpectedImprovement
+from botorch.models.model import Model
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.history import History
+from plumbline.illustrations.base import grid, illustrations, rows, table
+from plumbline.methods.approximation import EulboImprovement, EulboMethodOptions
+from plumbline.methods.base import Domain
+from plumbline.methods.composed import Choice
+from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.models.minibatches import TrainingOptions
+from plumbline.models.sparse_process import SparseModel, SparseProcess
+from plumbline.options import Options
+from plumbline.seeding import draw_seed
+from plumbline.spaces.box import Box
+
+BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+SHORE = 0.65
+"""Waves to the left of it, a hill to its right."""
+
+
+class FitsOptions(Options):
+    """Options of the illustration.
+
+    Attributes:
+        waves: observations left of `SHORE`, uniform.
+        hill: observations right of it, one in each of as many equal parts.
+        noise_std: standard deviation of the observation noise.
+        datasets: how many are drawn: the function's waves and hill, the inputs and the noise.
+        shown: the number of the one whose fits are shown.
+        points: of the grid on which candidates are looked for.
+        method: of both approximate fits; the ELBO's is the warm start of the EULBO's.
+        exact: the model without inducing points.
+    """
+
+    waves: PositiveInt = 40
+    hill: PositiveInt = 5
+    noise_std: PositiveFloat = 0.05
+    datasets: PositiveInt = 50
+    shown: int = Field(default=0, ge=0)
+    points: int = Field(default=401, ge=2)
+    method: EulboMethodOptions = EulboMethodOptions(
+        inducing=4, training=TrainingOptions(batch=64, epochs=1_000, failures=50)
+    )
+    exact: ModelOptions = ModelOptions(kernel="rbf", priors="none", ard=False)
+
+
+@dataclass(frozen=True)
+class Shore:
+    """Waves, and a hill that is higher than they are.
+
+    Attributes:
+        phase: of the waves, in periods.
+        peak: where the hill is highest.
+    """
+
+    phase: float
+    peak: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the function's values."""
+        waves = 0.6 * torch.sin(2 * torch.pi * (4 * x + self.phase)) * torch.sigmoid((SHORE + 0.05 - x) / 0.03)
+        return waves + torch.exp(-0.5 * ((x - self.peak) / 0.1).square())
+
+
+def draw(options: FitsOptions, generator: Generator) -> tuple[Shore, History]:
+    """Return a function and observations of it: most where it is known already, few where it is worth looking."""
+
+    def uniform(n: int) -> Tensor:
+        return torch.rand(n, 1, generator=generator, dtype=torch.float64)
+
+    phase, peak = uniform(2).flatten().tolist()
+    function = Shore(phase, 0.75 + 0.15 * peak)
+    part = (torch.arange(options.hill, dtype=torch.float64).unsqueeze(-1) + uniform(options.hill)) / options.hill
+    X = torch.cat([SHORE * uniform(options.waves), SHORE + (1 - SHORE) * part])
+    noise = torch.randn(len(X), 1, generator=generator, dtype=torch.float64)
+    return function, History(X, function(X) + options.noise_std * noise)
+
+
+def log_improvement(model: Model, history: History, x: Tensor) -> Tensor:
+    """Return the logarithm of the expected improvement at `x`, `n`, over the best observation."""
+    with torch.no_grad():
+        return LogExpectedImprovement(model, history.Y.max())(x.view(-1, 1, 1))
+
+
+class Fits(NamedTuple):
+    """One data set seen in three ways, with where each would ask; `alone_query` is where the EULBO's utility would ask
+    under the ELBO's fit."""
+
+    exact: Model
+    elbo: SparseProcess
+    eulbo: SparseProcess
+    exact_query: Tensor
+    elbo_query: Tensor
+    eulbo_query: Tensor
+    alone_query: Tensor
+
+
+def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generator: Generator) -> list[Fits]:
+    """Return the fits of some data sets, the approximate ones trained together as algorithm 1 has it."""
+    domain = Domain(Box(BOUNDS))
+    methods, alone = (
+        [EulboImprovement(domain, options.method.model_copy(update={"refines": refines})) for _ in histories]
+        for refines in (options.method.refines, "nothing")
+    )
+    turns = [
+        method.turn_round(history, 1, Generator().manual_seed(draw_seed(generator)))
+        for method, history in zip(methods, histories, strict=True)
+    ]
+    warm = EulboImprovement.models(list(zip(methods, turns, strict=True)))
+    choices = [
+        Choice(best(SparseModel(process), turn.data, x), method.utility(process, turn), process)
+        for method, turn, process in zip(methods, turns, warm, strict=True)
+    ]
+    refined, moved = (
+        EulboImprovement.refine(list(zip(those, choices, turns, strict=True))) for those in (methods, alone)
+    )
+    found = []
+    for history, first, last, query in zip(histories, choices, refined, moved, strict=True):
+        exact = fit_gp(history.X, history.Y, BOUNDS, options.exact)
+        queries = (best(exact, history, x), first.X, last.X, query.X)
+        found.append(Fits(exact, first.surrogate, last.surrogate, *(one.flatten() for one in queries)))
+    return found
+
+
+def best(model: Model, history: History, x: Tensor) -> Tensor:
+    """Return the point of the grid whose expected improvement is greatest, `1 x 1`."""
+    return x[log_improvement(model, history, x).argmax()].view(1, 1)
+
+
+def fit_rows(panel: str, model: Model, history: History, x: Tensor, query: Tensor) -> list[pd.DataFrame]:
+    """Return a model's mean with two standard deviations, its improvement as a share of the greatest, and its query."""
+    with torch.no_grad():
+        posterior = model.posterior(x.unsqueeze(-1))
+    mean, reach = posterior.mean.squeeze(-1), 2 * posterior.variance.squeeze(-1).sqrt()
+    improvement = log_improvement(model, history, x)
+    return [
+        rows(panel, "mean", x=x, value=mean, low=mean - reach, high=mean + reach),
+        rows(panel, "improvement", x=x, value=(improvement - improvement.max()).exp()),
+        rows(panel, "query", x=query),
+    ]
+
+
+def sparse_rows(panel: str, process: SparseProcess, history: History, x: Tensor, query: Tensor) -> list[pd.DataFrame]:
+    """Return the same of an approximate model, with its inducing points on the mean."""
+    model = SparseModel(process)
+    Z = process.units.points(process.parameters.inducing.squeeze(0)).detach()
+    with torch.no_grad():
+        mean = model.posterior(Z).mean.squeeze(-1)
+    return [*fit_rows(panel, model, history, x, query), rows(panel, "inducing", x=Z.squeeze(-1), value=mean)]
+
+
+@illustrations.register("approximation-fits", FitsOptions)
+def approximation_fits(options: FitsOptions, generator: Generator) -> pd.DataFrame:
+    """An exact process and two with few inducing points, and how far apart their queries are over many data sets."""
+    drawn = [draw(options, generator) for _ in range(max(options.datasets, options.shown + 1))]
+    x = grid(options.points)
+    found = fits([history for _, history in drawn], options, x, generator)
+    function, history = drawn[options.shown]
+    one = found[options.shown]
+    exact = torch.cat([fit.exact_query for fit in found])
+    elbo, eulbo, alone = (
+        (torch.cat([cast(Tensor, getattr(fit, f"{name}_query")) for fit in found]) - exact).abs()
+        for name in ("elbo", "eulbo", "alone")
+    )
+    return table(
+        [
+            rows("all", "truth", x=x, value=function(x)),
+            rows("all", "data", x=history.X.squeeze(-1), value=history.Y.squeeze(-1)),
+            *fit_rows("exact", one.exact, history, x, one.exact_query),
+            *sparse_rows("ELBO", one.elbo, history, x, one.elbo_query),
+            *sparse_rows("EULBO", one.eulbo, history, x, one.eulbo_query),
+            rows("distance", "EULBO", x=elbo, value=eulbo),
+            rows("distance", "query alone", x=elbo, value=alone),
+        ]
+    )
