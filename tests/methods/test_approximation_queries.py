@@ -9,7 +9,6 @@ from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice
 from plumbline.models.minibatches import TrainingOptions
 from plumbline.models.sparse_process import SparseModel
-from plumbline.models.whitened import JITTER
 from plumbline.spaces.box import Box
 
 ROVER = (-2 / 60, 4 / 60)
@@ -34,7 +33,7 @@ def test_a_query_in_a_corner_of_the_cube_is_inside_of_the_box(low_high: tuple[fl
 
 
 def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
-    """Where points are in another order than what belongs to them, less than nothing may be left: it is clamped."""
+    """Where points are in another order than what belongs to them, less than nothing may be left: it is raised."""
     bounds = torch.tensor([[0.0] * 6, [1.0] * 6], dtype=torch.float64)
     X = Box(bounds).draw(100, History(bounds[:0], bounds[:0, :1]), torch.Generator().manual_seed(0))
     history = History(X, torch.sin(5 * X).sum(-1, keepdim=True), 100)
@@ -45,5 +44,4 @@ def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
     A, B = process.seen(points)
     left = process.parameters.outputscale + (B[..., :-1, :].square() - A.square()).sum(-2)
     assert float(left.min()) < 0, "else this tests nothing"
-    variance = SparseModel(process).posterior(points).variance / process.units.scale**2
-    assert float(variance.min().detach()) >= 0.99 * JITTER
+    assert float(SparseModel(process).posterior(points).variance.min().detach()) > 0

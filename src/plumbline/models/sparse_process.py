@@ -159,12 +159,7 @@ class SparseProcess:
         scaled = (points / parts.lengthscale.detach()).reshape(-1, *points.shape[-2:])
         prior = Correlation.apply(squared_distances(scaled, scaled), self.kernel).reshape(*X.shape[:-1], X.shape[-2])
         jitter = JITTER * torch.eye(X.shape[-2]).to(X)
-        covariance = outputscale * prior + jitter - A.mT @ A + W.mT @ W
-        if (
-            X.shape[-2] == 1
-        ):  # a stale factor may leave less than nothing, as in the published code, which clamps it too
-            covariance = covariance.clamp_min(JITTER)
-        return mean, units.scale**2 * covariance
+        return mean, units.scale**2 * (outputscale * prior + jitter - A.mT @ A + W.mT @ W)
 
     @property
     def noise_variance(self) -> float:
