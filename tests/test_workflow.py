@@ -169,8 +169,8 @@ def test_every_preset_is_a_graph(layout: Checkout, preset: str) -> None:
     assert todo["all"] == todo["claims"] == todo["report_page"] == todo["track"] == 1
     assert todo["trials"] > 1
     assert todo["figure"] > 1
-    # ZINC, its docking subset, OAS, DNA, GuacaMol's sample, and for the paper's model its training set; the quick preset
-    # generates stand-ins.
+    # ZINC, its docking subset, OAS, DNA, GuacaMol's sample, and its training set for the paper's model; the quick
+    # preset generates stand-ins.
     assert todo.get("fetch", 0) == {"quick": 0, "desk": 5, "paper": 6}[preset]
 
 
