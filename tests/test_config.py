@@ -89,15 +89,22 @@ def test_quick_needs_no_download(plans: dict[str, Plan]) -> None:
 
 
 def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
-    """A claim about a method that its experiment does not run would never get a verdict."""
-    for name in ("desk", "paper"):
-        for study in plans[name].studies.values():
-            for claim in study.claims.values():
-                if claim.experiment is None:
-                    continue
-                grid = {(spec.task, spec.method.label) for spec in plans[name].trials(claim.experiment)}
-                for test in claim.tests:
-                    assert grid.issuperset(test.trials)
+    """A claim about a method that its experiment does not run would never get a verdict.
+
+    A test may be about one of the two presets alone, where the desk has models of its own, but no claim is.
+    """
+    for study in plans["paper"].studies.values():
+        for name, claim in study.claims.items():
+            if claim.experiment is None:
+                continue
+            grids = [
+                {(spec.task, spec.method.label) for spec in plans[preset].trials(claim.experiment)}
+                for preset in ("desk", "paper")
+            ]
+            for test in claim.tests:
+                assert any(grid.issuperset(test.trials) for grid in grids), f"{name}: {test.task}"
+            for grid in grids:
+                assert any(grid.issuperset(test.trials) for test in claim.tests), name
 
 
 def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
