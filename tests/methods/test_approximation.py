@@ -483,3 +483,10 @@ def test_fit_knows_the_data_alone(name: str) -> None:
     before = method.fit(place.history).row
     played(method, place.history, 2)
     assert torch.equal(method.fit(place.history).row, before)
+
+
+@pytest.mark.parametrize("weighting", ["evidence", "minibatch", "datum"])
+def test_what_the_utility_weighs_is_an_option(weighting: str) -> None:
+    assert EulboMethodOptions(weighting=weighting).eulbo.weighting == weighting
+    departed = EulboMethodOptions(weighting=weighting, variant=("utility-per-datum",))
+    assert departed.eulbo.weighting == "datum"

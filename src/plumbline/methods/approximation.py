@@ -5,6 +5,7 @@ docs/approximation-aware.md says what the text leaves open, what was chosen, and
 """
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, cast, get_args
@@ -20,10 +21,10 @@ from botorch.acquisition import (
 from botorch.generation.sampling import MaxPosteriorSampling
 from botorch.utils.probability.utils import ndtr, phi
 from botorch.utils.sampling import draw_sobol_normal_samples, draw_sobol_samples
-from pydantic import PositiveInt
+from pydantic import PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.acquisition.eulbo import EulboOptions, Refines, maximise_eulbo
+from plumbline.acquisition.eulbo import EulboOptions, Refines, Weighting, maximise_eulbo
 from plumbline.acquisition.knowledge_gradient import DiscreteKnowledgeGradient
 from plumbline.acquisition.soft_utility import (
     SoftBatchImprovement,
@@ -124,10 +125,12 @@ class EulboMethodOptions(SparseOptions):
     Attributes:
         refines: which parameters of the process are refined with the query; AABO, section 4.3.
         query_rate: learning rate of the query.
+        weighting: what the utility weighs; `utility-per-datum` among the departures takes its place.
     """
 
     refines: Refines = "all"
-    query_rate: float = 0.001
+    query_rate: PositiveFloat = 0.001
+    weighting: Weighting = "evidence"
 
     @property
     def first_training(self) -> TrainingOptions:
@@ -146,7 +149,7 @@ class EulboMethodOptions(SparseOptions):
             epochs=self.training.epochs + in_total,
             counted="in total" if in_total else self.training.counted,
             query_rate=self.query_rate,
-            weighting="datum" if "utility-per-datum" in departures else "evidence",
+            weighting="datum" if "utility-per-datum" in departures else self.weighting,
             refines=self.refines,
             turns="epochs" if "turns-by-epoch" in departures else "steps",
             climb="queries" if "fixed-maximisers" in departures else "all",
@@ -480,11 +483,11 @@ class EulboMethod(SparseMethod):
         """Return the queries, and the utility's own points behind them, in the process's inputs: `k x d`."""
         return choice.surrogate.units.inputs(choice.X)
 
+    @abstractmethod
     def soft_utility(
         self, chosen: "Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]]", device: torch.device
     ) -> SoftUtility:
         """Return the utility of some seeds together."""
-        raise NotImplementedError
 
     def box(self, round: Round, units: Units) -> Tensor:
         """Return what queries are projected on, `2 x d`, in the process's inputs."""
