@@ -8,7 +8,7 @@ from torch import Size, Tensor
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
 from plumbline.spaces.box import Box
-from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.search import SearchOptions, inside
 from plumbline.spaces.table import best_rows
 
 QUICK = SearchOptions(restarts=3, raw_samples=32, maxiter=30)
@@ -32,6 +32,36 @@ def test_same_seed_same_points_in_the_box(model: SingleTaskGP, bounds: Tensor, q
     assert not X.requires_grad
     assert (bounds[0] <= X).all()
     assert (bounds[1] >= X).all()
+
+
+def test_a_climb_is_botorchs_without_its_copies(model: SingleTaskGP, bounds: Tensor) -> None:
+    seen: list[tuple[int, bool]] = []
+
+    class Watched(UpperConfidenceBound):
+        def forward(self, X: Tensor) -> Tensor:
+            # A leaf is what L-BFGS-B was asked about; with copies in between it would have a history.
+            seen.append((len(X), X.grad_fn is None))
+            return super().forward(X)
+
+    X = Box(bounds).maximise(Watched(model, 4.0), 1, QUICK, seed=11)
+    torch.testing.assert_close(X, Box(bounds).maximise(UpperConfidenceBound(model, 4.0), 1, QUICK, seed=11))
+    assert all(leaf for _, leaf in seen)
+
+
+def test_a_climb_that_fails_ends_where_it_is(model: SingleTaskGP, bounds: Tensor) -> None:
+    seen: list[int] = []
+
+    class Misleading(UpperConfidenceBound):
+        """Its gradient points downhill, so that no line search comes to an end."""
+
+        def forward(self, X: Tensor) -> Tensor:
+            seen.append(len(X))
+            value = super().forward(X)
+            return 2 * value.detach() - value
+
+    X = Box(bounds).maximise(Misleading(model, 4.0), 1, QUICK, seed=11)
+    assert inside(X, bounds).all()
+    assert seen.count(QUICK.raw_samples) == 1
 
 
 def test_one_point_does_not_depend_on_the_global_stream(model: SingleTaskGP, bounds: Tensor) -> None:
