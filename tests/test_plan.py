@@ -51,7 +51,7 @@ STUDY: dict[str, Any] = {
             "title": "Figure 1",
             "grid": [
                 {"tasks": ["hole", "branin"], "methods": ["dice", "grid"]},
-                {"tasks": ["forrester"], "methods": ["dice"], "rounds": 8},
+                {"tasks": ["forrester"], "methods": ["dice"], "rounds": 8, "seeds": 3},
             ],
             "seeds": 7,
             "quick": {"seeds": 2, "rounds": 3},
@@ -119,15 +119,24 @@ def test_what_is_expanded_is_as_valid_as_what_is_typed() -> None:
 def test_presets_change_seeds_rounds_grids_and_diagnostics() -> None:
     quick = plan_at("quick")
     assert {spec.budget.rounds for spec in quick.trials("F1")} == {3}, "blocks with rounds of their own too"
-    assert list(quick.seeds("F1")) == [0, 1]
+    assert {chunk.seeds for chunk in quick.chunks("F1")} == {(0, 1)}
     desk = plan_at("desk").trials("F1")
     assert [(spec.task, spec.diagnostics.holdout, spec.budget.rounds) for spec in desk] == [("branin", 5, 30)]
+
+
+def test_a_block_may_have_seeds_of_its_own() -> None:
+    chunks = plan_at("paper").chunks("F1")
+    assert [(chunk.spec.task, len(chunk.seeds)) for chunk in chunks[-3:]] == [
+        ("branin", 7),
+        ("branin", 7),
+        ("forrester", 3),
+    ]
 
 
 def test_what_a_preset_leaves_out() -> None:
     quick = plan_at("quick")
     assert quick.trials("F2") == []
-    assert list(quick.seeds("F2")) == []
+    assert quick.chunks("F2") == []
     assert quick.chunks("F2") == []
     assert quick.trials("T1") == []
     assert [name for _, name, _ in quick.experiments()] == ["F1", "F3", "F4", "T1"]
@@ -190,7 +199,7 @@ def test_chunks_cover_each_seed_once(chunk: int | None, seeds_per_job: int | Non
     chunks = plan.chunks("F1")
     covered = Counter((c.spec.task, c.spec.method.label, seed) for c in chunks for seed in c.seeds)
     assert set(covered.values()) == {1}
-    assert len(covered) == 5 * 7
+    assert len(covered) == 4 * 7 + 3
     for one in chunks:
         limits = [chunk, seeds_per_job if one.spec.method.label == "grid" else None, 7]
         assert len(one.seeds) <= min(limit for limit in limits if limit)

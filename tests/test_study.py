@@ -23,7 +23,7 @@ def toy() -> dict[str, Any]:
                 "title": "Figure 1",
                 "grid": [
                     {"tasks": ["hole", "branin"], "methods": ["dice", "grid"]},
-                    {"tasks": ["forrester"], "methods": ["dice"], "rounds": 9},
+                    {"tasks": ["forrester"], "methods": ["dice"], "rounds": 9, "seeds": 3},
                 ],
                 "seeds": 7,
                 "quick": {"seeds": 2, "rounds": 3},
@@ -64,7 +64,9 @@ def test_what_a_preset_changes(study: Study) -> None:
     assert quick is not None
     assert desk is not None
     assert (quick.seeds, [block.rounds for block in quick.grid]) == (2, [3, 3]), "blocks with rounds of their own too"
+    assert [block.seeds for block in quick.grid] == [None, None], "and with seeds of their own"
     assert [block.rounds for block in f1.grid] == [None, 9]
+    assert [block.seeds for block in f1.grid] == [None, 3]
     assert (desk.seeds, desk.diagnostics.holdout, [block.rounds for block in desk.grid]) == (7, 5, [5])
 
 

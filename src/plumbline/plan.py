@@ -89,13 +89,12 @@ class Plan:
         claimed = {claim.experiment for study in self.studies.values() for claim in study.claims.values()}
         return [name for _, name, _ in self.experiments() if name in claimed]
 
-    def seeds(self, name: str) -> range:
-        """Return the seeds of experiment `name`, the same for each of its methods, which pairs them."""
-        experiment = self._scaled[self._known(name)]
-        return range(experiment.seeds if experiment else 0)
-
     def trials(self, name: str) -> list[TrialSpec]:
         """Return one spec a (task, method) of experiment `name`, with seed 0; none where the preset leaves it out."""
+        return [spec for spec, _ in self._trials(name)]
+
+    def _trials(self, name: str) -> list[tuple[TrialSpec, range]]:
+        """Return the same with their seeds: those of methods compared on a task are the same, which pairs them."""
         experiment = self._scaled[self._known(name)]
         if experiment is None:
             return []
@@ -104,26 +103,24 @@ class Plan:
             for task_name, label in self._pairs(block):
                 task = self.library.tasks[task_name]
                 rounds = {} if block.rounds is None else {"rounds": block.rounds}
-                specs.append(
-                    TrialSpec.model_construct(
-                        problem=task.with_stand_ins(self.stand_ins),
-                        method=self.library.methods[label].with_stand_ins(self.stand_ins),
-                        seed=0,
-                        budget=task.budget.model_copy(update=rounds),
-                        diagnostics=experiment.diagnostics,
-                        task=task_name,
-                    )
+                spec = TrialSpec.model_construct(
+                    problem=task.with_stand_ins(self.stand_ins),
+                    method=self.library.methods[label].with_stand_ins(self.stand_ins),
+                    seed=0,
+                    budget=task.budget.model_copy(update=rounds),
+                    diagnostics=experiment.diagnostics,
+                    task=task_name,
                 )
+                specs.append((spec, range(block.seeds or experiment.seeds)))
         return specs
 
     def chunks(self, name: str) -> list[Chunk]:
         """Return the jobs of experiment `name`."""
         if name not in self._chunks:
-            seeds = tuple(self.seeds(name))
             self._chunks[name] = [
-                Chunk.model_construct(spec=spec, seeds=seeds[start : start + step])
-                for spec in self.trials(name)
-                for step in [self._seeds_per_job(spec) or max(len(seeds), 1)]
+                Chunk.model_construct(spec=spec, seeds=tuple(seeds[start : start + step]))
+                for spec, seeds in self._trials(name)
+                for step in [self._seeds_per_job(spec) or len(seeds)]
                 for start in range(0, len(seeds), step)
             ]
         return self._chunks[name]

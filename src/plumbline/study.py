@@ -17,11 +17,15 @@ MAX_SEEDS = 10_000
 
 
 class Block(Options):
-    """Tasks crossed with methods, by their names in the library; `rounds` replace the tasks' own."""
+    """Tasks crossed with methods, by their names in the library.
+
+    `rounds` replace the tasks' own, and `seeds` the experiment's: seeds 0, 1, ... are the same in all blocks.
+    """
 
     tasks: tuple[str, ...] = Field(min_length=1)
     methods: tuple[str, ...] = Field(min_length=1)
     rounds: int | None = Field(default=None, ge=0, le=100_000)
+    seeds: int | None = Field(default=None, ge=1, le=MAX_SEEDS)
 
 
 class Scale(Options):
@@ -70,9 +74,11 @@ class Experiment(Options):
         changes: dict[str, Any] = {
             name: value for name in ("seeds", "grid", "diagnostics") if (value := getattr(scale, name)) is not None
         }
-        if scale.rounds is not None:
-            grid = changes.get("grid", self.grid)
-            changes["grid"] = tuple(block.model_copy(update={"rounds": scale.rounds}) for block in grid)
+        of_blocks: dict[str, Any] = {} if scale.rounds is None else {"rounds": scale.rounds}
+        if scale.seeds is not None and scale.grid is None:
+            of_blocks["seeds"] = None  # those of blocks are for the experiment's own scale
+        grid = changes.get("grid", self.grid)
+        changes["grid"] = tuple(block.model_copy(update=of_blocks) for block in grid)
         return self.model_copy(update=changes)
 
     def grids(self) -> Iterator[Block]:

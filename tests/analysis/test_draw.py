@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
 
-from plumbline.analysis.draw import budget_label, columns_for, data_label, draw, evidence_of, tabulate
+from plumbline.analysis.draw import budget_label, columns_for, data_label, draw, evidence_of, seeds_label, tabulate
 from plumbline.analysis.evidence import Evidence
 from plumbline.errors import PlumblineError
 
@@ -39,6 +39,19 @@ class TestDataLabel:
         for data in ("real", "generated"):
             plan = made.plan({"E": made.experiment(grid=grid("made-qed"))}, data=data)
             assert "generated" in data_label(plan, "E")
+
+
+class TestSeedsLabel:
+    def test_all_have_the_same(self, folder: Path) -> None:
+        assert seeds_label(made.read(folder, made.trial()).rows) == "1 seed"
+        assert seeds_label(made.read(folder, made.trial(), made.trial(seed=1)).rows) == "2 seeds"
+
+    def test_tasks_may_have_different_ones(self, folder: Path) -> None:
+        trials = made.trial(), made.trial(seed=1), made.trial("valley")
+        assert seeds_label(made.read(folder, *trials).rows) == "1 or 2 seeds"
+
+    def test_without_trials(self, folder: Path) -> None:
+        assert seeds_label(made.read(folder, made.failure()).rows) == ""
 
 
 class TestBudgetLabel:

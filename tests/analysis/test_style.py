@@ -10,22 +10,22 @@ from plumbline.looks import COLOURS, Look
 
 class TestFooter:
     def test_it_says_all_it_knows(self) -> None:
-        footer = style.Footer("desk", 5, "3 + 25 evaluations", "zinc250k", 2)
+        footer = style.Footer("desk", "5 or 20 seeds", "3 + 25 evaluations", "zinc250k", 2)
         assert str(footer).split("  ·  ") == [
             "preset desk",
-            "5 seeds",
+            "5 or 20 seeds",
             "3 + 25 evaluations",
             "zinc250k",
             "2 FAILED TRIALS LEFT OUT",
         ]
 
     def test_it_leaves_out_what_there_is_not(self) -> None:
-        assert str(style.Footer("quick", 1, "")) == "preset quick  ·  1 seed"
+        assert str(style.Footer("quick", "1 seed", "")) == "preset quick  ·  1 seed"
 
     @pytest.mark.parametrize(("failed", "colour"), [(0, "#666666"), (1, "#cc0000")])
     def test_failures_are_red(self, failed: int, colour: str) -> None:
         figure, _ = style.panels(1, 1)
-        style.add_footer(figure, style.Footer("quick", 1, "", failed=failed))
+        style.add_footer(figure, style.Footer("quick", "1 seed", "", failed=failed))
         (text,) = [text for text in figure.texts if "preset quick" in text.get_text()] or [figure._supxlabel]
         assert text.get_color() == colour
         plt.close(figure)

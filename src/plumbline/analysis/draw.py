@@ -34,6 +34,14 @@ def budget_label(rows: pd.DataFrame) -> str:
     return f"{' or '.join(texts)} evaluations"
 
 
+def seeds_label(rows: pd.DataFrame) -> str:
+    """Return how many seeds each task and method has, in words; empty where there are no trials."""
+    if rows.empty:
+        return ""
+    counts = sorted(rows.groupby(["task", "method"], observed=True)["seed"].nunique().unique())
+    return f"{' or '.join(str(count) for count in counts)} seed{'s' * (counts != [1])}"
+
+
 def evidence_of(
     plan: Plan,
     name: str,
@@ -122,7 +130,7 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
         illustrated = found.rows.empty  # one draw of all that is random in it
         footer = style.Footer(
             plan.config.preset,
-            1 if illustrated else found.seeds,
+            "1 seed" if illustrated else seeds_label(found.rows),
             "illustration" if illustrated else budget_label(found.rows),
             data_label(plan, name),
             len(found.failures),

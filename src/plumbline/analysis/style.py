@@ -25,14 +25,14 @@ class Footer:
 
     Attributes:
         preset: the scale.
-        seeds: how many.
+        seeds: how many, in words.
         budget: evaluations a trial, in words.
         data: datasets in use, stand-ins named as such; empty for none.
         failed: trials that are not in the figure because they failed.
     """
 
     preset: str
-    seeds: int
+    seeds: str
     budget: str
     data: str = ""
     failed: int = 0
@@ -40,7 +40,7 @@ class Footer:
     def __str__(self) -> str:
         parts = [
             f"preset {self.preset}",
-            f"{self.seeds} seed{'s' * (self.seeds != 1)}",
+            self.seeds,
             self.budget,
             self.data,
         ]
