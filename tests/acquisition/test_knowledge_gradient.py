@@ -7,7 +7,8 @@ from sights import KERNELS, LAYOUT, normal, rows_of, sight_of, uniform
 from plumbline.acquisition import knowledge_gradient
 from plumbline.acquisition.knowledge_gradient import DiscreteKnowledgeGradient
 from plumbline.acquisition.soft_utility import imagined, mean_update
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 from plumbline.models.whitened import SparseKernel
 
 UNITS = Units(torch.tensor([-2.0, 0.0]).double(), torch.tensor([4.0, 10.0]).double(), 40.0, 8.0)

@@ -7,7 +7,8 @@ from ratio import paired_ratio
 from plumbline.models.minibatches import RowAdam
 from plumbline.models.sparse import Batch, Layout, initial_row, objective_gradient
 from plumbline.models.sparse_gpytorch import gpytorch_model
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 
 INDUCING, BATCH, DATA, SEEDS = 100, 32, 1000, 8
 DIMENSIONS = [6, 12, 60, 180, 256]

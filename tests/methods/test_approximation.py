@@ -23,7 +23,8 @@ from plumbline.methods.proposal import Proposal
 from plumbline.methods.questions import Question
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.models.sparse import initial_row
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 
 NAMES = ["elbo-ei", "moss-ei", "eulbo-ei", "eulbo-kg"]
 SMALL: dict[str, Any] = {**QUICK, "inducing": 8, "training": {"epochs": 3, "batch": 4}}

@@ -8,7 +8,7 @@ from plumbline.methods.approximation import EulboImprovement, EulboMethodOptions
 from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice
 from plumbline.models.minibatches import TrainingOptions
-from plumbline.models.sparse_process import SparseModel
+from plumbline.models.process_model import ProcessModel
 from plumbline.spaces.box import Box
 
 ROVER = (-2 / 60, 4 / 60)
@@ -44,4 +44,4 @@ def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
     A, B = process.seen(points)
     left = process.parameters.outputscale + (B[..., :-1, :].square() - A.square()).sum(-2)
     assert float(left.min()) < 0, "else this tests nothing"
-    assert float(SparseModel(process).posterior(points).variance.min().detach()) > 0
+    assert float(ProcessModel(process).posterior(points).variance.min().detach()) > 0

@@ -39,9 +39,11 @@ from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp import base_samples
 from plumbline.models.inducing import best_beliefs, greedy_dpp
 from plumbline.models.minibatches import Shuffled, TrainingOptions
+from plumbline.models.process_model import ProcessModel
 from plumbline.models.sparse import Layout, Objective, initial_row
-from plumbline.models.sparse_process import SparseModel, SparseProcess, Units, units_of
+from plumbline.models.sparse_process import SparseProcess
 from plumbline.models.sparse_training import fit
+from plumbline.models.units import Units, units_of
 from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances
 from plumbline.options import Options
 from plumbline.spaces.search import SearchOptions
@@ -312,7 +314,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
     def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
         """Return expected improvement over the best observation: in closed form at q = 1."""
         noisy = "improvement-of-observations" in self.options.departures
-        model, best = SparseModel(surrogate, noisy), round.data.Y.max()
+        model, best = ProcessModel(surrogate, noisy), round.data.Y.max()
         log = self.options.improvement == "log"
         if round.q == 1:
             return LogExpectedImprovement(model, best) if log else ExpectedImprovement(model, best)
@@ -544,7 +546,7 @@ class EulboKnowledgeGradient(EulboMethod):
         # The samples are drawn from the global stream, also where several seeds are refined together.
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(round.seed)
-            sampled = MaxPosteriorSampling(SparseModel(process), replacement=False)
+            sampled = MaxPosteriorSampling(ProcessModel(process), replacement=False)
             return sampled(points, num_samples=self.options.mc_samples)
 
     def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
