@@ -4,6 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import PositiveInt
 
+from plumbline.methods.variants import Variant, departures_of
 from plumbline.models.minibatches import TrainingOptions
 from plumbline.models.sparse import Objective
 from plumbline.models.whitened import SparseKernel
@@ -55,14 +56,12 @@ class SparseOptions(Options):
     improvement: Literal["plain", "log"] = "plain"
     search: SearchOptions = SearchOptions()
     mc_samples: PositiveInt = 64
-    variant: Literal["paper", "code"] | tuple[Departure, ...] = "paper"
+    variant: Variant[Departure] = "paper"
 
     @property
     def departures(self) -> frozenset[Departure]:
         """What is done as in the published code."""
-        if isinstance(self.variant, str):
-            return frozenset(DEPARTURES if self.variant == "code" else ())
-        return frozenset(self.variant)
+        return departures_of(self.variant, DEPARTURES)
 
     @property
     def first_training(self) -> TrainingOptions:
