@@ -13,9 +13,9 @@ from torch import Generator, Tensor
 
 from plumbline.history import History
 from plumbline.illustrations.base import grid, illustrations, rows, table
-from plumbline.methods.approximation import EulboImprovement, EulboMethodOptions
 from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice
+from plumbline.methods.eulbo import EulboImprovement, EulboMethodOptions
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.models.minibatches import TrainingOptions
 from plumbline.models.process_model import ProcessModel

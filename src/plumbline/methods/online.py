@@ -27,6 +27,7 @@ from plumbline.history import History
 from plumbline.methods.base import Domain, Proposal, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp import GPOptions, gaussian_predictor
+from plumbline.methods.variants import Variant, departures_of
 from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
 from plumbline.seeding import draw_seed
 
@@ -54,14 +55,12 @@ class LocalisedOptions(OnlineMethodOptions):
     """
 
     alpha: float = Field(default=0.2, gt=0.0, lt=1.0)
-    variant: Literal["paper", "code"] | tuple[Departure, ...] = "paper"
+    variant: Variant[Departure] = "paper"
 
     @property
     def departures(self) -> frozenset[Departure]:
         """What is done as the published code does it."""
-        if isinstance(self.variant, str):
-            return frozenset(DEPARTURES if self.variant == "code" else ())
-        return frozenset(self.variant)
+        return departures_of(self.variant, DEPARTURES)
 
 
 class LocalisedBoundOptions(LocalisedOptions):

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 import torch
+from botorch.utils.probability.utils import ndtr, phi
 from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters
-from plumbline.models.whitened import SparseKernel, whiten
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances, whiten
 
 DISTINCT = 1e-6
 """Variance that a point must have left, given those chosen before it, to be chosen."""
@@ -42,6 +44,43 @@ def greedy_dpp(columns: Callable[[int], Tensor], variance: Tensor, quality: Tens
         left[best] = -torch.inf
         chosen.append(best)
     return torch.tensor(chosen, dtype=torch.long, device=variance.device)
+
+
+def place_inducing(X: Tensor, layout: Layout, process: SparseProcess, quality: Tensor, fill: Tensor) -> Tensor:
+    """Return inducing points among the data, and some of `fill` where the data are too few or too much alike.
+
+    Args:
+        X: `n x d`, in the process's inputs.
+        layout: how many are wanted.
+        process: whose kernel tells points apart.
+        quality: `n`, of the data.
+        fill: `m x d`, other points.
+    """
+    parts = process.parameters
+    scaled = X / parts.lengthscale
+    correlation = CORRELATIONS[process.kernel]
+
+    def column(i: int) -> Tensor:
+        r2 = squared_distances(scaled.unsqueeze(0), scaled[i].view(1, 1, -1)).flatten()
+        return parts.outputscale * correlation(r2)[0]
+
+    chosen = greedy_dpp(column, parts.outputscale.expand(len(X)), quality, layout.m)
+    return torch.cat([X[chosen], fill[: layout.m - len(chosen)]])
+
+
+def improvement_quality(process: SparseProcess, X: Tensor) -> Tensor:
+    """Return the expected improvement of points over the greatest posterior mean among them: `n`.
+
+    Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone.
+
+    Args:
+        process: of the round before.
+        X: `n x d`, in the problem's bounds.
+    """
+    mean, variance = process.moments(X.unsqueeze(-2), joint=False)
+    mean, sd = mean.squeeze(-1), variance.squeeze(-1).sqrt()
+    u = (mean - mean.max()) / sd
+    return (sd * (phi(u) + u * ndtr(u))).clamp_min(0.0)
 
 
 def best_beliefs(

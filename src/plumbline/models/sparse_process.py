@@ -12,6 +12,18 @@ from plumbline.models.units import Units
 from plumbline.models.whitened import JITTER, Correlation, SparseKernel, squared_distances, whiten
 
 
+def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | None:
+    """Return the Cholesky factor of the inducing values' prior covariance, `m x m`; None where there is none.
+
+    Args:
+        parameters: of one process, `b = 1`.
+        kernel: of the process.
+    """
+    Z = parameters.inducing
+    found = whiten(Z, Z[:, :0], parameters.lengthscale, parameters.outputscale, kernel)
+    return None if bool(found.broken.any()) else found.L.squeeze(0)
+
+
 @dataclass(frozen=True)
 class SparseProcess:
     """One sparse variational process.
@@ -50,14 +62,10 @@ class SparseProcess:
         Raises:
             NotPSDError: there is none.
         """
-        if self.stale is not None:
-            return self.stale
-        parts = self.parameters
-        nowhere = parts.inducing[:, :0]
-        found = whiten(parts.inducing, nowhere, parts.lengthscale, parts.outputscale, self.kernel)
-        if bool(found.broken.any()):
+        found = inducing_factor(self.parameters, self.kernel) if self.stale is None else self.stale
+        if found is None:
             raise NotPSDError("the covariance of the inducing points has no Cholesky factor")
-        return found.L.squeeze(0)
+        return found
 
     @cached_property
     def _projection(self) -> Tensor:
