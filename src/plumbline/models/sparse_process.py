@@ -14,7 +14,7 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters, rescaled
-from plumbline.models.whitened import JITTER, Correlation, SparseKernel, squared_distances, whiten
+from plumbline.models.whitened import JITTER, Correlation, SparseKernel, factorise, squared_distances
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,7 @@ class SparseProcess:
         if self.stale is not None:
             return self.stale
         parts = self.parameters
-        nowhere = parts.inducing[:, :0]
-        found = whiten(parts.inducing, nowhere, parts.lengthscale, parts.outputscale, self.kernel)
+        found = factorise(parts.inducing, parts.lengthscale, parts.outputscale, self.kernel)
         if bool(found.broken.any()):
             raise NotPSDError("the covariance of the inducing points has no Cholesky factor")
         return found.L.squeeze(0)
