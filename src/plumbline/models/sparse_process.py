@@ -14,7 +14,7 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters, rescaled
-from plumbline.models.whitened import JITTER, Correlation, SparseKernel, squared_distances, whiten
+from plumbline.models.whitened import JITTER, Correlation, SparseKernel, factorise, squared_distances
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | No
         parameters: of one process, `b = 1`.
         kernel: of the process.
     """
-    Z = parameters.inducing
-    found = whiten(Z, Z[:, :0], parameters.lengthscale, parameters.outputscale, kernel)
+    found = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
     return None if bool(found.broken.any()) else found.L.squeeze(0)
 
 
