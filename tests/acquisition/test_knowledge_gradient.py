@@ -28,9 +28,13 @@ def test_it_is_the_mean_update_by_brute_force(kernel: SparseKernel) -> None:
     for n in range(5):
         points = UNITS.inputs(torch.cat([X[n], gradient.maximisers])).unsqueeze(0)
         sight = sight_of(gradient.process.row[None], points, kernel)
-        mean, gain, surprise = mean_update(sight, 2, imagined(sight, 2, gradient.base[None, :, :2]))
+        queries = sight.part(slice(2))
+        update = mean_update(sight, queries, imagined(queries, gradient.base[None, :, :2]))
         every = torch.stack(
-            [torch.stack([mean[0] + gain[0, :, j] * surprise[0, i, j] for j in range(2)]) for i in range(7)]
+            [
+                torch.stack([update.mean[0] + update.gain[0, :, j] * update.surprise[0, i, j] for j in range(2)])
+                for i in range(7)
+            ]
         )
         torch.testing.assert_close(gradient.means(X)[n], every, rtol=1e-9, atol=1e-9)
         assert values[n].item() == pytest.approx(every.amax((-1, -2)).mean().item(), rel=1e-9)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters
 from plumbline.models.sparse_process import SparseProcess
-from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances, whiten
+from plumbline.models.whitened import CORRELATIONS, SparseKernel, factorise, squared_distances
 
 DISTINCT = 1e-6
 """Variance that a point must have left, given those chosen before it, to be chosen."""
@@ -107,13 +107,11 @@ def best_beliefs(
     precision = torch.eye(layout.m).to(X)
     weighted = X.new_zeros(layout.m)
     noise = parameters.noise.squeeze(0)
+    inducing = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
+    if bool(inducing.broken.any()):
+        raise torch.linalg.LinAlgError("the covariance of the inducing points has no Cholesky factor")
     for rows, values in zip(X.split(AT_ONCE), y.split(AT_ONCE), strict=True):
-        whitened = whiten(
-            parameters.inducing, rows.unsqueeze(0), parameters.lengthscale, parameters.outputscale, kernel
-        )
-        if bool(whitened.broken.any()):
-            raise torch.linalg.LinAlgError("the covariance of the inducing points has no Cholesky factor")
-        A = whitened.A.squeeze(0)
+        A = inducing.whiten(rows.unsqueeze(0)).A.squeeze(0)
         precision += A @ A.mT / noise
         weighted += A @ (values - parameters.constant) / noise
     # With J the exchange of first and last, `covariance = (J R^-T J)(J R^-T J)'` for `J precision J = R R'`: the factor

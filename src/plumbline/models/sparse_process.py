@@ -9,7 +9,7 @@ from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters, rescaled
 from plumbline.models.units import Units
-from plumbline.models.whitened import JITTER, Correlation, SparseKernel, squared_distances, whiten
+from plumbline.models.whitened import JITTER, Correlation, SparseKernel, factorise, squared_distances
 
 
 def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | None:
@@ -19,8 +19,7 @@ def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | No
         parameters: of one process, `b = 1`.
         kernel: of the process.
     """
-    Z = parameters.inducing
-    found = whiten(Z, Z[:, :0], parameters.lengthscale, parameters.outputscale, kernel)
+    found = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
     return None if bool(found.broken.any()) else found.L.squeeze(0)
 
 

@@ -108,9 +108,9 @@ def fidelity_step(
         now = rows if len(going) == len(rows) else rows[torch.tensor(going, device=rows.device)]
         passed = forward(now, layout, batch.X, kernel)
         value, pulls = fidelity(passed, batch, objective)
-        gradient, _ = passed.pull_back(*pulls, divergence=-1 / batch.data)
+        gradient = passed.pull_back(*pulls, divergence=-1 / batch.data)
         adam.step(going, gradient if free is None else gradient * free)
-        return masked(value, passed.whitened.broken)
+        return masked(value, passed.prepared.inducing.broken)
 
     return step
 
