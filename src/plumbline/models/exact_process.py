@@ -12,7 +12,13 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 from pydantic import PositiveFloat, model_validator
 from torch import Tensor
 
-from plumbline.models.marginal_likelihood import Hyperparameters, Sample, Unknowns, maximise
+from plumbline.models.marginal_likelihood import (
+    NOTHING_KNOWN,
+    Hyperparameters,
+    Sample,
+    Unknowns,
+    maximise,
+)
 from plumbline.models.priors import Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.units import Units, units_of
@@ -27,8 +33,6 @@ KNOWN_NOISE_FLOOR = 1e-6
 
 LEAST_VARIANCE = 1e-12
 """Least variance of f, standardised: below it are rounding errors."""
-
-NOTHING = torch.empty(0, dtype=torch.float64)
 
 
 class FitStoppedEarlyWarning(RuntimeWarning):
@@ -88,12 +92,11 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
         lengthscale = replace(lengthscale, size=0)
     if noise is not None:
         variance = replace(variance, size=0)
-    known = Hyperparameters(
-        math.nan,
-        NOTHING if noise is None else noise.clamp_min(KNOWN_NOISE_FLOOR),
-        1.0,
-        NOTHING if options.lengthscale is None else torch.full((inputs,), options.lengthscale, dtype=torch.float64),
-    )
+    known = NOTHING_KNOWN
+    if options.lengthscale is not None:
+        known = known._replace(lengthscale=torch.full((inputs,), options.lengthscale, dtype=torch.float64))
+    if noise is not None:
+        known = known._replace(noise=noise.clamp_min(KNOWN_NOISE_FLOOR))
     return Unknowns(variance, outputscale, lengthscale, known)
 
 
@@ -320,9 +323,14 @@ def fit_process(
     units = units or units_of(bounds, Y[:, 0])
     sample = Sample(units.inputs(X), units.outputs(Y[:, 0]))
     unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / units.scale**2)
-    objective = partial(unknowns.penalised, sample=sample, kernel=options.kernel)
+    return fitted(sample, options.kernel, unknowns, units)
+
+
+def fitted(sample: Sample, kernel: SparseKernel, unknowns: Unknowns, units: Units) -> ExactProcess:
+    """Return the process of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
+    objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
     with torch.inference_mode():
         raw, failed = maximise(objective, unknowns, np.random.default_rng(0))
     for message in failed:
-        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=2)
-    return ExactProcess(sample.X, sample.y, units, options.kernel, unknowns.values(raw))
+        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=3)
+    return ExactProcess(sample.X, sample.y, units, kernel, unknowns.values(raw))

@@ -19,7 +19,7 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 
-from plumbline.models.priors import Array, Hyperparameter
+from plumbline.models.priors import ANY, Array, Hyperparameter
 from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances
 
 ATTEMPTS = 5
@@ -42,6 +42,12 @@ class Hyperparameters(NamedTuple):
     noise: Tensor
     outputscale: float
     lengthscale: Tensor
+
+
+_NONE = torch.empty(0, dtype=torch.float64)
+
+NOTHING_KNOWN = Hyperparameters(math.nan, _NONE, 1.0, _NONE)
+"""The values of hyperparameters that are known, where none is but an outputscale of one."""
 
 
 @dataclass(frozen=True)
@@ -102,17 +108,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What is fitted, besides the prior mean; a hyperparameter of size 0 is known.
+    """What is fitted; a hyperparameter of size 0 is known.
 
     Attributes:
         noise, outputscale, lengthscale: of the process.
         known: the values of those that are known.
+        constant: whether the prior mean is fitted; else it is zero.
     """
 
     noise: Hyperparameter
     outputscale: Hyperparameter
     lengthscale: Hyperparameter
     known: Hyperparameters
+    constant: bool = True
 
     @property
     def parts(self) -> tuple[Hyperparameter, Hyperparameter, Hyperparameter]:
@@ -129,8 +137,10 @@ class Unknowns:
 
     def bounds(self) -> list[tuple[float, float]]:
         """Return the least and the greatest of each real number."""
-        lowest = [-math.inf, *(part.written.lowest for part in self.parts for _ in range(part.size))]
-        return [(low, math.inf) for low in lowest]
+        return [
+            ANY if self.constant else (0.0, 0.0),
+            *(part.written.range for part in self.parts for _ in range(part.size)),
+        ]
 
     @cached_property
     def places(self) -> list[slice]:

@@ -13,6 +13,8 @@ from scipy.special import expit, logit
 
 Array = NDArray[np.float64]
 
+ANY = (-math.inf, math.inf)
+
 
 class Prior(Protocol):
     """A density of positive numbers."""
@@ -71,8 +73,8 @@ class Positive(Protocol):
     """How a positive number is written as a real one."""
 
     @property
-    def lowest(self) -> float:
-        """Least real number that is allowed."""
+    def range(self) -> tuple[float, float]:
+        """Least and greatest real number that is allowed."""
         ...
 
     def value(self, raw: Array) -> tuple[Array, Array]:
@@ -91,9 +93,9 @@ class Bounded:
     floor: float
 
     @property
-    def lowest(self) -> float:
-        """The bound."""
-        return self.floor
+    def range(self) -> tuple[float, float]:
+        """From the bound on."""
+        return self.floor, math.inf
 
     def value(self, raw: Array) -> tuple[Array, Array]:
         """Return the numbers themselves, with derivatives of one."""
@@ -109,7 +111,7 @@ class Softplus:
     """As `floor + log(1 + exp(raw))`."""
 
     floor: float = 0.0
-    lowest: float = -math.inf
+    range: tuple[float, float] = ANY
 
     def value(self, raw: Array) -> tuple[Array, Array]:
         """Return the positive numbers and their derivatives."""
@@ -127,7 +129,7 @@ class Between:
 
     low: float
     high: float
-    lowest: float = -math.inf
+    range: tuple[float, float] = ANY
 
     def value(self, raw: Array) -> tuple[Array, Array]:
         """Return the positive numbers and their derivatives."""
@@ -138,6 +140,28 @@ class Between:
     def raw(self, value: Array) -> Array:
         """Return the real numbers of positive ones."""
         return logit(np.clip((value - self.low) / (self.high - self.low), 1e-9, 1 - 1e-9))
+
+
+@dataclass(frozen=True)
+class Logarithm:
+    """As its logarithm, between `low` and `high`: the optimiser knows the bounds."""
+
+    low: float
+    high: float
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between the logarithms of the bounds."""
+        return math.log(self.low), math.log(self.high)
+
+    def value(self, raw: Array) -> tuple[Array, Array]:
+        """Return the positive numbers and their derivatives, which are the same."""
+        value = np.exp(raw)
+        return value, value
+
+    def raw(self, value: Array) -> Array:
+        """Return the logarithms of positive numbers, kept within the bounds."""
+        return np.log(np.clip(value, self.low, self.high))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -43,3 +44,9 @@ def units_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Units:
     spread = float(y.std()) if len(y) > 1 else 0.0
     least = max(least, 1e-12 * (1 + float(y.abs().max())))
     return Units(bounds[0], bounds[1] - bounds[0], float(y.mean()), spread if spread > least else 1.0)
+
+
+def as_they_are(dim: int) -> Units:
+    """Return the units of inputs in the unit cube of dimension `dim`, and of observations that stay what they are."""
+    zero = torch.zeros(dim, dtype=torch.float64)
+    return Units(zero, zero + 1, 0.0, 1.0)
