@@ -11,7 +11,7 @@ from torch import Tensor
 
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
-from plumbline.calibration.conformal import augment, factorise
+from plumbline.calibration.conformal import augment, conformity_mass, factorise, quadratics
 from plumbline.calibration.density_ratio import RatioOptions, fit_ratio, no_shift
 from plumbline.models.exact import ModelOptions, make_gp
 
@@ -150,9 +150,11 @@ def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(model: SingleTas
     with torch.no_grad():
         U = model.transform_inputs(points)
         systems = [augment(flat.factors[0], U)]
-        z, f = flat.draw(U, systems)
-        inside = (flat.logits(systems, flat.weights(U), z) > 0).squeeze(1)
-        gaussian = (spread.value(f, systems[0].mean[:, None, :, None]) * inside).sum(dim=-1) / inside.sum(dim=-1)
+        draws = flat.draw(systems)
+        mass = conformity_mass(quadratics(systems), flat.weights(U), draws.z, flat.options.tau)
+        inside = (mass > flat.alpha).squeeze(1)
+        worth = spread.value(draws.f, systems[0].mean[:, None, :, None])
+        gaussian = (worth * inside).sum(dim=-1) / inside.sum(dim=-1)
     assert (flat(points) > gaussian).all()
 
 
@@ -234,7 +236,7 @@ def test_optimistic_labels_are_above_their_means(model: SingleTaskGP, bounds: Te
     for q in (1, 3):
         U = model.transform_inputs(batches(bounds, 2, q))
         systems = [augment(acquisition.factors[0], U)]
-        z, _ = acquisition.draw(U, systems)
+        z = acquisition.draw(systems).z
         assert (z.squeeze(-1) @ systems[0].root.mT >= -1e-12).all()
 
 

@@ -24,7 +24,6 @@ from plumbline.methods.conformal import (
     UnboundedSetWarning,
     draw_rows,
     fit_outcomes,
-    improvement,
     standardised,
     warn_of_noise_at_bound,
 )
@@ -223,11 +222,6 @@ def test_the_bound_is_wilsons() -> None:
     assert utility.spread == pytest.approx(1.959964 * math.sqrt(math.pi / 2), rel=1e-6)
     f, mean = torch.tensor([[1.0], [-2.0]]).double()[None, None], torch.tensor([[0.5], [0.0]]).double()[None, None]
     assert utility.value(f, mean).item() == 2.0  # of 1.0 and 2.0 the greatest in the batch
-
-
-def test_a_batchs_improvement_is_that_of_its_best_point() -> None:
-    f = torch.tensor([[0.1], [0.9], [0.4]]).double()[None, None]
-    assert improvement(torch.tensor(0.5))(f, f).item() == pytest.approx(0.4)
 
 
 def test_rows_are_drawn_with_replacement() -> None:
