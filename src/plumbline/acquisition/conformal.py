@@ -240,6 +240,7 @@ class ConformalAcquisition(AcquisitionFunction):
 
         return z, f, pull_back
 
+    @torch.inference_mode(mode=False)  # they are kept, and may be needed where gradients are taken automatically
     def base_samples(self, q: int) -> tuple[Tensor, Tensor]:
         """Return standard normal draws for labels and for `f`, each `k x q x m`; the same at every call."""
         if q not in self._base:
