@@ -7,7 +7,7 @@ import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal import Augmented, Factors, Pulls, cholesky, cholesky_pull_back, dual, plus_diagonal
+from plumbline.calibration.conformal import Augmented, Factors, Pulls, cholesky, cholesky_pull_back, diagonal_minus
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class BaselineDraws:
         noise, dual_values = self.factors[outcome].noise, self.dual[..., outcome]
         inverse_root = self.inverse_roots[outcome]
         half = system.cross @ inverse_root.mT
-        root = cholesky(plus_diagonal(system.prior - half @ half.mT, 1e-8))
+        root = cholesky(diagonal_minus(half.new_tensor(1e-8), half @ half.mT - system.prior))
         f = system.constant + (system.cross @ dual_values.mT).mT + for_f @ root.mT
         away = f + noise.sqrt() * for_noise - system.mean.unsqueeze(1)
         z = away @ system.dual_root
@@ -54,7 +54,7 @@ class BaselineDraws:
         def pull_back(to_z: Tensor, to_f: Tensor, to_mean: Tensor) -> Pulls:
             to_away = to_z @ system.dual_root.mT
             to_f = to_f + to_away
-            to_conditional = cholesky_pull_back(dual(root), root, to_f.mT @ for_f)
+            to_conditional = cholesky_pull_back(root, to_f.mT @ for_f)
             return Pulls(
                 to_mean=to_mean - to_away.sum(dim=1),
                 to_root=torch.zeros_like(root),

@@ -19,7 +19,6 @@ from plumbline.calibration.conformal import (
     Pulls,
     augment_with_pull_back,
     cholesky_pull_back,
-    dual,
     inner,
     powers,
     powers_pull_back,
@@ -175,10 +174,9 @@ class ConformalAcquisition(AcquisitionFunction):
         weights, pull_ratio = weights_with_pull_back(self.log_ratio, self.factors[0].inputs, U, record)
         mass, through_mass = relaxed_mass_with_pull_back(coefficients, weights, draws.monomials, tau)
         expected, pull_expected = expected_with_pull_back((mass - alpha) / tau, draws.log_density, worth, alpha)
-        own = weights[..., -1]
         # The mask is 0 where the set is the whole line: CBO, B.7.
-        bounded = torch.sigmoid((alpha - own) / tau)
-        in_distribution = bounded.prod(dim=-1)
+        bounded = torch.sigmoid((alpha - through_mass.own) / tau)
+        in_distribution = bounded.prod(dim=-2).squeeze(-1)
         value = expected * in_distribution
 
         def pull_back() -> Tensor:
@@ -190,7 +188,7 @@ class ConformalAcquisition(AcquisitionFunction):
                 to_z = powers_pull_back(draws.z, through_mass.to_monomials(to_mass).sum(dim=1))
                 to_z = to_z - to_log_density[..., None, None] * draws.z
             to_slopes = pull_coefficients(through_mass.to_coefficients(to_mass))
-            to_own = (bounded - 1) * value.unsqueeze(-1) / tau
+            to_own = (bounded - 1) * (value / tau).view(-1, 1, 1)
             to_U = pull_ratio(through_mass.to_log_ratio(to_mass, to_own))
             pulls = draws.pull_back(to_z, to_f, to_mean)
             for pull_system, to_system, to_slope in zip(pull_systems, pulls, to_slopes, strict=True):
@@ -230,7 +228,7 @@ class ConformalAcquisition(AcquisitionFunction):
 
         def pull_back(to_z: Tensor | None, to_f: Tensor, to_mean: Tensor) -> Pulls:
             to_gain = inner(to_f, z)
-            to_square = cholesky_pull_back(dual(root), root, spread * inner(to_f, for_f))
+            to_square = cholesky_pull_back(root, spread * inner(to_f, for_f))
             to_own_slope = -torch.add(to_gain, times(to_square, system.own_slope), alpha=2)
             pulls = Pulls(to_mean + to_f.sum(dim=1), to_gain, to_own_slope)
             if to_z is None:

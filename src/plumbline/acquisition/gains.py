@@ -53,7 +53,7 @@ class UpperBound:
 def greatest(f: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Return the greatest of a batch, `b x k x q x 1` to `b x k`, and what pulls gradients back to where it is."""
     if f.shape[-2] == 1:
-        return f[..., 0, 0], lambda to_top: to_top[..., None, None]
+        return f.flatten(start_dim=1), lambda to_top: to_top.view(f.shape)
     top, where = f.squeeze(-1).max(dim=-1)
 
     def pull_back(to_top: Tensor) -> Tensor:

@@ -127,7 +127,7 @@ class Augmented:
 
     def function_root(self) -> Tensor:
         """Return a root of the covariance of `f` at the test points after refitting: `b x q x q`, for any label."""
-        return cholesky(plus_diagonal(-times_transpose(self.own_slope, self.own_slope), self.noise))
+        return cholesky(diagonal_minus(self.noise, times_transpose(self.own_slope, self.own_slope)))
 
 
 def times(A: Tensor, S: Tensor) -> Tensor:
@@ -150,9 +150,9 @@ def squares(A: Tensor) -> Tensor:
     return A * A if A.shape[-1] == 1 else A.square().sum(dim=-1, keepdim=True)
 
 
-def plus_diagonal(S: Tensor, number: Tensor | float) -> Tensor:
-    """Return `S + number I`, `... x q x q`."""
-    return S + number if S.shape[-1] == 1 else S + number * torch.eye(S.shape[-1], dtype=S.dtype)
+def diagonal_minus(number: Tensor, S: Tensor) -> Tensor:
+    """Return `number I - S`, `... x q x q`."""
+    return number - S if S.shape[-1] == 1 else number * torch.eye(S.shape[-1], dtype=S.dtype) - S
 
 
 def cholesky(S: Tensor) -> Tensor:
@@ -171,18 +171,18 @@ def dual(root: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(root, eye, upper=False).mT
 
 
-def cholesky_pull_back(dual_root: Tensor, root: Tensor, to_root: Tensor) -> Tensor:
+def cholesky_pull_back(root: Tensor, to_root: Tensor) -> Tensor:
     """Return the gradient, symmetric, in `S = L L'` of one in `L`; both `... x q x q`.
 
     `L^-T P L^-1`, where `P` is half of the symmetric matrix with the lower triangle of `L' to_L`; Murray (2016).
 
     Args:
-        dual_root: `L^-T`.
         root: `L`.
         to_root: of which only the lower triangle counts.
     """
     if root.shape[-1] == 1:
-        return 0.5 * to_root * dual_root
+        return 0.5 * to_root / root
+    dual_root = dual(root)
     lower = (root.mT @ to_root).tril()
     P = 0.5 * (lower + lower.tril(-1).mT)
     return dual_root @ P @ dual_root.mT
@@ -255,7 +255,7 @@ def augment_with_pull_back(factors: Factors, U: Tensor) -> tuple[Augmented, Call
     _, q, n = cross.shape
     half = cross @ factors.inverse_root.mT
     explained = half.square().sum(dim=-1, keepdim=True) if q == 1 else half @ half.mT
-    root = cholesky(plus_diagonal(prior - explained, factors.noise))
+    root = cholesky(diagonal_minus(factors.noise, explained - prior))
     dual_root = dual(root)
     own_slope = factors.noise * dual_root
     u = (half @ factors.inverse_root).mT
@@ -283,7 +283,7 @@ def augment_with_pull_back(factors: Factors, U: Tensor) -> tuple[Augmented, Call
         if to.to_dual_root is not None:
             to_dual_root = to_dual_root + to.to_dual_root
         to_root = to.to_root - times(times_transpose(dual_root, to_dual_root), dual_root)
-        to_square = cholesky_pull_back(dual_root, root, to_root)
+        to_square = cholesky_pull_back(root, to_root)
         # All terms of the cross-covariances' have the factor R^-1 on the right, as a' = whitened' R^-1.
         to_half = times_transpose(to_data, own_slope).mT @ factors.inverse_root.mT
         to_half = torch.addcmul(to_half, to.to_mean.unsqueeze(-1), factors.whitened)
@@ -428,12 +428,11 @@ def conformity_mass(coefficients: Tensor, weights: Tensor, z: Tensor, tau: float
     monomials = powers(z).unsqueeze(1)
     if tau > 0:
         return relaxed_mass_with_pull_back(coefficients, weights, monomials, tau)[0]
-    return _weighted((coefficients @ monomials.mT >= 0).to(weights.dtype), weights)
+    return _weighted((coefficients @ monomials.mT >= 0).to(weights.dtype), *weights.tensor_split([-1], dim=-1))
 
 
-def _weighted(conforms: Tensor, weights: Tensor) -> Tensor:
-    data, own = weights.tensor_split([-1], dim=-1)
-    return (data.unsqueeze(-2) @ conforms).squeeze(-2) + own
+def _weighted(conforms: Tensor, of_data: Tensor, own: Tensor) -> Tensor:
+    return (of_data.unsqueeze(-2) @ conforms).squeeze(-2) + own
 
 
 @dataclass(frozen=True)
@@ -444,7 +443,8 @@ class MassPullBack:
 
     Attributes:
         coefficients: `C`, `b x q x n x p`.
-        weights: `w`, `b x q x (n + 1)`.
+        of_data: `w`, the weights of the data, `b x q x n`.
+        own: that of each test point, `b x q x 1`.
         monomials: `Z`, `b x 1 x k x p`, or `k x p` where labels are the same at all points.
         tau: strength of the relaxation.
         conforms: `s`, `b x q x n x k`; overwritten by `s'`, since each such matrix more slows all that follows.
@@ -452,7 +452,8 @@ class MassPullBack:
     """
 
     coefficients: Tensor
-    weights: Tensor
+    of_data: Tensor
+    own: Tensor
     monomials: Tensor
     tau: float
     conforms: Tensor
@@ -466,7 +467,7 @@ class MassPullBack:
     @property
     def scale(self) -> Tensor:
         """The data's weights over tau, `b x q x n x 1`."""
-        return self.weights[..., :-1, None] / self.tau
+        return self.of_data.unsqueeze(-1) / self.tau
 
     def to_coefficients(self, to_mass: Tensor) -> Tensor:
         """Return `w / tau * (s' (to_mass * Z))`, `b x q x n x p`, of a gradient in the mass, `b x q x k`."""
@@ -483,20 +484,24 @@ class MassPullBack:
 
         Args:
             to_mass: `b x q x k`.
-            to_own: gradient in the test point's own weight besides, `b x q`.
+            to_own: gradient in the test point's own weight besides, `b x q x 1`.
         """
-        own = self.weights[..., -1]
-        return own * torch.addcmul(torch.linalg.vecdot(to_mass, 1 - self.mass), to_own, 1 - own)
+        by_mass = (to_mass * (1 - self.mass)).sum(dim=-1, keepdim=True)
+        return (self.own * torch.addcmul(by_mass, to_own, 1 - self.own)).squeeze(-1)
 
 
 def relaxed_mass_with_pull_back(
     coefficients: Tensor, weights: Tensor, monomials: Tensor, tau: float
 ) -> tuple[Tensor, MassPullBack]:
-    """Return the relaxed mass, `b x q x k`, and what pulls gradients in it back; arguments as of `MassPullBack`."""
+    """Return the relaxed mass, `b x q x k`, and what pulls gradients in it back.
+
+    Arguments as of `conformity_mass`, but for the labels' monomials: see `MassPullBack`.
+    """
     # What is small is divided by tau, not the product over all labels and data.
     conforms = ((coefficients / tau) @ monomials.mT).sigmoid_()
-    mass = _weighted(conforms, weights)
-    return mass, MassPullBack(coefficients, weights, monomials, tau, conforms, mass)
+    of_data, own = weights.tensor_split([-1], dim=-1)
+    mass = _weighted(conforms, of_data, own)
+    return mass, MassPullBack(coefficients, of_data, own, monomials, tau, conforms, mass)
 
 
 def acceptance(mass: Tensor, own_weight: Tensor, alpha: float, tau: float = 0.0, randomised: bool = False) -> Tensor:

@@ -101,7 +101,7 @@ class RatioClassifier:
         )
         self._steps = 0
         for weight, bias in self._newest:
-            bound = 1 / math.sqrt(weight.shape[-1])
+            bound = 1 / math.sqrt(weight.shape[0])
             weight.uniform_(-bound, bound, generator=generator)
             bias.uniform_(-bound, bound, generator=generator)
 
@@ -123,7 +123,7 @@ class RatioClassifier:
             for (to_weight, to_bias), inputs, to_outputs in zip(
                 self._slopes, (x, first, second), (to_first, to_second, to_logits.unsqueeze(-1)), strict=True
             ):
-                torch.mm(to_outputs.mT, inputs, out=to_weight)
+                torch.mm(inputs.mT, to_outputs, out=to_weight)
                 torch.sum(to_outputs, dim=0, out=to_bias)
             self._descend()
             self.averaged.lerp_(self.parameters, self.options.ema)
@@ -135,14 +135,15 @@ class RatioClassifier:
     def with_pull_back(self, U: Tensor) -> tuple[Tensor, PullBack]:
         """Return the log ratios, and what pulls gradients back to the points: zero where they are clipped."""
         layers, limit = self._mean, math.log(self.options.clip)
-        first, second, logits = _activations(layers, 2 * U.flatten(end_dim=-2) - 1)
+        first, second, logits = _activations(layers, 2 * U.reshape(-1, U.shape[-1]) - 1)
+        clipped = logits.clamp(-limit, limit)
 
         def pull_back(to_ratio: Tensor) -> tuple[Tensor]:
-            to_logits = to_ratio.flatten() * (logits.abs() <= limit)
+            to_logits = to_ratio.reshape(-1) * (logits == clipped)
             _, to_first = _pull_back(layers, first, second, to_logits)
-            return (2 * (to_first @ layers[0][0]).reshape(U.shape),)
+            return (2 * (to_first @ layers[0][0].mT).view(U.shape),)
 
-        return logits.clamp(-limit, limit).reshape(U.shape[:-1]), pull_back
+        return clipped.view(U.shape[:-1]), pull_back
 
     def clipped(self, U: Tensor) -> float:
         """Return the share of points whose ratio is at its limit."""
@@ -161,7 +162,7 @@ class RatioClassifier:
 
 
 Layers = Sequence[tuple[Tensor, Tensor]]
-"""Weights (`outputs x inputs`) and biases."""
+"""Weights (`inputs x outputs`) and biases."""
 
 
 def _layers(vector: Tensor, sizes: Sequence[int]) -> Layers:
@@ -169,7 +170,8 @@ def _layers(vector: Tensor, sizes: Sequence[int]) -> Layers:
     layers, start = [], 0
     for inputs, outputs in pairwise(sizes):
         middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
-        layers.append((vector[start:middle].view(outputs, inputs), vector[middle:end]))
+        # Transposed views: the numbers lie as in torch's own layers, whose initial draws these are.
+        layers.append((vector[start:middle].view(outputs, inputs).mT, vector[middle:end]))
         start = end
     return layers
 
@@ -177,15 +179,16 @@ def _layers(vector: Tensor, sizes: Sequence[int]) -> Layers:
 def _activations(layers: Layers, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return what the two hidden layers, `r x hidden`, and the last, `r`, say of rows `r x d`."""
     (W1, b1), (W2, b2), (W3, b3) = layers
-    first = torch.addmm(b1, x, W1.mT).relu_()
-    second = torch.addmm(b2, first, W2.mT).relu_()
-    return first, second, torch.addmm(b3, second, W3.mT).squeeze(-1)
+    first = torch.addmm(b1, x, W1).relu_()
+    second = torch.addmm(b2, first, W2).relu_()
+    return first, second, torch.addmm(b3, second, W3).view(-1)
 
 
 def _pull_back(layers: Layers, first: Tensor, second: Tensor, to_logits: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients in the second and in the first hidden layer before their rectifiers of one in the logits."""
-    to_second = to_logits.unsqueeze(-1) * layers[2][0] * second.sign()
-    return to_second, (to_second @ layers[1][0]).mul_(first.sign())
+    (_, _), (W2, _), (W3, _) = layers
+    to_second = torch.outer(to_logits, W3.view(-1)).mul_(second.sign())
+    return to_second, (to_second @ W2.mT).mul_(first.sign())
 
 
 def fit_ratio(data: Tensor, queries: Tensor, options: RatioOptions, generator: Generator) -> RatioClassifier:
