@@ -29,8 +29,8 @@ def draws(factors: Factors) -> BaselineDraws:
 def at_new(draws: BaselineDraws, factors: Factors) -> tuple[Tensor, Tensor]:
     """Labels (whitened) and f at the new points, `K x 2` each."""
     generator = torch.Generator().manual_seed(1)
-    for_noise, for_f = (torch.randn(K, 2, 1, generator=generator, dtype=torch.float64) for _ in range(2))
-    labels, f = draws.draw(NEW, [augment(factors, NEW)], for_noise, for_f)
+    for_noise, for_f = (torch.randn(K, 2, generator=generator, dtype=torch.float64) for _ in range(2))
+    labels, f, _ = draws.draw(0, augment(factors, NEW), for_noise, for_f)
     return labels.detach().reshape(K, 2), f.detach().reshape(K, 2)
 
 
@@ -80,9 +80,9 @@ def test_labels_are_noisy_draws_of_the_prediction(
 
 def test_a_new_point_at_the_data_has_the_value_there(draws: BaselineDraws, factors: Factors) -> None:
     U = factors.inputs[2:3].unsqueeze(0)
-    zero = torch.zeros(K, 1, 1, dtype=torch.float64)
-    _, f = draws.draw(U, [augment(factors, U)], zero, zero)
-    torch.testing.assert_close(f[0, :, 0, 0], draws.values[:, 2, 0], rtol=0, atol=1e-5)
+    zero = torch.zeros(K, 1, dtype=torch.float64)
+    _, f, _ = draws.draw(0, augment(factors, U), zero, zero)
+    torch.testing.assert_close(f[0, :, 0], draws.values[:, 2, 0], rtol=0, atol=1e-5)
 
 
 def test_dual_is_the_solution_of_the_prior_system(model: SingleTaskGP, draws: BaselineDraws) -> None:

@@ -2,16 +2,30 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
 from botorch.acquisition import ExpectedImprovement
 from botorch.models import SingleTaskGP
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
-from plumbline.calibration.conformal import augment, factorise
+from plumbline.acquisition.gains import Improvement, UpperBound
+from plumbline.acquisition.hypervolume import hypervolume_improvement
+from plumbline.calibration.conformal import (
+    augment,
+    conformity_mass,
+    factorise,
+    importance_weights,
+    powers,
+    quadratics,
+)
 from plumbline.calibration.density_ratio import RatioOptions, fit_ratio, no_shift
 from plumbline.models.exact import ModelOptions, make_gp
 
@@ -150,10 +164,128 @@ def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(model: SingleTas
     with torch.no_grad():
         U = model.transform_inputs(points)
         systems = [augment(flat.factors[0], U)]
-        z, f = flat.draw(U, systems)
-        inside = (flat.logits(systems, flat.weights(U), z) > 0).squeeze(1)
-        gaussian = (spread.value(f, systems[0].mean[:, None, :, None]) * inside).sum(dim=-1) / inside.sum(dim=-1)
+        draws = flat.draw(systems)
+        mass = conformity_mass(quadratics(systems), flat.weights(U), draws.z, flat.options.tau)
+        inside = (mass > flat.alpha).squeeze(1)
+        worth = spread.value(draws.f, systems[0].mean[:, None, :, None])
+        gaussian = (worth * inside).sum(dim=-1) / inside.sum(dim=-1)
     assert (flat(points) > gaussian).all()
+
+
+def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Tensor]:
+    """Values and gradients by automatic differentiation of equation 7 as it is written."""
+    U = U.clone().requires_grad_()
+    alpha, tau, data = acquisition.alpha, acquisition.options.tau, acquisition.factors[0].inputs
+    systems = [augment(factors, U) for factors in acquisition.factors]
+    draws = acquisition.draw(systems)
+    mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
+    worth = acquisition.utility.value(draws.f, mean)
+    weights = importance_weights(acquisition.log_ratio(data), acquisition.log_ratio(U))
+    z = draws.z.expand(len(U), -1, -1, -1)
+    conforms = torch.sigmoid(quadratics(systems) / tau @ powers(z).mT.unsqueeze(1))
+    mass = (weights[..., None, :-1] @ conforms).squeeze(-2) + weights[..., -1:]
+    logits = (mass - alpha) / tau
+    inside = logsigmoid(logits).sum(dim=1)
+    alone = U.shape[1] == 1
+    outside = logsigmoid(-logits).squeeze(1) if alone else torch.log(-torch.expm1(inside.clamp_max(-1e-12)))
+    v = torch.softmax(inside + 0.5 * z.square().sum(dim=(-2, -1)), dim=-1)
+    v_outside = torch.softmax(outside, dim=-1)
+    expected = (((1 - alpha) * v + alpha * v_outside) * worth).sum(dim=-1)
+    value = expected * torch.sigmoid((alpha - weights[..., -1]) / tau).prod(dim=-1)
+    (gradient,) = torch.autograd.grad(value.sum(), U)
+    return value.detach(), gradient
+
+
+def fitted(n: int, d: int, kernel: Literal["matern52", "rbf"], seed: int) -> SingleTaskGP:
+    """A model of `n` data in the unit cube of dimension `d`."""
+    X = torch.rand(n, d, generator=stream(seed), dtype=torch.float64)
+    Y = torch.sin(4 * X).sum(dim=-1, keepdim=True) + 0.1 * torch.randn(n, 1, generator=stream(seed)).double()
+    cube = torch.stack([torch.zeros(d), torch.ones(d)]).double()
+    model = make_gp(X, Y, cube, ModelOptions(kernel=kernel, priors="none"))
+    model.covar_module.base_kernel.lengthscale = torch.linspace(0.4, 0.8, d)
+    model.likelihood.noise = 0.03
+    return model.eval()
+
+
+@st.composite
+def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
+    """An acquisition of any kind, and points of the unit cube."""
+    n, d, q, seed = draw(st.integers(2, 12)), draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(0, 99))
+    kind = draw(st.sampled_from(["improvement", "bound", "smooth", "volume", "noisy improvement", "noisy volume"]))
+    # Without noise a smooth kernel's matrix has too few digits left for 1e-7, however it is differentiated.
+    kernel = draw(st.sampled_from(["matern52"] if "noisy" in kind else ["matern52", "rbf"]))
+    outcomes = 2 if "volume" in kind else 1
+    factors = [factorise(fitted(n, d, kernel, seed + i)) for i in range(outcomes)]
+    k = 16
+    baseline = draw_baseline(factors, k, stream(seed)) if "noisy" in kind else None
+    cells = (torch.tensor([[-1.0, -1.0], [0.2, -1.0]]).double(), torch.tensor([[0.2, 1.0], [2.0, 2.0]]).double())
+    if "volume" in kind:
+        utility = Utility(lambda f, mean: hypervolume_improvement(f, *cells), baseline=baseline)
+    elif baseline is not None:
+        utility = Utility(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
+    elif kind == "improvement":
+        utility = Utility(Improvement(torch.tensor(-0.5).double()))
+    elif kind == "bound":
+        utility = Utility(UpperBound(), optimistic=True, spread=2.5)
+    else:
+        utility = Utility(smooth, optimistic=draw(st.booleans()))
+    clip = draw(st.sampled_from([1.3, 1e3]))
+    data = factors[0].inputs
+    classes = RatioOptions(steps=20, hidden=8, learning_rate=3e-2, ema=1.0, clip=clip)
+    ratio = fit_ratio(data, data / 2 + 0.4, classes, stream(seed))
+    options = ConformalPosteriorOptions(candidates=k, tau=draw(st.sampled_from([1e-2, 0.1, 0.5])))
+    alpha = draw(st.sampled_from([0.1, 0.35, 0.8]))
+    U = torch.rand(3, q, d, generator=stream(seed + 50), dtype=torch.float64)
+    note(f"{kind}, {kernel}, n = {n}, q = {q}, clip = {clip}, tau = {options.tau}, alpha = {alpha}, seed = {seed}")
+    return ConformalAcquisition(factors, utility, ratio, alpha, options, seed), U
+
+
+@settings(deadline=None, max_examples=150)
+@given(acquisitions())
+def test_values_and_gradients_are_those_of_automatic_differentiation(case: tuple[ConformalAcquisition, Tensor]) -> None:
+    acquisition, U = case
+    value, gradient = acquisition.value_and_gradient(U)
+    expected, slope = automatic(acquisition, U)
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(gradient, slope, rtol=1e-7, atol=1e-7 * slope.abs().max().item() + 1e-11)
+    assert torch.equal(value, acquisition.value(U))
+
+
+@settings(deadline=None, max_examples=50)
+@given(acquisitions())
+def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None:
+    """Central differences along a direction; kinks of improvements may lie between."""
+    acquisition, U = case
+    direction = torch.rand(U.shape, generator=stream(1), dtype=torch.float64) - 0.5
+    step = 1e-6
+    change = (acquisition.value(U + step * direction) - acquisition.value(U - step * direction)) / (2 * step)
+    value, gradient = acquisition.value_and_gradient(U)
+    slope = (gradient * direction).sum(dim=(-2, -1))
+    torch.testing.assert_close(slope, change, rtol=1e-3, atol=1e-4 * max(1.0, value.abs().max().item()))
+
+
+def test_other_kernels_are_differentiated_automatically(model: SingleTaskGP, bounds: Tensor) -> None:
+    """The same process by GPyTorch's kernel, of which no rule is known here."""
+    known = factorise(model)
+    other = replace(known, covariance=lambda A, B: model.covar_module(A, B).to_dense())
+    for q in (1, 2):
+        U = model.transform_inputs(batches(bounds, 3, q))
+        expected = acquire([model], Utility(smooth, optimistic=True))
+        found = expected.under(expected.log_ratio)
+        found.factors = [other]
+        for mine, theirs in zip(found.value_and_gradient(U), expected.value_and_gradient(U), strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-8)
+
+
+def test_what_is_returned_may_be_differentiated_further(model: SingleTaskGP, bounds: Tensor) -> None:
+    acquisition = acquire([model], Utility(smooth))
+    X = batches(bounds, 3, 1).requires_grad_()
+    (through,) = torch.autograd.grad((2 * acquisition(X)).exp().sum(), X)
+    with torch.no_grad():
+        value, gradient = acquisition.value_and_gradient(model.transform_inputs(X))
+    scale = (bounds[1] - bounds[0]).reciprocal()
+    torch.testing.assert_close(through, 2 * (2 * value).exp()[:, None, None] * gradient * scale)
+    assert not acquisition.value(model.transform_inputs(X)).is_inference()
 
 
 @pytest.mark.parametrize("q", [1, 2])
@@ -234,7 +366,7 @@ def test_optimistic_labels_are_above_their_means(model: SingleTaskGP, bounds: Te
     for q in (1, 3):
         U = model.transform_inputs(batches(bounds, 2, q))
         systems = [augment(acquisition.factors[0], U)]
-        z, _ = acquisition.draw(U, systems)
+        z = acquisition.draw(systems).z
         assert (z.squeeze(-1) @ systems[0].root.mT >= -1e-12).all()
 
 

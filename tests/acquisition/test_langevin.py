@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from plumbline.acquisition.langevin import LangevinOptions, langevin, reflect, starts
+from plumbline.acquisition.langevin import Differentiated, LangevinOptions, Objective, langevin, reflect, starts
 
 coordinates = st.lists(st.floats(-50, 50), min_size=1, max_size=6)
 
@@ -25,6 +25,19 @@ def flat(U: Tensor) -> Tensor:
     return 0 * U.sum(dim=(-2, -1))
 
 
+def differentiated(objective: Objective) -> Differentiated:
+    """An objective with its gradient by automatic differentiation."""
+
+    def with_gradient(U: Tensor) -> tuple[Tensor, Tensor]:
+        U = U.detach().requires_grad_()
+        value = objective(U)
+        (gradient,) = torch.autograd.grad(value.sum(), U)
+        return value.detach(), gradient
+
+    return with_gradient
+
+
+@settings(deadline=None)
 @given(coordinates)
 def test_reflections_end_inside(values: list[float]) -> None:
     U = reflect(torch.tensor(values, dtype=torch.float64))
@@ -32,12 +45,14 @@ def test_reflections_end_inside(values: list[float]) -> None:
     assert (U <= 1).all()
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_inside_nothing_is_reflected(values: list[float]) -> None:
     U = torch.tensor(values, dtype=torch.float64)
     torch.testing.assert_close(reflect(U), U, rtol=0, atol=1e-15)
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_point_beyond_a_face_comes_back_as_far(position: float, beyond: float) -> None:
     U = torch.tensor([1 + beyond, -beyond, 2 + position], dtype=torch.float64)
@@ -51,8 +66,9 @@ def test_chains_on_a_quadratic_end_as_a_gaussian(curvature: float, temperature: 
     n, step = 6_000, 5e-4
     options = LangevinOptions(chains=n, steps=60, learning_rate=step, temperature=temperature)
 
-    def objective(U: Tensor) -> Tensor:
-        return -0.5 * curvature * (U - 0.5).square().sum(dim=(-2, -1))
+    def objective(U: Tensor) -> tuple[Tensor, Tensor]:
+        away = U - 0.5
+        return -0.5 * curvature * away.square().sum(dim=(-2, -1)), -curvature * away
 
     last = langevin(objective, centre(n, 1, 1), options, stream()).flatten()
     expected = temperature / curvature / (1 - step * curvature / 2)
@@ -64,7 +80,7 @@ def test_chains_on_a_quadratic_end_as_a_gaussian(curvature: float, temperature: 
 
 def test_chains_on_a_plain_spread_evenly() -> None:
     options = LangevinOptions(chains=2_000, steps=100, learning_rate=0.05, temperature=1.0)
-    last = langevin(flat, centre(2_000, 1, 1), options, stream()).flatten()
+    last = langevin(differentiated(flat), centre(2_000, 1, 1), options, stream()).flatten()
     counts = torch.histc(last, 4, 0.0, 1.0)
     assert (counts - 500).abs().max() < 4.5 * math.sqrt(500 * 0.75)
 
@@ -72,7 +88,7 @@ def test_chains_on_a_plain_spread_evenly() -> None:
 def test_without_temperature_chains_climb() -> None:
     options = LangevinOptions(temperature=0.0, learning_rate=0.1, steps=200, burn_in=0)
     summit = torch.tensor([0.2, 0.9], dtype=torch.float64)
-    last = langevin(lambda U: -(U - summit).square().sum(dim=(-2, -1)), centre(3), options, stream())
+    last = langevin(differentiated(lambda U: -(U - summit).square().sum(dim=(-2, -1))), centre(3), options, stream())
     torch.testing.assert_close(last, summit.expand(3, 1, 2), rtol=0, atol=1e-8)
 
 
@@ -81,7 +97,11 @@ def test_bounds_hold_chains_at_a_face_or_bounce_them_off(bounds: str, face: bool
     options = LangevinOptions(bounds=bounds, learning_rate=0.3, steps=20, burn_in=0)
     places = []
     last = langevin(
-        lambda U: 2 * U.sum(dim=(-2, -1)), centre(4), options, stream(), lambda visited: places.append(visited[-1])
+        differentiated(lambda U: 2 * U.sum(dim=(-2, -1))),
+        centre(4),
+        options,
+        stream(),
+        lambda visited: places.append(visited[-1]),
     )
     visited = torch.stack(places)
     assert ((visited >= 0) & (visited <= 1)).all()
@@ -92,7 +112,7 @@ def test_bounds_hold_chains_at_a_face_or_bounce_them_off(bounds: str, face: bool
 def test_only_iterates_since_the_burn_in_are_told(steps: int, burn_in: int, calls: int) -> None:
     seen: list[Tensor] = []
     options = LangevinOptions(steps=steps, burn_in=burn_in, temperature=0.1)
-    last = langevin(flat, centre(3, 2), options, stream(), lambda visited: seen.append(visited.clone()))
+    last = langevin(differentiated(flat), centre(3, 2), options, stream(), lambda visited: seen.append(visited.clone()))
     assert [part.shape for part in seen] == [(t + 1, 3, 2, 2) for t in range(calls)]
     if calls:
         assert torch.equal(seen[-1][-1], last)
@@ -100,13 +120,13 @@ def test_only_iterates_since_the_burn_in_are_told(steps: int, burn_in: int, call
 
 
 def test_a_gradient_that_is_no_number_leaves_the_step_to_the_noise() -> None:
-    last = langevin(lambda U: (U - U).sqrt().sum(dim=(-2, -1)), centre(3), LangevinOptions(), stream())
+    last = langevin(differentiated(lambda U: (U - U).sqrt().sum(dim=(-2, -1))), centre(3), LangevinOptions(), stream())
     assert torch.isfinite(last).all()
-    torch.testing.assert_close(last, langevin(flat, centre(3), LangevinOptions(), stream()))
+    torch.testing.assert_close(last, langevin(differentiated(flat), centre(3), LangevinOptions(), stream()))
 
 
 def test_same_generator_same_chains() -> None:
-    runs = [langevin(flat, centre(3), LangevinOptions(), stream(seed)) for seed in (1, 1, 2)]
+    runs = [langevin(differentiated(flat), centre(3), LangevinOptions(), stream(seed)) for seed in (1, 1, 2)]
     assert torch.equal(runs[0], runs[1])
     assert not torch.equal(runs[0], runs[2])
     assert not runs[0].requires_grad

@@ -1,6 +1,7 @@
 """Closed-form conformal scores against refits, masks against their definitions, coverage against its guarantee."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,14 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.calibration.conformal import (
+    Pulls,
     acceptance,
     augment,
+    augment_with_pull_back,
+    cholesky,
+    cholesky_pull_back,
     conformity_mass,
     effective_sample_size,
     factorise,
     importance_weights,
     powers,
+    powers_pull_back,
     quadratics,
+    quadratics_with_pull_back,
+    relaxed_mass_with_pull_back,
     scores,
 )
 
@@ -156,6 +164,92 @@ def test_scores_are_differentiable_in_the_test_points(q: int) -> None:
         return torch.cat(scores(augment(factors, U), z), dim=-1)
 
     assert torch.autograd.gradcheck(all_scores, cube(2, q).requires_grad_())
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def assert_same_gradient(found: torch.Tensor, value: torch.Tensor, to_value: torch.Tensor, at: torch.Tensor) -> None:
+    """A gradient pulled back is that of automatic differentiation."""
+    (expected,) = torch.autograd.grad((to_value * value).sum(), at, retain_graph=True)
+    torch.testing.assert_close(found.detach(), expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("q", [1, 2, 4])
+def test_gradients_are_pulled_back_through_cholesky_factors(q: int) -> None:
+    A = random(3, q, q)
+    S = (A @ A.mT + torch.eye(q).double()).requires_grad_()
+    root, to_root = cholesky(S), random(3, q, q, seed=1)
+    found = cholesky_pull_back(root, to_root)
+    assert torch.equal(found, found.mT) or torch.allclose(found, found.mT, rtol=1e-12)
+    assert_same_gradient(found, root, to_root, S)
+
+
+@pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
+def test_gradients_are_pulled_back_through_powers(q: int, m: int) -> None:
+    z = random(2, 5, q, m).requires_grad_()
+    value = powers(z)
+    to_value = random(*value.shape, seed=1)
+    assert_same_gradient(powers_pull_back(z, to_value), value, to_value, z)
+
+
+@pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
+def test_gradients_are_pulled_back_through_quadratics_to_slopes(q: int, m: int) -> None:
+    systems = [augment(factorise(made_model(9, seed=i)), cube(3, q)) for i in range(m)]
+    systems = [replace(system, slope=system.slope.clone().requires_grad_()) for system in systems]
+    value, pull_back = quadratics_with_pull_back(systems)
+    to_value = random(*value.shape)
+    for found, system in zip(pull_back(to_value), systems, strict=True):
+        assert_same_gradient(found, value, to_value, system.slope)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_gradients_are_pulled_back_through_augmented_systems_to_points(q: int) -> None:
+    """Of a number that depends on all parts of a system, in ways that leave its symmetric part symmetric."""
+    U = cube(3, q).requires_grad_()
+    system, pull_back = augment_with_pull_back(factorise(made_model(9)), U)
+    S = random(3, q, q, seed=9)
+    parts = {
+        "to_mean": system.mean,
+        "to_root": system.root,
+        "to_own_slope": system.own_slope,
+        "to_dual_root": system.dual_root,
+        "to_cross": system.cross,
+        "to_prior": system.prior,
+    }
+    pulls = {name: random(*part.shape, seed=i) for i, (name, part) in enumerate(parts.items())}
+    pulls["to_prior"], pulls["to_root"] = S + S.mT, pulls["to_root"].tril()
+    to_slope = random(*system.slope.shape, seed=7)
+    number = sum((pulls[name] * part).sum() for name, part in parts.items()) + (to_slope * system.slope).sum()
+    assert isinstance(number, torch.Tensor)
+    assert_same_gradient(pull_back(Pulls(**pulls), to_slope), number, torch.ones(()), U)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("q", [1, 3])
+def test_gradients_are_pulled_back_through_the_relaxed_mass(q: int, fixed: bool) -> None:
+    """To coefficients, labels and the log density ratio of the test points; labels may be the same at all points."""
+    b, n, k, p, tau = 2, 6, 5, 1 + q + q * q, 0.3
+    C, of_data, of_test = random(b, q, n, p).requires_grad_(), random(n, seed=1), random(b, q, seed=2).requires_grad_()
+    Z = random(*((k, p) if fixed else (b, 1, k, p)), seed=3).requires_grad_()
+    weights = importance_weights(of_data, of_test)
+    relaxed = torch.sigmoid(C / tau @ Z.mT)
+    value = (weights[..., None, :-1] @ relaxed).squeeze(-2) + weights[..., -1:]
+    to_mass, to_own = random(b, q, k, seed=4), random(b, q, 1, seed=5)
+    with torch.no_grad():
+        mass, pull = relaxed_mass_with_pull_back(C, weights, Z, tau)
+        to_C, to_ratio, to_Z = (
+            pull.to_coefficients(to_mass),
+            pull.to_log_ratio(to_mass, to_own),
+            pull.to_monomials(to_mass),
+        )
+    torch.testing.assert_close(mass, value.detach(), rtol=1e-14, atol=0)
+    assert_same_gradient(to_C, value, to_mass, C)
+    assert_same_gradient(to_Z.sum(dim=(0, 1)) if fixed else to_Z.sum(dim=1, keepdim=True), value, to_mass, Z)
+    assert_same_gradient(
+        to_ratio, (to_mass * value).sum(dim=-1) + (to_own * weights[..., -1:]).squeeze(-1), torch.ones(()), of_test
+    )
 
 
 def test_duplicated_training_points_leave_scores_finite() -> None:

@@ -22,9 +22,9 @@ from plumbline.methods.conformal import (
     NoiseAtBoundWarning,
     SeparatedClassesWarning,
     UnboundedSetWarning,
+    Walk,
     draw_rows,
     fit_outcomes,
-    improvement,
     standardised,
     warn_of_noise_at_bound,
 )
@@ -225,15 +225,23 @@ def test_the_bound_is_wilsons() -> None:
     assert utility.value(f, mean).item() == 2.0  # of 1.0 and 2.0 the greatest in the batch
 
 
-def test_a_batchs_improvement_is_that_of_its_best_point() -> None:
-    f = torch.tensor([[0.1], [0.9], [0.4]]).double()[None, None]
-    assert improvement(torch.tensor(0.5))(f, f).item() == pytest.approx(0.4)
-
-
 def test_rows_are_drawn_with_replacement() -> None:
     drawn = draw_rows(torch.arange(6.0).reshape(3, 2), 60, torch.Generator().manual_seed(0))
     assert drawn.shape == (60, 2)
     assert {tuple(row) for row in drawn.tolist()} == {(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)}
+
+
+def test_gradients_in_a_region_are_in_units_of_the_region() -> None:
+    walk = Walk(torch.tensor([[0.0, 1.0], [2.0, 4.0]]).double(), torch.tensor([[-2.0, 0.0], [2.0, 10.0]]).double())
+    U = torch.rand(3, 1, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+
+    def height(V: torch.Tensor) -> torch.Tensor:
+        return (V.square() * torch.tensor([1.0, 3.0])).sum(dim=(-2, -1))
+
+    expected = height(walk.in_domain(U))
+    value, gradient = walk.differentiated(lambda V: (height(V), 2 * V * torch.tensor([1.0, 3.0])))(U.detach())
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(gradient, *torch.autograd.grad(expected.sum(), U))
 
 
 def test_wrong_options_of_a_part_are_told_by_its_name() -> None:

@@ -1,13 +1,13 @@
 """Joint draws of `f` at new points and at the data, for utilities whose baseline is itself uncertain."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal import Augmented, Factors, cholesky, covariances
+from plumbline.calibration.conformal import Augmented, Factors, Pulls, cholesky, cholesky_pull_back, diagonal_minus
 
 
 @dataclass(frozen=True)
@@ -26,26 +26,44 @@ class BaselineDraws:
     inverse_roots: Tensor
     factors: Sequence[Factors]
 
-    def draw(self, U: Tensor, systems: Sequence[Augmented], for_noise: Tensor, for_f: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whitened labels and `f`: two `b x k x q x m`, joint draws with `values`.
+    def draw(
+        self, outcome: int, system: Augmented, for_noise: Tensor, for_f: Tensor
+    ) -> tuple[Tensor, Tensor, Callable[[Tensor, Tensor, Tensor], Pulls]]:
+        """Return whitened labels and `f` of one outcome, joint draws with `values`, and what pulls gradients back.
+
+        `f = mean + k_X' dual + R for_f`, where `R R'` is the covariance of `f` given its values at the data, and
+        `z = L^-1 (f + noise - predictive mean)`.
 
         Args:
-            U: `b x q x d`, in the unit cube.
-            systems: augmented at `U`.
-            for_noise: `k x q x m` standard normal draws of the observation noise.
-            for_f: `k x q x m` standard normal draws of `f` given its values at the data.
+            outcome: which.
+            system: augmented at `b` batches of `q` test points.
+            for_noise: `k x q` standard normal draws of the observation noise.
+            for_f: `k x q` standard normal draws of `f` given its values at the data.
+
+        Returns:
+            Two `b x k x q`, and a function of the gradients in them and in the predictive mean.
         """
-        labels, functions = [], []
-        for i, (factors, system) in enumerate(zip(self.factors, systems, strict=True)):
-            mean, cross, prior = covariances(factors, U)
-            half = cross @ self.inverse_roots[i].mT
-            floor = 1e-8 * torch.eye(U.shape[-2], dtype=U.dtype)
-            root = cholesky(prior - half @ half.mT + floor)
-            f = mean.unsqueeze(1) + (cross @ self.dual[..., i].mT).mT + for_f[..., i] @ root.mT
-            y = f + factors.noise.sqrt() * for_noise[..., i]
-            labels.append((y - system.mean.unsqueeze(1)) @ system.dual_root)
-            functions.append(f)
-        return torch.stack(labels, dim=-1), torch.stack(functions, dim=-1)
+        noise, dual_values = self.factors[outcome].noise, self.dual[..., outcome]
+        inverse_root = self.inverse_roots[outcome]
+        half = system.cross @ inverse_root.mT
+        root = cholesky(diagonal_minus(half.new_tensor(1e-8), half @ half.mT - system.prior))
+        f = system.constant + (system.cross @ dual_values.mT).mT + for_f @ root.mT
+        away = f + noise.sqrt() * for_noise - system.mean.unsqueeze(1)
+        z = away @ system.dual_root
+
+        def pull_back(to_z: Tensor, to_f: Tensor, to_mean: Tensor) -> Pulls:
+            to_away = to_z @ system.dual_root.mT
+            to_f = to_f + to_away
+            to_conditional = cholesky_pull_back(root, to_f.mT @ for_f)
+            return Pulls(
+                to_mean=to_mean - to_away.sum(dim=1),
+                to_root=torch.zeros_like(root),
+                to_dual_root=away.mT @ to_z,
+                to_cross=to_f.mT @ dual_values - 2 * to_conditional @ half @ inverse_root,
+                to_prior=to_conditional,
+            )
+
+        return z, f, pull_back
 
 
 def draw_baseline(

@@ -15,6 +15,8 @@ from plumbline.seeding import draw_seed
 
 Objective = Callable[[Tensor], Tensor]
 """Maps `b x q x d` points of the unit cube to `b` values."""
+Differentiated = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Maps them to values and gradients, `b` and `b x q x d`."""
 
 
 class LangevinOptions(Options):
@@ -62,7 +64,7 @@ def starts(objective: Objective, dim: int, q: int, options: LangevinOptions, gen
 
 
 def langevin(
-    objective: Objective,
+    objective: Differentiated,
     U: Tensor,
     options: LangevinOptions,
     generator: Generator,
@@ -71,7 +73,7 @@ def langevin(
     """Return where the chains end; CBO, Algorithm 4.
 
     Args:
-        objective: whose exponential the chains are to sample.
+        objective: whose exponential the chains are to sample, with its gradient.
         U: `chains x q x d` starts.
         options: of the chains.
         generator: of the noise.
@@ -80,10 +82,9 @@ def langevin(
     scale = math.sqrt(2 * options.learning_rate * options.temperature)
     visited = U.new_empty(options.steps, *U.shape)
     for step in range(options.steps):
-        U = U.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(objective(U).sum(), U)
+        _, gradient = objective(U)
         noise = torch.randn(U.shape, generator=generator, dtype=U.dtype)
-        U = U.detach() + options.learning_rate * gradient.nan_to_num(0.0) + scale * noise
+        U = U + options.learning_rate * gradient.nan_to_num(0.0) + scale * noise
         U = reflect(U) if options.bounds == "reflect" else U.clamp(0.0, 1.0)
         visited[step] = U
         if step >= options.burn_in:

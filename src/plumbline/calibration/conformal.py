@@ -7,18 +7,21 @@ augmented together, and the scores of several independent outputs are added up.
 
 Notation: `K + s2n I = R R'`, `B = (R R')^-1`, `a = B (y - mean)`; at `q` test points `u = B k_X`, and `S = L L'` is the
 predictive covariance of their observations. A label `y` enters as `z = L^-1 (y - mean)`. Everything is in the model's
-standardised space, and differentiable in the test points.
+standardised space. What the acquisition's gradient passes through has its reverse rule beside it, a `pull_back`: it
+maps the gradient of a number in the output to that in the input. A gradient in `C` is called `to_C`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from botorch.models import SingleTaskGP
 from torch import Tensor
 
 from plumbline.models.exact import whitened_residuals
-from plumbline.models.stationary import Covariance, Stationary, covariance_of
+from plumbline.models.stationary import Covariance, Stationary, covariance_of, covariance_with_pull_back
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,10 @@ class Factors:
         inverse_root: `n x n`, `R^-1`.
         whitened: `n`, `R^-1 (y - mean)`.
         a: `n`, `B (y - mean)`.
-        precision: `n`, the diagonal of `B`.
+        intercept: `(n + 1) x 1`, refitted residuals where no label is near: `s2n a`, and 0 for any test point.
+        spare: `(n + 1) x 1`, refitted variances there: `2 s2n - s2n^2 B_ii`, and `2 s2n`.
         noise: the noise variance `s2n`.
+        constant: the prior mean.
         covariance: the prior covariance of `f`.
     """
 
@@ -39,8 +44,10 @@ class Factors:
     inverse_root: Tensor
     whitened: Tensor
     a: Tensor
-    precision: Tensor
+    intercept: Tensor
+    spare: Tensor
     noise: Tensor
+    constant: Tensor
     covariance: Covariance
 
     @property
@@ -54,13 +61,18 @@ def factorise(model: SingleTaskGP) -> Factors:
     with torch.no_grad():
         R, whitened = whitened_residuals(model)
         inverse = torch.linalg.solve_triangular(R, torch.eye(len(R), dtype=R.dtype), upper=False)
+        noise = model.likelihood.noise.detach().squeeze()
+        a = inverse.mT @ whitened
+        zero = torch.zeros(1, dtype=R.dtype)
         return Factors(
             model=model,
             inverse_root=inverse,
             whitened=whitened,
-            a=inverse.mT @ whitened,
-            precision=inverse.square().sum(dim=0),
-            noise=model.likelihood.noise.detach().squeeze(),
+            a=a,
+            intercept=torch.cat([noise * a, zero]).unsqueeze(-1),
+            spare=(2 * noise - torch.cat([noise.square() * inverse.square().sum(dim=0), zero])).unsqueeze(-1),
+            noise=noise,
+            constant=model.mean_module(model.train_inputs[0][:1]).squeeze(),
             covariance=covariance_of(model.covar_module),
         )
 
@@ -74,10 +86,14 @@ class Augmented:
         root: `b x q x q`, lower Cholesky factor `L` of the predictive covariance of the observations.
         dual_root: `b x q x q`, `L^-T`.
         own_slope: `b x q x q`, `s2n L^-T`: the refitted residuals at the test points are `own_slope z`.
-        slope: `b x n x q`, `s2n u L^-T`: the refitted residuals at the data are `intercept - slope z`.
-        intercept: `n`, `s2n a`.
-        spare: `n`, `2 s2n - s2n^2 B_ii`: the refitted variances at the data where no label is near.
+        slope: `b x (n + q) x q`, `s2n u L^-T` and `own_slope`: up to their sign, which no score knows, the refitted
+            residuals at the data and at the test points are `intercept - slope z`.
+        intercept: `(n + q) x 1`, that of the factors for each datum and test point.
+        spare: `(n + q) x 1`, likewise.
         noise: the noise variance `s2n`.
+        cross: `b x q x n`, prior covariances of `f` at the test points with the data.
+        prior: `b x q x q` (or of one row for all), those among the test points.
+        constant: the prior mean.
     """
 
     mean: Tensor
@@ -88,32 +104,55 @@ class Augmented:
     intercept: Tensor
     spare: Tensor
     noise: Tensor
+    cross: Tensor
+    prior: Tensor
+    constant: Tensor
 
     @property
     def sd(self) -> Tensor:
         """Predictive standard deviations of the observations, `b x q`."""
         return self.root.square().sum(dim=-1).sqrt()
 
-    def variances(self) -> tuple[Tensor, Tensor]:
-        """Return the refitted predictive variances at the data, `b x n`, and at the test points, `b x q`.
+    @property
+    def variances(self) -> Tensor:
+        """The refitted predictive variances at the data and at the test points, `b x (n + q) x 1`.
 
         `s2n (2 - s2n A_ii)` with the augmented inverse `A`: they do not depend on the labels.
         """
-        return self.spare - self.slope.square().sum(dim=-1), 2 * self.noise - self.own_slope.square().sum(dim=-1)
+        return self.spare - squares(self.slope)
 
     def function_mean(self, z: Tensor) -> Tensor:
         """Return the mean of `f` at the test points after refitting on labels: `b x k x q` in and out."""
-        return self.mean.unsqueeze(-2) + times(z, (self.root - self.own_slope).mT)
+        return self.mean.unsqueeze(-2) + times_transpose(z, self.root - self.own_slope)
 
     def function_root(self) -> Tensor:
         """Return a root of the covariance of `f` at the test points after refitting: `b x q x q`, for any label."""
-        eye = torch.eye(self.root.shape[-1], dtype=self.root.dtype)
-        return cholesky(self.noise * eye - times(self.own_slope, self.own_slope.mT))
+        return cholesky(diagonal_minus(self.noise, times_transpose(self.own_slope, self.own_slope)))
 
 
 def times(A: Tensor, S: Tensor) -> Tensor:
     """Return `A S` for a small square `S`, `... x q x q`; elementwise at q = 1, which is cheaper."""
     return A * S if S.shape[-1] == 1 else A @ S
+
+
+def times_transpose(A: Tensor, S: Tensor) -> Tensor:
+    """Return `A S'`, likewise."""
+    return A * S if S.shape[-1] == 1 else A @ S.mT
+
+
+def inner(A: Tensor, B: Tensor) -> Tensor:
+    """Return `A' B`, `... x q x q`, of two `... x k x q`; a sum of products at q = 1, which is cheaper."""
+    return (A * B).sum(dim=-2, keepdim=True) if B.shape[-1] == 1 else A.mT @ B
+
+
+def squares(A: Tensor) -> Tensor:
+    """Return the sums of squares of the rows of `... x n x q`: `... x n x 1`."""
+    return A * A if A.shape[-1] == 1 else A.square().sum(dim=-1, keepdim=True)
+
+
+def diagonal_minus(number: Tensor, S: Tensor) -> Tensor:
+    """Return `number I - S`, `... x q x q`."""
+    return number - S if S.shape[-1] == 1 else number * torch.eye(S.shape[-1], dtype=S.dtype) - S
 
 
 def cholesky(S: Tensor) -> Tensor:
@@ -132,19 +171,67 @@ def dual(root: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(root, eye, upper=False).mT
 
 
-def covariances(factors: Factors, U: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return prior means `b x q`, cross-covariances with the data `b x q x n`, and prior covariances `b x q x q`.
+def cholesky_pull_back(root: Tensor, to_root: Tensor) -> Tensor:
+    """Return the gradient, symmetric, in `S = L L'` of one in `L`; both `... x q x q`.
+
+    `L^-T P L^-1`, where `P` is half of the symmetric matrix with the lower triangle of `L' to_L`; Murray (2016).
+
+    Args:
+        root: `L`.
+        to_root: of which only the lower triangle counts.
+    """
+    if root.shape[-1] == 1:
+        return 0.5 * to_root / root
+    dual_root = dual(root)
+    lower = (root.mT @ to_root).tril()
+    P = 0.5 * (lower + lower.tril(-1).mT)
+    return dual_root @ P @ dual_root.mT
+
+
+PullBackCovariances = Callable[[Tensor, Tensor], Tensor]
+
+
+def covariances_with_pull_back(factors: Factors, U: Tensor) -> tuple[Tensor, Tensor, PullBackCovariances]:
+    """Return prior covariances with the data and among test points, and what pulls gradients in both to the points.
 
     Args:
         factors: of a fitted model.
         U: `b x q x d`, in the unit cube.
+
+    Returns:
+        `b x q x n`; `b x q x q`, or `1 x 1 x 1` where it is the same everywhere; a function of the gradients in these,
+        the second one symmetric.
     """
     b, q, d = U.shape
-    rows = U.reshape(b * q, d)
     covariance = factors.covariance
-    cross = covariance(rows, factors.inputs).reshape(b, q, -1)
-    prior = covariance.variance.expand(b, 1, 1) if q == 1 and isinstance(covariance, Stationary) else covariance(U, U)
-    return factors.model.mean_module(rows).reshape(b, q), cross, prior
+    cross, pull_cross = covariance_with_pull_back(covariance, U.reshape(b * q, d), factors.inputs)
+    cross = cross.view(b, q, -1)
+    if q == 1 and isinstance(covariance, Stationary):
+        prior = covariance.variance.view(1, 1, 1)
+        return cross, prior, lambda to_cross, to_prior: pull_cross(to_cross.flatten(end_dim=1))[0].view(U.shape)
+    prior, pull_prior = covariance_with_pull_back(covariance, U, U)
+
+    def pull_back(to_cross: Tensor, to_prior: Tensor) -> Tensor:
+        (from_cross,), (from_left,) = pull_cross(to_cross.flatten(end_dim=1)), pull_prior(to_prior)
+        # Points enter the symmetric matrix from the left and from the right.
+        return from_cross.view(U.shape) + 2 * from_left
+
+    return cross, prior, pull_back
+
+
+class Pulls(NamedTuple):
+    """Gradients of a number in the parts of an `Augmented` other than the slope of its data; None for zero.
+
+    Each is of the shape of its part, that in the prior symmetric. The test points' own slope has one beside that in the
+    rows of `slope`.
+    """
+
+    to_mean: Tensor
+    to_root: Tensor
+    to_own_slope: Tensor | None = None
+    to_dual_root: Tensor | None = None
+    to_cross: Tensor | None = None
+    to_prior: Tensor | None = None
 
 
 def augment(factors: Factors, U: Tensor) -> Augmented:
@@ -154,24 +241,59 @@ def augment(factors: Factors, U: Tensor) -> Augmented:
         factors: of a fitted model.
         U: `b x q x d`, in the unit cube.
     """
-    mean, cross, prior = covariances(factors, U)
+    return augment_with_pull_back(factors, U)[0]
+
+
+def augment_with_pull_back(factors: Factors, U: Tensor) -> tuple[Augmented, Callable[[Pulls, Tensor], Tensor]]:
+    """Return the augmented system at test points, and what pulls gradients in its parts, its slope last, to the points.
+
+    From `W = (u P, P)`, `P = s2n D`, `D = L^-T`, `L L' = k + s2n - u' k_X`, `u' = k_X' B` and `mean = k_X' a` follow
+    `to_P = u' to_uP + to_P`, `to_D = s2n to_P`, `to_L -= D to_D' D`, and in the cross-covariances `k_X'`
+    `(to_uP P')' B - 2 to_LL' u' + to_mean a'`.
+    """
+    cross, prior, pull_covariances = covariances_with_pull_back(factors, U)
+    _, q, n = cross.shape
     half = cross @ factors.inverse_root.mT
-    q = U.shape[-2]
-    eye = torch.eye(q, dtype=U.dtype)
     explained = half.square().sum(dim=-1, keepdim=True) if q == 1 else half @ half.mT
-    root = cholesky(prior + factors.noise * eye - explained)
+    root = cholesky(diagonal_minus(factors.noise, explained - prior))
     dual_root = dual(root)
     own_slope = factors.noise * dual_root
-    return Augmented(
-        mean=mean + half @ factors.whitened,
+    u = (half @ factors.inverse_root).mT
+    rows = slice(None) if q == 1 else [*range(n), *[n] * q]
+    system = Augmented(
+        mean=factors.constant + half @ factors.whitened,
         root=root,
         dual_root=dual_root,
         own_slope=own_slope,
-        slope=times((half @ factors.inverse_root).mT, own_slope),
-        intercept=factors.noise * factors.a,
-        spare=2 * factors.noise - factors.noise.square() * factors.precision,
+        slope=torch.cat([times(u, own_slope), own_slope], dim=-2),
+        intercept=factors.intercept[rows],
+        spare=factors.spare[rows],
         noise=factors.noise,
+        cross=cross,
+        prior=prior,
+        constant=factors.constant,
     )
+
+    def pull_back(to: Pulls, to_slope: Tensor) -> Tensor:
+        to_data, to_own_slope = to_slope.split([n, q], dim=-2)
+        to_own_slope = to_own_slope + inner(u, to_data)
+        if to.to_own_slope is not None:
+            to_own_slope = to_own_slope + to.to_own_slope
+        to_dual_root = factors.noise * to_own_slope
+        if to.to_dual_root is not None:
+            to_dual_root = to_dual_root + to.to_dual_root
+        to_root = to.to_root - times(times_transpose(dual_root, to_dual_root), dual_root)
+        to_square = cholesky_pull_back(root, to_root)
+        # All terms of the cross-covariances' have the factor R^-1 on the right, as a' = whitened' R^-1.
+        to_half = times_transpose(to_data, own_slope).mT @ factors.inverse_root.mT
+        to_half = torch.addcmul(to_half, to.to_mean.unsqueeze(-1), factors.whitened)
+        to_half = torch.sub(to_half, to_square * half if q == 1 else to_square @ half, alpha=2)
+        to_cross = to_half @ factors.inverse_root
+        if to.to_cross is not None:
+            to_cross = to_cross + to.to_cross
+        return pull_covariances(to_cross, to_square if to.to_prior is None else to_square + to.to_prior)
+
+    return system, pull_back
 
 
 def scores(system: Augmented, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,14 +306,11 @@ def scores(system: Augmented, z: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         Of the data, `b x k x n`, and of the test points themselves, `b x k x q`.
     """
-    data_variance, own_variance = system.variances()
-    residual = system.intercept - z @ system.slope.mT
-    own = z @ system.own_slope.mT
-    return _log_density(residual, data_variance.unsqueeze(-2)), _log_density(own, own_variance.unsqueeze(-2))
-
-
-def _log_density(residual: Tensor, variance: Tensor) -> Tensor:
-    return -0.5 * (torch.log(2 * torch.pi * variance) + residual.square() / variance)
+    variance = system.variances.mT
+    residual = system.intercept.mT - z @ system.slope.mT
+    both = -0.5 * (torch.log(2 * torch.pi * variance) + residual.square() / variance)
+    of_data, own = both.tensor_split([-z.shape[-1]], dim=-1)
+    return of_data, own
 
 
 def powers(z: Tensor) -> Tensor:
@@ -200,6 +319,13 @@ def powers(z: Tensor) -> Tensor:
     z = z.mT
     square = (z.unsqueeze(-1) * z.unsqueeze(-2)).reshape(b, k, m, q * q)
     return torch.cat([torch.ones_like(z[..., :1]), z, square], dim=-1).reshape(b, k, -1)
+
+
+def powers_pull_back(z: Tensor, to_powers: Tensor) -> Tensor:
+    """Return the gradient in the labels, `b x k x q x m`, of one in their `powers`: `to_1 + (to_2 + to_2') z`."""
+    b, k, q, m = z.shape
+    _, linear, square = to_powers.reshape(b, k, m, -1).split([1, q, q * q], dim=-1)
+    return (linear + 2 * symmetric_times(square, z.mT)).mT
 
 
 def quadratics(systems: Sequence[Augmented]) -> Tensor:
@@ -213,27 +339,56 @@ def quadratics(systems: Sequence[Augmented]) -> Tensor:
     Returns:
         `b x q x n x m (1 + q + q^2)`.
     """
-    return torch.cat([_quadratics(system) for system in systems], dim=-1)
+    return quadratics_with_pull_back(systems)[0]
 
 
-def _quadratics(system: Augmented) -> Tensor:
-    data_variance, own_variance = system.variances()
-    W, P = system.slope, system.own_slope
-    b, n, q = W.shape
-    weighted = W / data_variance.unsqueeze(-1)
-    constant = data_variance.log() + system.intercept.square() / data_variance
-    linear = -system.intercept.unsqueeze(-1) * weighted
-    of_data = (weighted.unsqueeze(-1) * W.unsqueeze(-2)).reshape(b, 1, n, q * q)
-    own = P / own_variance.unsqueeze(-1)
-    of_own = (own.unsqueeze(-1) * P.unsqueeze(-2)).reshape(b, q, 1, q * q)
-    return torch.cat(
-        [
-            0.5 * (constant.unsqueeze(-2) - own_variance.log().unsqueeze(-1)).unsqueeze(-1),
-            linear.unsqueeze(1).expand(b, q, n, q),
-            0.5 * (of_data - of_own),
-        ],
-        dim=-1,
-    )
+def quadratics_with_pull_back(systems: Sequence[Augmented]) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
+    """Return the coefficients, and what pulls gradients in them back to the slopes of the systems."""
+    parts = [_score_with_pull_back(system) for system in systems]
+    n, q = systems[0].slope.shape[-2] - systems[0].slope.shape[-1], systems[0].slope.shape[-1]
+    scores = parts[0][0] if len(parts) == 1 else torch.cat([score for score, _ in parts], dim=-1)
+    of_data, own = scores.split([n, q], dim=-2)
+
+    def pull_back(to_differences: Tensor) -> list[Tensor]:
+        to_scores = torch.cat([-to_differences.sum(dim=1), to_differences.sum(dim=2)], dim=-2)
+        shares = to_scores.chunk(len(parts), dim=-1)
+        return [pull_score(share) for (_, pull_score), share in zip(parts, shares, strict=True)]
+
+    return own.unsqueeze(2) - of_data.unsqueeze(1), pull_back
+
+
+def _score_with_pull_back(system: Augmented) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Return scores as quadratics in `z`, `b x (n + q) x (1 + q + q^2)`, and their pull-back to the slope `W`.
+
+    The score `-(log v + (r - W z)^2 / v) / 2` has, with `V = W / v`, the coefficients `-(log v + r^2 / v) / 2`, `r V`
+    and `-V W' / 2`; `v` is the spare variance less `W W'`. Let `s = (to_2 + to_2') V / 2` and `e = r to_1 / v`; then
+    the gradient in `W` is `e - s - 2 to_v W`, where `-2 to_v = (1 / v - r^2 / v^2) to_0 + (2 e - s)' V`.
+    """
+    W, r = system.slope, system.intercept
+    q = W.shape[-1]
+    v = system.variances
+    over_v = v.reciprocal()
+    V, ratio = W * over_v, r * over_v
+    square = V * W if q == 1 else (V.unsqueeze(-1) * W.unsqueeze(-2)).flatten(-2)
+    score = torch.cat([-0.5 * torch.addcmul(v.log(), r, ratio), r * V, -0.5 * square], dim=-1)
+
+    def pull_back(to_score: Tensor) -> Tensor:
+        to_constant, to_linear, to_square = to_score.split([1, q, q * q], dim=-1)
+        s, e = symmetric_times(to_square, V), to_linear * ratio
+        directly = e - s
+        by_v = (directly + e) * V if q == 1 else ((directly + e) * V).sum(dim=-1, keepdim=True)
+        twice = torch.addcmul(by_v, torch.addcmul(over_v, ratio, ratio, value=-1), to_constant)
+        return torch.addcmul(directly, twice, W)
+
+    return score, pull_back
+
+
+def symmetric_times(S: Tensor, x: Tensor) -> Tensor:
+    """Return `(S + S') x / 2`, `... x q`, of square matrices that lie flat, `... x q^2`."""
+    if x.shape[-1] == 1:
+        return S * x
+    S = S.unflatten(-1, (x.shape[-1], x.shape[-1]))
+    return 0.5 * ((S + S.mT) @ x.unsqueeze(-1)).squeeze(-1)
 
 
 def importance_weights(log_ratio_data: Tensor, log_ratio_test: Tensor) -> Tensor:
@@ -270,10 +425,83 @@ def conformity_mass(coefficients: Tensor, weights: Tensor, z: Tensor, tau: float
     Returns:
         `b x q x k`.
     """
+    monomials = powers(z).unsqueeze(1)
+    if tau > 0:
+        return relaxed_mass_with_pull_back(coefficients, weights, monomials, tau)[0]
+    return _weighted((coefficients @ monomials.mT >= 0).to(weights.dtype), *weights.tensor_split([-1], dim=-1))
+
+
+def _weighted(conforms: Tensor, of_data: Tensor, own: Tensor) -> Tensor:
+    return (of_data.unsqueeze(-2) @ conforms).squeeze(-2) + own
+
+
+@dataclass(frozen=True)
+class MassPullBack:
+    """What pulls gradients back through the relaxed mass `sum_n w_n s_n + w_(n+1)`, `s = sigmoid(C Z' / tau)`.
+
+    Two products more with coefficients and monomials give all derivatives, as `s' = s (1 - s)`.
+
+    Attributes:
+        coefficients: `C`, `b x q x n x p`.
+        of_data: `w`, the weights of the data, `b x q x n`.
+        own: that of each test point, `b x q x 1`.
+        monomials: `Z`, `b x 1 x k x p`, or `k x p` where labels are the same at all points.
+        tau: strength of the relaxation.
+        conforms: `s`, `b x q x n x k`; overwritten by `s'`, since each such matrix more slows all that follows.
+        mass: `b x q x k`.
+    """
+
+    coefficients: Tensor
+    of_data: Tensor
+    own: Tensor
+    monomials: Tensor
+    tau: float
+    conforms: Tensor
+    mass: Tensor
+
+    @cached_property
+    def slope(self) -> Tensor:
+        """The slopes `s'` of the sigmoids, `b x q x n x k`."""
+        return self.conforms.addcmul_(self.conforms, self.conforms, value=-1)
+
+    @property
+    def scale(self) -> Tensor:
+        """The data's weights over tau, `b x q x n x 1`."""
+        return self.of_data.unsqueeze(-1) / self.tau
+
+    def to_coefficients(self, to_mass: Tensor) -> Tensor:
+        """Return `w / tau * (s' (to_mass * Z))`, `b x q x n x p`, of a gradient in the mass, `b x q x k`."""
+        return self.scale * (self.slope @ (to_mass.unsqueeze(-1) * self.monomials))
+
+    def to_monomials(self, to_mass: Tensor) -> Tensor:
+        """Return `to_mass * (s'' (w / tau * C))`, `b x q x k x p`."""
+        return to_mass.unsqueeze(-1) * (self.slope.mT @ (self.scale * self.coefficients))
+
+    def to_log_ratio(self, to_mass: Tensor, to_own: Tensor) -> Tensor:
+        """Return the gradient in the log density ratio at each test point, `b x q`.
+
+        It turns weights into `-w_(n+1) w` and its own into `w_(n+1) (1 - w_(n+1))`, the mass into `w_(n+1) (1 - mass)`.
+
+        Args:
+            to_mass: `b x q x k`.
+            to_own: gradient in the test point's own weight besides, `b x q x 1`.
+        """
+        by_mass = (to_mass * (1 - self.mass)).sum(dim=-1, keepdim=True)
+        return (self.own * torch.addcmul(by_mass, to_own, 1 - self.own)).squeeze(-1)
+
+
+def relaxed_mass_with_pull_back(
+    coefficients: Tensor, weights: Tensor, monomials: Tensor, tau: float
+) -> tuple[Tensor, MassPullBack]:
+    """Return the relaxed mass, `b x q x k`, and what pulls gradients in it back.
+
+    Arguments as of `conformity_mass`, but for the labels' monomials: see `MassPullBack`.
+    """
     # What is small is divided by tau, not the product over all labels and data.
-    difference = (coefficients / tau if tau > 0 else coefficients) @ powers(z).mT.unsqueeze(1)
-    conforms = torch.sigmoid(difference) if tau > 0 else (difference >= 0).to(weights.dtype)
-    return (weights[..., None, :-1] @ conforms).squeeze(-2) + weights[..., -1:]
+    conforms = ((coefficients / tau) @ monomials.mT).sigmoid_()
+    of_data, own = weights.tensor_split([-1], dim=-1)
+    mass = _weighted(conforms, of_data, own)
+    return mass, MassPullBack(coefficients, of_data, own, monomials, tau, conforms, mass)
 
 
 def acceptance(mass: Tensor, own_weight: Tensor, alpha: float, tau: float = 0.0, randomised: bool = False) -> Tensor:

@@ -15,7 +15,8 @@ from torch import Generator, Tensor
 
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
-from plumbline.acquisition.langevin import LangevinOptions, langevin, starts
+from plumbline.acquisition.gains import Improvement, UpperBound
+from plumbline.acquisition.langevin import Differentiated, LangevinOptions, langevin, starts
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
@@ -96,8 +97,25 @@ class Walk:
         """Return points of the walk's cube (`... x d`) in the models' cube."""
         if self.everywhere:
             return U
-        low, high = (self.bounds - self.domain[0]) / (self.domain[1] - self.domain[0])
+        low, high = self._ends
         return low + (high - low) * U
+
+    def differentiated(self, objective: Differentiated) -> Differentiated:
+        """Return values and gradients in the walk's cube of an objective with gradients in the models' cube."""
+        if self.everywhere:
+            return objective
+        low, high = self._ends
+
+        def in_walk(U: Tensor) -> tuple[Tensor, Tensor]:
+            value, gradient = objective(self.in_domain(U))
+            return value, (high - low) * gradient
+
+        return in_walk
+
+    @cached_property
+    def _ends(self) -> Tensor:
+        """The corners of the walk's cube in the models' cube, `2 x d`."""
+        return (self.bounds - self.domain[0]) / (self.domain[1] - self.domain[0])
 
 
 class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
@@ -170,7 +188,8 @@ class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
         def learn(visited: Tensor) -> None:
             classifier.update(data, draw_rows(walk.in_domain(visited.reshape(-1, dim)), len(data), generator))
 
-        return learning, langevin(lambda U: learning.value(walk.in_domain(U)), first, options, generator, learn)
+        objective = walk.differentiated(learning.value_and_gradient)
+        return learning, langevin(objective, first, options, generator, learn)
 
     def _best_of(self, acquisition: ConformalAcquisition, walk: "Walk", last: Tensor) -> Tensor:
         """Return the best of the chains' last states, or what is climbed to from them: `q x d`."""
@@ -276,11 +295,6 @@ def standardised(models: Sequence[SingleTaskGP], Y: Tensor) -> Tensor:
     return torch.cat([model.outcome_transform(y)[0] for model, y in zip(models, columns, strict=True)], dim=-1)
 
 
-def improvement(best: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the utility of gaining over `best`, a number or one a draw (`k`)."""
-    return lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0)
-
-
 @methods.register("cei", ConformalImprovementOptions)
 class ConformalExpectedImprovement(ConformalMethod):
     """Conformal expected improvement over the best observation."""
@@ -290,7 +304,7 @@ class ConformalExpectedImprovement(ConformalMethod):
     def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best observation."""
         best = standardised(models, data.Y).max() + self.options.jitter
-        return Utility(improvement(best))
+        return Utility(Improvement(best))
 
 
 @methods.register("cnei", ConformalOptions)
@@ -301,7 +315,7 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
         """Return the gain over the best of a joint draw."""
         factors = [factorise(model) for model in models]
         baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
-        return Utility(improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
+        return Utility(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
 
 
 @methods.register("cucb", ConformalOptions)
@@ -311,8 +325,4 @@ class ConformalUpperConfidenceBound(ConformalMethod):
     def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the bound, reparameterised as by Wilson et al. (2017)."""
         sqrt_beta = torch.special.ndtri(torch.tensor(1 - alpha / 2, dtype=torch.float64))
-
-        def value(f: Tensor, mean: Tensor) -> Tensor:
-            return (mean + (mean - f).abs()).squeeze(-1).amax(dim=-1)
-
-        return Utility(value, optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)
+        return Utility(UpperBound(), optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)
