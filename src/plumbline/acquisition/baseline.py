@@ -80,9 +80,7 @@ def draw_baseline(
     turns = torch.arange(k) % (distinct or k)
     values, duals, roots = [], [], []
     for one in factors:
-        with torch.no_grad():
-            K = one.model.covar_module(one.inputs).to_dense()
-            mean = one.model.mean_module(one.inputs)
+        K, mean = one.process.prior(one.inputs, one.inputs), one.constant
         root = psd_safe_cholesky(K, jitter=1e-8)
         inverse = torch.linalg.solve_triangular(root, torch.eye(len(K), dtype=K.dtype), upper=False)
         base = torch.randn(distinct or k, len(K), generator=generator, dtype=K.dtype)

@@ -124,7 +124,7 @@ class ConformalAcquisition(AcquisitionFunction):
             options: of the posterior.
             seed: of the base samples.
         """
-        super().__init__(model=factors[0].model)
+        super().__init__(model=factors[0].process.model)
         self.X_pending = None
         self.factors = list(factors)
         self.utility = utility
@@ -143,7 +143,7 @@ class ConformalAcquisition(AcquisitionFunction):
     @t_batch_mode_transform()
     def forward(self, X: Tensor) -> Tensor:
         """Return the conformal acquisition value of `b x q x d` points, in the problem's bounds: `b`."""
-        U = self.factors[0].model.transform_inputs(X)
+        U = self.factors[0].process.units.inputs(X)
         return _Differentiable.apply(U, self) if U.requires_grad else self.value(U)
 
     def value(self, U: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ whitened residual, and all labels of all test points are scored by one matrix pr
 augmented together, and the scores of several independent outputs are added up.
 
 Notation: `K + s2n I = R R'`, `B = (R R')^-1`, `a = B (y - mean)`; at `q` test points `u = B k_X`, and `S = L L'` is the
-predictive covariance of their observations. A label `y` enters as `z = L^-1 (y - mean)`. Everything is in the model's
+predictive covariance of their observations. A label `y` enters as `z = L^-1 (y - mean)`. Everything is in the process's
 standardised space. What the acquisition's gradient passes through has its reverse rule beside it, a `pull_back`: it
 maps the gradient of a number in the output to that in the input. A gradient in `C` is called `to_C`.
 """
@@ -17,19 +17,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from botorch.models import SingleTaskGP
 from torch import Tensor
 
-from plumbline.models.exact import whitened_residuals
-from plumbline.models.stationary import Covariance, Stationary, covariance_of, covariance_with_pull_back
+from plumbline.models.exact_process import ExactProcess
 
 
 @dataclass(frozen=True)
 class Factors:
-    """What one Cholesky of a fitted model gives, once a fit.
+    """What one Cholesky factor of a fitted process gives, once a fit.
 
     Attributes:
-        model: an exact Gaussian process in evaluation mode, with one outcome and homoscedastic noise.
+        process: with the same noise variance for all observations.
         inverse_root: `n x n`, `R^-1`.
         whitened: `n`, `R^-1 (y - mean)`.
         a: `n`, `B (y - mean)`.
@@ -37,10 +35,9 @@ class Factors:
         spare: `(n + 1) x 1`, refitted variances there: `2 s2n - s2n^2 B_ii`, and `2 s2n`.
         noise: the noise variance `s2n`.
         constant: the prior mean.
-        covariance: the prior covariance of `f`.
     """
 
-    model: SingleTaskGP
+    process: ExactProcess
     inverse_root: Tensor
     whitened: Tensor
     a: Tensor
@@ -48,33 +45,27 @@ class Factors:
     spare: Tensor
     noise: Tensor
     constant: Tensor
-    covariance: Covariance
 
     @property
     def inputs(self) -> Tensor:
         """The data's inputs in the unit cube, `n x d`."""
-        return self.model.train_inputs[0]
+        return self.process.U
 
 
-def factorise(model: SingleTaskGP) -> Factors:
-    """Return the factors of a model; no gradient flows into its hyperparameters."""
-    with torch.no_grad():
-        R, whitened = whitened_residuals(model)
-        inverse = torch.linalg.solve_triangular(R, torch.eye(len(R), dtype=R.dtype), upper=False)
-        noise = model.likelihood.noise.detach().squeeze()
-        a = inverse.mT @ whitened
-        zero = torch.zeros(1, dtype=R.dtype)
-        return Factors(
-            model=model,
-            inverse_root=inverse,
-            whitened=whitened,
-            a=a,
-            intercept=torch.cat([noise * a, zero]).unsqueeze(-1),
-            spare=(2 * noise - torch.cat([noise.square() * inverse.square().sum(dim=0), zero])).unsqueeze(-1),
-            noise=noise,
-            constant=model.mean_module(model.train_inputs[0][:1]).squeeze(),
-            covariance=covariance_of(model.covar_module),
-        )
+def factorise(process: ExactProcess) -> Factors:
+    """Return the factors of a process."""
+    noise, a = process.noise, process.a
+    zero = torch.zeros(1, dtype=a.dtype)
+    return Factors(
+        process=process,
+        inverse_root=process.inverse_root,
+        whitened=process.whitened,
+        a=a,
+        intercept=torch.cat([noise * a, zero]).unsqueeze(-1),
+        spare=(2 * noise - torch.cat([noise.square() * process.precision, zero])).unsqueeze(-1),
+        noise=noise,
+        constant=a.new_tensor(process.at.constant),
+    )
 
 
 @dataclass(frozen=True)
@@ -195,7 +186,7 @@ def covariances_with_pull_back(factors: Factors, U: Tensor) -> tuple[Tensor, Ten
     """Return prior covariances with the data and among test points, and what pulls gradients in both to the points.
 
     Args:
-        factors: of a fitted model.
+        factors: of a fitted process.
         U: `b x q x d`, in the unit cube.
 
     Returns:
@@ -203,18 +194,17 @@ def covariances_with_pull_back(factors: Factors, U: Tensor) -> tuple[Tensor, Ten
         the second one symmetric.
     """
     b, q, d = U.shape
-    covariance = factors.covariance
-    cross, pull_cross = covariance_with_pull_back(covariance, U.reshape(b * q, d), factors.inputs)
+    process = factors.process
+    cross, pull_cross = process.prior_with_pull_back(U.reshape(1, b * q, d), factors.inputs.unsqueeze(0))
     cross = cross.view(b, q, -1)
-    if q == 1 and isinstance(covariance, Stationary):
-        prior = covariance.variance.view(1, 1, 1)
-        return cross, prior, lambda to_cross, to_prior: pull_cross(to_cross.flatten(end_dim=1))[0].view(U.shape)
-    prior, pull_prior = covariance_with_pull_back(covariance, U, U)
+    if q == 1:
+        prior = U.new_full((1, 1, 1), process.at.outputscale)
+        return cross, prior, lambda to_cross, to_prior: pull_cross(to_cross.view(1, b * q, -1)).view(U.shape)
+    prior, pull_prior = process.prior_with_pull_back(U, U)
 
     def pull_back(to_cross: Tensor, to_prior: Tensor) -> Tensor:
-        (from_cross,), (from_left,) = pull_cross(to_cross.flatten(end_dim=1)), pull_prior(to_prior)
         # Points enter the symmetric matrix from the left and from the right.
-        return from_cross.view(U.shape) + 2 * from_left
+        return pull_cross(to_cross.reshape(1, b * q, -1)).view(U.shape) + 2 * pull_prior(to_prior)
 
     return cross, prior, pull_back
 
@@ -238,7 +228,7 @@ def augment(factors: Factors, U: Tensor) -> Augmented:
     """Return the augmented system at test points.
 
     Args:
-        factors: of a fitted model.
+        factors: of a fitted process.
         U: `b x q x d`, in the unit cube.
     """
     return augment_with_pull_back(factors, U)[0]

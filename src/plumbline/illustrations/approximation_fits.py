@@ -16,7 +16,7 @@ from plumbline.illustrations.base import grid, illustrations, rows, table
 from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice
 from plumbline.methods.eulbo import EulboImprovement, EulboMethodOptions
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.models.exact_process import ModelOptions, fit_process
 from plumbline.models.minibatches import TrainingOptions
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.sparse_process import SparseProcess
@@ -127,9 +127,9 @@ def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generato
     )
     found = []
     for history, first, last, query in zip(histories, choices, refined, moved, strict=True):
-        exact = fit_gp(history.X, history.Y, BOUNDS, options.exact)
-        queries = (best(exact, history, x), first.X, last.X, query.X)
-        found.append(Fits(exact, first.surrogate, last.surrogate, *(one.flatten() for one in queries)))
+        exact = fit_process(history.X, history.Y, BOUNDS, options.exact)
+        queries = (best(exact.model, history, x), first.X, last.X, query.X)
+        found.append(Fits(exact.model, first.surrogate, last.surrogate, *(one.flatten() for one in queries)))
     return found
 
 

@@ -50,10 +50,10 @@ def normal_over_uniform(centre: Tensor, sd: float) -> LogRatio:
 @illustrations.register("conformal-steps", StepsOptions)
 def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame:
     """Scores, masked importance weights and their partial sums for one guess of a label, and the set of many."""
-    model = fit_line(observe(options, generator), options)
-    factors = factorise(model)
+    process = fit_line(observe(options, generator), options)
+    factors = factorise(process)
     with torch.no_grad():
-        U = model.transform_inputs(torch.tensor([[[options.x]]], dtype=torch.float64))
+        U = process.units.inputs(torch.tensor([[[options.x]]], dtype=torch.float64))
         system = augment(factors, U)
         log_ratio = normal_over_uniform(U.reshape(-1), options.query_sd)
         weights = importance_weights(log_ratio(factors.inputs), log_ratio(U))
@@ -62,8 +62,8 @@ def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame
         of_data, own = scores(system, one)
         z = grid(options.guesses, -options.reach, options.reach)
         mass = conformity_mass(coefficients, weights, z.reshape(1, -1, 1, 1)).reshape(-1)
-    scale, shift = model.outcome_transform.stdvs.squeeze(), model.outcome_transform.means.squeeze()
-    mean, sd = float(system.mean * scale + shift), float(system.sd * scale)
+    units = process.units
+    mean, sd = units.location + units.scale * float(system.mean), units.scale * float(system.sd)
     return table(
         [
             *_one_guess(of_data.reshape(-1), own.reshape(-1), weights.reshape(-1)),

@@ -1,12 +1,11 @@
 """A noisy function of one variable that is easy where the data are dense and wiggles where they are sparse."""
 
 import torch
-from botorch.models import SingleTaskGP
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.history import History
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
 from plumbline.options import Options
 
 BOUNDS = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
@@ -41,6 +40,6 @@ def observe(options: LineOptions, generator: Generator) -> History:
     return History(X, chirp(X) + options.noise_std * eps)
 
 
-def fit_line(history: History, options: LineOptions) -> SingleTaskGP:
-    """Return the model of the observations."""
-    return fit_gp(history.X, history.Y, BOUNDS, options.model)
+def fit_line(history: History, options: LineOptions) -> ExactProcess:
+    """Return the process of the observations."""
+    return fit_process(history.X, history.Y, BOUNDS, options.model)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from botorch.models import SingleTaskGP
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
@@ -14,7 +13,9 @@ from plumbline.history import History
 from plumbline.illustrations.base import credible_rows, grid, illustrations, interval_rows, rows, table
 from plumbline.methods.base import Domain, Proposal
 from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
-from plumbline.models.exact import ModelOptions, make_gp
+from plumbline.models.exact_process import ExactProcess, conditioned
+from plumbline.models.marginal_likelihood import Hyperparameters
+from plumbline.models.units import units_of
 from plumbline.options import Options
 from plumbline.problems.base import Context
 from plumbline.problems.build import problem_of
@@ -60,19 +61,20 @@ class KnownKernelOptions(Options):
         )
 
 
-def known_gp(history: History, bounds: Tensor, options: KnownKernelOptions) -> SingleTaskGP:
+def known_process(history: History, bounds: Tensor, options: KnownKernelOptions) -> ExactProcess:
     """Return the process that the function is made from, conditioned on `history`: nothing is fitted.
 
-    Observations are standardised inside the model, and so is the process: zero mean, unit output scale and the noise
-    are what they are in the function's own units.
+    Observations are standardised inside the process, and so is itself: zero mean, unit output scale and the noise are
+    what they are in the function's own units.
     """
-    model = make_gp(history.X, history.Y, bounds, ModelOptions(kernel=options.kernel, priors="none"))
-    scale, shift = model.outcome_transform.stdvs.squeeze(), model.outcome_transform.means.squeeze()
-    model.mean_module.constant = -shift / scale
-    model.covar_module.outputscale = scale**-2
-    model.covar_module.base_kernel.lengthscale = torch.tensor(options.lengthscale, dtype=torch.float64)
-    model.likelihood.noise = (options.noise_std / scale).square()
-    return model.requires_grad_(False).eval()
+    units = units_of(bounds, history.Y[:, 0])
+    at = Hyperparameters(
+        constant=-units.location / units.scale,
+        noise=bounds.new_tensor([(options.noise_std / units.scale) ** 2]),
+        outputscale=units.scale**-2,
+        lengthscale=bounds.new_tensor([options.lengthscale]),
+    )
+    return conditioned(history.X, history.Y, bounds, options.kernel, at, units)
 
 
 class KnownKernelUCB(ConformalUpperConfidenceBound):
@@ -82,9 +84,9 @@ class KnownKernelUCB(ConformalUpperConfidenceBound):
         super().__init__(domain, options.method)
         self.known = options
 
-    def fit(self, data: History) -> list[SingleTaskGP]:
+    def fit(self, data: History) -> list[ExactProcess]:
         """Return the known process, conditioned."""
-        return [known_gp(data, self.domain.bounds, self.known)]
+        return [known_process(data, self.domain.bounds, self.known)]
 
 
 def observations(function: RKHSFunction, X: Tensor, generator: Generator) -> Tensor:

@@ -291,8 +291,3 @@ def confined(surface: Surface, region: Tensor) -> Surface:
         return surface(points).where(inside(points, region), -torch.inf)
 
     return within
-
-
-def kernel_lengthscales(kernel: Any) -> Tensor:
-    """Return the lengthscales of a kernel, scaled or not: `d`, or one for all inputs."""
-    return getattr(kernel, "base_kernel", kernel).lengthscale.detach().flatten()

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import torch
 from botorch.generation.gen import gen_candidates_scipy
-from botorch.models import SingleTaskGP
 from pydantic import NonNegativeFloat
 from torch import Generator, Tensor
 
@@ -30,8 +29,8 @@ from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, RatioOptions, fit_ratio, no_shift, weights_at
 from plumbline.history import History
 from plumbline.methods.base import Predictor, Takes, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales, whole
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.methods.composed import Choice, ComposedMethod, Round, whole
+from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process, unknowns_of
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
 from plumbline.spaces.table import Table, best_rows
@@ -118,27 +117,27 @@ class Walk:
         return (self.bounds - self.domain[0]) / (self.domain[1] - self.domain[0])
 
 
-class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
+class ConformalMethod(ComposedMethod[list[ExactProcess]]):
     """Conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
 
     takes: ClassVar[Takes] = "one objective"
     options: ConformalOptions
 
     @abstractmethod
-    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the utility of a batch of points where `f` is known."""
 
-    def fit(self, data: History) -> list[SingleTaskGP]:
+    def fit(self, data: History) -> list[ExactProcess]:
         """Return one model an outcome."""
         return fit_outcomes(data, self.domain.bounds, self.options.model)
 
-    def utility(self, surrogate: list[SingleTaskGP], round: Round) -> ConformalAcquisition:
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> ConformalAcquisition:
         """Return the utility expected under the conformal posterior, its density ratio yet to be learned."""
-        warn_of_noise_at_bound(surrogate)
+        warn_of_noise_at_bound(surrogate, self.options.model)
         alpha = alpha_at(self.options.alpha, len(round.history))
         gain = self.gain(surrogate, round.data, alpha, round.generator)
         return ConformalAcquisition(
-            [factorise(model) for model in surrogate],
+            [factorise(process) for process in surrogate],
             gain,
             no_shift,
             alpha,
@@ -147,8 +146,8 @@ class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
         )
 
     def search(
-        self, utility: ConformalAcquisition, surrogate: list[SingleTaskGP], round: Round
-    ) -> Choice[list[SingleTaskGP]]:
+        self, utility: ConformalAcquisition, surrogate: list[ExactProcess], round: Round
+    ) -> Choice[list[ExactProcess]]:
         """Return points of great conformal utility, and the utility under the ratio learned on the way; Algorithm 4."""
         space = round.space.settle(round.history, round.generator)
         if isinstance(space, Table) and round.space.finite:
@@ -160,19 +159,19 @@ class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
                 return Choice(self._best_of(utility, walk, last), utility, surrogate)
         return Choice(best_rows(utility, space.rows, round.q), utility, surrogate)
 
-    def predictive(self, surrogate: list[SingleTaskGP]) -> Predictor:
+    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
         """Return predictions for points that are distributed like the data: no shift."""
-        return conformal_predictor([factorise(model) for model in surrogate], no_shift)
+        return conformal_predictor([factorise(process) for process in surrogate], no_shift)
 
-    def forecast(self, choice: Choice[list[SingleTaskGP]]) -> Predictor:
+    def forecast(self, choice: Choice[list[ExactProcess]]) -> Predictor:
         """Return predictions under the density ratio that the search learned."""
         acquisition = choice.utility
         assert isinstance(acquisition, ConformalAcquisition)
         return conformal_predictor(acquisition.factors, acquisition.log_ratio)
 
-    def lengthscales(self, surrogate: list[SingleTaskGP]) -> Tensor:
+    def lengthscales(self, surrogate: list[ExactProcess]) -> Tensor:
         """Return the lengthscales of the first outcome's kernel."""
-        return kernel_lengthscales(surrogate[0].covar_module)
+        return surrogate[0].lengthscale
 
     def _walk(
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
@@ -205,14 +204,14 @@ class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
     def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
         """Return the density ratio of the rows that are left against the data."""
         factors = acquisition.factors[0]
-        return fit_ratio(factors.inputs, factors.model.transform_inputs(rows), self.options.ratio, generator)
+        return fit_ratio(factors.inputs, factors.process.units.inputs(rows), self.options.ratio, generator)
 
-    def notes(self, choice: Choice[list[SingleTaskGP]], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
         """Return what the weights at the query look like, and warn where the sets say nothing."""
         acquisition, X = choice.utility, choice.X
         assert isinstance(acquisition, ConformalAcquisition)
         factors, alpha = acquisition.factors[0], acquisition.alpha
-        U = factors.model.transform_inputs(X)
+        U = factors.process.units.inputs(X)
         with torch.no_grad():
             weights = acquisition.weights(U.unsqueeze(-2))
         notes = {
@@ -236,10 +235,10 @@ class ConformalMethod(ComposedMethod[list[SingleTaskGP]]):
         return notes
 
 
-def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[SingleTaskGP]:
+def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[ExactProcess]:
     """Return one model an outcome, each on the points where that outcome was observed."""
     outcomes = [whole(History(data.X, column, data.initial)) for column in data.Y.split(1, dim=-1)]
-    return [fit_gp(one.X, one.Y, bounds, options) for one in outcomes]
+    return [fit_process(one.X, one.Y, bounds, options) for one in outcomes]
 
 
 def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:
@@ -247,14 +246,13 @@ def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:
     return rows[torch.randint(len(rows), (n,), generator=generator)]
 
 
-def warn_of_noise_at_bound(models: Sequence[SingleTaskGP]) -> None:
+def warn_of_noise_at_bound(processes: Sequence[ExactProcess], options: ModelOptions) -> None:
     """Warn where a noise variance lies at a bound: the scores then rest on the bound, not on the data."""
-    for model in models:
-        constraint = model.likelihood.noise_covar.raw_noise_constraint
-        noise = model.likelihood.noise.detach()
-        low, high = constraint.lower_bound, constraint.upper_bound
-        if bool(torch.any(noise < 1.01 * low)) or bool(torch.any(noise > 0.99 * high)):
-            warnings.warn(f"noise variance {float(noise):.3g} is at its bound", NoiseAtBoundWarning, stacklevel=2)
+    low, high = unknowns_of(1, options).noise.bounds
+    for process in processes:
+        noise = float(process.noise)
+        if noise < 1.01 * low or noise > 0.99 * high:
+            warnings.warn(f"noise variance {noise:.3g} is at its bound", NoiseAtBoundWarning, stacklevel=2)
 
 
 def conformal_predictor(
@@ -268,31 +266,31 @@ def conformal_predictor(
         tau: strength of the relaxation; 0 for exact sets.
         randomised: Algorithm 2's sets.
     """
-    models = [one.model for one in factors]
+    processes = [one.process for one in factors]
 
     def predict(points: Tensor) -> ConformalPredictive:
         with torch.no_grad():
-            U = models[0].transform_inputs(points).unsqueeze(-2)
+            U = processes[0].units.inputs(points).unsqueeze(-2)
             systems = [augment(one, U) for one in factors]
             weights = weights_at(log_ratio, factors[0].inputs, U)
-            moments = [_in_units_of_y(model, system) for model, system in zip(models, systems, strict=True)]
+            moments = [_in_units_of_y(process, system) for process, system in zip(processes, systems, strict=True)]
             mean, sd = (torch.cat(columns, dim=-1) for columns in zip(*moments, strict=True))
-            if len(models) == 1:
+            if len(processes) == 1:
                 mean, sd = mean.squeeze(-1), sd.squeeze(-1)
             return ConformalPredictive(mean, sd, quadratics(systems), weights, tau, randomised)
 
     return predict
 
 
-def _in_units_of_y(model: SingleTaskGP, system: Augmented) -> tuple[Tensor, Tensor]:
-    scale, shift = model.outcome_transform.stdvs.squeeze(), model.outcome_transform.means.squeeze()
-    return system.mean * scale + shift, system.sd * scale
+def _in_units_of_y(process: ExactProcess, system: Augmented) -> tuple[Tensor, Tensor]:
+    units = process.units
+    return units.location + units.scale * system.mean, units.scale * system.sd
 
 
-def standardised(models: Sequence[SingleTaskGP], Y: Tensor) -> Tensor:
-    """Return `n x m` observations in the units of the models."""
+def standardised(processes: Sequence[ExactProcess], Y: Tensor) -> Tensor:
+    """Return `n x m` observations in the units of the processes."""
     columns = Y.split(1, dim=-1)
-    return torch.cat([model.outcome_transform(y)[0] for model, y in zip(models, columns, strict=True)], dim=-1)
+    return torch.cat([process.units.outputs(y) for process, y in zip(processes, columns, strict=True)], dim=-1)
 
 
 @methods.register("cei", ConformalImprovementOptions)
@@ -301,9 +299,9 @@ class ConformalExpectedImprovement(ConformalMethod):
 
     options: ConformalImprovementOptions
 
-    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best observation."""
-        best = standardised(models, data.Y).max() + self.options.jitter
+        best = standardised(processes, data.Y).max() + self.options.jitter
         return Utility(Improvement(best))
 
 
@@ -311,9 +309,9 @@ class ConformalExpectedImprovement(ConformalMethod):
 class ConformalNoisyExpectedImprovement(ConformalMethod):
     """Conformal noisy expected improvement: over the best value of `f` at the data, itself uncertain; CBO, eq. 10."""
 
-    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best of a joint draw."""
-        factors = [factorise(model) for model in models]
+        factors = [factorise(process) for process in processes]
         baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
         return Utility(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
 
@@ -322,7 +320,7 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
 class ConformalUpperConfidenceBound(ConformalMethod):
     """Conformal upper confidence bound: the expectation of `mean + |mean - f|` over the optimistic half; CBO, B.4."""
 
-    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the bound, reparameterised as by Wilson et al. (2017)."""
         sqrt_beta = torch.special.ndtri(torch.tensor(1 - alpha / 2, dtype=torch.float64))
         return Utility(UpperBound(), optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)

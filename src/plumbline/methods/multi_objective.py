@@ -8,7 +8,6 @@ from botorch.acquisition.multi_objective.logei import (
     qLogExpectedHypervolumeImprovement,
     qLogNoisyExpectedHypervolumeImprovement,
 )
-from botorch.models import ModelListGP, SingleTaskGP
 from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
 from pydantic import PositiveInt
 from torch import Generator, Tensor
@@ -23,7 +22,9 @@ from plumbline.history import History
 from plumbline.methods.base import Domain, Predictor, methods
 from plumbline.methods.composed import ComposedMethod, Round, whole
 from plumbline.methods.conformal import ConformalMethod, ConformalOptions, fit_outcomes, standardised
-from plumbline.methods.gp import GPOptions, base_samples
+from plumbline.methods.gp import GPOptions, base_samples, gaussian_predictor
+from plumbline.models.exact_process import ExactProcess
+from plumbline.models.process_model import ProcessModel
 from plumbline.reference_point import reference_point
 
 
@@ -39,18 +40,21 @@ def known_point(domain: Domain) -> Tensor:
     return point
 
 
-def joint_predictor(models: Sequence[SingleTaskGP]) -> Predictor:
+def joint_predictor(processes: Sequence[ExactProcess]) -> Predictor:
     """Return what maps `n x d` points to forecasts of all outcomes."""
 
     def predict(points: Tensor) -> JointGaussianPredictive:
         with torch.no_grad():
-            posterior = ModelListGP(*models).posterior(points, observation_noise=True)
-            return JointGaussianPredictive(posterior.mean, posterior.variance.sqrt())
+            forecasts = [gaussian_predictor(process)(points) for process in processes]
+            mean, sd = (
+                torch.stack(columns, dim=-1) for columns in zip(*((one.mean, one.sd) for one in forecasts), strict=True)
+            )
+            return JointGaussianPredictive(mean, sd)
 
     return predict
 
 
-class HypervolumeMethod(ComposedMethod[list[SingleTaskGP]]):
+class HypervolumeMethod(ComposedMethod[list[ExactProcess]]):
     """One Gaussian process an outcome; a subclass says which hypervolume improvement is expected."""
 
     takes = "several objectives"
@@ -60,11 +64,11 @@ class HypervolumeMethod(ComposedMethod[list[SingleTaskGP]]):
         """Return all of the history: each outcome's model sees where that outcome was observed."""
         return history
 
-    def fit(self, data: History) -> list[SingleTaskGP]:
+    def fit(self, data: History) -> list[ExactProcess]:
         """Return one model an outcome."""
         return fit_outcomes(data, self.domain.bounds, self.options.model)
 
-    def predictive(self, surrogate: list[SingleTaskGP]) -> Predictor:
+    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
         """Return the models' joint predictions."""
         return joint_predictor(surrogate)
 
@@ -73,11 +77,11 @@ class HypervolumeMethod(ComposedMethod[list[SingleTaskGP]]):
 class ExpectedHypervolumeImprovement(HypervolumeMethod):
     """Expected hypervolume improvement over the observed front (BoTorch's qLogEHVI: the same maximiser)."""
 
-    def utility(self, surrogate: list[SingleTaskGP], round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
         """Return qLogEHVI."""
         partitioning = FastNondominatedPartitioning(ref_point=known_point(self.domain), Y=whole(round.data).Y)
         return qLogExpectedHypervolumeImprovement(
-            ModelListGP(*surrogate),
+            ProcessModel(*surrogate),
             known_point(self.domain),
             partitioning,
             sampler=base_samples(self.options.mc_samples, round.seed),
@@ -88,10 +92,10 @@ class ExpectedHypervolumeImprovement(HypervolumeMethod):
 class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
     """Noisy expected hypervolume improvement: the front so far is itself uncertain (BoTorch's qLogNEHVI)."""
 
-    def utility(self, surrogate: list[SingleTaskGP], round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
         """Return qLogNEHVI."""
         return qLogNoisyExpectedHypervolumeImprovement(
-            ModelListGP(*surrogate),
+            ProcessModel(*surrogate),
             known_point(self.domain),
             round.data.X,
             sampler=base_samples(self.options.mc_samples, round.seed),
@@ -105,10 +109,10 @@ class ConformalExpectedHypervolumeImprovement(ConformalMethod):
 
     takes = "several objectives"
 
-    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the observed front, in standardised units."""
-        ref_point = standardised(models, known_point(self.domain).unsqueeze(0)).squeeze(0)
-        lower, upper = free_cells(ref_point, standardised(models, data.Y))
+        ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
+        lower, upper = free_cells(ref_point, standardised(processes, data.Y))
         return Utility(lambda f, mean: hypervolume_improvement(f, lower, upper))
 
 
@@ -129,10 +133,10 @@ class ConformalNoisyExpectedHypervolumeImprovement(ConformalMethod):
     takes = "several objectives"
     options: NoisyHypervolumeOptions
 
-    def gain(self, models: Sequence[SingleTaskGP], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the front of each draw, in standardised units."""
-        ref_point = standardised(models, known_point(self.domain).unsqueeze(0)).squeeze(0)
-        factors = [factorise(model) for model in models]
+        ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
+        factors = [factorise(process) for process in processes]
         k, fronts = self.options.posterior.candidates, self.options.fronts
         baseline = draw_baseline(factors, k, generator, fronts)
         turns = torch.arange(k) % fronts

@@ -14,7 +14,6 @@ from plumbline.methods.base import Method, Predictor, Proposal, methods
 from plumbline.methods.composed import whole
 from plumbline.methods.conformal import conformal_predictor
 from plumbline.methods.gp import gaussian_predictor
-from plumbline.models.exact import fit_gp
 from plumbline.models.exact_process import ModelOptions, fit_process
 from plumbline.options import Options
 from plumbline.outcomes import CovariateShift
@@ -64,10 +63,10 @@ class OfflineMethod(Method):
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone, for points that are distributed like its own."""
+        process = fit_process(history.X, history.Y, self.domain.bounds, self.options.model)
         if self.options.sets == "credible":
-            return gaussian_predictor(fit_process(history.X, history.Y, self.domain.bounds, self.options.model))
-        model = fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
-        return conformal_predictor([factorise(model)], no_shift, self.options.tau, self.options.randomised)
+            return gaussian_predictor(process)
+        return conformal_predictor([factorise(process)], no_shift, self.options.tau, self.options.randomised)
 
     def draw(self, history: History, q: int, generator: Generator) -> Tensor:
         """Return `q x d` draws of the query distribution; rows that are left, for a table."""
@@ -78,7 +77,7 @@ class OfflineMethod(Method):
     def _predictor(self, history: History, generator: Generator) -> Predictor:
         if self.options.density_ratio == "none":
             return self.predictor(history)
-        model = fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
+        process = fit_process(history.X, history.Y, self.domain.bounds, self.options.model)
         low, width = self.domain.bounds[0], self.domain.bounds[1] - self.domain.bounds[0]
         log_ratio: LogRatio
         if self.options.density_ratio == "oracle":
@@ -89,7 +88,7 @@ class OfflineMethod(Method):
         else:
             queries = self.draw(history, self.options.draws, generator)
             log_ratio = fit_ratio((history.X - low) / width, (queries - low) / width, self.options.ratio, generator)
-        return conformal_predictor([factorise(model)], log_ratio, self.options.tau, self.options.randomised)
+        return conformal_predictor([factorise(process)], log_ratio, self.options.tau, self.options.randomised)
 
 
 def known_shift(shift: CovariateShift | None) -> CovariateShift:

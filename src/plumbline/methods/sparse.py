@@ -161,7 +161,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
     def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
         """Return expected improvement over the best observation: in closed form at q = 1."""
         noisy = "improvement-of-observations" in self.options.departures
-        model, best = ProcessModel(surrogate, noisy), round.data.Y.max()
+        model, best = ProcessModel(surrogate, noisy=noisy), round.data.Y.max()
         log = self.options.improvement == "log"
         if round.q == 1:
             return LogExpectedImprovement(model, best) if log else ExpectedImprovement(model, best)

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, Self
@@ -187,6 +188,24 @@ class ExactProcess:
         A, B = A / self.at.lengthscale, B / self.at.lengthscale
         r2 = squared_distances(A.reshape(-1, *A.shape[-2:]), B.reshape(-1, *B.shape[-2:]))
         return self.at.outputscale * Correlation.apply(r2, self.kernel).reshape(*A.shape[:-1], B.shape[-2])
+
+    def prior_with_pull_back(self, A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return prior covariances of f and what pulls gradients in them back to `A`.
+
+        With `H = to_K * s * slope` the gradient is `(H B - diag(H 1) A) / lengthscale`, points in lengthscales.
+
+        Args:
+            A: `b x a x d`, in the unit cube.
+            B: `b x k x d`, likewise.
+        """
+        A, B = A / self.at.lengthscale, B / self.at.lengthscale
+        correlation, slope = CORRELATIONS[self.kernel](squared_distances(A, B))
+
+        def pull_back(to_K: Tensor) -> Tensor:
+            H = to_K * slope * self.at.outputscale
+            return torch.addcmul(H @ B, H.sum(-1, keepdim=True), A, value=-1.0) / self.at.lengthscale
+
+        return correlation * self.at.outputscale, pull_back
 
     def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
         """Return means of f and their covariances, or variances alone, in the units of the observations.

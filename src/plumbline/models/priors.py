@@ -180,6 +180,12 @@ class Hyperparameter:
     initial: float
     prior: Prior | None = None
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest value."""
+        low, high = self.written.value(np.array(self.written.range))[0].tolist()
+        return low, high
+
     def start(self) -> Array:
         """Return the real numbers that fitting begins with."""
         return self.written.raw(np.full(self.size, self.initial))

@@ -6,7 +6,7 @@ import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model
 from botorch.posteriors import GPyTorchPosterior
-from gpytorch.distributions import MultivariateNormal
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
 from linear_operator import to_linear_operator
 from torch import Tensor
 
@@ -30,22 +30,22 @@ class Process(Protocol):
 
 
 class ProcessModel(Model):
-    """A process as BoTorch's acquisition functions want it.
+    """Processes, one an outcome, as BoTorch's acquisition functions want them.
 
     Args:
-        process: trained.
-        noisy: whether to pass observations for the function.
+        processes: fitted, independent of each other.
+        noisy: whether to pass observations for the functions.
     """
 
-    def __init__(self, process: Process, noisy: bool = False) -> None:
+    def __init__(self, *processes: Process, noisy: bool = False) -> None:
         super().__init__()
-        self.process = process
+        self.processes = processes
         self.noisy = noisy
 
     @property
     def num_outputs(self) -> int:
-        """One."""
-        return 1
+        """Number of outcomes."""
+        return len(self.processes)
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -61,9 +61,15 @@ class ProcessModel(Model):
         **_: Any,
     ) -> GPyTorchPosterior:
         """Return the joint posterior at `X` (`batch_shape x q x d`, in the problem's bounds)."""
-        mean, covariance = self.process.moments(X)
-        if observation_noise or self.noisy:
-            covariance = covariance + self.process.noise_variance * torch.eye(X.shape[-2]).to(X)
-        # A lazy matrix, as GPyTorch's own: one with no Cholesky factor, such as a stale one may leave, has variances.
-        posterior = GPyTorchPosterior(MultivariateNormal(mean, to_linear_operator(covariance)))
+        noisy = bool(observation_noise) or self.noisy
+        outcomes = [self._outcome(process, X, noisy) for process in self.processes]
+        joint = outcomes[0] if len(outcomes) == 1 else MultitaskMultivariateNormal.from_independent_mvns(outcomes)
+        posterior = GPyTorchPosterior(joint)
         return posterior if posterior_transform is None else posterior_transform(posterior)
+
+    def _outcome(self, process: Process, X: Tensor, noisy: bool) -> MultivariateNormal:
+        mean, covariance = process.moments(X)
+        if noisy:
+            covariance = covariance + process.noise_variance * torch.eye(X.shape[-2]).to(X)
+        # A lazy matrix, as GPyTorch's own: one with no Cholesky factor, such as a stale one may leave, has variances.
+        return MultivariateNormal(mean, to_linear_operator(covariance))
