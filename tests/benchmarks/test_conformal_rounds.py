@@ -78,6 +78,7 @@ def test_a_conformal_round_beside_a_plain_one(benchmark, problem, name):
     )
     print(f"\n{name} on {problem}: {ratio:.2f} of BoTorch's plain ucb")
     benchmark.pedantic(rounds, (name, domain, history), rounds=1)
+    assert ratio < 1.2
 
 
 def round_of(domain, history, seed=0):
