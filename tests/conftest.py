@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
     from torch import Tensor
 
+    from plumbline.models.exact_process import ExactProcess
+
 from plumbline.specs import Budget, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec
 
 ROOT = Path(__file__).parents[1]
@@ -59,19 +61,26 @@ def bounds() -> "Tensor":
 
 
 @pytest.fixture(scope="session")
-def model(bounds: "Tensor") -> "SingleTaskGP":
+def process(bounds: "Tensor") -> "ExactProcess":
     """A Gaussian process on seven points, in units far from standard ones, at fixed hyperparameters."""
     import torch
 
-    from plumbline.models.exact import ModelOptions, make_gp
+    from plumbline.models.exact_process import conditioned
+    from plumbline.models.marginal_likelihood import Hyperparameters
 
     U = torch.rand(7, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     X = bounds[0] + (bounds[1] - bounds[0]) * U
     Y = 40 + 8 * torch.sin(4 * U.sum(dim=-1, keepdim=True))
-    gp = make_gp(X, Y, bounds, ModelOptions(priors="none", ard=False))
-    gp.covar_module.base_kernel.lengthscale = 0.4
-    gp.likelihood.noise = 0.01
-    return gp.eval()
+    at = Hyperparameters(0.0, U.new_tensor([0.01]), 0.7, U.new_tensor([0.4]))
+    return conditioned(X, Y, bounds, "matern52", at)
+
+
+@pytest.fixture(scope="session")
+def model(process: "ExactProcess") -> "SingleTaskGP":
+    """The same as a model of GPyTorch."""
+    from plumbline.models.exact_gpytorch import gpytorch_model
+
+    return gpytorch_model(process)
 
 
 @pytest.fixture(scope="session")

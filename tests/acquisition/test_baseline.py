@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from botorch.models import SingleTaskGP
 from torch import Tensor
 
 from plumbline.acquisition.baseline import BaselineDraws, draw_baseline
 from plumbline.calibration.conformal import Factors, augment, factorise
+from plumbline.models.exact_process import ExactProcess
 
 K = 40_000
 NEW = torch.tensor([[[0.2, 0.7], [0.8, 0.3]]], dtype=torch.float64)
@@ -16,8 +16,8 @@ NEW = torch.tensor([[[0.2, 0.7], [0.8, 0.3]]], dtype=torch.float64)
 
 
 @pytest.fixture(scope="module")
-def factors(model: SingleTaskGP) -> Factors:
-    return factorise(model)
+def factors(process: ExactProcess) -> Factors:
+    return factorise(process)
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +35,17 @@ def at_new(draws: BaselineDraws, factors: Factors) -> tuple[Tensor, Tensor]:
 
 
 @pytest.fixture(scope="module")
-def posterior(model: SingleTaskGP) -> tuple[Tensor, Tensor]:
+def posterior(process: ExactProcess) -> tuple[Tensor, Tensor]:
     """Mean and covariance of f at the data and the new points, by linear algebra."""
     with torch.no_grad():
-        inputs = torch.cat([model.train_inputs[0], NEW[0]])
-        n = len(model.train_targets)
-        prior, mean = model.covar_module(inputs).to_dense(), model.mean_module(inputs)
-        gains = prior[:, :n] @ torch.linalg.inv(prior[:n, :n] + model.likelihood.noise * torch.eye(n).double())
-        return mean + gains @ (model.train_targets - mean[:n]), prior - gains @ prior[:n]
+        inputs = torch.cat([process.U, NEW[0]])
+        n = len(process.y)
+        prior, mean = (
+            process.prior(inputs, inputs),
+            torch.full((len(inputs),), process.at.constant, dtype=torch.float64),
+        )
+        gains = prior[:, :n] @ torch.linalg.inv(prior[:n, :n] + process.noise * torch.eye(n).double())
+        return mean + gains @ (process.y - mean[:n]), prior - gains @ prior[:n]
 
 
 def assert_moments(found: Tensor, mean: Tensor, covariance: Tensor) -> None:
@@ -85,12 +88,8 @@ def test_a_new_point_at_the_data_has_the_value_there(draws: BaselineDraws, facto
     torch.testing.assert_close(f[0, :, 0], draws.values[:, 2, 0], rtol=0, atol=1e-5)
 
 
-def test_dual_is_the_solution_of_the_prior_system(model: SingleTaskGP, draws: BaselineDraws) -> None:
-    with torch.no_grad():
-        values = (
-            model.mean_module(model.train_inputs[0])
-            + draws.dual[:50, :, 0] @ model.covar_module(model.train_inputs[0]).to_dense()
-        )
+def test_dual_is_the_solution_of_the_prior_system(process: ExactProcess, draws: BaselineDraws) -> None:
+    values = process.at.constant + draws.dual[:50, :, 0] @ process.prior(process.U, process.U)
     torch.testing.assert_close(values, draws.values[:50, :, 0])
 
 

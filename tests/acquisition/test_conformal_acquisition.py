@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal
 
 import pytest
 import torch
 from botorch.acquisition import ExpectedImprovement
-from botorch.models import SingleTaskGP
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -27,7 +25,8 @@ from plumbline.calibration.conformal import (
     quadratics,
 )
 from plumbline.calibration.density_ratio import RatioOptions, fit_ratio, no_shift
-from plumbline.models.exact import ModelOptions, make_gp
+from plumbline.models.exact_process import ExactProcess, conditioned
+from plumbline.models.marginal_likelihood import Hyperparameters
 
 
 def stream(seed: int = 0) -> torch.Generator:
@@ -35,14 +34,12 @@ def stream(seed: int = 0) -> torch.Generator:
 
 
 @pytest.fixture(scope="module")
-def models(model: SingleTaskGP, bounds: Tensor) -> list[SingleTaskGP]:
+def processes(process: ExactProcess, bounds: Tensor) -> list[ExactProcess]:
     """Two outcomes on the same points."""
-    U = model.train_inputs[0]
+    U = process.U
     X = bounds[0] + (bounds[1] - bounds[0]) * U
-    second = make_gp(X, 3 * torch.cos(5 * U[:, :1]) - U[:, 1:], bounds, ModelOptions(priors="none"))
-    second.covar_module.base_kernel.lengthscale = 0.3
-    second.likelihood.noise = 0.05
-    return [model, second.eval()]
+    at = Hyperparameters(0.0, U.new_tensor([0.05]), 0.7, U.new_tensor([0.3]))
+    return [process, conditioned(X, 3 * torch.cos(5 * U[:, :1]) - U[:, 1:], bounds, "matern52", at)]
 
 
 def batches(bounds: Tensor, b: int, q: int, seed: int = 4) -> Tensor:
@@ -64,50 +61,50 @@ def tilted(U: Tensor) -> Tensor:
 
 
 def acquire(
-    models: Sequence[SingleTaskGP], utility: Utility, ratio: Callable[[Tensor], Tensor] = tilted, **options: float
+    processes: Sequence[ExactProcess], utility: Utility, ratio: Callable[[Tensor], Tensor] = tilted, **options: float
 ) -> ConformalAcquisition:
     alpha = options.pop("alpha", 0.3)
     given = ConformalPosteriorOptions(**{"candidates": 32, "tau": 0.05, **options})
-    return ConformalAcquisition([factorise(model) for model in models], utility, ratio, alpha, given, seed=7)
+    return ConformalAcquisition([factorise(process) for process in processes], utility, ratio, alpha, given, seed=7)
 
 
-def joint(model: SingleTaskGP, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def joint(process: ExactProcess, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Mean and covariance of f at the data and at `U`, given the data and, where there are any, labels at `U`."""
-    inputs = torch.cat([model.train_inputs[0], U])
+    inputs = torch.cat([process.U, U])
     n = len(inputs) if labels is not None else len(inputs) - len(U)
-    y = model.train_targets if labels is None else torch.cat([model.train_targets, labels])
-    mean, K = model.mean_module(inputs), model.covar_module(inputs).to_dense()
-    gains = K[:, :n] @ torch.linalg.inv(K[:n, :n] + model.likelihood.noise * torch.eye(n, dtype=K.dtype))
+    y = process.y if labels is None else torch.cat([process.y, labels])
+    mean, K = torch.full((len(inputs),), process.at.constant, dtype=torch.float64), process.prior(inputs, inputs)
+    gains = K[:, :n] @ torch.linalg.inv(K[:n, :n] + process.noise * torch.eye(n, dtype=K.dtype))
     return mean + gains @ (y - mean[:n]), K - gains @ K[:n]
 
 
 def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
     """CBO, equation 7, section B.3 and B.7, one label after another."""
-    models = [factors.model for factors in acquisition.factors]
+    processes = [factors.process for factors in acquisition.factors]
     alpha, tau, utility = acquisition.alpha, acquisition.options.tau, acquisition.utility
     values = []
     for x in X:
-        U = models[0].transform_inputs(x)
-        q, n = len(U), len(models[0].train_targets)
+        U = processes[0].units.inputs(x)
+        q, n = len(U), len(processes[0].y)
         for_label, for_f = acquisition.base_samples(q)
-        ratio = acquisition.log_ratio(torch.cat([models[0].train_inputs[0], U])).exp()
+        ratio = acquisition.log_ratio(torch.cat([processes[0].U, U])).exp()
         w = torch.stack([torch.cat([ratio[:n], ratio[n + i : n + i + 1]]) for i in range(q)])
         w = w / w.sum(dim=-1, keepdim=True)
-        posterior = [joint(model, U) for model in models]
+        posterior = [joint(process, U) for process in processes]
         means = torch.stack([mean[n:] for mean, _ in posterior], dim=-1)
         accepted, densities, worths = [], [], []
         for j in range(len(for_label)):
             scores, draws, density = torch.zeros(n + q, dtype=torch.float64), [], 1.0
-            for i, model in enumerate(models):
-                predictive = posterior[i][1][n:, n:] + model.likelihood.noise * torch.eye(q, dtype=torch.float64)
+            for i, process in enumerate(processes):
+                predictive = posterior[i][1][n:, n:] + process.noise * torch.eye(q, dtype=torch.float64)
                 label = means[:, i] + torch.linalg.cholesky(predictive) @ for_label[j, :, i]
                 if utility.optimistic:
                     label = means[:, i] + (label - means[:, i]).abs()
                 away = label - means[:, i]
                 density = density * math.exp(-0.5 * float(away @ torch.linalg.solve(predictive, away)))
-                mean, covariance = joint(model, U, label)
-                sd = (covariance.diagonal() + model.likelihood.noise).sqrt()
-                scores = scores + torch.distributions.Normal(mean, sd).log_prob(torch.cat([model.train_targets, label]))
+                mean, covariance = joint(process, U, label)
+                sd = (covariance.diagonal() + process.noise).sqrt()
+                scores = scores + torch.distributions.Normal(mean, sd).log_prob(torch.cat([process.y, label]))
                 root = torch.linalg.cholesky(covariance[n:, n:])
                 draws.append(mean[n:] + utility.spread * root @ for_f[j, :, i])
             mask = 1.0
@@ -130,39 +127,41 @@ def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
 @pytest.mark.parametrize("optimistic", [False, True])
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("m", [1, 2])
-def test_the_value_is_equation_7(m: int, q: int, optimistic: bool, models: list[SingleTaskGP], bounds: Tensor) -> None:
-    acquisition = acquire(models[:m], Utility(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0))
+def test_the_value_is_equation_7(
+    m: int, q: int, optimistic: bool, processes: list[ExactProcess], bounds: Tensor
+) -> None:
+    acquisition = acquire(processes[:m], Utility(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0))
     X = batches(bounds, 3, q)
     with torch.no_grad():
         torch.testing.assert_close(acquisition(X), by_the_letter(acquisition, X), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.15, 0.6, 0.9])
-def test_the_value_is_equation_7_at_every_level(alpha: float, model: SingleTaskGP, bounds: Tensor) -> None:
-    acquisition = acquire([model], Utility(gain), alpha=alpha, tau=0.2)
+def test_the_value_is_equation_7_at_every_level(alpha: float, process: ExactProcess, bounds: Tensor) -> None:
+    acquisition = acquire([process], Utility(gain), alpha=alpha, tau=0.2)
     X = batches(bounds, 4, 1)
     with torch.no_grad():
         torch.testing.assert_close(acquisition(X), by_the_letter(acquisition, X), rtol=1e-6, atol=1e-8)
 
 
-def test_at_level_one_without_a_mask_it_is_plain_expected_improvement(model: SingleTaskGP, points: Tensor) -> None:
+def test_at_level_one_without_a_mask_it_is_plain_expected_improvement(process: ExactProcess, points: Tensor) -> None:
     """With tau so great all labels are half accepted, and those outside of the set are draws of the posterior."""
     best, tau, alpha = 0.2, 1e4, 1 - 1e-9
     improve = Utility(lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0))
-    acquisition = acquire([model], improve, no_shift, alpha=alpha, tau=tau, candidates=8192)
-    scale, shift = model.outcome_transform.stdvs.item(), model.outcome_transform.means.item()
+    acquisition = acquire([process], improve, no_shift, alpha=alpha, tau=tau, candidates=8192)
+    scale, shift = process.units.scale, process.units.location
     with torch.no_grad():
         found = acquisition(points) / torch.sigmoid(torch.tensor((alpha - 1 / 8) / tau))
-        expected = ExpectedImprovement(model, best_f=best * scale + shift)(points) / scale
+        expected = ExpectedImprovement(process.model, best_f=best * scale + shift)(points) / scale
     torch.testing.assert_close(found, expected, rtol=2e-2, atol=1e-3)
 
 
-def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(model: SingleTaskGP, points: Tensor) -> None:
+def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: ExactProcess, points: Tensor) -> None:
     """Flat on the set, labels lie further from the mean than under the Gaussian restricted to it."""
     spread = Utility(lambda f, mean: (f - mean).abs().squeeze(-1).amax(dim=-1))
-    flat = acquire([model], spread, no_shift, alpha=0.2, tau=1e-3, candidates=4096)
+    flat = acquire([process], spread, no_shift, alpha=0.2, tau=1e-3, candidates=4096)
     with torch.no_grad():
-        U = model.transform_inputs(points)
+        U = process.units.inputs(points)
         systems = [augment(flat.factors[0], U)]
         draws = flat.draw(systems)
         mass = conformity_mass(quadratics(systems), flat.weights(U), draws.z, flat.options.tau)
@@ -196,15 +195,13 @@ def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Ten
     return value.detach(), gradient
 
 
-def fitted(n: int, d: int, kernel: Literal["matern52", "rbf"], seed: int) -> SingleTaskGP:
-    """A model of `n` data in the unit cube of dimension `d`."""
+def fitted(n: int, d: int, kernel: Literal["matern52", "rbf"], seed: int) -> ExactProcess:
+    """A process of `n` data in the unit cube of dimension `d`."""
     X = torch.rand(n, d, generator=stream(seed), dtype=torch.float64)
     Y = torch.sin(4 * X).sum(dim=-1, keepdim=True) + 0.1 * torch.randn(n, 1, generator=stream(seed)).double()
     cube = torch.stack([torch.zeros(d), torch.ones(d)]).double()
-    model = make_gp(X, Y, cube, ModelOptions(kernel=kernel, priors="none"))
-    model.covar_module.base_kernel.lengthscale = torch.linspace(0.4, 0.8, d)
-    model.likelihood.noise = 0.03
-    return model.eval()
+    lengthscale = torch.linspace(0.4, 0.8, d, dtype=torch.float64)
+    return conditioned(X, Y, cube, kernel, Hyperparameters(0.0, X.new_tensor([0.03]), 0.7, lengthscale))
 
 
 @st.composite
@@ -264,94 +261,83 @@ def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None
     torch.testing.assert_close(slope, change, rtol=1e-3, atol=1e-4 * max(1.0, value.abs().max().item()))
 
 
-def test_other_kernels_are_differentiated_automatically(model: SingleTaskGP, bounds: Tensor) -> None:
-    """The same process by GPyTorch's kernel, of which no rule is known here."""
-    known = factorise(model)
-    other = replace(known, covariance=lambda A, B: model.covar_module(A, B).to_dense())
-    for q in (1, 2):
-        U = model.transform_inputs(batches(bounds, 3, q))
-        expected = acquire([model], Utility(smooth, optimistic=True))
-        found = expected.under(expected.log_ratio)
-        found.factors = [other]
-        for mine, theirs in zip(found.value_and_gradient(U), expected.value_and_gradient(U), strict=True):
-            torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-8)
-
-
-def test_what_is_returned_may_be_differentiated_further(model: SingleTaskGP, bounds: Tensor) -> None:
-    acquisition = acquire([model], Utility(smooth))
+def test_what_is_returned_may_be_differentiated_further(process: ExactProcess, bounds: Tensor) -> None:
+    acquisition = acquire([process], Utility(smooth))
     X = batches(bounds, 3, 1).requires_grad_()
     (through,) = torch.autograd.grad((2 * acquisition(X)).exp().sum(), X)
     with torch.no_grad():
-        value, gradient = acquisition.value_and_gradient(model.transform_inputs(X))
+        value, gradient = acquisition.value_and_gradient(process.units.inputs(X))
     scale = (bounds[1] - bounds[0]).reciprocal()
     torch.testing.assert_close(through, 2 * (2 * value).exp()[:, None, None] * gradient * scale)
-    assert not acquisition.value(model.transform_inputs(X)).is_inference()
+    assert not acquisition.value(process.units.inputs(X)).is_inference()
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_gradients_are_right(q: int, model: SingleTaskGP, bounds: Tensor) -> None:
-    acquisition = acquire([model], Utility(smooth), candidates=8)
+def test_gradients_are_right(q: int, process: ExactProcess, bounds: Tensor) -> None:
+    acquisition = acquire([process], Utility(smooth), candidates=8)
     assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_gradients_are_right_with_a_classifier(q: int, model: SingleTaskGP, bounds: Tensor) -> None:
-    U = model.train_inputs[0]
+def test_gradients_are_right_with_a_classifier(q: int, process: ExactProcess, bounds: Tensor) -> None:
+    U = process.U
     ratio = fit_ratio(U, U / 2 + 0.4, RatioOptions(steps=40, learning_rate=1e-2, ema=1.0), stream())
-    acquisition = acquire([model], Utility(smooth, optimistic=True), ratio, candidates=8)
+    acquisition = acquire([process], Utility(smooth, optimistic=True), ratio, candidates=8)
     X = batches(bounds, 2, q).requires_grad_()
     assert torch.autograd.gradcheck(acquisition, X, atol=1e-5)
-    flat = acquire([model], Utility(smooth, optimistic=True), no_shift, candidates=8)
+    flat = acquire([process], Utility(smooth, optimistic=True), no_shift, candidates=8)
     assert not torch.allclose(acquisition(X), flat(X)), "the ratio must matter"
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_gradients_are_right_with_baseline_draws(q: int, models: list[SingleTaskGP], bounds: Tensor) -> None:
-    baseline = draw_baseline([factorise(model) for model in models], 8, stream())
+def test_gradients_are_right_with_baseline_draws(q: int, processes: list[ExactProcess], bounds: Tensor) -> None:
+    baseline = draw_baseline([factorise(process) for process in processes], 8, stream())
     utility = Utility(lambda f, mean: torch.tanh(f).sum(dim=(-2, -1)), baseline=baseline)
-    acquisition = acquire(models, utility, candidates=8)
+    acquisition = acquire(processes, utility, candidates=8)
     assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
 
 
-def test_below_one_in_n_plus_one_nothing_is_worth_anything(model: SingleTaskGP, bounds: Tensor) -> None:
+def test_below_one_in_n_plus_one_nothing_is_worth_anything(process: ExactProcess, bounds: Tensor) -> None:
     positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
     X = batches(bounds, 20, 1)
     with torch.no_grad():
-        low = acquire([model], positive, no_shift, alpha=0.5 / 8, tau=1e-3)(X)
-        high = acquire([model], positive, no_shift, alpha=2 / 8, tau=1e-3)(X)
+        low = acquire([process], positive, no_shift, alpha=0.5 / 8, tau=1e-3)(X)
+        high = acquire([process], positive, no_shift, alpha=2 / 8, tau=1e-3)(X)
     assert low.abs().max() < 1e-6
     torch.testing.assert_close(high, torch.ones_like(high), rtol=0, atol=1e-6)
 
 
-def test_out_of_distribution_is_where_the_points_own_weight_exceeds_alpha(model: SingleTaskGP, bounds: Tensor) -> None:
+def test_out_of_distribution_is_where_the_points_own_weight_exceeds_alpha(
+    process: ExactProcess, bounds: Tensor
+) -> None:
     positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
-    acquisition = acquire([model], positive, lambda U: 8 * U[..., 0], alpha=0.3, tau=1e-4)
+    acquisition = acquire([process], positive, lambda U: 8 * U[..., 0], alpha=0.3, tau=1e-4)
     X = batches(bounds, 40, 1)
     with torch.no_grad():
-        own = acquisition.weights(model.transform_inputs(X))[..., 0, -1]
+        own = acquisition.weights(process.units.inputs(X))[..., 0, -1]
         found = acquisition(X)
     assert torch.equal(found.round(), (own < 0.3).double())
     assert 0 < found.mean() < 1
 
 
 @pytest.mark.parametrize("q", [1, 3])
-def test_the_value_depends_on_nothing_but_points_and_seed(q: int, model: SingleTaskGP, bounds: Tensor) -> None:
+def test_the_value_depends_on_nothing_but_points_and_seed(q: int, process: ExactProcess, bounds: Tensor) -> None:
     X = batches(bounds, 3, q)
     with torch.no_grad():
-        first = acquire([model], Utility(smooth))
+        first = acquire([process], Utility(smooth))
         value = first(X)
         torch.rand(5)
         assert torch.equal(first(X), value)
-        assert torch.equal(acquire([model], Utility(smooth))(X), value)
+        assert torch.equal(acquire([process], Utility(smooth))(X), value)
         torch.testing.assert_close(first(X[1:2]), value[1:2], rtol=1e-9, atol=1e-12)
         given = ConformalPosteriorOptions(candidates=32, tau=0.05)
-        other = ConformalAcquisition([factorise(model)], Utility(smooth), tilted, 0.3, given, seed=8)
+        other = ConformalAcquisition([factorise(process)], Utility(smooth), tilted, 0.3, given, seed=8)
         assert not torch.allclose(other(X), value)
 
 
-def test_pending_points_belong_to_the_batch(model: SingleTaskGP, bounds: Tensor) -> None:
+def test_pending_points_belong_to_the_batch(process: ExactProcess, bounds: Tensor) -> None:
     X = batches(bounds, 4, 2)
-    acquisition = acquire([model], Utility(smooth))
+    acquisition = acquire([process], Utility(smooth))
     with torch.no_grad():
         whole = acquisition(X[:1])
         alone = acquisition(X[:1, :1])
@@ -361,22 +347,22 @@ def test_pending_points_belong_to_the_batch(model: SingleTaskGP, bounds: Tensor)
         torch.testing.assert_close(acquisition(X[:1, :1]), alone)
 
 
-def test_optimistic_labels_are_above_their_means(model: SingleTaskGP, bounds: Tensor) -> None:
-    acquisition = acquire([model], Utility(smooth, optimistic=True))
+def test_optimistic_labels_are_above_their_means(process: ExactProcess, bounds: Tensor) -> None:
+    acquisition = acquire([process], Utility(smooth, optimistic=True))
     for q in (1, 3):
-        U = model.transform_inputs(batches(bounds, 2, q))
+        U = process.units.inputs(batches(bounds, 2, q))
         systems = [augment(acquisition.factors[0], U)]
         z = acquisition.draw(systems).z
         assert (z.squeeze(-1) @ systems[0].root.mT >= -1e-12).all()
 
 
-def test_values_stay_finite_where_all_or_no_labels_are_accepted(model: SingleTaskGP, bounds: Tensor) -> None:
+def test_values_stay_finite_where_all_or_no_labels_are_accepted(process: ExactProcess, bounds: Tensor) -> None:
     """Also at the data themselves, and with a relaxation so sharp that no log of a mask is finite without care."""
-    data = bounds[0] + (bounds[1] - bounds[0]) * model.train_inputs[0][:2]
+    data = bounds[0] + (bounds[1] - bounds[0]) * process.U[:2]
     for q in (1, 2):
         X = torch.cat([batches(bounds, 3, q), data[None, :q]]).requires_grad_()
         for alpha in (1e-3, 0.5, 0.999):
-            value = acquire([model], Utility(smooth), no_shift, alpha=alpha, tau=1e-6)(X)
+            value = acquire([process], Utility(smooth), no_shift, alpha=alpha, tau=1e-6)(X)
             (gradient,) = torch.autograd.grad(value.sum(), X)
             assert torch.isfinite(value).all()
             assert torch.isfinite(gradient).all()

@@ -19,6 +19,7 @@ from botorch.models.utils.gpytorch_modules import get_matern_kernel_with_gamma_p
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
 from gpytorch import ExactMarginalLogLikelihood
+from plumbline.models.exact import ModelOptions, fit_gp, make_gp
 from ratio import paired_ratio
 
 from plumbline.calibration.conformal import augment, powers, quadratics
@@ -27,7 +28,6 @@ from plumbline.designs.sobol import sobol
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
-from plumbline.models.exact import ModelOptions, fit_gp, make_gp
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate
 from plumbline.problems.synthetic import Ackley, Levy
@@ -78,6 +78,7 @@ def test_a_conformal_round_beside_a_plain_one(benchmark, problem, name):
     )
     print(f"\n{name} on {problem}: {ratio:.2f} of BoTorch's plain ucb")
     benchmark.pedantic(rounds, (name, domain, history), rounds=1)
+    assert ratio < 1.2
 
 
 def round_of(domain, history, seed=0):

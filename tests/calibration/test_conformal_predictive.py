@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from gp_cases import cube, made_model, random_weights, refitted_scores
+from gp_cases import cube, made_process, random_weights, refitted_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,8 +21,8 @@ def column(*values: float) -> torch.Tensor:
 def forecast(
     b: int, n: int, m: int = 1, noise: float = 0.05, seed: int = 0, even: bool = False, scale: float = 1.0
 ) -> ConformalPredictive:
-    """Forecasts of `b` points of the cube from models of `n` data, one an outcome; units of y are `scale` of z."""
-    systems = [augment(factorise(made_model(n, noise, seed + i)), cube(b, seed=seed + 50)) for i in range(m)]
+    """Forecasts of `b` points of the cube from processes of `n` data, one an outcome; units of y are `scale` of z."""
+    systems = [augment(factorise(made_process(n, noise, seed + i)), cube(b, seed=seed + 50)) for i in range(m)]
     weights = random_weights(b, 1, n, seed)
     if even:
         weights = torch.full_like(weights, 1 / (n + 1))
@@ -36,7 +36,7 @@ def forecast(
 @pytest.mark.parametrize("m", [1, 2])
 def test_covers_is_algorithm_1_by_refits(m: int) -> None:
     n, alpha = 9, 0.3
-    models, U = [made_model(n, 0.05, seed=i) for i in range(m)], cube(1, seed=50)
+    processes, U = [made_process(n, 0.05, seed=i) for i in range(m)], cube(1, seed=50)
     weights = random_weights(1, 1, n, 0)
     generator = torch.Generator().manual_seed(1)
     predictive = forecast(1, n, m)
@@ -46,7 +46,7 @@ def test_covers_is_algorithm_1_by_refits(m: int) -> None:
         found.append(predictive.covers(y, alpha).item())
         with torch.no_grad():
             scores = sum(
-                refitted_scores(model, U[0], label) for model, label in zip(models, y.reshape(m, 1), strict=True)
+                refitted_scores(process, U[0], label) for process, label in zip(processes, y.reshape(m, 1), strict=True)
             )
         assert isinstance(scores, torch.Tensor)
         mass = weights[0, 0] @ (scores <= scores[-1]).double()

@@ -8,7 +8,7 @@ from plumbline.acquisition.soft_utility import NODES
 from plumbline.illustrations.approximation_fits import BOUNDS, SHORE, FitsOptions, draw, fits
 from plumbline.illustrations.base import grid
 from plumbline.methods.eulbo import EulboMethodOptions
-from plumbline.models.exact import fit_gp
+from plumbline.models.exact_process import fit_process
 from plumbline.models.minibatches import TrainingOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -35,7 +35,7 @@ def test_the_exact_query_is_where_the_improvement_of_an_exact_process_is_greates
     _, history = draw(options, chance(3))
     x = grid(101)
     (found,) = fits([history], options, x, chance(4))
-    model = fit_gp(history.X, history.Y, BOUNDS, options.exact)
+    model = fit_process(history.X, history.Y, BOUNDS, options.exact).model
     with torch.no_grad():
         improvement = ExpectedImprovement(model, history.Y.max())(x.view(-1, 1, 1))
     assert float(found.exact_query) == float(x[improvement.argmax()])

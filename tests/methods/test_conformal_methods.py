@@ -4,6 +4,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from plumbline.methods.conformal import (
     standardised,
     warn_of_noise_at_bound,
 )
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.models.exact_process import ModelOptions, fit_process
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 
@@ -105,13 +106,12 @@ def test_noise_at_its_bound_is_warned_of() -> None:
 @pytest.mark.parametrize(("noise", "at_bound"), [(5e-4, True), (5.5e-4, False), (0.1, False), (0.4995, True)])
 def test_noise_is_at_its_bound_within_a_hundredth(noise: float, at_bound: bool) -> None:
     place = noisy(8)
-    model = fit_gp(place.history.X, place.history.Y, BOX, ModelOptions(priors="conformal"))
-    model.likelihood.noise_covar.raw_noise.data.fill_(30.0 if noise > 0.49 else -30.0 if noise < 5.1e-4 else 0.0)
-    if 5.1e-4 < noise < 0.49:
-        model.likelihood.noise = noise
+    options = ModelOptions(priors="conformal")
+    fitted = fit_process(place.history.X, place.history.Y, BOX, options)
+    process = replace(fitted, at=fitted.at._replace(noise=BOX.new_tensor([noise])))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_noise_at_bound([model])
+        warn_of_noise_at_bound([process], options)
     assert [warning.category for warning in caught] == [NoiseAtBoundWarning] * at_bound
 
 

@@ -11,7 +11,8 @@ from plumbline.calibration.predictive import JointGaussianPredictive
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, Method, build_method
 from plumbline.methods.conformal import ConformalMethod, fit_outcomes, standardised
-from plumbline.models.exact import ModelOptions
+from plumbline.models.exact_gpytorch import gpytorch_model
+from plumbline.models.exact_process import ModelOptions
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 
@@ -56,9 +57,9 @@ def test_each_outcome_has_a_model_of_its_own(name: str) -> None:
     predictor = make(name, place).predictor(place.history)
     assert predictor is not None
     forecast = predictor(X)
-    for i, model in enumerate(fit_outcomes(place.history, BOX, getattr(make(name, place).options, "model"))):  # noqa: B009
+    for i, process in enumerate(fit_outcomes(place.history, BOX, getattr(make(name, place).options, "model"))):  # noqa: B009
         with torch.no_grad():
-            alone = model.posterior(X, observation_noise=True)
+            alone = gpytorch_model(process).posterior(X, observation_noise=True)
         torch.testing.assert_close(forecast.mean[:, i], alone.mean.squeeze(-1))
         torch.testing.assert_close(forecast.sd[:, i], alone.variance.sqrt().squeeze(-1))
 

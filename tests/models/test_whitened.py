@@ -8,10 +8,10 @@ from sparse_cases import KERNELS, normal, uniform
 from plumbline.models.whitened import (
     CORRELATIONS,
     JITTER,
-    Correlation,
     SparseKernel,
     add_product,
     cholesky_pull_back,
+    correlations,
     factorise,
     product,
     squared_distances,
@@ -70,17 +70,17 @@ def test_slopes_of_correlations_against_differences(kernel: SparseKernel) -> Non
     correlation = CORRELATIONS[kernel]
     numerical = -2 * (correlation(r2 + h)[0] - correlation(r2 - h)[0]) / (2 * h)
     torch.testing.assert_close(correlation(r2)[1], numerical, rtol=1e-7, atol=1e-9)
-    assert torch.autograd.gradcheck(lambda one: Correlation.apply(one, kernel), r2.clone().requires_grad_())
+    assert torch.autograd.gradcheck(lambda one: correlations(one, kernel)[0], r2.clone().requires_grad_())
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_correlation_is_smooth_where_points_coincide(kernel: SparseKernel) -> None:
     """At distance zero the slope in the squared distance is -1/2, or -5/6, and in the points it is zero."""
     zero = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    (slope,) = torch.autograd.grad(Correlation.apply(zero, kernel).sum(), zero)
+    (slope,) = torch.autograd.grad(correlations(zero, kernel)[0].sum(), zero)
     assert slope.item() == pytest.approx(-0.5 if kernel == "rbf" else -5 / 6)
     x = uniform(1, 1, 3).requires_grad_()
-    (gradient,) = torch.autograd.grad(Correlation.apply(squared_distances(x, x.detach()), kernel).sum(), x)
+    (gradient,) = torch.autograd.grad(correlations(squared_distances(x, x.detach()), kernel)[0].sum(), x)
     assert gradient.abs().max() < 1e-12
 
 

@@ -464,7 +464,7 @@ class MassPullBack:
         return self.scale * (self.slope @ (to_mass.unsqueeze(-1) * self.monomials))
 
     def to_monomials(self, to_mass: Tensor) -> Tensor:
-        """Return `to_mass * (s'' (w / tau * C))`, `b x q x k x p`."""
+        """Return `to_mass * (s'^T (w / tau * C))`, `b x q x k x p`."""
         return to_mass.unsqueeze(-1) * (self.slope.mT @ (self.scale * self.coefficients))
 
     def to_log_ratio(self, to_mass: Tensor, to_own: Tensor) -> Tensor:

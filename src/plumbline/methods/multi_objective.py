@@ -46,10 +46,8 @@ def joint_predictor(processes: Sequence[ExactProcess]) -> Predictor:
     def predict(points: Tensor) -> JointGaussianPredictive:
         with torch.no_grad():
             forecasts = [gaussian_predictor(process)(points) for process in processes]
-            mean, sd = (
-                torch.stack(columns, dim=-1) for columns in zip(*((one.mean, one.sd) for one in forecasts), strict=True)
-            )
-            return JointGaussianPredictive(mean, sd)
+            mean = torch.stack([one.mean for one in forecasts], dim=-1)
+            return JointGaussianPredictive(mean, torch.stack([one.sd for one in forecasts], dim=-1))
 
     return predict
 

@@ -23,7 +23,7 @@ from plumbline.models.marginal_likelihood import (
 from plumbline.models.priors import Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.units import Units, units_of
-from plumbline.models.whitened import CORRELATIONS, Correlation, SparseKernel, squared_distances
+from plumbline.models.whitened import SparseKernel, correlations, squared_distances
 from plumbline.options import Options
 
 NOISE_FLOOR = 1e-6
@@ -187,7 +187,7 @@ class ExactProcess:
         """
         A, B = A / self.at.lengthscale, B / self.at.lengthscale
         r2 = squared_distances(A.reshape(-1, *A.shape[-2:]), B.reshape(-1, *B.shape[-2:]))
-        return self.at.outputscale * Correlation.apply(r2, self.kernel).reshape(*A.shape[:-1], B.shape[-2])
+        return self.at.outputscale * correlations(r2, self.kernel)[0].reshape(*A.shape[:-1], B.shape[-2])
 
     def prior_with_pull_back(self, A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return prior covariances of f and what pulls gradients in them back to `A`.
@@ -199,7 +199,7 @@ class ExactProcess:
             B: `b x k x d`, likewise.
         """
         A, B = A / self.at.lengthscale, B / self.at.lengthscale
-        correlation, slope = CORRELATIONS[self.kernel](squared_distances(A, B))
+        correlation, slope = correlations(squared_distances(A, B), self.kernel)
 
         def pull_back(to_K: Tensor) -> Tensor:
             H = to_K * slope * self.at.outputscale
@@ -233,9 +233,8 @@ class ExactProcess:
             X: `b x d`, in the problem's bounds.
         """
         scaled = self.units.inputs(X) / self.at.lengthscale
-        correlation, slope = CORRELATIONS[self.kernel](
-            squared_distances(scaled.unsqueeze(0), self.scaled.unsqueeze(0)).squeeze(0)
-        )
+        r2 = squared_distances(scaled.unsqueeze(0), self.scaled.unsqueeze(0)).squeeze(0)
+        correlation, slope = correlations(r2, self.kernel)
         half = (correlation * self.at.outputscale) @ self.inverse_root.mT
         variance = (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
         return PointMoments(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())

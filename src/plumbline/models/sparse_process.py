@@ -9,7 +9,7 @@ from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters, rescaled
 from plumbline.models.units import Units
-from plumbline.models.whitened import JITTER, Correlation, SparseKernel, factorise, squared_distances
+from plumbline.models.whitened import JITTER, SparseKernel, correlations, factorise, squared_distances
 
 
 def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | None:
@@ -86,7 +86,7 @@ class SparseProcess:
         lengthscale = parts.lengthscale.detach()
         flat = (points / lengthscale).reshape(1, -1, points.shape[-1])
         r2 = squared_distances(flat, (others / lengthscale).unsqueeze(0))
-        return parts.outputscale.detach() * Correlation.apply(r2, self.kernel).reshape(*points.shape[:-1], len(others))
+        return parts.outputscale.detach() * correlations(r2, self.kernel)[0].reshape(*points.shape[:-1], len(others))
 
     def seen(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return A and B of `plumbline.models.sparse.Forward`, `batch_shape x m x q` and `batch_shape x (m + 1) x q`.
@@ -119,7 +119,7 @@ class SparseProcess:
             variance = outputscale + JITTER + (W.square() - A.square()).sum(-2)
             return mean, units.scale**2 * variance.clamp_min(JITTER)
         scaled = (points / parts.lengthscale.detach()).reshape(-1, *points.shape[-2:])
-        prior = Correlation.apply(squared_distances(scaled, scaled), self.kernel).reshape(*X.shape[:-1], X.shape[-2])
+        prior = correlations(squared_distances(scaled, scaled), self.kernel)[0].reshape(*X.shape[:-1], X.shape[-2])
         jitter = JITTER * torch.eye(X.shape[-2]).to(X)
         return mean, units.scale**2 * (outputscale * prior + jitter - A.mT @ A + W.mT @ W)
 

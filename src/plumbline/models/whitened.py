@@ -252,18 +252,23 @@ class Whitened:
         return down.addcmul_(H.sum(-2).unsqueeze(-1), self.scaled, value=-1).mul_(Z.inverse)
 
 
-class Correlation(torch.autograd.Function):
-    """Correlations at squared distances, smooth for automatic differentiation where points coincide."""
+class _Correlation(torch.autograd.Function):
+    """Smooth for automatic differentiation where points coincide; the slope has no derivative of its own."""
 
     @staticmethod
-    def forward(ctx: Any, r2: Tensor, kernel: SparseKernel) -> Tensor:
-        """Return the correlations at `r2`, of any shape."""
+    def forward(ctx: Any, r2: Tensor, kernel: SparseKernel) -> tuple[Tensor, Tensor]:
         correlation, slope = CORRELATIONS[kernel](r2)
+        slope = slope.clone() if slope is correlation else slope
         ctx.save_for_backward(slope)
-        return correlation
+        ctx.mark_non_differentiable(slope)
+        return correlation, slope
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        """Return the gradient in `r2`."""
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None]:
         (slope,) = ctx.saved_tensors
         return gradient * slope * -0.5, None
+
+
+def correlations(r2: Tensor, kernel: SparseKernel) -> tuple[Tensor, Tensor]:
+    """Return correlations at squared distances of any shape, and slopes `-2 dk/dr2`; may be differentiated once."""
+    return _Correlation.apply(r2, kernel) if r2.requires_grad else CORRELATIONS[kernel](r2)
