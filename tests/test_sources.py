@@ -134,7 +134,7 @@ def test_this_package() -> None:
     for module in NEUTRAL:
         assert sources._path(module) is not None, f"{module} is neutral and does not exist"
     everything = closure("plumbline.methods.calibrated", "plumbline.problems.synthetic", "plumbline.trials")
-    assert {"plumbline.methods.gp", "plumbline.models.exact", "plumbline.seeding"} <= set(everything)
+    assert {"plumbline.methods.gp", "plumbline.models.exact_process", "plumbline.seeding"} <= set(everything)
     assert not NEUTRAL & set(everything)
     assert not [module for module in everything if "analysis" in module or "tracking" in module]
     assert "plumbline.methods.calibrated" not in closure("plumbline.methods.sampling", "plumbline.trials")

@@ -60,7 +60,8 @@ RECORD = arrow.schema(
         ("holdout_coverage", _NUMBERS),
         ("holdout_width", _NUMBERS),
         ("optimum_width", _NUMBERS),
-        # Numerical events of the round (jitter added, fit retried), and numbers that the method wants kept.
+        # Numerical events of the round (jitter added, fit retried), and numbers that the method, or the problem as
+        # `problem.*`, wants kept.
         ("events", arrow.list_(arrow.string())),
         ("notes", arrow.map_(arrow.string(), arrow.float64())),
         # "ok", or "error" for the last row of a trial that failed, with the reason.

@@ -3,14 +3,16 @@
 import torch
 
 from plumbline.acquisition.soft_utility import (
+    NODES,
     Sight,
     SoftBatchImprovement,
     SoftImprovement,
     SoftKnowledgeGradient,
     SoftUtility,
+    quadrature,
 )
 from plumbline.models.sparse import Batch, Layout, forward, initial_row
-from plumbline.models.whitened import SparseKernel
+from plumbline.models.whitened import JITTER, SparseKernel
 
 LAYOUT = Layout(6, 2)
 KERNELS: list[SparseKernel] = ["rbf", "matern52"]
@@ -24,23 +26,69 @@ def normal(*size: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def rows_of(b: int, seed: int = 0) -> torch.Tensor:
+def rows_of(b: int, seed: int = 0, layout: Layout = LAYOUT) -> torch.Tensor:
     """Return parameters of `b` processes, off their initial ones."""
-    rows = torch.stack([initial_row(uniform(LAYOUT.m, LAYOUT.d, seed=seed + i)) for i in range(b)])
-    rows += 0.3 * normal(b, LAYOUT.size, seed=seed + 50)
-    LAYOUT.parts(rows).raw_lengthscale.sub_(0.7)
+    rows = torch.stack([initial_row(uniform(layout.m, layout.d, seed=seed + i)) for i in range(b)])
+    rows += 0.3 * normal(b, layout.size, seed=seed + 50)
+    layout.parts(rows).raw_lengthscale.sub_(0.7)
     return rows
 
 
 def sight_of(rows: torch.Tensor, points: torch.Tensor, kernel: SparseKernel) -> Sight:
     """Return what processes say of `b x k x d` points."""
-    passed = forward(rows, LAYOUT, points, kernel)
-    parts = passed.parameters
-    return Sight(kernel, points, passed.whitened.A, passed.B, parts.constant, parts.lengthscale, parts.outputscale)
+    return Sight.of(forward(rows, LAYOUT, points, kernel))
 
 
-def batch(b: int, n: int = 5, data: float = 40.0) -> Batch:
-    return Batch(uniform(b, n, 2, seed=7), normal(b, n, seed=8), torch.full((b,), data, dtype=torch.float64))
+def batch(b: int, n: int = 5, data: float = 40.0, d: int = 2) -> Batch:
+    return Batch(uniform(b, n, d, seed=7), normal(b, n, seed=8), torch.full((b,), data, dtype=torch.float64))
+
+
+def value_of(utility: SoftUtility, rows: torch.Tensor, points: torch.Tensor, kernel: SparseKernel) -> torch.Tensor:
+    """Return `E log u` under processes, `b`."""
+    return utility.gain(sight_of(rows, points, kernel)).value
+
+
+def correlations(X: torch.Tensor, kernel: SparseKernel) -> torch.Tensor:
+    """Return those of points with themselves, by operations that torch differentiates."""
+    r2 = (X.unsqueeze(-2) - X.unsqueeze(-3)).square().sum(-1)
+    if kernel == "rbf":
+        return (-0.5 * r2).exp()
+    s = torch.where(r2 > 0, 5 * r2, 1.0).sqrt() * (r2 > 0)
+    return (1 + s + 5 * r2 / 3) * (-s).exp()
+
+
+def expected_log(utility: SoftUtility, kernel: SparseKernel, *leaves: torch.Tensor) -> torch.Tensor:
+    """Return `E log u`, `b`, by operations that torch differentiates.
+
+    The leaves are points (`b x k x d`), A, B, constant, lengthscale and outputscale.
+    """
+    points, A, B, constant, lengthscale, outputscale = leaves
+    mean, W = constant[:, None] + B[:, -1], B[:, :-1]
+    prior = outputscale[:, None, None] * correlations(points / lengthscale[:, None, None], kernel)
+    explained = A.mT @ A
+    covariance = prior - explained + W.mT @ W + JITTER * torch.eye(points.shape[1], dtype=torch.float64)
+    best, q = utility.best[:, None], utility.q
+    sd = covariance.diagonal(dim1=-2, dim2=-1).sqrt()
+    if isinstance(utility, SoftImprovement):
+        nodes, weights = (torch.from_numpy(part) for part in quadrature(NODES))
+        return (logarithms(mean + sd * nodes - best) * weights).sum(-1)
+    assert isinstance(utility, SoftBatchImprovement | SoftKnowledgeGradient)
+    base, factor = utility.base, torch.linalg.cholesky(covariance[:, :q, :q])
+    if isinstance(utility, SoftBatchImprovement):
+        return logarithms((mean.unsqueeze(-2) + base @ factor.mT).amax(-1) - best).mean(-1)
+    observed = mean[:, None, :q] + sd[:, None, :q] * base
+    if utility.doubled and q > 1:
+        observed = (observed + base @ factor.mT).reshape(len(base), q, -1).mT
+    residual = outputscale[:, None] + JITTER - explained.diagonal(dim1=-2, dim2=-1)[:, :q]
+    gain = (prior - explained)[:, q:, :q] / residual[:, None]
+    shift = 0.0 if utility.centred else constant[:, None, None]
+    means = mean[:, q:, None] + gain * (observed - mean[:, None, :q] + shift)
+    return logarithms(means.amax(-1) - best).mean(-1)
+
+
+def logarithms(x: torch.Tensor) -> torch.Tensor:
+    """Return log softplus, where neither under- nor overflows."""
+    return torch.logaddexp(x, torch.zeros_like(x)).log()
 
 
 def utilities(b: int) -> dict[str, tuple[SoftUtility, int]]:

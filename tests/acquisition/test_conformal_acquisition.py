@@ -244,11 +244,11 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
 @given(acquisitions())
 def test_values_and_gradients_are_those_of_automatic_differentiation(case: tuple[ConformalAcquisition, Tensor]) -> None:
     acquisition, U = case
-    value, gradient = acquisition.value_and_gradient(U)
+    value, gradient = acquisition.value_and_gradient_in_cube(U)
     expected, slope = automatic(acquisition, U)
     torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(gradient, slope, rtol=1e-7, atol=1e-7 * slope.abs().max().item() + 1e-11)
-    assert torch.equal(value, acquisition.value(U))
+    assert torch.equal(value, acquisition.values_in_cube(U))
 
 
 @settings(deadline=None, max_examples=50)
@@ -258,8 +258,10 @@ def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None
     acquisition, U = case
     direction = torch.rand(U.shape, generator=stream(1), dtype=torch.float64) - 0.5
     step = 1e-6
-    change = (acquisition.value(U + step * direction) - acquisition.value(U - step * direction)) / (2 * step)
-    value, gradient = acquisition.value_and_gradient(U)
+    change = (acquisition.values_in_cube(U + step * direction) - acquisition.values_in_cube(U - step * direction)) / (
+        2 * step
+    )
+    value, gradient = acquisition.value_and_gradient_in_cube(U)
     slope = (gradient * direction).sum(dim=(-2, -1))
     torch.testing.assert_close(slope, change, rtol=1e-3, atol=1e-4 * max(1.0, value.abs().max().item()))
 
@@ -273,7 +275,9 @@ def test_other_kernels_are_differentiated_automatically(model: SingleTaskGP, bou
         expected = acquire([model], Utility(smooth, optimistic=True))
         found = expected.under(expected.log_ratio)
         found.factors = [other]
-        for mine, theirs in zip(found.value_and_gradient(U), expected.value_and_gradient(U), strict=True):
+        for mine, theirs in zip(
+            found.value_and_gradient_in_cube(U), expected.value_and_gradient_in_cube(U), strict=True
+        ):
             torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-8)
 
 
@@ -282,10 +286,10 @@ def test_what_is_returned_may_be_differentiated_further(model: SingleTaskGP, bou
     X = batches(bounds, 3, 1).requires_grad_()
     (through,) = torch.autograd.grad((2 * acquisition(X)).exp().sum(), X)
     with torch.no_grad():
-        value, gradient = acquisition.value_and_gradient(model.transform_inputs(X))
+        value, gradient = acquisition.value_and_gradient_in_cube(model.transform_inputs(X))
     scale = (bounds[1] - bounds[0]).reciprocal()
     torch.testing.assert_close(through, 2 * (2 * value).exp()[:, None, None] * gradient * scale)
-    assert not acquisition.value(model.transform_inputs(X)).is_inference()
+    assert not acquisition.values_in_cube(model.transform_inputs(X)).is_inference()
 
 
 @pytest.mark.parametrize("q", [1, 2])

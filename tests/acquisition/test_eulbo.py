@@ -1,17 +1,18 @@
 """Maximising the EULBO: its joint gradient, weights, masks, projections, and what is done where it breaks."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from sights import KERNELS, LAYOUT, NAMES, batch, normal, rows_of, sight_of, uniform, utilities
+from sights import KERNELS, LAYOUT, NAMES, batch, normal, rows_of, uniform, utilities, value_of
 
 from plumbline.acquisition import eulbo
 from plumbline.acquisition.eulbo import EulboOptions, eulbo_step, maximise_eulbo, refined_parameters
 from plumbline.acquisition.soft_utility import SoftImprovement, SoftUtility
-from plumbline.models.minibatches import Shuffled
-from plumbline.models.sparse import Batch, fidelity, forward
+from plumbline.models.minibatches import Progress, Shuffled
+from plumbline.models.sparse import Batch, Layout, fidelity, forward
 from plumbline.models.sparse_training import ATTEMPTS
 from plumbline.models.whitened import SparseKernel
 
@@ -63,7 +64,7 @@ def test_joint_gradient_against_differences(
     shared, weight = {"evidence": (40.0, 1 / 40), "minibatch": (5.0, 1 / 5), "datum": (40.0, 1.0)}[weighting]
 
     def gain(rows: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
-        return utility.expected_log(sight_of(rows, points, kernel))
+        return value_of(utility, rows, points, kernel)
 
     def bound(rows: torch.Tensor) -> torch.Tensor:
         counted = data._replace(data=torch.full((b,), shared).double())
@@ -121,7 +122,7 @@ def test_the_query_sees_the_process_as_it_has_become(recorded: Callable[[], tupl
     processes.step = lambda going, gradient: rows.copy_(other)  # type: ignore[method-assign]
     step([0], batch(1), [0])
     h, direction = 1e-6, normal(1, k, 2)
-    up, down = (utility.expected_log(sight_of(other, points + s * direction, "rbf")) for s in (h, -h))
+    up, down = (value_of(utility, other, points + s * direction, "rbf") for s in (h, -h))
     ((_, gradient),) = queries.steps
     assert (gradient * direction.flatten(1)).sum().item() == pytest.approx(((up - down) / (2 * h)).item(), rel=1e-5)
 
@@ -209,7 +210,7 @@ def whole(rows: torch.Tensor, points: torch.Tensor, utility: SoftUtility, n: int
     ((data),) = sources(n)()
     every = Batch(data.X[None], data.y[None], torch.tensor([float(n)]).double())
     fit, _ = fidelity(forward(rows, LAYOUT, data.X[None], "rbf"), every, "elbo")
-    return (fit + utility.expected_log(sight_of(rows, points, "rbf")) / n).item()
+    return (fit + value_of(utility, rows, points, "rbf") / n).item()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -234,6 +235,70 @@ def test_company_makes_no_difference(name: str) -> None:
         for own, other in zip(alone.trained, together.trained, strict=True):
             torch.testing.assert_close(own[0], other[i], rtol=1e-8, atol=1e-8)
         assert alone.epochs[0] == together.epochs[i]
+
+
+@pytest.mark.parametrize("turns", ["steps", "epochs"])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_in_company_are_the_same_to_the_last_bit(name: str, kernel: SparseKernel, turns: str) -> None:
+    """Also where seeds leave, come in other groups and are in other epochs: what is shared by steps changes with it."""
+    layout, b = Layout(37, 7), 4
+    utility, k = utilities(b)[name]
+    start, asked, data = rows_of(b, layout=layout), uniform(b, k, 7, seed=3), batch(b, d=7)
+    boxes = torch.tensor([[0.2] * 7, [0.8] * 7]).double().expand(b, 2, 7)
+
+    def steps(seeds: list[int], plan: list[list[int]]) -> list[torch.Tensor]:
+        """Return rows, points and values of some seeds after the steps of a plan that they are in."""
+        index = torch.tensor(seeds)
+        rows, points, values = start[index], asked[index], torch.zeros(len(seeds)).double()
+        options = EulboOptions(turns=turns)  # type: ignore[arg-type]
+        step = eulbo_step(rows, points, boxes[index], layout, kernel, utility.of(index), "elbo", options)
+        epochs = dict.fromkeys(seeds, 0)
+        for members in plan:
+            going = [seed for seed in seeds if seed in members]
+            if going:
+                part = Batch(*(one[torch.tensor(going)] for one in data))
+                found = step([seeds.index(seed) for seed in going], part, [epochs[seed] + seed for seed in going])
+                for seed, value in zip(going, found, strict=True):
+                    values[seeds.index(seed)] = value
+                    epochs[seed] += 1
+        return [rows, points, values]
+
+    plan = [[0, 1, 2, 3], [0, 1, 2, 3], [0, 2], [1, 3], [0, 2], [0, 2], [1, 2, 3], [1], [1], [0, 1, 2, 3], [3]]
+    together = steps([0, 1, 2, 3], plan)
+    for seed in range(b):
+        for own, other in zip(steps([seed], plan), together, strict=True):
+            assert torch.equal(own[0], other[seed])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        # One for the first step, and one for each query that sees a process that has moved.
+        ({}, [2, 1, 1, 2, 1]),
+        ({"refines": "nothing"}, [1, 0, 0, 1, 0]),
+        # Processes move in the first and third step.
+        ({"turns": "epochs"}, [2, 0, 1, 1, 1]),
+    ],
+)
+def test_processes_are_prepared_once_where_the_same_seeds_go_on(
+    options: dict[str, Any], expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, prepare = [], eulbo.prepare
+
+    def counted(*args: Any) -> Any:
+        made.append(args)
+        return prepare(*args)
+
+    monkeypatch.setattr(eulbo, "prepare", counted)
+    utility, k = utilities(3)["improvement"]
+    step = step_of(rows_of(3), uniform(3, k, 2, seed=3), utility, **options)
+    counts = []
+    for epoch, going in enumerate([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 2], [0, 2]]):
+        made.clear()
+        step(going, batch(len(going)), [epoch] * len(going))
+        counts.append(len(made))
+    assert counts == expected
 
 
 def test_what_breaks_is_tried_again_and_what_it_began_with_is_kept() -> None:
@@ -264,3 +329,21 @@ def test_each_attempt_has_a_tenth_of_both_rates(recorded: Callable[[], tuple[Rec
     maximised(rows_of(1), uniform(1, 1, 2, seed=3), utility, drawn, learning_rate=0.5, query_rate=0.02)
     assert [one.learning_rate for one in Recorder.made[::2]] == pytest.approx([0.5, 0.05, 0.005])
     assert [one.learning_rate for one in Recorder.made[1::2]] == pytest.approx([0.02, 0.002, 0.0002])
+
+
+def test_a_process_that_breaks_in_the_very_last_step_is_attempted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def spoilt_once(
+        rows: torch.Tensor, progress: list[Progress], layout: Layout, kernel: SparseKernel
+    ) -> list[Progress]:
+        assert rows.shape == (len(progress), layout.size)
+        looks.append(len(progress))
+        return [replace(one, broken=len(looks) == 1) for one in progress]
+
+    monkeypatch.setattr(eulbo, "checked", spoilt_once)
+    rows, points = rows_of(2), uniform(2, 1, 2)
+    found = maximised(rows, points, SoftImprovement(torch.zeros(2).double()), sources(20, 12))
+    assert looks == [2, 2]
+    assert found.attempts == [2, 2]
+    assert not any(found.kept)

@@ -7,7 +7,8 @@ from sights import KERNELS, LAYOUT, normal, rows_of, sight_of, uniform
 from plumbline.acquisition import knowledge_gradient
 from plumbline.acquisition.knowledge_gradient import DiscreteKnowledgeGradient
 from plumbline.acquisition.soft_utility import imagined, mean_update
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 from plumbline.models.whitened import SparseKernel
 
 UNITS = Units(torch.tensor([-2.0, 0.0]).double(), torch.tensor([4.0, 10.0]).double(), 40.0, 8.0)
@@ -27,9 +28,13 @@ def test_it_is_the_mean_update_by_brute_force(kernel: SparseKernel) -> None:
     for n in range(5):
         points = UNITS.inputs(torch.cat([X[n], gradient.maximisers])).unsqueeze(0)
         sight = sight_of(gradient.process.row[None], points, kernel)
-        mean, gain, surprise = mean_update(sight, 2, imagined(sight, 2, gradient.base[None, :, :2]))
+        queries = sight.part(slice(2))
+        update = mean_update(sight, queries, imagined(queries, gradient.base[None, :, :2]))
         every = torch.stack(
-            [torch.stack([mean[0] + gain[0, :, j] * surprise[0, i, j] for j in range(2)]) for i in range(7)]
+            [
+                torch.stack([update.mean[0] + update.gain[0, :, j] * update.surprise[0, i, j] for j in range(2)])
+                for i in range(7)
+            ]
         )
         torch.testing.assert_close(gradient.means(X)[n], every, rtol=1e-9, atol=1e-9)
         assert values[n].item() == pytest.approx(every.amax((-1, -2)).mean().item(), rel=1e-9)

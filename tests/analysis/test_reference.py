@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import get_args
 
 import made_evidence as made
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pyarrow as arrow
 import pytest
+from PIL import Image
 
 from plumbline.analysis.claims import COLUMNS, Verdict
 from plumbline.analysis.reference import (
@@ -15,12 +18,14 @@ from plumbline.analysis.reference import (
     combined_provenance,
     doubt_table,
     keep,
+    keep_figure,
     merge,
     read_claims,
     read_doubts,
     verdict_grid,
     verdict_table,
 )
+from plumbline.analysis.style import PALETTE, house_style, panels
 from plumbline.errors import PlumblineError
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import write_table
@@ -57,16 +62,34 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     write_table(tmp_path / "quick/illustrations/E.parquet", table, {METADATA_KEY: json.dumps({"commit": "abc"})})
     (tmp_path / "quick/figures").mkdir()
     (tmp_path / "quick/figures/E.svg").write_text("<svg/>")
+    Image.new("RGBA", (4, 3), "white").save(tmp_path / "quick/figures/E.png")
     keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
     kept = tmp_path / "reference/E"
     assert sorted(path.name for path in kept.iterdir()) == [
         "E-illustration.csv",
-        "E.svg",
+        "E.png",
         "illustration-provenance.json",
     ]
     assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
     about = json.loads((kept / "illustration-provenance.json").read_text())
     assert about == {"experiment": "E", "commit": "abc"}
+
+
+def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) -> None:
+    with house_style():
+        figure, ((left, right),) = panels(1, 2)
+        left.imshow(np.outer(np.sin(np.arange(40) / 9), np.arange(60)), cmap="viridis")
+        for i, name in enumerate(PALETTE):
+            right.plot(np.sin(np.arange(50) / (i + 3)), color=PALETTE[name])
+            right.fill_between(np.arange(50), i / 9, i / 9 + 0.3, color=PALETTE[name], alpha=0.15)
+        figure.savefig(tmp_path / "E.png")
+        plt.close(figure)
+    (tmp_path / "kept").mkdir()
+    keep_figure(tmp_path / "E.png", tmp_path / "kept")
+    drawn, kept = (np.asarray(Image.open(folder / "E.png").convert("RGB")) for folder in (tmp_path, tmp_path / "kept"))
+    assert kept.shape == drawn.shape
+    assert np.abs(kept.astype(int) - drawn).max() <= 24
+    assert (tmp_path / "kept/E.png").stat().st_size < (tmp_path / "E.png").stat().st_size / 2
 
 
 @pytest.mark.parametrize(("kind", "curves"), [("curves", True), ("sweep", False)])

@@ -1,13 +1,17 @@
-"""A step of training a sparse process beside GPyTorch's, and eight seeds at once beside one after another."""
+"""A step of training a sparse process beside GPyTorch's, of the EULBO beside the ELBO's, and eight seeds at once beside
+one after another."""
 
 import pytest
 import torch
 from ratio import paired_ratio
 
+from plumbline.acquisition.eulbo import EulboOptions, eulbo_step
+from plumbline.acquisition.soft_utility import SoftBatchImprovement, SoftImprovement, SoftKnowledgeGradient
 from plumbline.models.minibatches import RowAdam
 from plumbline.models.sparse import Batch, Layout, initial_row, objective_gradient
 from plumbline.models.sparse_gpytorch import gpytorch_model
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 
 INDUCING, BATCH, DATA, SEEDS = 100, 32, 1000, 8
 DIMENSIONS = [6, 12, 60, 180, 256]
@@ -73,13 +77,50 @@ def test_a_step_beside_gpytorchs(benchmark, d):
     assert ratio < 1 / 3
 
 
+def eulbo_stepping(name, b, d, q, samples=64):
+    """Return a step of the EULBO of `b` seeds at once: of the process and of the query."""
+    rows, batch = drawn(b, d)
+    generator = torch.Generator().manual_seed(1)
+    base = torch.randn(b, samples, q, generator=generator, dtype=torch.float64)
+    best = torch.zeros(b, dtype=torch.float64)
+    utility = SoftBatchImprovement(best, q, base) if q > 1 else SoftImprovement(best)
+    k = q
+    if name == "gradient":
+        utility, k = SoftKnowledgeGradient(best, q, base), q + samples
+    points = torch.rand(b, k, d, generator=generator, dtype=torch.float64)
+    boxes = torch.tensor([[0.0] * d, [1.0] * d], dtype=torch.float64).expand(b, 2, d)
+    moved = eulbo_step(rows, points, boxes, Layout(INDUCING, d), "rbf", utility, "elbo", EulboOptions())
+
+    def step():
+        for _ in range(STEPS):
+            with torch.no_grad():
+                moved(range(b), batch, [0] * b)
+
+    return step
+
+
+@pytest.mark.parametrize("b", [1, SEEDS])
+@pytest.mark.parametrize(("d", "q"), [(6, 1), (180, 20)])
+@pytest.mark.parametrize(("name", "limit"), [("improvement", 2.7), ("gradient", 3.6)])
+def test_a_step_of_the_eulbo_beside_the_elbos(benchmark, name, limit, d, q, b):
+    """A second forward pass, and the utility's gradient twice. Measured on a busy core: for the improvement 1.3 to 2.1,
+    for the knowledge gradient 2.1 to 2.8.
+    """
+    own, elbo = eulbo_stepping(name, b, d, q), stepping(b, d)
+    benchmark.group = f"a step of the EULBO at d = {d}, q = {q}, {b} seeds"
+    benchmark.extra_info["ratio to the ELBO's"] = ratio = paired_ratio(own, elbo, repeats=15)
+    print(f"\n{name}, d = {d}, q = {q}, {b} seeds: {ratio:.2f} of the ELBO's step")
+    benchmark.pedantic(own, rounds=3)
+    assert ratio < limit
+
+
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_eight_seeds_at_once_beside_one_after_another(benchmark, d):
     """Asked for: at most a half, which is missed by little where it is near, and by much where it is not.
 
     What company saves is the overhead of some sixty small operations. The matrix products and triangular solves with
     100 x 100 and 100 x d matrices are as many as before, and most of the time from d = 60 on. Measured on a busy core:
-    0.56, 0.56, 0.60, 0.84 and 0.96 at d = 6, 12, 60, 180 and 256; on a quieter one 0.42 to 0.54 at d = 6.
+    0.58, 0.55, 0.58, 0.78 and 0.74 at d = 6, 12, 60, 180 and 256.
     """
     together, alone = stepping(SEEDS, d), [stepping(1, d) for _ in range(SEEDS)]
     benchmark.group = f"eight seeds at d = {d}"
@@ -87,4 +128,4 @@ def test_eight_seeds_at_once_beside_one_after_another(benchmark, d):
     benchmark.extra_info["ratio to one after another"] = ratio
     print(f"\nd = {d}: eight seeds at once take {ratio:.2f} of one after another")
     benchmark.pedantic(together, rounds=5)
-    assert ratio < (0.75 if d <= 12 else 1.15)
+    assert ratio < (0.75 if d <= 12 else 1.0)

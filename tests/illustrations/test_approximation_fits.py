@@ -7,7 +7,7 @@ from botorch.acquisition import ExpectedImprovement
 from plumbline.acquisition.soft_utility import NODES
 from plumbline.illustrations.approximation_fits import BOUNDS, SHORE, FitsOptions, draw, fits
 from plumbline.illustrations.base import grid
-from plumbline.methods.approximation import EulboMethodOptions
+from plumbline.methods.eulbo import EulboMethodOptions
 from plumbline.models.exact import fit_gp
 from plumbline.models.minibatches import TrainingOptions
 

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from botorch.models import SingleTaskGP
 from situations import BOX, QUICK, Situation, ask, box, objective, rows, table
 
 from plumbline.calibration.recalibration import SCALE_BOUNDS, recalibrated_scale
@@ -8,8 +7,8 @@ from plumbline.calibration.splits import forecast_cdf
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, Method, build_method
-from plumbline.methods.gp import SeenProcess
-from plumbline.models.exact import ModelOptions, make_gp
+from plumbline.models.exact_process import ExactProcess, conditioned
+from plumbline.models.marginal_likelihood import Hyperparameters
 from plumbline.spaces.box import Box
 
 
@@ -30,13 +29,9 @@ def test_without_a_recalibrator_it_is_the_base_method(place: Situation, base: st
     torch.testing.assert_close(wrapped.predict(points).sd, plain.predict(points).sd, rtol=1e-12, atol=0)
 
 
-def fixed_model(history: History, lengthscale: float, noise: float) -> SingleTaskGP:
-    options = ModelOptions(kernel="rbf", priors="none", ard=False)
-    model = make_gp(history.X, history.Y, BOX, options)
-    model.covar_module.base_kernel.lengthscale = lengthscale
-    model.covar_module.outputscale = 1.0
-    model.likelihood.noise = noise
-    return model.eval()
+def fixed_process(history: History, lengthscale: float, noise: float) -> ExactProcess:
+    at = Hyperparameters(0.0, BOX.new_tensor([noise]), 1.0, BOX.new_tensor([lengthscale]))
+    return conditioned(history.X, history.Y, BOX, "rbf", at)
 
 
 @pytest.mark.parametrize("recalibrator", ["gp", "isotonic"])
@@ -45,15 +40,15 @@ def test_an_overconfident_model_is_widened(monkeypatch: pytest.MonkeyPatch, reca
     X = rows(24, 3)
     noisy = objective(X) + 20 * torch.randn(24, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     place = Situation(Domain(Box(BOX)), History(X, noisy))
-    model = fixed_model(place.history, lengthscale=0.5, noise=0.1)
+    process = fixed_process(place.history, lengthscale=0.5, noise=0.1)
     method = calibrated(place, splits=splits, recalibrator=recalibrator)
-    monkeypatch.setattr(method.base, "fit", lambda data: SeenProcess(model))
+    monkeypatch.setattr(method.base, "fit", lambda data: process)
     proposal = ask(method, place.history, 1)
     scale = proposal.notes["sd_scale"]
     assert 1.2 < scale <= SCALE_BOUNDS[1]
-    assert scale == recalibrated_scale(forecast_cdf(model, splits).numpy(), recalibrator)
+    assert scale == recalibrated_scale(forecast_cdf(process, splits).numpy(), recalibrator)
     points = rows(5, 8)
-    plain = method.base.predictive(SeenProcess(model))(points)
+    plain = method.base.predictive(process)(points)
     torch.testing.assert_close(proposal.predict(points).mean, plain.mean, rtol=1e-9, atol=0)
     torch.testing.assert_close(proposal.predict(points).sd, scale * plain.sd, rtol=1e-6, atol=0)
 
@@ -61,9 +56,9 @@ def test_an_overconfident_model_is_widened(monkeypatch: pytest.MonkeyPatch, reca
 def test_an_underconfident_model_is_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
     X = rows(24, 3)
     place = Situation(Domain(Box(BOX)), History(X, objective(X)))
-    model = fixed_model(place.history, lengthscale=0.5, noise=1.0)
+    process = fixed_process(place.history, lengthscale=0.5, noise=1.0)
     method = calibrated(place)
-    monkeypatch.setattr(method.base, "fit", lambda data: SeenProcess(model))
+    monkeypatch.setattr(method.base, "fit", lambda data: process)
     assert SCALE_BOUNDS[0] <= ask(method, place.history, 1).notes["sd_scale"] < 0.8
 
 

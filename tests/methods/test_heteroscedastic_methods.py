@@ -108,7 +108,7 @@ def test_risk_averse_bound_by_hand(coefficient: float) -> None:
     X = rows(5, 9)
     model = fit_heteroscedastic(place.history.X, place.history.Y, BOX, build("ei", place).options.model)
     with torch.no_grad():
-        latent, log_noise = model.mean.posterior(X), model.log_noise.posterior(X)
+        latent, log_noise = model.mean.model.posterior(X), model.log_noise.model.posterior(X)
         upper = latent.mean + 1.5 * latent.variance.sqrt()
         lower = (log_noise.mean - 0.5 * log_noise.variance.sqrt()).exp()
     torch.testing.assert_close(proposal.acquisition(X), (upper - coefficient * lower).squeeze(-1), rtol=1e-5, atol=1e-5)
@@ -121,8 +121,8 @@ def test_penalised_improvement_by_hand(beta: float) -> None:
     X = rows(5, 9)
     model = fit_heteroscedastic(place.history.X, place.history.Y, BOX, build("ei", place).options.model)
     with torch.no_grad():
-        best = model.mean.posterior(place.history.X).mean.max().item()
-        latent, noise = model.mean.posterior(X), model.noise_variance(X).numpy()
+        best = model.mean.model.posterior(place.history.X).mean.max().item()
+        latent, noise = model.mean.model.posterior(X), model.noise_variance(X).numpy()
     mean, sd = latent.mean.flatten().numpy(), latent.variance.sqrt().flatten().numpy()
     u = (mean - best) / sd
     expected = beta * sd * (u * norm.cdf(u) + norm.pdf(u)) - (1 - beta) * np.sqrt(noise)
@@ -165,7 +165,7 @@ def test_predictions_hold_the_noise_of_the_place(name: str, place: Situation) ->
     forecast = ask(method, place.history, 1).predict(rows(5, 9))
     model = method.fit(place.history)
     with torch.no_grad():
-        latent = model.mean.posterior(rows(5, 9))
+        latent = model.mean.model.posterior(rows(5, 9))
         variance = latent.variance.squeeze(-1) + model.noise_variance(rows(5, 9))
     torch.testing.assert_close(forecast.mean, latent.mean.squeeze(-1))
     torch.testing.assert_close(forecast.sd, variance.sqrt())

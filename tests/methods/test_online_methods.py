@@ -14,7 +14,7 @@ from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.online import OnlineMethod, believing
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.models.exact_process import ModelOptions, fit_process
 
 LOCAL = {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}
 
@@ -193,11 +193,11 @@ class TestVariants:
 
 def test_a_believer_expects_no_less_and_is_surer() -> None:
     place = box()
-    model = fit_gp(place.history.X, place.history.Y, BOX, ModelOptions()).eval()
+    process = fit_process(place.history.X, place.history.Y, BOX, ModelOptions())
     x, elsewhere = rows(1, 8), rows(5, 9)
-    before, after = model.posterior(x), believing(model, x).posterior(x)
-    torch.testing.assert_close(after.mean, before.mean, rtol=1e-5, atol=1e-5)
-    assert (after.variance < before.variance).all()
+    (before, unsure), (after, surer) = process.moments(x), believing(process, x).moments(x)
+    torch.testing.assert_close(after, before, rtol=1e-8, atol=1e-8)
+    assert (surer < unsure).all()
     torch.testing.assert_close(
-        believing(model, x).posterior(elsewhere).mean, model.posterior(elsewhere).mean, rtol=1e-4, atol=1e-3
+        believing(process, x).moments(elsewhere)[0], process.moments(elsewhere)[0], rtol=1e-8, atol=1e-8
     )

@@ -9,7 +9,6 @@ from situations import BOX, QUICK, Situation, ask, box, objective, rows, table
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, Method, build_method
-from plumbline.methods.composed import kernel_lengthscales
 from plumbline.methods.trust_region import (
     Region,
     TrustRegionOptions,
@@ -156,7 +155,7 @@ def test_proposes_in_the_region_around_the_best_observation(q: int, priors: str)
     place = box(n=8)
     method = tr_ucb(place, initial_length=0.1, model={"priors": priors})
     proposal = ask(method, place.history, q)
-    scales = kernel_lengthscales(method.fit(place.history).model.covar_module)
+    scales = method.fit(place.history).lengthscale
     best = place.history.X[place.history.Y[:, 0].argmax()]
     assert scales.shape == (2,)
     region = region_box(best, scales, 0.1, BOX)

@@ -7,7 +7,8 @@ from gpytorch.mlls import PredictiveLogLikelihood, VariationalELBO
 
 from plumbline.models.sparse import Batch, Layout, initial_row
 from plumbline.models.sparse_gpytorch import gpytorch_model, parameters_of
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 from plumbline.models.whitened import SparseKernel
 
 KERNELS: list[SparseKernel] = ["rbf", "matern52"]

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from sparse_cases import KERNELS, normal, random_rows, uniform
 
 from plumbline.models import inducing
-from plumbline.models.inducing import best_beliefs, greedy_dpp
-from plumbline.models.sparse import Batch, Layout, objective_gradient
+from plumbline.models.inducing import best_beliefs, greedy_dpp, place_inducing
+from plumbline.models.sparse import Batch, Layout, initial_row, objective_gradient
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 from plumbline.models.whitened import SparseKernel
 
 LAYOUT = Layout(6, 2)
@@ -110,3 +112,13 @@ def test_inducing_points_whose_covariance_has_no_factor_are_refused() -> None:
     parts.raw_outputscale.fill_(1e13)
     with pytest.raises(torch.linalg.LinAlgError, match="no Cholesky factor"):
         best_beliefs(parts, layout, uniform(9, 3), normal(9), "rbf")
+
+
+def test_place_inducing_fills_up_where_the_data_are_alike() -> None:
+    process = SparseProcess(
+        initial_row(uniform(8, 2, seed=1)), Layout(8, 2), "rbf", Units(torch.zeros(2), torch.ones(2), 0.0, 1.0)
+    )
+    X, fill = uniform(3, 2, seed=2).repeat(2, 1), uniform(8, 2, seed=3)
+    Z = place_inducing(X, process.layout, process, torch.ones(6).double(), fill)
+    assert {tuple(z) for z in Z[:3].tolist()} == {tuple(x) for x in X.tolist()}
+    assert torch.equal(Z[3:], fill[:5])

@@ -24,7 +24,7 @@ from plumbline.models.sparse import (
     rescaled,
 )
 from plumbline.models.sparse_process import SparseProcess
-from plumbline.models.whitened import JITTER, SparseKernel, squared_distances, whiten
+from plumbline.models.whitened import JITTER, SparseKernel, factorise, squared_distances
 
 LAYOUT = Layout(7, 3)
 positive = st.floats(0.05, 20)
@@ -67,9 +67,9 @@ def test_moments_by_dense_algebra(kernel: SparseKernel) -> None:
     """`f | u` and `u ~ N(constant + L mean, L C C' L')`, with inverses, not factors."""
     rows, X = random_rows(1, LAYOUT), uniform(1, 6, 3, seed=4)
     passed, parts = forward(rows, LAYOUT, X, kernel), LAYOUT.parts(rows)
-    whitened = whiten(parts.inducing, X, parts.lengthscale, parts.outputscale, kernel)
-    Kzz, Kzx = whitened.L[0] @ whitened.L[0].mT, whitened.covariance[0, :, LAYOUT.m :]
-    C, L = parts.factor[0].tril(), whitened.L[0]
+    whitened = factorise(parts.inducing, parts.lengthscale, parts.outputscale, kernel).whiten(X)
+    L, Kzx = whitened.inducing.L[0], whitened.covariances.value[0]
+    Kzz, C = L @ L.mT, parts.factor[0].tril()
     gain = Kzx.mT @ torch.linalg.inv(Kzz)
     S = L @ C @ C.mT @ L.mT
     mean = parts.constant + gain @ (L @ parts.mean[0])

@@ -10,8 +10,8 @@ from gpytorch.mlls import VariationalELBO
 from sparse_cases import ELSEWHERE, KERNELS, normal, process, uniform
 
 from plumbline.errors import PlumblineError
+from plumbline.models.process_model import ProcessModel
 from plumbline.models.sparse_gpytorch import gpytorch_model, parameters_of
-from plumbline.models.sparse_process import SparseModel
 from plumbline.models.whitened import SparseKernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.NumericsWarning")
@@ -26,7 +26,7 @@ def somewhere(*size: int, seed: int = 3) -> torch.Tensor:
 def test_same_posterior(kernel: SparseKernel, noisy: bool) -> None:
     own = process(kernel)
     X = somewhere(5, 4)
-    here = SparseModel(own).posterior(X, observation_noise=noisy)
+    here = ProcessModel(own).posterior(X, observation_noise=noisy)
     there = gpytorch_model(own).posterior(X, observation_noise=noisy)
     assert here.mean.std() > 0.1  # it has something to say
     torch.testing.assert_close(here.mean, there.mean, rtol=1e-8, atol=1e-8)
@@ -36,10 +36,10 @@ def test_same_posterior(kernel: SparseKernel, noisy: bool) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_acquisitions_are_equal_and_so_are_their_gradients(kernel: SparseKernel) -> None:
     own = process(kernel)
-    best = SparseModel(own).posterior(somewhere(20)).mean.max()
+    best = ProcessModel(own).posterior(somewhere(20)).mean.max()
     for q in (1, 3):
         found = []
-        for model in (SparseModel(own), gpytorch_model(own)):
+        for model in (ProcessModel(own), gpytorch_model(own)):
             X = somewhere(6, q).requires_grad_()
             sampler = SobolQMCNormalSampler(torch.Size([64]), seed=0)
             utility = qExpectedImprovement(model, best, sampler=sampler) if q > 1 else ExpectedImprovement(model, best)
@@ -70,7 +70,7 @@ def test_it_can_be_trained_on() -> None:
     assert (row - own.row).abs().max() > 0.01
     points = somewhere(4)
     there = model.eval().posterior(points).mean
-    torch.testing.assert_close(SparseModel(replace(own, row=row)).posterior(points).mean, there, rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(ProcessModel(replace(own, row=row)).posterior(points).mean, there, rtol=1e-8, atol=1e-8)
 
 
 def test_the_process_stays_as_it_is() -> None:

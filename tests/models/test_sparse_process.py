@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from linear_operator.utils.errors import NotPSDError
 from sparse_cases import CUBE, ELSEWHERE, KERNELS, process, random_rows, uniform
 
+from plumbline.models.process_model import ProcessModel
 from plumbline.models.sparse import Layout, forward
 from plumbline.models.sparse_gpytorch import gpytorch_model
-from plumbline.models.sparse_process import SparseModel, SparseProcess, Units, units_of
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units, units_of
 from plumbline.models.whitened import JITTER, SparseKernel
 
 
@@ -54,24 +56,24 @@ def test_far_from_the_inducing_points_it_is_the_prior() -> None:
 
 def test_posterior_through_an_acquisition_is_gpytorchs() -> None:
     own, X = process("matern52"), somewhere(6, 1)
-    here, there = (LogExpectedImprovement(model, -65.0)(X) for model in (SparseModel(own), gpytorch_model(own)))
+    here, there = (LogExpectedImprovement(model, -65.0)(X) for model in (ProcessModel(own), gpytorch_model(own)))
     torch.testing.assert_close(here, there, rtol=1e-7, atol=1e-7)
 
 
 def test_noise_is_added_where_it_is_asked_for() -> None:
     own, X = process(), somewhere(3, 2)
-    quiet = SparseModel(own).posterior(X).covariance_matrix
+    quiet = ProcessModel(own).posterior(X).covariance_matrix
     noise = own.noise_variance * torch.eye(2).double()
     assert own.noise_variance == pytest.approx(144 * own.parameters.noise.item())
-    torch.testing.assert_close(SparseModel(own).posterior(X, observation_noise=True).covariance_matrix, quiet + noise)
-    torch.testing.assert_close(SparseModel(own, noisy=True).posterior(X).covariance_matrix, quiet + noise)
+    torch.testing.assert_close(ProcessModel(own).posterior(X, observation_noise=True).covariance_matrix, quiet + noise)
+    torch.testing.assert_close(ProcessModel(own, noisy=True).posterior(X).covariance_matrix, quiet + noise)
 
 
 def test_posteriors_are_transformed() -> None:
     own, X = process(), somewhere(3, 1)
     turned = ScalarizedPosteriorTransform(torch.tensor([-2.0]).double(), offset=1.0)
-    plain = PosteriorMean(SparseModel(own))(X)
-    torch.testing.assert_close(PosteriorMean(SparseModel(own), posterior_transform=turned)(X), 1 - 2 * plain)
+    plain = PosteriorMean(ProcessModel(own))(X)
+    torch.testing.assert_close(PosteriorMean(ProcessModel(own), posterior_transform=turned)(X), 1 - 2 * plain)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -122,9 +124,9 @@ def test_a_posterior_may_have_no_factor_as_long_as_nobody_samples_it() -> None:
     stale = replace(own, stale=own.factor / 2)
     X = ELSEWHERE.points(own.parameters.inducing[0].unsqueeze(1))
     assert stale.moments(X)[1].min() < 0
-    posterior = SparseModel(stale).posterior(X)
+    posterior = ProcessModel(stale).posterior(X)
     assert (posterior.variance > 0).all()
-    assert torch.isfinite(LogExpectedImprovement(SparseModel(stale), -65.0)(X)).all()
+    assert torch.isfinite(LogExpectedImprovement(ProcessModel(stale), -65.0)(X)).all()
 
 
 def test_a_process_without_a_factor_says_so() -> None:

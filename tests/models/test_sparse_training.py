@@ -8,7 +8,8 @@ from sparse_cases import KERNELS, generator, normal, random_rows, uniform
 
 from plumbline.models.minibatches import Progress, Shuffled, TrainingOptions
 from plumbline.models.sparse import Batch, Layout, forward, initial_row, objective_gradient
-from plumbline.models.sparse_training import ATTEMPTS, fit, persevere
+from plumbline.models.sparse_process import inducing_factor
+from plumbline.models.sparse_training import ATTEMPTS, Outcome, fit, persevere
 from plumbline.models.whitened import SparseKernel
 
 LAYOUT = Layout(10, 2)
@@ -101,6 +102,31 @@ def test_data_that_nothing_can_be_fitted_to_leave_the_warm_start() -> None:
     assert found.attempts == [ATTEMPTS, 1]
     assert torch.equal(found.trained[0][0], start[0])
     assert not torch.equal(found.trained[0][1], start[1])
+
+
+@pytest.mark.parametrize(("rate", "attempts", "kept"), [(1e9, 1, False), (1e11, 2, False), (1e14, ATTEMPTS, True)])
+def test_a_factor_that_breaks_in_the_very_last_step_breaks_the_training(rate: float, attempts: int, kept: bool) -> None:
+    """One step, of the outputscale alone: beside so great a variance of points so alike, jitter is nothing."""
+    free = torch.zeros(LAYOUT.size, dtype=torch.bool)
+    LAYOUT.parts(free.unsqueeze(0)).raw_outputscale.fill_(True)
+    start = starts(16, 16)
+    LAYOUT.parts(start).mean.fill_(1.0)
+    LAYOUT.parts(start).raw_lengthscale[0] = 100.0
+    X, _ = data(16, 16)
+    Y = 10 * forward(start, LAYOUT, X.expand(2, -1, -1), "rbf").mean
+    options = TrainingOptions(epochs=1, batch=16, learning_rate=rate)
+
+    def trained(*rows: int) -> Outcome:
+        def drawn() -> list[Shuffled]:
+            return [Shuffled(X, Y[row], generator(row)) for row in rows]
+
+        return fit(start[list(rows)], LAYOUT, "rbf", drawn, "elbo", options, free)
+
+    together, alone = trained(0, 1), trained(1)
+    assert (together.attempts, together.kept) == ([attempts, 1], [kept, False])
+    assert torch.equal(together.trained[0][0], start[0]) == kept
+    assert torch.equal(together.trained[0][1], alone.trained[0][0])
+    assert inducing_factor(LAYOUT.parts(together.trained[0][:1]), "rbf") is not None
 
 
 def toy(outcomes: dict[int, list[tuple[float, bool]]], calls: list[tuple[list[int], float]]) -> Callable[..., object]:

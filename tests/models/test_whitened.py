@@ -5,7 +5,17 @@ import torch
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from sparse_cases import KERNELS, normal, uniform
 
-from plumbline.models.whitened import CORRELATIONS, JITTER, Correlation, SparseKernel, squared_distances, whiten
+from plumbline.models.whitened import (
+    CORRELATIONS,
+    JITTER,
+    Correlation,
+    SparseKernel,
+    add_product,
+    cholesky_pull_back,
+    factorise,
+    product,
+    squared_distances,
+)
 
 LENGTHSCALE = torch.tensor([0.3, 0.8], dtype=torch.float64)
 OUTPUTSCALE = torch.tensor([2.0, 0.5], dtype=torch.float64)
@@ -44,14 +54,13 @@ def test_correlations_are_gpytorchs(kernel: SparseKernel) -> None:
     Z, X = POINTS
     for i in range(2):
         base.lengthscale, covariance.outputscale = LENGTHSCALE[i], OUTPUTSCALE[i]
-        found = whiten(Z, X, LENGTHSCALE, OUTPUTSCALE, kernel)
-        everything = torch.cat([Z, X], -2)[i]
-        torch.testing.assert_close(
-            found.covariance[i], covariance(Z[i], everything).to_dense().detach(), rtol=1e-8, atol=1e-8
-        )
-        among = found.covariance[i, :, :4] + JITTER * torch.eye(4, dtype=torch.float64)
-        torch.testing.assert_close(found.L[i] @ found.L[i].mT, among, rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(found.L[i] @ found.A[i], found.covariance[i, :, 4:], rtol=1e-12, atol=1e-12)
+        found = factorise(Z, LENGTHSCALE, OUTPUTSCALE, kernel).whiten(X)
+        among, across, L = found.inducing.covariances.value[i], found.covariances.value[i], found.inducing.L[i]
+        for own, points in ((among, Z[i]), (across, X[i])):
+            torch.testing.assert_close(own, covariance(Z[i], points).to_dense().detach(), rtol=1e-8, atol=1e-8)
+        jittered = among + JITTER * torch.eye(4, dtype=torch.float64)
+        torch.testing.assert_close(L @ L.mT, jittered, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(L @ found.A[i], across, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -91,13 +100,13 @@ def test_pull_back_against_autograd(kernel: SparseKernel, places) -> None:
     to_A = normal(2, 4, 5, seed=3)
     leaves = [one.clone().requires_grad_() for one in (Z, X, LENGTHSCALE, OUTPUTSCALE)]
     expected = torch.autograd.grad((to_A * by_autograd(*leaves, kernel)).sum(), leaves)
-    found = whiten(Z, X, LENGTHSCALE, OUTPUTSCALE, kernel)
+    found = factorise(Z, LENGTHSCALE, OUTPUTSCALE, kernel).whiten(X)
     tolerance = 1e-9 if places is not coincident else 1e-4
-    for own, other in zip(found.pull_back(to_A), expected, strict=True):
+    slopes = found.pull_back(to_A)
+    own_all = (slopes.inducing, found.pull_back_to_points(to_A), slopes.lengthscale, slopes.outputscale)
+    for own, other in zip(own_all, expected, strict=True):
         scale = other.abs().max()
         torch.testing.assert_close(own / scale, other / scale, rtol=tolerance, atol=tolerance)
-    direct = found.pull_back_to_points(to_A)
-    torch.testing.assert_close(direct, found.pull_back(to_A).points, rtol=1e-9, atol=1e-9 * direct.abs().max())
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -105,13 +114,14 @@ def test_pull_back_against_differences(kernel: SparseKernel) -> None:
     Z, X = POINTS
     to_A, h = normal(2, 4, 5, seed=3), 1e-6
     leaves = [Z, X, LENGTHSCALE, OUTPUTSCALE]
-    found = whiten(Z, X, LENGTHSCALE, OUTPUTSCALE, kernel).pull_back(to_A)
-    for i, own in enumerate(found):
+    found = factorise(Z, LENGTHSCALE, OUTPUTSCALE, kernel).whiten(X)
+    slopes = found.pull_back(to_A)
+    for i, own in enumerate((slopes.inducing, found.pull_back_to_points(to_A), slopes.lengthscale, slopes.outputscale)):
         direction = normal(*leaves[i].shape, seed=10 + i)
 
         def value(step: float, i: int = i, direction: torch.Tensor = direction) -> torch.Tensor:
             moved = [*leaves[:i], leaves[i] + step * direction, *leaves[i + 1 :]]
-            return (to_A * whiten(*moved, kernel).A).sum()
+            return (to_A * factorise(moved[0], *moved[2:], kernel).whiten(moved[1]).A).sum()
 
         numerical = (value(h) - value(-h)) / (2 * h)
         assert (own * direction).sum().item() == pytest.approx(numerical.item(), rel=1e-6, abs=1e-6)
@@ -121,10 +131,47 @@ def test_a_process_without_a_factor_is_flagged_and_leaves_the_others_alone() -> 
     Z, X = uniform(2, 60, 3, seed=1), POINTS[1]
     flat = torch.tensor([10.0, 0.8], dtype=torch.float64)
     huge = torch.tensor([1e13, 0.5], dtype=torch.float64)  # jitter is nothing beside it
-    found = whiten(Z, X, flat, huge, "rbf")
-    assert found.broken.tolist() == [True, False]
-    alone = whiten(Z[1:], X[1:], flat[1:], huge[1:], "rbf")
+    found = factorise(Z, flat, huge, "rbf").whiten(X)
+    assert found.inducing.broken.tolist() == [True, False]
+    alone = factorise(Z[1:], flat[1:], huge[1:], "rbf").whiten(X[1:])
     torch.testing.assert_close(found.A[1:], alone.A)
     Z = Z.clone()
     Z[0] = torch.nan
-    assert whiten(Z, X, LENGTHSCALE, OUTPUTSCALE, "matern52").broken.tolist() == [True, False]
+    assert factorise(Z, LENGTHSCALE, OUTPUTSCALE, "matern52").whiten(X).inducing.broken.tolist() == [True, False]
+
+
+def test_pull_back_of_the_cholesky_factor_against_autograd() -> None:
+    """As a gradient in both triangles, whatever the gradient above the factor's diagonal says."""
+    G, root = normal(2, 4, 4, seed=1), normal(2, 4, 4, seed=2)
+    leaf = (root @ root.mT + torch.eye(4, dtype=torch.float64)).requires_grad_()
+    factor = torch.linalg.cholesky(leaf)
+    (expected,) = torch.autograd.grad((G * factor).sum(), leaf)
+    found = cholesky_pull_back(factor.detach(), G)
+    torch.testing.assert_close(found, (expected + expected.mT) / 2, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(found, found.mT, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(40, 30, 1), (1, 30, 40), (1, 30, 1), (20, 30, 40), (20, 1, 40)])
+def test_products_are_the_same_in_any_company(n: int, m: int, k: int) -> None:
+    A, B, C = normal(8, n, m, seed=1), normal(8, m, k, seed=2), normal(8, n, k, seed=3)
+    torch.testing.assert_close(product(A, B), A @ B)
+    torch.testing.assert_close(add_product(C.clone(), A, B, -2.0), C - 2 * A @ B)
+
+    def found(part: slice) -> list[torch.Tensor]:
+        return [
+            product(A[part], B[part]),
+            add_product(C[part].clone(), A[part], B[part]),
+            squared_distances(A[part], B[part].mT),
+        ]
+
+    together = found(slice(None))
+    for i in range(8):
+        for own, other in zip(found(slice(i, i + 1)), together, strict=True):
+            assert torch.equal(own[0], other[i])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_factorised_once_serves_any_points(kernel: SparseKernel) -> None:
+    Z, X = POINTS
+    inducing = factorise(Z, LENGTHSCALE, OUTPUTSCALE, kernel)
+    torch.testing.assert_close(inducing.whiten(X[:, 1:3]).A, inducing.whiten(X).A[..., 1:3], rtol=1e-12, atol=1e-12)

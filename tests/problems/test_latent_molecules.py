@@ -17,6 +17,7 @@ from plumbline.keys import trial_inputs, trial_key
 from plumbline.problems import latent_molecules
 from plumbline.problems.base import Context, Problem
 from plumbline.problems.build import build_problem
+from plumbline.problems.evaluation import values
 from plumbline.problems.latent_molecules import INVALID, LatentMolecules, worth
 from plumbline.spaces.box import Box, uniform
 from plumbline.specs import InitialDesign, TrialSpec
@@ -100,6 +101,18 @@ def test_the_examples_are_encoded_molecules(problem: Problem) -> None:
     assert torch.equal(X, initial_design(InitialDesign(design="examples", size=10), problem, generator(3)))
     assert torch.equal(X[:4], initial_design(InitialDesign(design="examples", size=4), problem, generator(3)))
     assert not torch.equal(X, initial_design(InitialDesign(design="examples", size=10), problem, generator(4)))
+
+
+@pytest.mark.parametrize("change", [{}, {"molecules": None}])
+def test_failed_decodings_are_noted(context: Callable[[int], Context], change: dict[str, Any]) -> None:
+    """The same by a problem that has decoded the points before and by one that has not."""
+    made = build_problem("guacamol", {**ASKED, **change}, context(0))
+    X = uniform(made.bounds, 60, generator(1))
+    F = values(made, X)
+    failed = sum(selfies.decoder(string) == "" for string in function_of(made).decode(X))
+    assert 0 < failed < 60
+    assert made.notes is not None
+    assert made.notes(X, F) == made.notes(X, values(made, X)) == {"failed_decodings": failed}
 
 
 def test_examples_are_encoded_once_and_lie_in_the_box(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,7 +301,7 @@ def test_of_seeds_that_are_fitted_together_only_those_fail_that_raise(
     cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are asked again, by methods that know nothing of the first attempt."""
-    from plumbline.methods.approximation import SparseMethod
+    from plumbline.methods.sparse import SparseMethod
 
     options = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "inducing": 5, "training": {"epochs": 2}}
     specs = [cheap_spec("branin", "elbo-ei", options=options, seed=seed, rounds=3, size=8) for seed in range(3)]

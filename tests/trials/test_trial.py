@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from handy import Make, Register, bytes_of, rows_of
+from botorch.test_functions import Branin
+from handy import Make, Register, bytes_of, each, interrupted, rows_of
 
 from plumbline.history import History
 from plumbline.methods.base import Method, Proposal
+from plumbline.problems.build import problem_of
 from plumbline.specs import TrialSpec
 from plumbline.trials import run_trial, trial
 from plumbline.trials.trial import Trial
@@ -159,6 +161,36 @@ def test_the_global_random_state_does_not_count(cheap_spec: Make, tmp_path: Path
         torch.manual_seed(seed)
         found.append(bytes_of(run_trial(spec, tmp_path / str(seed), tmp_path)))
     assert found[0] == found[1]
+
+
+class Noting(Method):
+    """Notes what the problem notes, under the same name."""
+
+    def ask(self, history: History, q: int, generator: torch.Generator) -> Proposal:
+        X = torch.rand(q, 2, generator=generator, dtype=torch.float64)
+        return Proposal(X, notes={"low": 7.0})
+
+
+def test_a_problem_notes_what_its_evaluations_were(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
+    """In each round, beside a note of the method that has the same name."""
+
+    def counted(X: torch.Tensor, F: torch.Tensor) -> dict[str, float]:
+        return {"low": float((F < -40).sum()), "of": float(len(X))}
+
+    register("problem", "noting", lambda *_: problem_of(Branin(negate=True), notes=counted), "plumbline.problems.rover")
+    register("method", "noting", Noting, "plumbline.methods.sampling")
+    spec = cheap_spec("noting", "noting", options={}, rounds=4, q=3)
+    whole = run_trial(spec, tmp_path / "whole", tmp_path)
+    rows = rows_of(whole)
+    assert [row["notes"] for row in rows[:4]] == [None] * 4, "the initial design has no notes"
+    for first in range(4, 16, 3):
+        of_round = rows[first : first + 3]
+        low = sum(row["f"][0] < -40 for row in of_round)
+        assert [dict(row["notes"]) for row in of_round] == [{"low": 7.0, "problem.low": low, "problem.of": 3.0}] * 3
+    assert len({dict(row["notes"])["problem.low"] for row in rows[4:]}) > 1, "else this tests nothing"
+    with interrupted(3, "after the answer", KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        run_trial(spec, tmp_path / "parts", tmp_path, ration=each)
+    assert bytes_of(run_trial(spec, tmp_path / "parts", tmp_path, ration=each)) == bytes_of(whole)
 
 
 class OftenWarning(Method):

@@ -14,11 +14,11 @@ import torch
 from pydantic import PositiveFloat
 from torch import Tensor
 
-from plumbline.acquisition.soft_utility import SoftUtility, utility_gradient
+from plumbline.acquisition.soft_utility import Sight, SoftUtility
 from plumbline.models.minibatches import Progress, RowAdam, Shuffled, Step, TrainingOptions, train
-from plumbline.models.sparse import Batch, Forward, Layout, Objective, Parameters, Pulls, fidelity, forward
-from plumbline.models.sparse_training import Outcome, masked, persevere
-from plumbline.models.whitened import SparseKernel, product
+from plumbline.models.sparse import Batch, Forward, Layout, Objective, Parameters, Prepared, Pulls, fidelity, prepare
+from plumbline.models.sparse_training import Outcome, checked, masked, persevere
+from plumbline.models.whitened import SparseKernel
 
 Weighting = Literal["evidence", "minibatch", "datum"]
 """What the utility weighs: as much as the evidence of all data (equation 8), of a minibatch (appendix A to the letter),
@@ -84,7 +84,7 @@ def weighted(batch: Batch, weighting: Weighting) -> tuple[Batch, Tensor]:
     """Return the minibatch with the number of data that its divergence is shared by, and the utility's weight, `b`."""
     if weighting == "minibatch":
         batch = batch._replace(data=torch.full_like(batch.data, batch.y.shape[-1]))
-    return batch, torch.ones_like(batch.data) if weighting == "datum" else 1 / batch.data
+    return batch, torch.ones_like(batch.data) if weighting == "datum" else batch.data.reciprocal()
 
 
 def eulbo_step(
@@ -116,39 +116,61 @@ def eulbo_step(
     free = refined_parameters(layout, options.refines)
     free = None if free is None else free.to(rows.device)
     moving = utility.q if options.climb == "queries" else points.shape[1]
+    low, high = boxes.unsqueeze(2).unbind(1)
+    # Which seeds the last step had, and their processes as they are since: if the same go on, they are ready.
+    left: tuple[list[int], Prepared] | None = None
 
     def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> Tensor:
-        index = torch.tensor(going, device=rows.device)
-        mine = utility if len(going) == len(rows) else utility.of(index)
-        here = points[index]
-        passed = forward(rows[index], layout, torch.cat([batch.X, here], 1), kernel)
-        broken = passed.whitened.broken
+        nonlocal left
+        index = None if len(going) == len(rows) else torch.tensor(going, device=rows.device)
+        mine = utility if index is None else utility.of(index)
+        here = _taken(points, index)
+        prepared = left[1] if left and left[0] == list(going) else prepare(_taken(rows, index), layout, kernel)
+        broken = prepared.inducing.broken
+        passed = prepared.at(torch.cat([batch.X, here], 1))
         n = batch.X.shape[1]
         batch, weight = weighted(batch, options.weighting)
         fit, to_fit = fidelity(columns(passed, 0, n), batch, objective)
-        gain, to_gain, _ = utility_gradient(mine, passed, n, here, kernel)
+        gain = mine.gain(Sight.of(passed, n))
         turns = [options.turns == "steps" or epoch % 2 == 0 for epoch in epochs]
-        if options.refines != "nothing":
-            gradient, _ = passed.pull_back(*joined(to_fit, to_gain, weight), divergence=-1 / batch.data)
-            gradient = gradient if free is None else gradient * free
-            _move(processes, going, gradient, turns)
+        if options.refines != "nothing" and any(turns):
+            gradient = passed.pull_back(*joined(to_fit, gain.pulls(), weight), divergence=-1 / batch.data)
+            _move(processes, going, gradient if free is None else gradient * free, turns)
+            # The query's step sees the process as it has become, and so does the next step of both.
+            prepared = prepare(_taken(rows, index), layout, kernel)
+        left = list(going), prepared
         turns = [options.turns == "steps" or epoch % 2 == 1 for epoch in epochs]
         if any(turns):
-            # The process has moved: the query's step sees it as it is now.
-            passed = forward(rows[index], layout, here, kernel)
-            broken = broken | passed.whitened.broken
-            _, pulls, direct = utility_gradient(mine, passed, 0, here, kernel)
-            to_whitened = pulls.to_whitened + product(passed.lower, pulls.to_product)
-            gradient = passed.whitened.pull_back_to_points(to_whitened).add_(direct)
+            broken = broken | prepared.inducing.broken
+            passed = prepared.at(here)
+            gradient = mine.gain(Sight.of(passed)).to_points(passed)
             gradient[:, moving:] = 0.0
             _move(queries, going, gradient.flatten(1), turns)
             # Those that stood still may lie outside, and stay there.
-            moved = index[torch.tensor(turns, device=index.device)]
-            low, high = boxes[moved].unsqueeze(2).unbind(1)
-            points[moved, :moving] = points[moved, :moving].clamp(low, high)
-        return masked(fit + weight * gain, broken)
+            project(points[:, :moving], low, high, [seed for seed, turn in zip(going, turns, strict=True) if turn])
+        return masked(fit + weight * gain.value, broken)
 
     return step
+
+
+def _taken(whole: Tensor, index: Tensor | None) -> Tensor:
+    """Return the parts of the seeds that go on; where all of them do, nothing is copied."""
+    return whole if index is None else whole[index]
+
+
+def project(points: Tensor, low: Tensor, high: Tensor, seeds: Sequence[int]) -> None:
+    """Move the points of some seeds into their boxes, in place.
+
+    Args:
+        points: `b x k x d`.
+        low, high: corners of the boxes, `b x 1 x d`.
+        seeds: numbers of those whose points are moved.
+    """
+    if len(seeds) == len(points):
+        points.clamp_(low, high)
+        return
+    index = torch.tensor(seeds, device=points.device)
+    points[index] = points[index].clamp(low[index], high[index])
 
 
 def _move(adam: RowAdam, going: Sequence[int], gradient: Tensor, turns: Sequence[bool]) -> None:
@@ -183,6 +205,7 @@ def maximise_eulbo(
         rows, here = start[index].clone(), points[index].clone()
         drawn = sources()
         step = eulbo_step(rows, here, boxes[index], layout, kernel, utility.of(index), objective, options, haste)
-        return [rows, here], train([drawn[i] for i in going], options, step)
+        progress = train([drawn[i] for i in going], options, step)
+        return [rows, here], checked(rows, progress, layout, kernel)
 
     return persevere([start, points], attempt)

@@ -5,7 +5,8 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.utils.transforms import concatenate_pending_points, t_batch_mode_transform
 from torch import Tensor
 
-from plumbline.models.sparse_process import SparseModel, SparseProcess
+from plumbline.models.process_model import ProcessModel
+from plumbline.models.sparse_process import SparseProcess
 from plumbline.models.whitened import JITTER
 
 AT_ONCE = 16
@@ -28,7 +29,7 @@ class DiscreteKnowledgeGradient(AcquisitionFunction):
     """
 
     def __init__(self, process: SparseProcess, maximisers: Tensor, base: Tensor) -> None:
-        super().__init__(model=SparseModel(process))
+        super().__init__(model=ProcessModel(process))
         self.process = process
         self.maximisers = maximisers
         self.base = base

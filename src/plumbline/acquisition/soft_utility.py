@@ -2,31 +2,106 @@
 
 Maus et al. (2024), section 3. A utility sees what `b` processes say of `k` points each: the `q` queries and, for the
 knowledge gradient, a maximiser of the mean for each of its samples. Softplus makes improvements positive; its logarithm
-neither underflows nor overflows.
+neither underflows nor overflows. Gradients are by hand: most of these tensors are small, and automatic differentiation
+takes several times as long as the operations themselves.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from plumbline.models.sparse import Forward, Parameters, Pulls
+from plumbline.models.sparse import Forward, Pulls
 from plumbline.models.steady import log_softplus
-from plumbline.models.whitened import JITTER, Correlation, SparseKernel, product, squared_distances
+from plumbline.models.whitened import (
+    JITTER,
+    Covariances,
+    SparseKernel,
+    cholesky_pull_back,
+    covariances,
+    inner,
+    product,
+    squared_distances,
+)
 
 NODES = 20
 """Nodes of the Gauss-Hermite quadrature; AABO, table 1."""
 
+EVERY = slice(None)
 
-def expected_log_softplus(mean: Tensor, sd: Tensor, nodes: int = NODES) -> Tensor:
-    """Return `E log softplus(g)` of `g ~ N(mean, sd^2)`, elementwise, by Gauss-Hermite quadrature."""
+
+@cache
+def quadrature(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights of the expectation under a standard normal distribution."""
     points, weights = np.polynomial.hermite.hermgauss(nodes)
-    at = torch.from_numpy(np.sqrt(2.0) * points).to(mean)
-    values = log_softplus(mean.unsqueeze(-1) + sd.unsqueeze(-1) * at)
-    return (values * torch.from_numpy(weights / np.sqrt(np.pi)).to(mean)).sum(-1)
+    return np.sqrt(2.0) * points, weights / np.sqrt(np.pi)
+
+
+def expected_log_softplus(mean: Tensor, sd: Tensor, nodes: int = NODES) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `E log softplus(g)` of `g ~ N(mean, sd^2)`, elementwise, by Gauss-Hermite quadrature, with its derivatives
+    in mean and sd."""
+    at, shares = (torch.from_numpy(part).to(mean) for part in quadrature(nodes))
+    values, slopes = log_softplus(mean.unsqueeze(-1) + sd.unsqueeze(-1) * at)
+    slopes = slopes * shares
+    return (values * shares).sum(-1), slopes.sum(-1), (slopes * at).sum(-1)
+
+
+def greatest_log_softplus(values: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean over samples of `log softplus(max_j values_ij - best)`, `b`, and its gradient in the values.
+
+    Args:
+        values: `b x S x q`.
+        best: `b`.
+    """
+    greatest, where = values.max(-1, keepdim=True)
+    logs, slopes = log_softplus(greatest.squeeze(-1) - best.unsqueeze(-1))
+    slopes = slopes / values.shape[-2]
+    return logs.mean(-1), torch.zeros_like(values).scatter_(-1, where, slopes.unsqueeze(-1))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Prior covariances `value` of some of the points, the rows, with the same or with none of them, the columns, and
+    their gradients.
+
+    Attributes:
+        scaled: `b x k x d`, all of the points, in lengthscales.
+        rows, columns: which of the points.
+        covariances: `b x r x c`.
+        lengthscale, outputscale: `b`.
+    """
+
+    scaled: Tensor
+    rows: slice
+    columns: slice
+    covariances: Covariances
+    lengthscale: Tensor
+    outputscale: Tensor
+
+    @property
+    def value(self) -> Tensor:
+        """The covariances, `b x r x c`, without jitter."""
+        return self.covariances.value
+
+    def pull_back(self, to_value: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient of `sum(to_value * value)` in lengthscale and outputscale, both `b`."""
+        _, slope, r2 = self.covariances
+        return inner(to_value * slope, r2) / self.lengthscale, inner(to_value, self.value) / self.outputscale
+
+    def pull_back_to_points(self, to_value: Tensor) -> Tensor:
+        """Return the gradient of `sum(to_value * value)` in all of the points, `b x k x d`."""
+        H = to_value * self.covariances.slope
+        found = torch.zeros_like(self.scaled)
+        rows, columns = self.scaled[..., self.rows, :], self.scaled[..., self.columns, :]
+        if self.rows == self.columns:
+            H = H + H.mT
+        else:
+            found[..., self.columns, :] = product(H.mT, rows).addcmul_(H.sum(-2).unsqueeze(-1), columns, value=-1)
+        found[..., self.rows, :] = product(H, columns).addcmul_(H.sum(-1).unsqueeze(-1), rows, value=-1)
+        return found.mul_(self.lengthscale.reciprocal()[:, None, None])
 
 
 @dataclass(frozen=True)
@@ -35,19 +110,37 @@ class Sight:
 
     Attributes:
         kernel: of the processes.
-        points: `b x k x d`, in their inputs.
+        scaled: `b x k x d`, the points, in lengthscales.
         A: `b x m x k`, whitened cross-covariances.
         B: `b x (m + 1) x k`; see `plumbline.models.sparse.Forward`.
         constant, lengthscale, outputscale: `b`.
     """
 
     kernel: SparseKernel
-    points: Tensor
+    scaled: Tensor
     A: Tensor
     B: Tensor
     constant: Tensor
     lengthscale: Tensor
     outputscale: Tensor
+
+    @classmethod
+    def of(cls, passed: Forward, first: int = 0) -> "Sight":
+        """Return what a forward pass has found of the points from `first` on."""
+        whitened, inducing = passed.whitened, passed.prepared.inducing
+        return cls(
+            inducing.kernel,
+            whitened.scaled[..., first:, :],
+            whitened.A[..., first:],
+            passed.B[..., first:],
+            passed.parameters.constant,
+            inducing.lengthscale,
+            inducing.outputscale,
+        )
+
+    def part(self, points: slice) -> "Sight":
+        """Return what is said of some of the points."""
+        return replace(self, scaled=self.scaled[..., points, :], A=self.A[..., points], B=self.B[..., points])
 
     @cached_property
     def mean(self) -> Tensor:
@@ -55,28 +148,80 @@ class Sight:
         return self.constant.unsqueeze(-1) + self.B[..., -1, :]
 
     @cached_property
+    def variance(self) -> Tensor:
+        """Posterior variances of f, `b x k`; may be less than they can be, by rounding."""
+        return self.residual + self.W.square().sum(-2)
+
+    @cached_property
     def sd(self) -> Tensor:
         """Posterior standard deviations of f, `b x k`."""
-        variance = self.residual + self.B[..., :-1, :].square().sum(-2)
-        return variance.clamp_min(JITTER).sqrt()
+        return self.variance.clamp_min(JITTER).sqrt()
 
     @cached_property
     def residual(self) -> Tensor:
         """Prior variances that inducing values leave unexplained, `b x k`."""
         return (self.outputscale + JITTER).unsqueeze(-1) - self.A.square().sum(-2)
 
-    def prior(self, rows: slice, columns: slice) -> Tensor:
-        """Return prior covariances between two parts of the points."""
-        scaled = self.points / self.lengthscale[:, None, None]
-        r2 = squared_distances(scaled[..., rows, :], scaled[..., columns, :])
-        return self.outputscale[:, None, None] * Correlation.apply(r2, self.kernel)
+    @property
+    def W(self) -> Tensor:  # noqa: N802
+        """`C' A`, the part of `B` that covariances come from: `b x m x k`."""
+        return self.B[..., :-1, :]
 
-    def covariance(self) -> Tensor:
-        """Return the posterior covariances of f between all of the points, jitter included: `b x k x k`."""
-        every = slice(None)
-        W = self.B[..., :-1, :]
-        jitter = JITTER * torch.eye(self.A.shape[-1], dtype=self.A.dtype, device=self.A.device)
-        return self.prior(every, every) - self.A.mT @ self.A + W.mT @ W + jitter
+    def to_variance(self, to_sd: Tensor) -> Tensor:
+        """Return the gradient in the variances of what has a gradient in the standard deviations; both `b x k`."""
+        return to_sd / (2 * self.sd) * (self.variance >= JITTER)
+
+    def prior(self, rows: slice, columns: slice) -> Prior:
+        """Return prior covariances between two parts of the points, which are the same or have none in common."""
+        some = self.scaled[..., rows, :]
+        r2 = squared_distances(some, some if rows == columns else self.scaled[..., columns, :])
+        found = covariances(r2, self.outputscale, self.kernel)
+        return Prior(self.scaled, rows, columns, found, self.lengthscale, self.outputscale)
+
+    def covariance(self, prior: Prior) -> Tensor:
+        """Return the posterior covariances of f between those points that both rows and columns of `prior` are, jitter
+        included: `b x r x r`."""
+        A, W = self.A[..., prior.rows], self.W[..., prior.rows]
+        found = prior.value - product(A.mT, A) + product(W.mT, W)
+        found.diagonal(dim1=-2, dim2=-1).add_(JITTER)
+        return found
+
+
+@dataclass(frozen=True)
+class Gain:
+    """`E log u` of `b` processes, and its derivatives in what they say of `k` points.
+
+    Attributes:
+        value: `b`.
+        to_whitened: `b x m x k`, in `A`.
+        to_product: `b x (m + 1) x k`, in `B`.
+        to_constant: `b`.
+        to_outputscale: `b`, where `A`, `B` and prior covariances are quantities of their own.
+        to_priors: prior covariances, with the derivatives in them.
+    """
+
+    value: Tensor
+    to_whitened: Tensor
+    to_product: Tensor
+    to_constant: Tensor
+    to_outputscale: Tensor
+    to_priors: tuple[tuple[Prior, Tensor], ...] = ()
+
+    def pulls(self) -> Pulls:
+        """Return the derivatives that the gradient in the processes' parameters comes from."""
+        to_lengthscale, to_outputscale = torch.zeros_like(self.value), self.to_outputscale
+        for prior, to_value in self.to_priors:
+            lengthwise, outward = prior.pull_back(to_value)
+            to_lengthscale, to_outputscale = to_lengthscale + lengthwise, to_outputscale + outward
+        nothing = torch.zeros_like(self.value)
+        return Pulls(self.to_whitened, self.to_product, self.to_constant, to_lengthscale, to_outputscale, nothing)
+
+    def to_points(self, passed: Forward) -> Tensor:
+        """Return the gradient in the points, `b x k x d`, which are those of a forward pass."""
+        gradient = passed.pull_back_to_points(self.to_whitened, self.to_product)
+        for prior, to_value in self.to_priors:
+            gradient += prior.pull_back_to_points(to_value)
+        return gradient
 
 
 class SoftUtility(ABC):
@@ -91,8 +236,8 @@ class SoftUtility(ABC):
     q: int
 
     @abstractmethod
-    def expected_log(self, sight: Sight) -> Tensor:
-        """Return `E log u` of each process, `b`."""
+    def gain(self, sight: Sight) -> Gain:
+        """Return `E log u` of each process, with its derivatives."""
 
     @abstractmethod
     def of(self, going: Tensor) -> "SoftUtility":
@@ -106,9 +251,18 @@ class SoftImprovement(SoftUtility):
     best: Tensor
     q: int = 1
 
-    def expected_log(self, sight: Sight) -> Tensor:
-        """Return `E log u` of each process, `b`."""
-        return expected_log_softplus(sight.mean[..., 0] - self.best, sight.sd[..., 0])
+    def gain(self, sight: Sight) -> Gain:
+        """Return `E log u` of each process, with its derivatives."""
+        value, to_mean, to_sd = expected_log_softplus(sight.mean - self.best.unsqueeze(-1), sight.sd)
+        to_variance = sight.to_variance(to_sd)
+        twice = 2 * to_variance.unsqueeze(-2)
+        return Gain(
+            value.squeeze(-1),
+            -twice * sight.A,
+            torch.cat([twice * sight.W, to_mean.unsqueeze(-2)], -2),
+            to_mean.squeeze(-1),
+            to_variance.squeeze(-1),
+        )
 
     def of(self, going: Tensor) -> "SoftImprovement":
         """Return the utility of some of the processes."""
@@ -127,39 +281,68 @@ class SoftBatchImprovement(SoftUtility):
     q: int
     base: Tensor
 
-    def expected_log(self, sight: Sight) -> Tensor:
-        """Return the mean over samples of `log u`, `b`."""
-        factor, broken = torch.linalg.cholesky_ex(sight.covariance())
-        values = sight.mean.unsqueeze(-2) + self.base @ factor.mT
-        log_utility = log_softplus(values.amax(-1) - self.best.unsqueeze(-1)).mean(-1)
-        return log_utility.masked_fill(broken != 0, torch.nan)
+    def gain(self, sight: Sight) -> Gain:
+        """Return the mean over samples of `log u` of `mean + F eps`, with its derivatives; `F F'` the covariance.
+
+        With `G` the gradient in the covariance `K - A'A + W'W`, those in `A` and `W` are `-2 A G` and `2 W G`.
+        """
+        prior = sight.prior(EVERY, EVERY)
+        factor, broken = torch.linalg.cholesky_ex(sight.covariance(prior))
+        values = sight.mean.unsqueeze(-2) + product(self.base, factor.mT)
+        value, to_values = greatest_log_softplus(values, self.best)
+        to_mean = to_values.sum(-2)
+        to_covariance = cholesky_pull_back(factor, product(to_values.mT, self.base))
+        twice = 2 * to_covariance
+        return Gain(
+            value.masked_fill(broken != 0, torch.nan),
+            product(sight.A, twice).neg_(),
+            torch.cat([product(sight.W, twice), to_mean.unsqueeze(-2)], -2),
+            to_mean.sum(-1),
+            torch.zeros_like(value),
+            ((prior, to_covariance),),
+        )
 
     def of(self, going: Tensor) -> "SoftBatchImprovement":
         """Return the utility of some of the processes."""
         return replace(self, best=self.best[going], base=self.base[going])
 
 
-def imagined(sight: Sight, q: int, base: Tensor, doubled: bool = False) -> Tensor:
+def imagined(queries: Sight, base: Tensor, factor: Tensor | None = None) -> Tensor:
     """Return observations at the queries, `b x S x q`: `mean_j + sd_j eps_ij`; AABO, section 3.3.
 
     Args:
-        sight: of the `q` queries and what comes after them.
-        q: number of queries.
+        queries: what is said of them.
         base: `b x S x q`, standard normal draws eps.
-        doubled: draw them as the published code does for q > 1: from the joint posterior, with `sd_j eps_ij` added
-            once more, and read in another order than they were written, which mixes queries.
+        factor: of their posterior covariance, `b x q x q`, to draw them as the published code does for q > 1: from the
+            joint posterior, with `sd_j eps_ij` added once more, and read in another order than they were written, which
+            mixes queries.
     """
-    queries = slice(q)
-    noise = sight.sd[..., queries].unsqueeze(-2) * base
-    if not doubled:
-        return sight.mean[..., queries].unsqueeze(-2) + noise
-    factor, _ = torch.linalg.cholesky_ex(sight.covariance()[..., queries, queries])
-    drawn = sight.mean[..., queries].unsqueeze(-2) + base @ factor.mT + noise
-    return drawn.reshape(len(base), q, -1).mT
+    drawn = queries.mean.unsqueeze(-2) + queries.sd.unsqueeze(-2) * base
+    if factor is None:
+        return drawn
+    drawn = drawn + product(base, factor.mT)
+    return drawn.reshape(len(base), base.shape[-1], -1).mT
 
 
-def mean_update(sight: Sight, q: int, observed: Tensor, centred: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what the means at maximisers become once a query has been observed: `mean_t + gain_tj * surprise_ij`.
+@dataclass(frozen=True)
+class MeanUpdate:
+    """What the means at `T` maximisers become once a query has been observed: `mean_t + gain_tj * surprise_ij`.
+
+    Attributes:
+        prior: between maximisers and queries.
+        mean: `b x T`.
+        gain: `b x T x q`.
+        surprise: `b x S x q`.
+    """
+
+    prior: Prior
+    mean: Tensor
+    gain: Tensor
+    surprise: Tensor
+
+
+def mean_update(sight: Sight, queries: Sight, observed: Tensor, centred: bool = True) -> MeanUpdate:
+    """Return what the means at maximisers become once a query has been observed.
 
     An observation `y_ij` at query j becomes a noise-free inducing value there. One more row of the Cholesky factor,
     `A_j'` and `sqrt(k_jj - |A_j|^2)`, gives the mean at maximiser t in `O(m)`:
@@ -167,20 +350,18 @@ def mean_update(sight: Sight, q: int, observed: Tensor, centred: bool = True) ->
 
     Args:
         sight: of the `q` queries and `T` maximisers.
-        q: number of queries.
+        queries: of the queries alone.
         observed: `b x S x q`, the observations.
         centred: False leaves the prior mean in `y_ij`, as the published code does.
-
-    Returns:
-        Means, `b x T`, gains, `b x T x q`, and surprises, `b x S x q`.
     """
-    queries, maximisers = slice(q), slice(q, None)
-    covariance = sight.prior(maximisers, queries) - product(sight.A[..., maximisers].mT, sight.A[..., queries])
-    gain = covariance / sight.residual[..., queries].clamp_min(JITTER).unsqueeze(-2)
-    surprise = observed - sight.mean[..., queries].unsqueeze(-2)
+    q = observed.shape[-1]
+    prior = sight.prior(slice(q, None), slice(q))
+    covariance = prior.value - product(sight.A[..., q:].mT, queries.A)
+    gain = covariance / queries.residual.clamp_min(JITTER).unsqueeze(-2)
+    surprise = observed - queries.mean.unsqueeze(-2)
     if not centred:
         surprise = surprise + sight.constant[:, None, None]
-    return sight.mean[..., maximisers], gain, surprise
+    return MeanUpdate(prior, sight.mean[..., q:], gain, surprise)
 
 
 @dataclass(frozen=True)
@@ -200,43 +381,55 @@ class SoftKnowledgeGradient(SoftUtility):
     doubled: bool = False
     centred: bool = True
 
-    def expected_log(self, sight: Sight) -> Tensor:
-        """Return the mean over samples of `log u`, `b`."""
-        observed = imagined(sight, self.q, self.base, self.doubled and self.q > 1)
-        mean, gain, surprise = mean_update(sight, self.q, observed, self.centred)
-        means = (mean.unsqueeze(-1) + gain * surprise).amax(-1)
-        return log_softplus(means - self.best.unsqueeze(-1)).mean(-1)
+    def gain(self, sight: Sight) -> Gain:
+        """Return the mean over samples of `log u`, with its derivatives.
+
+        They go through gains to covariances and residuals, and through surprises to the queries' standard deviations;
+        the queries' means cancel, but for `doubled`, where an observation is of another query than its surprise.
+        """
+        queries, A_maximisers = sight.part(slice(self.q)), sight.A[..., self.q :]
+        joint, factor = None, None
+        if self.doubled and self.q > 1:
+            joint = sight.prior(slice(self.q), slice(self.q))
+            factor, _ = torch.linalg.cholesky_ex(sight.covariance(joint))
+        update = mean_update(sight, queries, imagined(queries, self.base, factor), self.centred)
+        means = update.mean.unsqueeze(-1) + update.gain * update.surprise
+        value, to_means = greatest_log_softplus(means, self.best)
+
+        to_gain, to_surprise = to_means * update.surprise, to_means * update.gain
+        bounded = queries.residual.clamp_min(JITTER)
+        to_covariance = to_gain / bounded.unsqueeze(-2)
+        to_residual = -(to_covariance * update.gain).sum(-2) * (queries.residual >= JITTER)
+        to_drawn = to_surprise if factor is None else to_surprise.mT.reshape(to_surprise.shape)
+        to_variance = queries.to_variance((to_drawn * self.base).sum(-2))
+        to_residual = to_residual + to_variance
+        to_A = -2 * to_residual.unsqueeze(-2) * queries.A - product(A_maximisers, to_covariance)
+        to_W = 2 * to_variance.unsqueeze(-2) * queries.W
+        to_mean = torch.zeros_like(to_variance)
+        to_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, to_covariance),)
+        if joint is not None and factor is not None:
+            to_joint = cholesky_pull_back(factor, product(to_drawn.mT, self.base))
+            to_A = to_A - product(queries.A, 2 * to_joint)
+            to_W = to_W + product(queries.W, 2 * to_joint)
+            to_mean = to_drawn.sum(-2) - to_surprise.sum(-2)
+            to_priors = (*to_priors, (joint, to_joint))
+
+        to_means_of_all = torch.cat([to_mean, to_means.sum(-1)], -1)
+        to_product = torch.zeros_like(sight.B)
+        to_product[..., :-1, : self.q] = to_W
+        to_product[..., -1, :] = to_means_of_all
+        to_constant = to_means_of_all.sum(-1)
+        if not self.centred:
+            to_constant = to_constant + to_surprise.sum((-1, -2))
+        return Gain(
+            value,
+            torch.cat([to_A, -product(queries.A, to_covariance.mT)], -1),
+            to_product,
+            to_constant,
+            to_residual.sum(-1),
+            to_priors,
+        )
 
     def of(self, going: Tensor) -> "SoftKnowledgeGradient":
         """Return the utility of some of the processes."""
         return replace(self, best=self.best[going], base=self.base[going])
-
-
-def utility_gradient(
-    utility: SoftUtility, passed: Forward, first: int, points: Tensor, kernel: SparseKernel
-) -> tuple[Tensor, Pulls, Tensor]:
-    """Return `E log u`, `b`, its derivatives in the parts of a forward pass, and the direct one in the points.
-
-    Args:
-        utility: of the points.
-        passed: a forward pass whose columns from `first` on are the points.
-        first: as said.
-        points: `b x k x d`.
-        kernel: of the processes.
-    """
-    parameters: Parameters = passed.parameters
-    leaves: list[Tensor] = [
-        points,
-        passed.whitened.A[..., first:],
-        passed.B[..., first:],
-        parameters.constant,
-        parameters.lengthscale,
-        parameters.outputscale,
-    ]
-    with torch.enable_grad():
-        leaves = [leaf.detach().requires_grad_() for leaf in leaves]
-        value = utility.expected_log(Sight(kernel, *leaves))
-        found = torch.autograd.grad(value.sum(), leaves, allow_unused=True, materialize_grads=True)
-    to_points, to_whitened, to_product, to_constant, to_lengthscale, to_outputscale = found
-    pulls = Pulls(to_whitened, to_product, to_constant, to_lengthscale, to_outputscale, torch.zeros_like(to_constant))
-    return value.detach(), pulls, to_points

@@ -1,19 +1,20 @@
 """Recalibrators: from forecast CDF values to a map of levels, and to a scale of the sd; CAL, section 3.3."""
 
-import warnings
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.isotonic import IsotonicRegression
 
 from plumbline.calibration.diagnostics import empirical_level
+from plumbline.models.exact_process import fitted
+from plumbline.models.marginal_likelihood import NOTHING_KNOWN, Sample, Unknowns
+from plumbline.models.priors import Hyperparameter, Logarithm
+from plumbline.models.units import as_they_are
 
 Array = NDArray[np.float64]
 LevelMap = Callable[[Array], Array]
@@ -22,6 +23,13 @@ Recalibrator = Literal["gp", "isotonic", "none"]
 SCALE_BOUNDS = (0.1, 10.0)
 """Least and greatest factor on a standard deviation: a handful of forecasts must not make a model certain or blind."""
 
+_PROCESS = Unknowns(
+    noise=Hyperparameter(1, Logarithm(1e-4, 0.25), 1e-2),
+    outputscale=Hyperparameter(1, Logarithm(1e-3, 1.0), 0.1),
+    lengthscale=Hyperparameter(1, Logarithm(0.2, 5.0), 0.3),
+    known=NOTHING_KNOWN,
+    constant=False,
+)
 _LEVELS: Array = np.arange(1, 100) / 100
 _SCORES: Array = ndtri(_LEVELS)
 _LOG_SCALES: Array = np.log(np.geomspace(*SCALE_BOUNDS, 47))
@@ -48,12 +56,14 @@ def gp_level_map(pit: Array) -> LevelMap:
     up at the ends, or in the middle, the other levels have no evidence, and the correction is a timid one.
     """
     p, phat = recalibration_set(pit)
-    kernel = ConstantKernel(0.1, (1e-3, 1.0)) * RBF(0.3, (0.2, 5.0)) + WhiteKernel(1e-2, (1e-4, 0.25))
-    with warnings.catch_warnings():
-        # Hyperparameters at a bound are no accident here: the bounds say what a recalibrator may look like.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        process = GaussianProcessRegressor(kernel).fit(p[:, None], phat - p)
-    return lambda levels: np.clip(levels + process.predict(levels[:, None]), 0.0, 1.0)
+    sample = Sample(torch.from_numpy(p).unsqueeze(-1), torch.from_numpy(phat - p))
+    process = fitted(sample, "rbf", _PROCESS, as_they_are(1))
+
+    def level_map(levels: Array) -> Array:
+        mean, _ = process.moments(torch.from_numpy(levels).unsqueeze(-1), joint=False)
+        return np.clip(levels + mean.numpy(), 0.0, 1.0)
+
+    return level_map
 
 
 def isotonic_level_map(pit: Array) -> LevelMap:

@@ -13,12 +13,13 @@ from torch import Generator, Tensor
 
 from plumbline.history import History
 from plumbline.illustrations.base import grid, illustrations, rows, table
-from plumbline.methods.approximation import EulboImprovement, EulboMethodOptions
 from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice
+from plumbline.methods.eulbo import EulboImprovement, EulboMethodOptions
 from plumbline.models.exact import ModelOptions, fit_gp
 from plumbline.models.minibatches import TrainingOptions
-from plumbline.models.sparse_process import SparseModel, SparseProcess
+from plumbline.models.process_model import ProcessModel
+from plumbline.models.sparse_process import SparseProcess
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
 from plumbline.spaces.box import Box
@@ -118,7 +119,7 @@ def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generato
     ]
     warm = EulboImprovement.models(list(zip(methods, turns, strict=True)))
     choices = [
-        Choice(best(SparseModel(process), turn.data, x), method.utility(process, turn), process)
+        Choice(best(ProcessModel(process), turn.data, x), method.utility(process, turn), process)
         for method, turn, process in zip(methods, turns, warm, strict=True)
     ]
     refined, moved = (
@@ -152,7 +153,7 @@ def fit_rows(panel: str, model: Model, history: History, x: Tensor, query: Tenso
 
 def sparse_rows(panel: str, process: SparseProcess, history: History, x: Tensor, query: Tensor) -> list[pd.DataFrame]:
     """Return the same of an approximate model, with its inducing points on the mean."""
-    model = SparseModel(process)
+    model = ProcessModel(process)
     Z = process.units.points(process.parameters.inducing.squeeze(0)).detach()
     with torch.no_grad():
         mean = model.posterior(Z).mean.squeeze(-1)

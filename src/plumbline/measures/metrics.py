@@ -53,10 +53,10 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {}
-"""Every metric by name, notes of methods excepted."""
+"""Every metric by name, notes excepted."""
 
 NOTE = "notes."
-"""`notes.effective_sample_size` is the metric of a number that a method noted."""
+"""`notes.effective_sample_size` is the metric of a number that a method noted; a problem's are `notes.problem.*`."""
 
 
 def _enter(
@@ -81,7 +81,7 @@ def find_metric(name: str) -> Metric:
         return METRICS[name]
     note = name.removeprefix(NOTE)
     if name.startswith(NOTE) and note:
-        summary = f"{note}, as the method noted it"
+        summary = f"{note}, as it was noted"
         return Metric(name, summary, ("notes",), "round", lambda rows: lookup(rows["notes"], note), streamed=True)
     raise unknown("metric", name, METRICS)
 

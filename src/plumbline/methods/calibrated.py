@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from plumbline.acquisition.scaling import ScaledDeviation
 from plumbline.calibration.recalibration import Recalibrator, recalibrated_scale
 from plumbline.calibration.splits import Splits, forecast_cdf, refitted
 from plumbline.history import History
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
-from plumbline.methods.gp import GPMethod, SeenProcess
+from plumbline.methods.gp import GPMethod
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.models.exact_process import ExactProcess
 
 
 class CalibratedOptions(ComposedWrapperOptions):
@@ -39,20 +39,19 @@ class CalibratedMethod(ComposedWrapper):
 
     options: CalibratedOptions
 
-    def fit(self, data: History) -> SeenProcess:
-        """Return the base's model, seen with its recalibrated deviation; CAL, Algorithm 2."""
-        surrogate: SeenProcess = self.base.fit(data)
-        cdf = self._refitted_cdf(data) if self.options.refit else forecast_cdf(surrogate.model, self.options.splits)
-        scale = recalibrated_scale(cdf.numpy(), self.options.recalibrator)
-        return replace(surrogate, transform=ScaledDeviation(scale))
+    def fit(self, data: History) -> ExactProcess:
+        """Return the base's process with its recalibrated deviation; CAL, Algorithm 2."""
+        surrogate: ExactProcess = self.base.fit(data)
+        cdf = self._refitted_cdf(data) if self.options.refit else forecast_cdf(surrogate, self.options.splits)
+        return replace(surrogate, deviation=recalibrated_scale(cdf.numpy(), self.options.recalibrator))
 
-    def notes(self, choice: Choice[SeenProcess], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
         """Return the base's numbers and the factor of its deviation."""
-        assert isinstance(choice.surrogate.transform, ScaledDeviation)
-        return {**super().notes(choice, round), "sd_scale": choice.surrogate.transform.factor}
+        return {**super().notes(choice, round), "sd_scale": choice.surrogate.deviation}
 
     def _refitted_cdf(self, data: History) -> Tensor:
-        def fit(X: Tensor, Y: Tensor) -> Any:
-            return self.base.fit(History(X, Y)).model
+        def fit(X: Tensor, Y: Tensor) -> ExactProcess:
+            surrogate: ExactProcess = self.base.fit(History(X, Y))
+            return surrogate
 
         return refitted(fit, data.X, data.Y, self.options.splits)

@@ -1,34 +1,35 @@
 """Bayesian optimisation of one outcome with an exact Gaussian process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from botorch.acquisition import (
     AcquisitionFunction,
-    ExpectedImprovement,
-    LogExpectedImprovement,
-    UpperConfidenceBound,
     qExpectedImprovement,
     qLogExpectedImprovement,
     qLogNoisyExpectedImprovement,
     qProbabilityOfImprovement,
     qUpperConfidenceBound,
 )
-from botorch.acquisition.analytic import LogProbabilityOfImprovement
-from botorch.acquisition.objective import PosteriorTransform
-from botorch.models import SingleTaskGP
 from botorch.sampling import SobolQMCNormalSampler
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Size, Tensor
 
+from plumbline.acquisition.analytic import (
+    AnalyticUtility,
+    OfMoments,
+    expected_improvement,
+    log_expected_improvement,
+    log_probability_of_improvement,
+    upper_confidence_bound,
+)
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import ComposedMethod, Round, kernel_lengthscales
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.methods.composed import ComposedMethod, Round
+from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
 from plumbline.options import Options
 from plumbline.spaces.search import SearchOptions
 
@@ -69,36 +70,23 @@ class ConfidenceBoundOptions(GPOptions):
     sqrt_beta: PositiveFloat | None = None
 
 
-@dataclass(frozen=True)
-class SeenProcess:
-    """An exact Gaussian process, and what it is seen through.
-
-    Attributes:
-        model: fitted.
-        transform: of its posterior; None for the posterior as it is.
-    """
-
-    model: SingleTaskGP
-    transform: PosteriorTransform | None = None
-
-
-class GPMethod(ComposedMethod[SeenProcess]):
+class GPMethod(ComposedMethod[ExactProcess]):
     """An exact Gaussian process of one outcome; a subclass says which utility is maximised."""
 
     takes = "one objective"
     options: GPOptions
 
-    def fit(self, data: History) -> SeenProcess:
-        """Return the model of what has been observed."""
-        return SeenProcess(fit_gp(data.X, data.Y, self.domain.bounds, self.options.model))
+    def fit(self, data: History) -> ExactProcess:
+        """Return the process of what has been observed."""
+        return fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
 
-    def predictive(self, surrogate: SeenProcess) -> Predictor:
-        """Return the model's predictions."""
-        return gaussian_predictor(surrogate.model, surrogate.transform)
+    def predictive(self, surrogate: ExactProcess) -> Predictor:
+        """Return the process's predictions."""
+        return gaussian_predictor(surrogate)
 
-    def lengthscales(self, surrogate: SeenProcess) -> Tensor:
+    def lengthscales(self, surrogate: ExactProcess) -> Tensor:
         """Return the lengthscales of the kernel."""
-        return kernel_lengthscales(surrogate.model.covar_module)
+        return surrogate.lengthscale
 
 
 def base_samples(samples: int, seed: int) -> SobolQMCNormalSampler:
@@ -106,15 +94,13 @@ def base_samples(samples: int, seed: int) -> SobolQMCNormalSampler:
     return SobolQMCNormalSampler(Size([samples]), seed=seed)
 
 
-def gaussian_predictor(
-    model: SingleTaskGP, transform: PosteriorTransform | None = None
-) -> Callable[[Tensor], GaussianPredictive]:
-    """Return what maps `n x d` points to the model's forecasts of observations there, seen through `transform`."""
+def gaussian_predictor(process: ExactProcess) -> Callable[[Tensor], GaussianPredictive]:
+    """Return what maps `n x d` points to the process's forecasts of observations there."""
 
     def predict(points: Tensor) -> GaussianPredictive:
         with torch.no_grad():
-            posterior = model.posterior(points, observation_noise=True, posterior_transform=transform)
-            return GaussianPredictive(posterior.mean.squeeze(-1), posterior.variance.sqrt().squeeze(-1))
+            mean, variance = process.moments(points, joint=False)
+            return GaussianPredictive(mean, (variance + process.noise_variance).sqrt())
 
     return predict
 
@@ -129,24 +115,22 @@ class ImprovementMethod(GPMethod):
     """A utility of how much better than the best observation a point may be: one in closed form, one for batches."""
 
     options: ImprovementOptions
-    closed_form: ClassVar[type[AcquisitionFunction]]
+    closed_form: ClassVar[Callable[[Tensor], OfMoments]]
     batch: ClassVar[type[AcquisitionFunction]]
 
-    def utility(self, surrogate: SeenProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
         best = improvement_threshold(round.data, self.options.jitter)
-        model, transform = surrogate.model, surrogate.transform
         if round.q == 1:
-            return self.closed_form(model, best, posterior_transform=transform)
-        sampler = base_samples(self.options.mc_samples, round.seed)
-        return self.batch(model, best, sampler=sampler, posterior_transform=transform)
+            return AnalyticUtility(surrogate, type(self).closed_form(best))
+        return self.batch(surrogate.model, best, sampler=base_samples(self.options.mc_samples, round.seed))
 
 
 @methods.register("ei", ImprovementOptions)
 class ExpectedImprovementMethod(ImprovementMethod):
     """Expected improvement over the best observation, in closed form at q = 1."""
 
-    closed_form = ExpectedImprovement
+    closed_form = expected_improvement
     batch = qExpectedImprovement
 
 
@@ -154,7 +138,7 @@ class ExpectedImprovementMethod(ImprovementMethod):
 class LogExpectedImprovementMethod(ImprovementMethod):
     """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
 
-    closed_form = LogExpectedImprovement
+    closed_form = log_expected_improvement
     batch = qLogExpectedImprovement
 
 
@@ -162,7 +146,7 @@ class LogExpectedImprovementMethod(ImprovementMethod):
 class ProbabilityOfImprovementMethod(ImprovementMethod):
     """Probability of improvement (its logarithm is maximised: the same maximiser)."""
 
-    closed_form = LogProbabilityOfImprovement
+    closed_form = log_probability_of_improvement
     batch = qProbabilityOfImprovement
 
 
@@ -172,14 +156,13 @@ class UpperConfidenceBoundMethod(GPMethod):
 
     options: ConfidenceBoundOptions
 
-    def utility(self, surrogate: SeenProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return (q)UCB."""
-        beta = self.sqrt_beta(len(round.history)) ** 2
-        model, transform = surrogate.model, surrogate.transform
+        sqrt_beta = self.sqrt_beta(len(round.history))
         if round.q == 1:
-            return UpperConfidenceBound(model, beta, posterior_transform=transform)
+            return AnalyticUtility(surrogate, upper_confidence_bound(sqrt_beta))
         sampler = base_samples(self.options.mc_samples, round.seed)
-        return qUpperConfidenceBound(model, beta, sampler=sampler, posterior_transform=transform)
+        return qUpperConfidenceBound(surrogate.model, sqrt_beta**2, sampler=sampler)
 
     def sqrt_beta(self, n: int) -> float:
         """Return the multiple of the standard deviation after `n` observations."""
@@ -193,12 +176,11 @@ class UpperConfidenceBoundMethod(GPMethod):
 class NoisyExpectedImprovementMethod(GPMethod):
     """Noisy expected improvement: the best value so far is itself uncertain (BoTorch's qLogNEI)."""
 
-    def utility(self, surrogate: SeenProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return qLogNEI."""
         return qLogNoisyExpectedImprovement(
             surrogate.model,
             round.data.X,
             sampler=base_samples(self.options.mc_samples, round.seed),
-            posterior_transform=surrogate.transform,
             prune_baseline=True,
         )

@@ -6,8 +6,6 @@ from dataclasses import replace
 import torch
 from botorch.acquisition import (
     AcquisitionFunction,
-    ExpectedImprovement,
-    UpperConfidenceBound,
     qExpectedImprovement,
     qUpperConfidenceBound,
 )
@@ -15,10 +13,11 @@ from botorch.utils.transforms import concatenate_pending_points
 from pydantic import Field, NonNegativeFloat, PositiveInt
 from torch import Tensor
 
+from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement, upper_confidence_bound
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales
+from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp import GPOptions, base_samples
 from plumbline.models.heteroscedastic import HeteroscedasticGP, fit_heteroscedastic
 
@@ -104,9 +103,8 @@ def predictor_of(model: HeteroscedasticGP) -> Predictor:
 
     def predict(points: Tensor) -> GaussianPredictive:
         with torch.no_grad():
-            posterior = model.mean.posterior(points)
-            variance = posterior.variance.squeeze(-1) + model.noise_variance(points)
-            return GaussianPredictive(posterior.mean.squeeze(-1), variance.sqrt())
+            mean, variance = model.mean.moments(points, joint=False)
+            return GaussianPredictive(mean, (variance + model.noise_variance(points)).sqrt())
 
     return predict
 
@@ -134,7 +132,7 @@ class HeteroscedasticMethod(ComposedMethod[HeteroscedasticGP]):
 
     def lengthscales(self, surrogate: HeteroscedasticGP) -> Tensor:
         """Return the lengthscales of the function's kernel."""
-        return kernel_lengthscales(surrogate.mean.covar_module)
+        return surrogate.mean.lengthscale
 
     def search(
         self, utility: AcquisitionFunction, surrogate: HeteroscedasticGP, round: Round
@@ -161,11 +159,12 @@ class RiskAverseMethod(HeteroscedasticMethod):
     def utility(self, surrogate: HeteroscedasticGP, round: Round) -> AcquisitionFunction:
         """Return the risk-averse bound, of a batch by Monte Carlo."""
         options = self.options
-        beta = options.sqrt_beta**2
         base = (
-            UpperConfidenceBound(surrogate.mean, beta)
+            AnalyticUtility(surrogate.mean, upper_confidence_bound(options.sqrt_beta))
             if round.q == 1
-            else qUpperConfidenceBound(surrogate.mean, beta, sampler=base_samples(options.mc_samples, round.seed))
+            else qUpperConfidenceBound(
+                surrogate.mean.model, options.sqrt_beta**2, sampler=base_samples(options.mc_samples, round.seed)
+            )
         )
         return PenalisedUtility(
             base, lambda X: options.coefficient * surrogate.noise_variance_lower(X, options.sqrt_beta_noise)
@@ -186,11 +185,12 @@ class PenalisedImprovementMethod(HeteroscedasticMethod):
     def utility(self, surrogate: HeteroscedasticGP, round: Round) -> AcquisitionFunction:
         """Return penalised expected improvement, of a batch by Monte Carlo."""
         beta = self.options.beta
-        with torch.no_grad():
-            best = surrogate.mean.posterior(round.data.X).mean.max()
+        best = surrogate.mean.moments(round.data.X, joint=False)[0].max()
         base = (
-            ExpectedImprovement(surrogate.mean, best)
+            AnalyticUtility(surrogate.mean, expected_improvement(best))
             if round.q == 1
-            else qExpectedImprovement(surrogate.mean, best, sampler=base_samples(self.options.mc_samples, round.seed))
+            else qExpectedImprovement(
+                surrogate.mean.model, best, sampler=base_samples(self.options.mc_samples, round.seed)
+            )
         )
         return PenalisedUtility(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), weight=beta)

@@ -14,7 +14,8 @@ from plumbline.methods.base import Method, Predictor, Proposal, methods
 from plumbline.methods.composed import whole
 from plumbline.methods.conformal import conformal_predictor
 from plumbline.methods.gp import gaussian_predictor
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.models.exact import fit_gp
+from plumbline.models.exact_process import ModelOptions, fit_process
 from plumbline.options import Options
 from plumbline.outcomes import CovariateShift
 
@@ -63,9 +64,9 @@ class OfflineMethod(Method):
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone, for points that are distributed like its own."""
-        model = fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
         if self.options.sets == "credible":
-            return gaussian_predictor(model)
+            return gaussian_predictor(fit_process(history.X, history.Y, self.domain.bounds, self.options.model))
+        model = fit_gp(history.X, history.Y, self.domain.bounds, self.options.model)
         return conformal_predictor([factorise(model)], no_shift, self.options.tau, self.options.randomised)
 
     def draw(self, history: History, q: int, generator: Generator) -> Tensor:

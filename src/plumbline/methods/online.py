@@ -2,17 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from typing import Any, Literal, cast
 
 import torch
-from botorch.acquisition import AcquisitionFunction
-from botorch.models import SingleTaskGP
-from botorch.models.utils import gpt_posterior_settings
-from botorch.utils.transforms import t_batch_mode_transform
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
+from plumbline.acquisition.differentiated import Differentiated
 from plumbline.acquisition.localised import CalibratedPosterior
 from plumbline.acquisition.localised_as_published import DEPARTURES, Departure, PublishedPosterior
 from plumbline.calibration.coverage_bounds import CoverageBound
@@ -29,9 +25,10 @@ from plumbline.calibration.quantile_recalibration import (
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, Proposal, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round, kernel_lengthscales
+from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp import GPOptions, gaussian_predictor
-from plumbline.models.exact import ModelOptions, fit_gp
+from plumbline.methods.variants import Variant, departures_of
+from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
 from plumbline.seeding import draw_seed
 
 
@@ -58,14 +55,12 @@ class LocalisedOptions(OnlineMethodOptions):
     """
 
     alpha: float = Field(default=0.2, gt=0.0, lt=1.0)
-    variant: Literal["paper", "code"] | tuple[Departure, ...] = "paper"
+    variant: Variant[Departure] = "paper"
 
     @property
     def departures(self) -> frozenset[Departure]:
         """What is done as the published code does it."""
-        if isinstance(self.variant, str):
-            return frozenset(DEPARTURES if self.variant == "code" else ())
-        return frozenset(self.variant)
+        return departures_of(self.variant, DEPARTURES)
 
 
 class LocalisedBoundOptions(LocalisedOptions):
@@ -90,37 +85,57 @@ class RecalibratedOptions(OnlineMethodOptions):
     levels: PositiveInt = 19
 
 
-class OnlineUtility(AcquisitionFunction):
-    """A utility of the model's moments and the thresholds at a point, in the model's standardised units."""
+class OnlineUtility(Differentiated):
+    """A utility of what a process says of f at a point, and of the thresholds there, in standardised units."""
 
     def __init__(
         self,
-        model: SingleTaskGP,
+        process: ExactProcess,
         thresholds: Callable[[Tensor], Tensor],
         value: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
     ) -> None:
         """Make the utility.
 
         Args:
-            model: in evaluation mode, in any units.
+            process: in any units.
             thresholds: maps `b x d` points to `b x M`.
             value: maps the mean of `f`, its variance, the noise variance (each `b`) and the thresholds to utilities.
         """
-        super().__init__(model.eval())
+        super().__init__(process.model)
+        self.process = process
         self.thresholds = thresholds
         self.value = value
 
-    @t_batch_mode_transform(expected_q=1)
-    def forward(self, X: Tensor) -> Tensor:
-        """Return the utility at `b x 1 x d`: `b`."""
-        with gpt_posterior_settings():
-            of_f = self.model(self.model.transform_inputs(X))
-            mean, variance = of_f.mean.squeeze(-1), of_f.variance.squeeze(-1)
-        noise = self.model.likelihood.noise.squeeze().expand_as(mean)
-        return self.value(mean, variance, noise, self.thresholds(X.squeeze(-2)))
+    def values(self, X: Tensor) -> Tensor:
+        """Return the utilities of `b x 1 x d` points: `b`."""
+        points = X.squeeze(-2)
+        seen = self.process.at_points(points)
+        return self._value(seen.location, seen.spread, points)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`.
+
+        Those of the process are by hand; of the law, which is a quadrature, and the thresholds automatic: their
+        operations are few and small.
+        """
+        points = X.squeeze(-2)
+        with torch.no_grad():
+            seen = self.process.at_points(points)
+        leaves = [one.detach().requires_grad_() for one in (seen.location, seen.spread, points)]
+        with torch.enable_grad():
+            value = self._value(*leaves)
+            found = torch.autograd.grad(value.sum(), leaves, allow_unused=True, materialize_grads=True)
+        to_location, to_spread, to_points = found
+        with torch.no_grad():
+            gradient = seen.pull_back_standardised(to_location, to_spread) + to_points
+        return value.detach(), gradient.unsqueeze(-2)
+
+    def _value(self, location: Tensor, spread: Tensor, points: Tensor) -> Tensor:
+        noise = self.process.noise.expand_as(location)
+        return self.value(location, spread.square(), noise, self.thresholds(points))
 
 
-class OnlineMethod(ComposedMethod[SingleTaskGP]):
+class OnlineMethod(ComposedMethod[ExactProcess]):
     """The loop with online thresholds; a subclass says what they recalibrate, and which utility is maximised.
 
     The threshold that an observation is judged by is the one that was in force when its point was asked for. In a
@@ -157,28 +172,28 @@ class OnlineMethod(ComposedMethod[SingleTaskGP]):
     def value(self, best: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
         """Return the utility that `OnlineUtility` wants; `best` is the greatest observation, standardised."""
 
-    def fit(self, data: History) -> SingleTaskGP:
-        """Return the model of what has been observed."""
-        return fit_gp(data.X, data.Y, self.domain.bounds, self.options.model)
+    def fit(self, data: History) -> ExactProcess:
+        """Return the process of what has been observed."""
+        return fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
 
-    def utility(self, surrogate: SingleTaskGP, round: Round) -> OnlineUtility:
+    def utility(self, surrogate: ExactProcess, round: Round) -> OnlineUtility:
         """Return the utility under the thresholds as they are; LOCBO, Algorithm 1."""
-        best = surrogate.outcome_transform(round.data.Y)[0].max()
+        best = surrogate.units.outputs(round.data.Y).max()
         return OnlineUtility(surrogate, self.thresholds_at, self.value(best))
 
-    def search(self, utility: OnlineUtility, surrogate: SingleTaskGP, round: Round) -> Choice[SingleTaskGP]:
+    def search(self, utility: OnlineUtility, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
         """Return points chosen one after another, each as if those before it had come out at their means."""
         space = round.space.settle(round.history, round.generator)
         chosen = round.data.X.new_empty(0, space.dim)
-        model, believed = surrogate, utility
+        process, believed = surrogate, utility
         for _ in range(int(min(round.q, space.size))):
             seed = draw_seed(round.generator)
             x = space.maximise(believed, 1, self.options.search, seed)
             space = space.without(x)
             chosen = torch.cat([chosen, x])
             if len(chosen) < round.q:
-                model = believing(model, x)
-                believed = OnlineUtility(model, self.thresholds_at, utility.value)
+                process = believing(process, x)
+                believed = OnlineUtility(process, self.thresholds_at, utility.value)
         return Choice(chosen, utility, surrogate)
 
     def promise(self, proposal: Proposal) -> None:
@@ -186,7 +201,7 @@ class OnlineMethod(ComposedMethod[SingleTaskGP]):
         assert proposal.predict is not None
         self.promised = cast(QuantilePredictive, proposal.predict(proposal.X))
 
-    def predictive(self, surrogate: SingleTaskGP) -> Callable[[Tensor], QuantilePredictive]:
+    def predictive(self, surrogate: ExactProcess) -> Callable[[Tensor], QuantilePredictive]:
         """Return the model's predictions, calibrated with the thresholds as they are."""
         plain = gaussian_predictor(surrogate)
 
@@ -196,9 +211,9 @@ class OnlineMethod(ComposedMethod[SingleTaskGP]):
 
         return predict
 
-    def lengthscales(self, surrogate: SingleTaskGP) -> Tensor:
+    def lengthscales(self, surrogate: ExactProcess) -> Tensor:
         """Return the lengthscales of the kernel."""
-        return kernel_lengthscales(surrogate.covar_module)
+        return surrogate.lengthscale
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
         """Move the thresholds. What is told without being asked for belongs to the initial design.
@@ -239,19 +254,13 @@ class OnlineMethod(ComposedMethod[SingleTaskGP]):
             self.threshold = self.threshold.restored(state)
 
 
-def believing(model: SingleTaskGP, x: Tensor) -> SingleTaskGP:
-    """Return the model as if `x` (`1 x d`) had been observed to be what it expects (kriging believer).
+def believing(process: ExactProcess, x: Tensor) -> ExactProcess:
+    """Return the process as if `x` (`1 x d`) had been observed to be what it expects (kriging believer).
 
     Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).
     """
-    with torch.no_grad():
-        u = model.transform_inputs(x)
-        expected = model(u).mean
-        believer = deepcopy(model)
-        believer.set_train_data(
-            torch.cat([model.train_inputs[0], u]), torch.cat([model.train_targets, expected]), strict=False
-        )
-    return believer
+    expected, _ = process.moments(x, joint=False)
+    return process.joined(x, expected.unsqueeze(-1))
 
 
 class LocalisedMethod(OnlineMethod):
@@ -296,7 +305,7 @@ class LocalisedMethod(OnlineMethod):
         departures = self.options.departures - {"kappa-twice"}
         return PublishedPosterior(*moments, departures) if departures else CalibratedPosterior(*moments)
 
-    def notes(self, choice: Choice[SingleTaskGP], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
         """Return the threshold at the points, and what the lemmas promise of the observations up to these."""
         X = choice.X
         raw = self.threshold.unclipped(self.located(X))

@@ -1,7 +1,5 @@
 """Exact Gaussian processes."""
 
-from typing import Literal, Self
-
 import torch
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
@@ -17,39 +15,9 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.priors import GammaPrior
 from linear_operator.utils.cholesky import psd_safe_cholesky
-from pydantic import PositiveFloat, model_validator
 from torch import Tensor
 
-from plumbline.options import Options
-
-NOISE_FLOOR = 1e-6
-"""Least noise variance under maximum likelihood, in units of the variance of the observations."""
-
-
-class ModelOptions(Options):
-    """Options of an exact Gaussian process.
-
-    Attributes:
-        kernel: Matern-5/2 or the squared exponential.
-        priors: `botorch`: its dimension-scaled log-normal priors and unit output scale. `conformal`: Gamma(3, 6) on
-            lengthscales, Gamma(2, 0.15) on the output scale, noise variance in [5e-4, 0.5] (CBO, appendix D).
-            `none`: maximum likelihood.
-        ard: one lengthscale an input, or one for all.
-        lengthscale: a known one, in the unit cube, which is then not fitted: for well-specified models.
-    """
-
-    kernel: Literal["matern52", "rbf"] = "matern52"
-    priors: Literal["botorch", "conformal", "none"] = "botorch"
-    ard: bool = True
-    lengthscale: PositiveFloat | None = None
-
-    @model_validator(mode="after")
-    def _botorch_priors_are_ard(self) -> Self:
-        if self.priors == "botorch" and not self.ard:
-            raise ValueError(
-                "BoTorch's dimension-scaled priors are for `ard: true`; take `priors: none` or `conformal`"
-            )
-        return self
+from plumbline.models.exact_process import NOISE_FLOOR, ModelOptions
 
 
 def make_kernel(dim: int, options: ModelOptions) -> Kernel:

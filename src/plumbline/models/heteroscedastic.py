@@ -8,13 +8,10 @@ predicts ("most likely" noise, Kersting et al. 2007; from replicates, Ankenman e
 from dataclasses import dataclass
 
 import torch
-from botorch.fit import fit_gpytorch_mll
-from botorch.models import SingleTaskGP
-from botorch.models.transforms import Normalize, Standardize
-from gpytorch import ExactMarginalLogLikelihood
 from torch import Tensor
 
-from plumbline.models.exact import ModelOptions, fit_gp, make_kernel
+from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.units import units_of
 
 VARIANCE_FLOOR = 1e-5
 """Least noise variance, in units of the variance of the observations: replicates of a noise-free objective agree."""
@@ -82,13 +79,13 @@ class HeteroscedasticGP:
     """A Gaussian process of the function and one of the logarithm of its noise variance.
 
     Attributes:
-        mean: the process of the function; its `posterior` without observation noise is that of f.
+        mean: the process of the function.
         log_noise: the process of the log noise variance; None where the noise is taken for constant.
         constant: the noise variance where it is taken for constant.
     """
 
-    mean: SingleTaskGP
-    log_noise: SingleTaskGP | None
+    mean: ExactProcess
+    log_noise: ExactProcess | None
     constant: float
 
     def noise_variance(self, X: Tensor, deviations: float = 0.0) -> Tensor:
@@ -99,8 +96,8 @@ class HeteroscedasticGP:
         """
         if self.log_noise is None:
             return X.new_full(X.shape[:-1], self.constant)
-        posterior = self.log_noise.posterior(X)
-        return (posterior.mean + deviations * posterior.variance.sqrt()).squeeze(-1).exp()
+        mean, variance = self.log_noise.moments(X.unsqueeze(-2), joint=False)
+        return (mean + deviations * variance.sqrt()).squeeze(-1).exp()
 
     def noise_variance_lower(self, X: Tensor, sqrt_beta: float) -> Tensor:
         """Return the lower confidence bound of the noise variance at `X`: `... x d` in, `...` out."""
@@ -128,36 +125,19 @@ def fit_heteroscedastic(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOpti
     """
     groups = group(X, Y)
     if groups.replicated.sum() < 2:
-        model = fit_gp(X, Y, bounds, options)
-        scale = model.outcome_transform.stdvs.item()
-        return HeteroscedasticGP(model, None, model.likelihood.noise.item() * scale**2)
+        process = fit_process(X, Y, bounds, options)
+        return HeteroscedasticGP(process, None, process.noise_variance)
     least = VARIANCE_FLOOR * (Y.var().item() or 1.0)
     log_noise = _fit_log_noise(groups, least, bounds, options)
-    with torch.no_grad():
-        noise = log_noise.posterior(groups.X).mean.squeeze(-1).exp()
+    noise = log_noise.moments(groups.X, joint=False)[0].exp()
     known = (noise / groups.size).clamp_min(least)
-    mean = _fit_known_noise(groups.X, groups.mean, known, bounds, options, Standardize(m=1))
+    mean = fit_process(groups.X, groups.mean.unsqueeze(-1), bounds, options, known)
     return HeteroscedasticGP(mean, log_noise, float("nan"))
 
 
-def _fit_log_noise(groups: Groups, least: float, bounds: Tensor, options: ModelOptions) -> SingleTaskGP:
+def _fit_log_noise(groups: Groups, least: float, bounds: Tensor, options: ModelOptions) -> ExactProcess:
     """Return the process of the log noise variance, from the groups with replicates."""
     some = groups.replicated
     estimate, error = log_variance_estimate(groups.variance[some].clamp_min(least), groups.size[some])
-    return _fit_known_noise(groups.X[some], estimate, error, bounds, options, Standardize(m=1, min_stdv=LEAST_SPREAD))
-
-
-def _fit_known_noise(
-    X: Tensor, y: Tensor, variance: Tensor, bounds: Tensor, options: ModelOptions, outcomes: Standardize
-) -> SingleTaskGP:
-    """Return the process of `y` (`n`) at `X` (`n x d`) with known noise variances (`n`)."""
-    model = SingleTaskGP(
-        X,
-        y.unsqueeze(-1),
-        train_Yvar=variance.unsqueeze(-1),
-        covar_module=make_kernel(X.shape[-1], options),
-        input_transform=Normalize(d=X.shape[-1], bounds=bounds),
-        outcome_transform=outcomes,
-    )
-    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    return model
+    units = units_of(bounds, estimate, LEAST_SPREAD)
+    return fit_process(groups.X[some], estimate.unsqueeze(-1), bounds, options, error, units)

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 import torch
+from botorch.utils.probability.utils import ndtr, phi
 from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters
-from plumbline.models.whitened import SparseKernel, whiten
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.whitened import CORRELATIONS, SparseKernel, factorise, squared_distances
 
 DISTINCT = 1e-6
 """Variance that a point must have left, given those chosen before it, to be chosen."""
@@ -44,6 +46,43 @@ def greedy_dpp(columns: Callable[[int], Tensor], variance: Tensor, quality: Tens
     return torch.tensor(chosen, dtype=torch.long, device=variance.device)
 
 
+def place_inducing(X: Tensor, layout: Layout, process: SparseProcess, quality: Tensor, fill: Tensor) -> Tensor:
+    """Return inducing points among the data, and some of `fill` where the data are too few or too much alike.
+
+    Args:
+        X: `n x d`, in the process's inputs.
+        layout: how many are wanted.
+        process: whose kernel tells points apart.
+        quality: `n`, of the data.
+        fill: `m x d`, other points.
+    """
+    parts = process.parameters
+    scaled = X / parts.lengthscale
+    correlation = CORRELATIONS[process.kernel]
+
+    def column(i: int) -> Tensor:
+        r2 = squared_distances(scaled.unsqueeze(0), scaled[i].view(1, 1, -1)).flatten()
+        return parts.outputscale * correlation(r2)[0]
+
+    chosen = greedy_dpp(column, parts.outputscale.expand(len(X)), quality, layout.m)
+    return torch.cat([X[chosen], fill[: layout.m - len(chosen)]])
+
+
+def improvement_quality(process: SparseProcess, X: Tensor) -> Tensor:
+    """Return the expected improvement of points over the greatest posterior mean among them: `n`.
+
+    Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone.
+
+    Args:
+        process: of the round before.
+        X: `n x d`, in the problem's bounds.
+    """
+    mean, variance = process.moments(X.unsqueeze(-2), joint=False)
+    mean, sd = mean.squeeze(-1), variance.squeeze(-1).sqrt()
+    u = (mean - mean.max()) / sd
+    return (sd * (phi(u) + u * ndtr(u))).clamp_min(0.0)
+
+
 def best_beliefs(
     parameters: Parameters, layout: Layout, X: Tensor, y: Tensor, kernel: SparseKernel
 ) -> tuple[Tensor, Tensor]:
@@ -68,13 +107,11 @@ def best_beliefs(
     precision = torch.eye(layout.m).to(X)
     weighted = X.new_zeros(layout.m)
     noise = parameters.noise.squeeze(0)
+    inducing = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
+    if bool(inducing.broken.any()):
+        raise torch.linalg.LinAlgError("the covariance of the inducing points has no Cholesky factor")
     for rows, values in zip(X.split(AT_ONCE), y.split(AT_ONCE), strict=True):
-        whitened = whiten(
-            parameters.inducing, rows.unsqueeze(0), parameters.lengthscale, parameters.outputscale, kernel
-        )
-        if bool(whitened.broken.any()):
-            raise torch.linalg.LinAlgError("the covariance of the inducing points has no Cholesky factor")
-        A = whitened.A.squeeze(0)
+        A = inducing.whiten(rows.unsqueeze(0)).A.squeeze(0)
         precision += A @ A.mT / noise
         weighted += A @ (values - parameters.constant) / noise
     # With J the exchange of first and last, `covariance = (J R^-T J)(J R^-T J)'` for `J precision J = R R'`: the factor

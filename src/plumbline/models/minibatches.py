@@ -156,7 +156,7 @@ class RowAdam:
 
     def step(self, going: Sequence[int], gradient: Tensor) -> None:
         """Move the rows `going` (`k` numbers) along their gradients (`k x p`), which are clipped in place."""
-        scale = (self.clip / (gradient.norm(dim=-1) + 1e-6)).clamp_max(1.0)
+        scale = (self.clip / torch.linalg.vector_norm(gradient, dim=-1).add_(1e-6)).clamp_max_(1.0)
         gradient.mul_(scale.unsqueeze(-1))
         if len(going) == len(self.rows):
             self._move(self.rows, self.first, self.second, self.steps, self.learning_rate, gradient)
@@ -172,8 +172,8 @@ class RowAdam:
         steps.add_(1)
         first.lerp_(gradient, 1 - self.decay)
         second.mul_(self.decay_of_squares).addcmul_(gradient, gradient, value=1 - self.decay_of_squares)
-        size = (rate / (1 - power(self.decay, steps))).unsqueeze(-1)
-        denominator = (second.sqrt() / (1 - power(self.decay_of_squares, steps)).sqrt().unsqueeze(-1)).add_(
-            self.epsilon
-        )
-        rows.add_((first / denominator).mul_(size))
+        # What corrects the bias of the second moments is a factor of a row: one less division of every parameter.
+        correction = (1 - power(self.decay_of_squares, steps)).sqrt_()
+        size = correction * rate / (1 - power(self.decay, steps))
+        denominator = second.sqrt().add_((correction * self.epsilon).unsqueeze(-1))
+        rows.add_(torch.div(first, denominator, out=denominator).mul_(size.unsqueeze(-1)))

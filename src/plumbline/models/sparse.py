@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from plumbline.models.steady import sigmoid, softplus
-from plumbline.models.whitened import JITTER, SparseKernel, Whitened, product, whiten
+from plumbline.models.whitened import JITTER, Inducing, SparseKernel, Whitened, add_product, factorise, product
 
 NOISE_FLOOR = 1e-4
 """Least noise variance: that of GPyTorch's Gaussian likelihood."""
@@ -47,11 +47,9 @@ class Layout:
         Args:
             rows: `b x size`.
         """
-        Z, mean, factor, *scalars = rows.split(self.sizes, dim=-1)
-        b = len(rows)
-        return Parameters(
-            Z.view(b, self.m, self.d), mean, factor.view(b, self.m, self.m), *(one.squeeze(-1) for one in scalars)
-        )
+        b, m, d = len(rows), self.m, self.d
+        Z, mean, factor, scalars = rows.split([m * d, m, m * m, 4], dim=-1)
+        return Parameters(Z.view(b, m, d), mean, factor.view(b, m, m), *scalars.unbind(-1))
 
 
 class Parameters(NamedTuple):
@@ -125,21 +123,59 @@ def rescaled(row: Tensor, layout: Layout, ratio: float, shift: float) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Forward:
-    """What `b` processes say of `n` points each, with what gradients need.
+class Prepared:
+    """What a forward pass needs of `b` processes, whatever the points are.
 
     Attributes:
         parameters: of the processes.
-        whitened: `A`, `b x m x n`.
+        layout: of their rows.
+        raw: `b x 3`, the raw lengthscale, outputscale and noise, which end the rows.
+        noise: `b`, variance of the noise.
+        inducing: inducing points and the factor of their covariance.
         lower: `b x m x (m + 1)`, the lower triangle C of the factor, and the mean.
-        B: `b x (m + 1) x n`, `C' A` and, in the last row, the mean's product with `A`.
     """
 
     parameters: Parameters
     layout: Layout
-    whitened: Whitened
+    raw: Tensor
+    noise: Tensor
+    inducing: Inducing
     lower: Tensor
+
+    def at(self, X: Tensor) -> "Forward":
+        """Return what the processes say of points `X`, `b x n x d`."""
+        whitened = self.inducing.whiten(X)
+        return Forward(self, whitened, product(self.lower.mT, whitened.A))
+
+
+def prepare(rows: Tensor, layout: Layout, kernel: SparseKernel) -> Prepared:
+    """Return the processes with parameters `rows` (`b x size`), ready for points; to be made anew when rows change."""
+    parameters, raw = layout.parts(rows), rows[:, -3:]
+    # At once, as is their derivative: each alone takes as long as all three.
+    lengthscale, outputscale, noise = softplus(raw).unbind(-1)
+    inducing = factorise(parameters.inducing, lengthscale, outputscale, kernel)
+    lower = torch.cat([parameters.factor.tril(), parameters.mean.unsqueeze(-1)], -1)
+    return Prepared(parameters, layout, raw, noise + NOISE_FLOOR, inducing, lower)
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What `b` processes say of `n` points each, with what gradients need.
+
+    Attributes:
+        prepared: the processes.
+        whitened: `A`, `b x m x n`.
+        B: `b x (m + 1) x n`, `C' A` and, in the last row, the mean's product with `A`.
+    """
+
+    prepared: Prepared
+    whitened: Whitened
     B: Tensor
+
+    @property
+    def parameters(self) -> Parameters:
+        """Parameters of the processes."""
+        return self.prepared.parameters
 
     @property
     def mean(self) -> Tensor:
@@ -150,13 +186,14 @@ class Forward:
     def variance(self) -> Tensor:
         """Posterior variances of f, `b x n`, jitter included."""
         explained = (self.B[..., :-1, :].square() - self.whitened.A.square()).sum(-2)
-        return (self.whitened.outputscale + JITTER).unsqueeze(-1) + explained
+        return (self.prepared.inducing.outputscale + JITTER).unsqueeze(-1) + explained
 
     def divergence(self) -> Tensor:
         """Return the Kullback-Leibler divergence of `q(v)` from its prior, `b`; MATH: `(|C|^2 + |mean|^2 - m) / 2 - sum
         log |C_ii|`."""
-        diagonal = self.lower.diagonal(dim1=-2, dim2=-1)
-        return 0.5 * (self.lower.square().sum((-1, -2)) - self.layout.m) - diagonal.abs().log().sum(-1)
+        lower = self.prepared.lower
+        diagonal = lower.diagonal(dim1=-2, dim2=-1)
+        return 0.5 * (lower.square().sum((-1, -2)) - lower.shape[-2]) - diagonal.abs().log().sum(-1)
 
     def pull_back(
         self,
@@ -166,40 +203,37 @@ class Forward:
         to_lengthscale: Tensor,
         to_outputscale: Tensor,
         to_noise: Tensor,
-        divergence: Tensor | float = 0.0,
-    ) -> tuple[Tensor, Tensor]:
-        """Return the gradient in the rows of parameters (`b x size`) and in the points (`b x n x d`).
+        divergence: Tensor,
+    ) -> Tensor:
+        """Return the gradient in the rows of parameters, `b x size`.
 
         Args:
             to_whitened, to_product: of the value with respect to `A` and `B`, where `B` is a quantity of its own.
             to_constant, to_lengthscale, to_outputscale, to_noise: `b`, of what else depends on them.
             divergence: the weight of the divergence in the value, `b`.
         """
-        parameters, layout = self.parameters, self.layout
-        A = self.whitened.A
-        slopes = self.whitened.pull_back(to_whitened + product(self.lower, to_product))
-        weight = torch.as_tensor(divergence, dtype=A.dtype, device=A.device).expand(len(A))
-        to_lower = torch.baddbmm(self.lower * weight[:, None, None], A, to_product.mT)
-        rows = A.new_empty(len(A), layout.size)
-        gradient = layout.parts(rows)
-        gradient.inducing.copy_(slopes.inducing)
-        gradient.mean.copy_(to_lower[..., -1])
-        torch.tril(to_lower[..., :-1], out=gradient.factor)
-        diagonal = self.lower.diagonal(dim1=-2, dim2=-1)
-        gradient.factor.diagonal(dim1=-2, dim2=-1).sub_(weight.unsqueeze(-1) / diagonal)
-        gradient.constant.copy_(to_constant)
-        raw = torch.stack([parameters.raw_lengthscale, parameters.raw_outputscale, parameters.raw_noise])
-        scales = torch.stack([slopes.lengthscale + to_lengthscale, slopes.outputscale + to_outputscale, to_noise])
-        rows[:, -3:] = (scales * sigmoid(raw)).mT
-        return rows, slopes.points
+        A, lower = self.whitened.A, self.prepared.lower
+        slopes = self.whitened.pull_back(to_whitened + product(lower, to_product))
+        to_lower = add_product(lower * divergence[:, None, None], A, to_product.mT)
+        to_factor = to_lower[..., :-1].tril()
+        to_factor.diagonal(dim1=-2, dim2=-1).sub_(divergence.unsqueeze(-1) / lower.diagonal(dim1=-2, dim2=-1))
+        scales = torch.stack([slopes.lengthscale + to_lengthscale, slopes.outputscale + to_outputscale, to_noise], -1)
+        # In the order of a row.
+        parts = [slopes.inducing.flatten(1), to_lower[..., -1], to_factor.flatten(1), to_constant.unsqueeze(-1)]
+        return torch.cat([*parts, scales.mul_(sigmoid(self.prepared.raw))], -1)
+
+    def pull_back_to_points(self, to_whitened: Tensor, to_product: Tensor) -> Tensor:
+        """Return the gradient in the points, `b x n x d`.
+
+        Args:
+            to_whitened, to_product: as of `pull_back`.
+        """
+        return self.whitened.pull_back_to_points(to_whitened + product(self.prepared.lower, to_product))
 
 
 def forward(rows: Tensor, layout: Layout, X: Tensor, kernel: SparseKernel) -> Forward:
     """Return what the processes with parameters `rows` (`b x size`) say of the points `X` (`b x n x d`)."""
-    parameters = layout.parts(rows)
-    whitened = whiten(parameters.inducing, X, parameters.lengthscale, parameters.outputscale, kernel)
-    lower = torch.cat([parameters.factor.tril(), parameters.mean.unsqueeze(-1)], -1)
-    return Forward(parameters, layout, whitened, lower, product(lower.mT, whitened.A))
+    return prepare(rows, layout, kernel).at(X)
 
 
 class Terms(NamedTuple):
@@ -220,9 +254,10 @@ def expected_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: Te
     """
     residual = y - mean
     square = residual.square() + variance
-    value = -0.5 * (square / noise + noise.log() + LOG_2PI)
+    ratio = square / noise
+    value = -0.5 * (ratio + (noise.log() + LOG_2PI))
     to_variance = (-0.5 / noise).expand_as(mean)
-    return Terms(value, residual / noise, to_variance, (0.5 * square / noise - 0.5) / noise)
+    return Terms(value, residual / noise, to_variance, (1 - ratio) * to_variance)
 
 
 def predictive_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> Terms:
@@ -281,7 +316,7 @@ def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tenso
         objective: ELBO or PPGPR.
     """
     A, B = passed.whitened.A, passed.B
-    noise = passed.parameters.noise.unsqueeze(-1)
+    noise = passed.prepared.noise.unsqueeze(-1)
     terms = OBJECTIVES[objective](batch.y, passed.mean, passed.variance, noise)
     value = terms.value.mean(-1) - passed.divergence() / batch.data
     n = batch.y.shape[-1]
@@ -314,5 +349,4 @@ def objective_gradient(
     """
     passed = forward(rows, layout, batch.X, kernel)
     value, pulls = fidelity(passed, batch, objective)
-    gradient, _ = passed.pull_back(*pulls, divergence=-1 / batch.data)
-    return value, gradient
+    return value, passed.pull_back(*pulls, divergence=-1 / batch.data)

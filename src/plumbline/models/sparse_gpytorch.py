@@ -10,13 +10,14 @@ from gpytorch.likelihoods import GaussianLikelihood
 
 from plumbline.errors import PlumblineError
 from plumbline.models.sparse import Parameters
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.sparse_process import SparseProcess
+from plumbline.models.units import Units
 
 
 def gpytorch_model(process: SparseProcess) -> SingleTaskVariationalGP:
     """Return a model with the same parameters, in the problem's units; its own parameters are copies.
 
-    Its posterior is that of `SparseModel`, which is faster. It can be trained on, in standardised units, as GPyTorch
+    Its posterior is that of `ProcessModel`, which is faster. It can be trained on, in standardised units, as GPyTorch
     trains its own: `model.model` and `model.likelihood`.
 
     Raises:

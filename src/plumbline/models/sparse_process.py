@@ -1,60 +1,26 @@
-"""A trained sparse process, in the problem's own units: what BoTorch's acquisition functions and forecasts see."""
+"""A trained sparse process, in the problem's own units: what acquisition functions and forecasts see."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import torch
-from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.model import Model
-from botorch.posteriors import GPyTorchPosterior
-from gpytorch.distributions import MultivariateNormal
-from linear_operator import to_linear_operator
 from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 
 from plumbline.models.sparse import Layout, Parameters, rescaled
-from plumbline.models.whitened import JITTER, Correlation, SparseKernel, squared_distances, whiten
+from plumbline.models.units import Units
+from plumbline.models.whitened import JITTER, Correlation, SparseKernel, factorise, squared_distances
 
 
-@dataclass(frozen=True)
-class Units:
-    """What inputs and observations are divided by: `(x - low) / width` and `(y - location) / scale`.
-
-    Attributes:
-        low, width: `d`.
-        location, scale: of the observations.
-    """
-
-    low: Tensor
-    width: Tensor
-    location: float
-    scale: float
-
-    def inputs(self, X: Tensor) -> Tensor:
-        """Return points in the unit cube."""
-        return (X - self.low) / self.width
-
-    def points(self, X: Tensor) -> Tensor:
-        """Return points of the unit cube in the problem's bounds."""
-        return self.low + X * self.width
-
-    def outputs(self, y: Tensor) -> Tensor:
-        """Return standardised observations."""
-        return (y - self.location) / self.scale
-
-
-def units_of(bounds: Tensor, y: Tensor) -> Units:
-    """Return the units in which a box is the unit cube and observations are standardised; equal ones become zero.
+def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | None:
+    """Return the Cholesky factor of the inducing values' prior covariance, `m x m`; None where there is none.
 
     Args:
-        bounds: `2 x d`.
-        y: `n`.
+        parameters: of one process, `b = 1`.
+        kernel: of the process.
     """
-    spread = float(y.std()) if len(y) > 1 else 0.0
-    return Units(
-        bounds[0], bounds[1] - bounds[0], float(y.mean()), spread if spread > 1e-12 * (1 + y.abs().max()) else 1.0
-    )
+    found = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
+    return None if bool(found.broken.any()) else found.L.squeeze(0)
 
 
 @dataclass(frozen=True)
@@ -95,14 +61,10 @@ class SparseProcess:
         Raises:
             NotPSDError: there is none.
         """
-        if self.stale is not None:
-            return self.stale
-        parts = self.parameters
-        nowhere = parts.inducing[:, :0]
-        found = whiten(parts.inducing, nowhere, parts.lengthscale, parts.outputscale, self.kernel)
-        if bool(found.broken.any()):
+        found = inducing_factor(self.parameters, self.kernel) if self.stale is None else self.stale
+        if found is None:
             raise NotPSDError("the covariance of the inducing points has no Cholesky factor")
-        return found.L.squeeze(0)
+        return found
 
     @cached_property
     def _projection(self) -> Tensor:
@@ -165,43 +127,3 @@ class SparseProcess:
     def noise_variance(self) -> float:
         """Variance of the observations' noise, in their units."""
         return float(self.parameters.noise) * self.units.scale**2
-
-
-class SparseModel(Model):
-    """A sparse process as BoTorch's acquisition functions want it.
-
-    Args:
-        process: trained.
-        noisy: whether to pass observations for the function.
-    """
-
-    def __init__(self, process: SparseProcess, noisy: bool = False) -> None:
-        super().__init__()
-        self.process = process
-        self.noisy = noisy
-
-    @property
-    def num_outputs(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def batch_shape(self) -> torch.Size:
-        """None."""
-        return torch.Size()
-
-    def posterior(
-        self,
-        X: Tensor,
-        output_indices: list[int] | None = None,
-        observation_noise: bool | Tensor = False,
-        posterior_transform: PosteriorTransform | None = None,
-        **_: Any,
-    ) -> GPyTorchPosterior:
-        """Return the joint posterior at `X` (`batch_shape x q x d`, in the problem's bounds)."""
-        mean, covariance = self.process.moments(X)
-        if observation_noise or self.noisy:
-            covariance = covariance + self.process.noise_variance * torch.eye(X.shape[-2]).to(X)
-        # A lazy matrix, as GPyTorch's own: one with no Cholesky factor, such as a stale one may leave, has variances.
-        posterior = GPyTorchPosterior(MultivariateNormal(mean, to_linear_operator(covariance)))
-        return posterior if posterior_transform is None else posterior_transform(posterior)

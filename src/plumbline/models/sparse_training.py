@@ -1,13 +1,14 @@
 """Sparse processes trained on their data, several seeds at once; what goes wrong is tried again with less haste."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from plumbline.models.minibatches import Progress, RowAdam, Shuffled, Step, TrainingOptions, train
 from plumbline.models.sparse import Batch, Layout, Objective, fidelity, forward
+from plumbline.models.sparse_process import inducing_factor
 from plumbline.models.whitened import SparseKernel
 
 ATTEMPTS = 3
@@ -66,6 +67,21 @@ def masked(values: Tensor, broken: Tensor) -> Tensor:
     return values.masked_fill(broken, torch.nan)
 
 
+def checked(rows: Tensor, progress: Sequence[Progress], layout: Layout, kernel: SparseKernel) -> list[Progress]:
+    """Return how trainings went; those are broken too whose last step, which no other looked at, left no process.
+
+    They are looked at one by one, on the CPU, as they will be used: a factor in company may have other last digits.
+
+    Args:
+        rows: `b x p`, trained.
+        progress: of each row.
+        layout: of a row.
+        kernel: of the processes.
+    """
+    factors = [inducing_factor(layout.parts(row.unsqueeze(0)), kernel) for row in rows.cpu()]
+    return [replace(one, broken=one.broken or L is None) for one, L in zip(progress, factors, strict=True)]
+
+
 def fidelity_step(
     rows: Tensor,
     layout: Layout,
@@ -92,9 +108,9 @@ def fidelity_step(
         now = rows if len(going) == len(rows) else rows[torch.tensor(going, device=rows.device)]
         passed = forward(now, layout, batch.X, kernel)
         value, pulls = fidelity(passed, batch, objective)
-        gradient, _ = passed.pull_back(*pulls, divergence=-1 / batch.data)
+        gradient = passed.pull_back(*pulls, divergence=-1 / batch.data)
         adam.step(going, gradient if free is None else gradient * free)
-        return masked(value, passed.whitened.broken)
+        return masked(value, passed.prepared.inducing.broken)
 
     return step
 
@@ -125,6 +141,7 @@ def fit(
         rows = start[list(going)].clone()
         drawn = sources()
         step = fidelity_step(rows, layout, kernel, objective, options, haste, free)
-        return [rows], train([drawn[i] for i in going], options, step)
+        progress = train([drawn[i] for i in going], options, step)
+        return [rows], checked(rows, progress, layout, kernel)
 
     return persevere([start], attempt)

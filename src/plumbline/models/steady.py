@@ -5,7 +5,7 @@ differ in the last digit between the two. Seeds that run together are parts of o
 depend on how many others there are.
 """
 
-from typing import Any
+import math
 
 import torch
 from torch import Tensor
@@ -21,32 +21,22 @@ def softplus(x: Tensor) -> Tensor:
 
 def sigmoid(x: Tensor) -> Tensor:
     """Return `1 / (1 + exp(-x))`."""
-    return 1 / (1 + torch.exp(-x))
+    return torch.exp(-x).add_(1).reciprocal_()
 
 
-class LogSoftplus(torch.autograd.Function):
-    """`log(log(1 + exp(x)))`, which neither underflows nor overflows; BoTorch's `log_softplus`."""
+def log_softplus(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return `log(log(1 + exp(x)))`, which neither underflows nor overflows, and its slope, at `x` of any shape.
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        """Return the values at `x`, of any shape."""
-        near = x.clamp_min(-FAR)
-        positive = softplus(near)
-        ctx.save_for_backward(torch.where(x < -FAR, 1.0, sigmoid(near) / positive))
-        return torch.where(x < -FAR, x, positive.log())
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        """Return the gradient in `x`."""
-        (slope,) = ctx.saved_tensors
-        return gradient * slope
-
-
-def log_softplus(x: Tensor) -> Tensor:
-    """Return the logarithm of softplus at `x`, of any shape."""
-    return LogSoftplus.apply(x)
+    BoTorch's `log_softplus`.
+    """
+    near = x.clamp_min(-FAR)
+    positive = softplus(near)
+    logarithm = positive.log()
+    # Sigmoid over softplus, as the exponential of the difference of their logarithms.
+    slope = (near - positive).sub_(logarithm).exp_()
+    return logarithm.add_(x - near), slope
 
 
 def power(base: float, exponents: Tensor) -> Tensor:
     """Return a positive number raised to exponents."""
-    return torch.exp(exponents * torch.tensor(base, dtype=torch.float64).log().item())
+    return torch.exp(exponents * math.log(base))

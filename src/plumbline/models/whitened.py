@@ -2,11 +2,13 @@
 
 Everything that a whitened sparse process says of points `X` is a function of `A = L^-1 K(Z, X)` with `L L' = K(Z, Z)`.
 Its gradient costs two triangular solves and three matrix products; automatic differentiation takes twice the time,
-most of it around the small operations of the kernel. A leading dimension `b` is that of seeds that run together.
+most of it around the small operations of the kernel. What depends on the inducing points alone is computed once for all
+points that are asked for. A leading dimension `b` is that of seeds that run together.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -39,12 +41,6 @@ CORRELATIONS: dict[SparseKernel, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
 }
 
 
-def squared_distances(A: Tensor, B: Tensor) -> Tensor:
-    """Return the squared distances of `b x n x d` and `b x k x d` points: `b x n x k`."""
-    norms = A.square().sum(-1).unsqueeze(-1) + B.square().sum(-1).unsqueeze(-2)
-    return torch.baddbmm(norms, A, B.mT, alpha=-2).clamp_min_(0.0)
-
-
 def product(A: Tensor, B: Tensor) -> Tensor:
     """Return `A B` of `b x n x m` and `b x m x k` matrices.
 
@@ -58,14 +54,150 @@ def product(A: Tensor, B: Tensor) -> Tensor:
     return torch.bmm(A, B)
 
 
+def add_product(C: Tensor, A: Tensor, B: Tensor, factor: float = 1.0) -> Tensor:
+    """Add `factor A B` to `C` in place, with the care of `product`; `factor` is a power of two, or minus one.
+
+    A single inner column is multiplied first and added then: whether BLAS rounds in between depends on the number of
+    matrices too. By such factors multiplication is exact.
+    """
+    if 1 in (*A.shape[-2:], B.shape[-1]):
+        return C.add_(product(A, B), alpha=factor)
+    return C.baddbmm_(A, B, alpha=factor)
+
+
+def inner(A: Tensor, B: Tensor) -> Tensor:
+    """Return the sums of the products of elements of `b x n x k` matrices: `b`."""
+    return (A * B).sum((-1, -2))
+
+
+def squared_norms(A: Tensor) -> Tensor:
+    """Return the squared norms of `b x n x d` points: `b x n`."""
+    return A.square().sum(-1)
+
+
+def squared_distances(A: Tensor, B: Tensor, norms: Tensor | None = None) -> Tensor:
+    """Return the squared distances of `b x n x d` and `b x k x d` points: `b x n x k`.
+
+    Args:
+        A, B: points.
+        norms: squared norms of A where they are known, `b x n`.
+    """
+    norms = squared_norms(A) if norms is None else norms
+    both = norms.unsqueeze(-1) + (norms if B is A else squared_norms(B)).unsqueeze(-2)
+    return add_product(both, A, B.mT, -2.0).clamp_min_(0.0)
+
+
+def halved(E: Tensor) -> Tensor:
+    """Return half of the symmetric matrix that has the lower triangle of `E`, its diagonal halved once more.
+
+    The heart of the reverse rule of the Cholesky factor (Murray, 2016).
+
+    Args:
+        E: `b x m x m`.
+    """
+    lower = E.tril()
+    found = (lower + lower.mT).mul_(0.5)
+    found.diagonal(dim1=-2, dim2=-1).mul_(0.5)
+    return found
+
+
+def cholesky_pull_back(factor: Tensor, to_factor: Tensor) -> Tensor:
+    """Return the gradient in a matrix of what has a gradient in its Cholesky factor F: `F^-T halved(F' G) F^-1`.
+
+    It is symmetric: each element and its mirror image count as variables of their own. What `G` has above the diagonal
+    makes no difference.
+
+    Args:
+        factor: F, `b x q x q`.
+        to_factor: G, likewise.
+    """
+    left = torch.linalg.solve_triangular(factor, halved(product(factor.mT, to_factor)), upper=False, left=False)
+    return torch.linalg.solve_triangular(factor.mT, left, upper=True)
+
+
+class Covariances(NamedTuple):
+    """Prior covariances of some points with others, and what their gradients need.
+
+    Attributes:
+        value: `b x n x k`, without jitter.
+        slope: likewise, `-2 dk/dr2` times the outputscale.
+        r2: likewise, squared distances in lengthscales.
+    """
+
+    value: Tensor
+    slope: Tensor
+    r2: Tensor
+
+
+def covariances(r2: Tensor, outputscale: Tensor, kernel: SparseKernel) -> Covariances:
+    """Return covariances at squared distances `r2` (`b x n x k`) of processes with outputscales `b`."""
+    value, slope = CORRELATIONS[kernel](r2)
+    scale = outputscale[:, None, None]
+    # The squared exponential is its own slope: one tensor, scaled once.
+    return Covariances(value.mul_(scale), slope if slope is value else slope.mul_(scale), r2)
+
+
 class Slopes(NamedTuple):
-    """Gradients with respect to the inducing points (`b x m x d`), the points (`b x n x d`), the lengthscale and the
-    outputscale (both `b`)."""
+    """Gradients with respect to the inducing points (`b x m x d`), the lengthscale and the outputscale (both `b`)."""
 
     inducing: Tensor
-    points: Tensor
     lengthscale: Tensor
     outputscale: Tensor
+
+
+@dataclass(frozen=True)
+class Inducing:
+    """Inducing points `Z` with `L L' = K(Z, Z)`: what whitening needs that does not depend on other points.
+
+    Attributes:
+        kernel: of unit variance and lengthscale.
+        scaled: `b x m x d`, `Z` in lengthscales.
+        norms: `b x m`, its squared norms.
+        covariances: `b x m x m`, of `Z`.
+        L: `b x m x m`, lower triangular, with jitter.
+        lengthscale, outputscale: `b`.
+        broken: `b` booleans, whether `K(Z, Z)` has no Cholesky factor; all else of such a process means nothing.
+    """
+
+    kernel: SparseKernel
+    scaled: Tensor
+    norms: Tensor
+    covariances: Covariances
+    L: Tensor
+    lengthscale: Tensor
+    outputscale: Tensor
+    broken: Tensor
+
+    @cached_property
+    def inverse(self) -> Tensor:
+        """One over the lengthscale, `b x 1 x 1`."""
+        return self.lengthscale.reciprocal()[:, None, None]
+
+    def whiten(self, X: Tensor) -> "Whitened":
+        """Return the whitened cross-covariance with points `X`, `b x n x d`."""
+        scaled = X * self.inverse
+        r2 = squared_distances(self.scaled, scaled, self.norms)
+        found = covariances(r2, self.outputscale, self.kernel)
+        A = torch.linalg.solve_triangular(self.L, found.value, upper=False)
+        return Whitened(self, A, scaled, found)
+
+
+def factorise(Z: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: SparseKernel) -> Inducing:
+    """Return inducing points with the factor that whitens them.
+
+    Args:
+        Z: `b x m x d`.
+        lengthscale: `b`, of all inputs.
+        outputscale: `b`.
+        kernel: of unit variance and lengthscale.
+    """
+    scaled = Z * lengthscale.reciprocal()[:, None, None]
+    norms = squared_norms(scaled)
+    among = covariances(squared_distances(scaled, scaled, norms), outputscale, kernel)
+    jittered = among.value.clone()
+    jittered.diagonal(dim1=-2, dim2=-1).add_(JITTER)
+    L, info = torch.linalg.cholesky_ex(jittered)
+    return Inducing(kernel, scaled, norms, among, L, lengthscale, outputscale, info != 0)
 
 
 @dataclass(frozen=True)
@@ -73,59 +205,51 @@ class Whitened:
     """`A = L^-1 K(Z, X)`, with what its gradient needs.
 
     Attributes:
+        inducing: `Z` and `L`.
         A: `b x m x n`.
-        L: `b x m x m`, lower triangular, of `K(Z, Z)` with jitter.
-        scaled: `b x (m + n) x d`, inducing points and points in lengthscales.
-        covariance: `b x m x (m + n)`, of the inducing points with all of them, without jitter.
-        slope: likewise, `-2 dk/dr2` times the outputscale.
-        lengthscale, outputscale: `b`.
-        broken: `b` booleans, whether `K(Z, Z)` has no Cholesky factor; all else of such a process means nothing.
+        scaled: `b x n x d`, `X` in lengthscales.
+        covariances: `b x m x n`, of `Z` with `X`.
     """
 
+    inducing: Inducing
     A: Tensor
-    L: Tensor
     scaled: Tensor
-    covariance: Tensor
-    slope: Tensor
-    lengthscale: Tensor
-    outputscale: Tensor
-    broken: Tensor
+    covariances: Covariances
 
     def pull_back(self, to_A: Tensor) -> Slopes:
-        """Return the gradient of `sum(to_A * A)`.
+        """Return the gradient of `sum(to_A * A)` in all but the points.
 
-        With `E = to_A A'` the derivative in `K(Z, Z)` is `L^-T P L^-1`, where `P` is minus half of the symmetric matrix
-        that has the lower triangle of `E`: the reverse rule of the Cholesky factor (Murray, 2016), one of whose
-        triangular products cancels here.
+        With `E = to_A A'` the derivative in `K(Z, Z)` is `-L^-T halved(E) L^-1`: the reverse rule of the Cholesky
+        factor, one of whose triangular products cancels here.
 
         Args:
             to_A: `b x m x n`.
         """
-        m = self.A.shape[-2]
-        lower = torch.bmm(to_A, self.A.mT).tril_()
-        P = (lower + lower.mT).mul_(-0.5)
-        P.diagonal(dim1=-2, dim2=-1).mul_(0.5)
-        left = torch.linalg.solve_triangular(self.L, P, upper=False, left=False)
-        to_covariance = torch.linalg.solve_triangular(self.L.mT, torch.cat([left, to_A], -1), upper=True)
-        to_outputscale = (to_covariance * self.covariance).sum((-1, -2)) / self.outputscale
-        H = to_covariance.mul_(self.slope)
-        # A column of ones gives the sums of rows and columns in the same products.
-        ones = torch.cat([self.scaled, self.scaled.new_ones(()).expand(*self.scaled.shape[:-1], 1)], -1)
-        across, down = torch.bmm(H, ones), torch.bmm(H.mT, ones[..., :m, :])
-        to_scaled = torch.addcmul(down[..., :-1], down[..., -1:], self.scaled, value=-1)
-        to_scaled[..., :m, :] += torch.addcmul(across[..., :-1], across[..., -1:], self.scaled[..., :m, :], value=-1)
-        inverse = self.lengthscale.reciprocal()
-        to_lengthscale = -(to_scaled * self.scaled).sum((-1, -2)) * inverse
-        to_inputs = to_scaled.mul_(inverse[:, None, None])
-        return Slopes(to_inputs[..., :m, :], to_inputs[..., m:, :], to_lengthscale, to_outputscale)
+        Z, m = self.inducing, self.A.shape[-2]
+        left = torch.linalg.solve_triangular(Z.L, halved(torch.bmm(to_A, self.A.mT)).neg_(), upper=False, left=False)
+        to_covariance = torch.linalg.solve_triangular(Z.L.mT, torch.cat([left, to_A], -1), upper=True)
+        # The first part is symmetric, and its transpose lies in memory as the covariances do.
+        among, across = to_covariance[..., :m].mT, to_covariance[..., m:]
+        to_outputscale = inner(among, Z.covariances.value) + inner(across, self.covariances.value)
+        among.mul_(Z.covariances.slope)
+        across.mul_(self.covariances.slope)
+        to_lengthscale = inner(among, Z.covariances.r2) + inner(across, self.covariances.r2)
+        # Each inducing point is once a row and once a column of their symmetric covariances.
+        among.mul_(2.0)
+        to_inducing = add_product(product(among, Z.scaled), across, self.scaled)
+        to_inducing.addcmul_((among.sum(-1) + across.sum(-1)).unsqueeze(-1), Z.scaled, value=-1)
+        return Slopes(
+            to_inducing.mul_(Z.inverse),
+            to_lengthscale / Z.lengthscale,
+            to_outputscale / Z.outputscale,
+        )
 
     def pull_back_to_points(self, to_A: Tensor) -> Tensor:
-        """Return the gradient of `sum(to_A * A)` in the points alone, `b x n x d`: one triangular solve."""
-        m = self.A.shape[-2]
-        H = torch.linalg.solve_triangular(self.L.mT, to_A, upper=True).mul_(self.slope[..., m:])
-        Z, X = self.scaled[..., :m, :], self.scaled[..., m:, :]
-        down = product(H.mT, Z)
-        return down.addcmul_(H.sum(-2).unsqueeze(-1), X, value=-1) / self.lengthscale[:, None, None]
+        """Return the gradient of `sum(to_A * A)` in the points, `b x n x d`: one triangular solve."""
+        Z = self.inducing
+        H = torch.linalg.solve_triangular(Z.L.mT, to_A, upper=True).mul_(self.covariances.slope)
+        down = product(H.mT, Z.scaled)
+        return down.addcmul_(H.sum(-2).unsqueeze(-1), self.scaled, value=-1).mul_(Z.inverse)
 
 
 class Correlation(torch.autograd.Function):
@@ -143,26 +267,3 @@ class Correlation(torch.autograd.Function):
         """Return the gradient in `r2`."""
         (slope,) = ctx.saved_tensors
         return gradient * slope * -0.5, None
-
-
-def whiten(Z: Tensor, X: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: SparseKernel) -> Whitened:
-    """Return the whitened cross-covariance of inducing points `Z` with points `X`.
-
-    Args:
-        Z: `b x m x d`.
-        X: `b x n x d`.
-        lengthscale: `b`, of all inputs.
-        outputscale: `b`.
-        kernel: of unit variance and lengthscale.
-    """
-    m = Z.shape[-2]
-    scaled = torch.cat([Z, X], -2) / lengthscale[:, None, None]
-    correlation, steepness = CORRELATIONS[kernel](squared_distances(scaled[..., :m, :], scaled))
-    scale = outputscale[:, None, None]
-    covariance = correlation * scale
-    slope = covariance if steepness is correlation else steepness * scale
-    among = covariance[..., :m].clone()
-    among.diagonal(dim1=-2, dim2=-1).add_(JITTER)
-    L, info = torch.linalg.cholesky_ex(among)
-    A = torch.linalg.solve_triangular(L, covariance[..., m:], upper=False)
-    return Whitened(A, L, scaled, covariance, slope, lengthscale, outputscale, info != 0)

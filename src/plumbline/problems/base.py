@@ -16,6 +16,10 @@ problems = Registry("problem", "plumbline.problems")
 Observation = Callable[[Tensor, Sequence[Generator]], Tensor]
 """Observations at `n x d` points, each with the chance of its own stream: `n x m`."""
 
+Notes = Callable[[Tensor, Tensor], dict[str, float]]
+"""Numbers worth a column of a log, of the evaluations of a round: points `q x d` and noise-free values `q x m`. They
+follow from these alone: a trial that was killed notes the same."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -32,6 +36,7 @@ class Problem:
         holdout: `n x d` points kept aside to check predictions on; None for fresh ones.
         examples: draws n different points that are known before any evaluation, `n x d`; None where there are none.
         may_fail: whether a value that is not finite is an observation: that the evaluation failed.
+        notes: what is noted of the evaluations of a round; None for nothing.
     """
 
     function: BaseTestProblem
@@ -44,6 +49,7 @@ class Problem:
     holdout: Tensor | None = None
     examples: Callable[[int, Generator], Tensor] | None = None
     may_fail: bool = False
+    notes: Notes | None = None
 
     @property
     def bounds(self) -> Tensor:

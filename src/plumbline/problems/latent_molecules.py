@@ -2,7 +2,7 @@
 
 A point is decoded to a SELFIES string and scored. What is no molecule counts as -0.01, below all scores: strings that
 SELFIES or RDKit cannot read, empty ones and, as in the published code, negative scores, of which GuacaMol has none.
-Hence `f == INVALID` counts failed decodings in a trial's records.
+Hence `f == INVALID` counts failed decodings in a trial's records; how many a round had is noted too.
 
 The published code samples each symbol, so that its objective is another at each evaluation. Here decoding is greedy and
 there is no noise.
@@ -84,6 +84,11 @@ class LatentMolecules(SyntheticTestFunction):
         return X.new_tensor([self._known[string] for string in strings]).reshape(X.shape[:-1])
 
 
+def failed_decodings(X: Tensor, F: Tensor) -> dict[str, float]:
+    """Return how many of the values `F` (`q x 1`) are of what is no molecule."""
+    return {"failed_decodings": float((F == INVALID).sum())}
+
+
 def worth(objective: Objective, strings: Sequence[str]) -> NDArray[np.float64]:
     """Return the values of n SELFIES strings, shape (n,): scores, or `INVALID`."""
     smiles = [smiles_of(string) for string in strings]
@@ -138,8 +143,9 @@ def guacamol(options: GuacamolOptions, context: Context) -> Problem:
     model = read_selfies_vae(context.data / "models" / f"{options.model}.npz")
     function = LatentMolecules(model, OBJECTIVES[options.objective])
     if options.molecules is None:
-        return problem_of(function)
+        return problem_of(function, notes=failed_decodings)
     table = read_features(context.data / "features" / f"{options.molecules}.parquet")
     if "smiles" not in table:
         raise PlumblineError(f"dataset {options.molecules!r} has no column smiles: it is not of molecules")
-    return problem_of(function, examples=EncodedMolecules(model, table["smiles"].tolist()))
+    examples = EncodedMolecules(model, table["smiles"].tolist())
+    return problem_of(function, notes=failed_decodings, examples=examples)

@@ -2,12 +2,16 @@
 
 from typing import Any, Self
 
+import numpy as np
 import torch
 from botorch.acquisition import AcquisitionFunction
 from botorch.generation import gen_candidates_scipy
 from botorch.optim import optimize_acqf
+from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
+from numpy.typing import NDArray
 from torch import Generator, Tensor
 
+from plumbline.acquisition.differentiated import Differentiated
 from plumbline.history import History
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import SearchOptions
@@ -19,14 +23,35 @@ def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
 
 
 def climb(
-    starts: Tensor, utility: AcquisitionFunction, fixed_features: dict[int, float] | None = None, **others: Any
+    starts: Tensor,
+    utility: AcquisitionFunction,
+    lower_bounds: Tensor,
+    upper_bounds: Tensor,
+    options: dict[str, Any],
+    fixed_features: dict[int, float] | None = None,
+    **others: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Return the points that L-BFGS-B climbs to from `starts`, `r x q x d`, and their utilities: BoTorch's climb.
+    """Return the points that L-BFGS-B climbs to from `starts`, `r x q x d`, and their utilities, `r`.
 
-    `optimize_acqf` passes it no fixed inputs as an empty dictionary, for which each evaluation copies its points input
-    by input and differentiates each copy: a tenth of the time of a search in 20 dimensions, two thirds in 180.
+    All starts are climbed from at once, as BoTorch does. `optimize_acqf` passes no fixed inputs as an empty dictionary,
+    for which BoTorch's own function copies the points input by input in each evaluation and differentiates each copy: a
+    tenth of the time of a search in 20 dimensions, two thirds in 180.
     """
-    return gen_candidates_scipy(starts, utility, fixed_features=fixed_features or None, **others)
+    bounds = {"lower_bounds": lower_bounds, "upper_bounds": upper_bounds}
+    if not isinstance(utility, Differentiated):
+        return gen_candidates_scipy(
+            starts, utility, options=options, fixed_features=fixed_features or None, **bounds, **others
+        )
+    shape = starts.shape[1:]
+
+    def loss(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        value, gradient = utility.value_and_gradient(torch.from_numpy(x).view(-1, *shape))
+        return -value.numpy(), -gradient.flatten(1).numpy()
+
+    box = list(zip(lower_bounds.tolist() * shape[0], upper_bounds.tolist() * shape[0], strict=True))
+    with torch.no_grad():
+        ends, values, _ = fmin_l_bfgs_b_batched(loss, starts.flatten(1).numpy(), bounds=box, **options)
+    return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values)
 
 
 class Box(Space):

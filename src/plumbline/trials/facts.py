@@ -58,6 +58,18 @@ def holdout_of(problem: Problem, size: int, stream: Generator) -> tuple[Tensor, 
     return X, observe_holdout(problem, X, stream)
 
 
+def notes_of(problem: Problem, X: Tensor, F: Tensor) -> dict[str, float]:
+    """Return what a problem notes of the evaluations of a round, under names that no note of a method's has.
+
+    Args:
+        problem: the problem.
+        X: `q x d`.
+        F: `q x m` values without noise.
+    """
+    found = {} if problem.notes is None else problem.notes(X, F)
+    return {f"problem.{name}": value for name, value in found.items()}
+
+
 def observed(
     problem: Problem, name: str, X: Tensor, Y: Tensor, F: Tensor, asked: Tensor, first: int
 ) -> tuple[Tensor, Tensor]:

@@ -37,7 +37,7 @@ class Step:
         F: `q x m` values without noise.
         columns: what was said of Y before it was observed, by the name of the column: `q`, or `q x levels`.
         events: numerical events of the round.
-        notes: numbers that the method wants kept; None for the initial design.
+        notes: numbers that the method and the problem want kept; None for the initial design.
         seconds: wall time of the parts: `fit`, `acquire`, `evaluate`.
         snapshot: a picture of the model, `points x 6`, or None.
     """

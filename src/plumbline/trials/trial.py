@@ -19,7 +19,7 @@ from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import observe, values
 from plumbline.specs import TrialSpec
 from plumbline.trials import diagnostics
-from plumbline.trials.facts import facts_of, holdout_of, observed, optimum_of
+from plumbline.trials.facts import facts_of, holdout_of, notes_of, observed, optimum_of
 from plumbline.trials.log import Log, Step
 
 AT_ONCE = 1_000
@@ -125,7 +125,8 @@ class Trial:
         columns = diagnostics.judge(forecast, Y, F, alphas) if forecast else {}
         of_round = {"holdout_coverage": held, **self._widths(proposal, alphas)}
         columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
-        return Step(iteration, proposal.X, Y, F, columns, question.events, dict(proposal.notes), seconds, snapshot)
+        notes = {**proposal.notes, **notes_of(self.problem, proposal.X, F)}
+        return Step(iteration, proposal.X, Y, F, columns, question.events, notes, seconds, snapshot)
 
     def _truth(self, X: Tensor) -> Tensor:
         """Return the noise-free first outcome at `X` (`n x d`): `n`."""

@@ -1,96 +1,37 @@
-"""Approximation-aware optimisation: sparse processes from round to round, alone and in company."""
+"""Sparse processes from round to round, alone and in company; what all methods with one have in common."""
 
 import io
 from typing import Any
 
 import pytest
 import torch
-from situations import BOX, QUICK, Situation, box, objective, rows, table
+from situations import BOX, QUICK, Situation, box, objective, rows
+from sparse_situations import SMALL, ask, in_region, made, played, question, round_of
 
 from plumbline.history import History
-from plumbline.methods import approximation
-from plumbline.methods.approximation import (
-    DEPARTURES,
-    EulboMethodOptions,
-    LearningRateLoweredWarning,
-    SparseMethod,
-    WarmStartKeptWarning,
-    place_inducing,
-)
-from plumbline.methods.base import Method, build_method, seats
+from plumbline.methods import sparse
+from plumbline.methods.base import Domain, Method, seats
 from plumbline.methods.composed import Round
 from plumbline.methods.proposal import Proposal
-from plumbline.methods.questions import Question
+from plumbline.methods.sparse import (
+    LearningRateLoweredWarning,
+    PlacedImprovement,
+    SparseMethod,
+    WarmStartKeptWarning,
+)
+from plumbline.methods.sparse_options import DEPARTURES, SparseOptions
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
-from plumbline.models.sparse import initial_row
-from plumbline.models.sparse_process import SparseProcess, Units
+from plumbline.models.minibatches import TrainingOptions
+from plumbline.models.process_model import ProcessModel
+from plumbline.models.units import Units
+from plumbline.spaces.box import Box
 
 NAMES = ["elbo-ei", "moss-ei", "eulbo-ei", "eulbo-kg"]
-SMALL: dict[str, Any] = {**QUICK, "inducing": 8, "training": {"epochs": 3, "batch": 4}}
-
-
-def made(name: str, place: Situation, **options: Any) -> Any:
-    return build_method(name, {**SMALL, **options}, place.domain)
-
-
-def in_region(name: str, place: Situation, own: dict[str, Any] | None = None, **options: Any) -> Any:
-    base = {"name": name, "options": {**SMALL, **options}}
-    return build_method("trust-region", {"base": base, **(own or {})}, place.domain)
-
-
-def question(method: Method, history: History, q: int = 1, seed: int = 5) -> Question:
-    return Question(method, history, q, torch.Generator().manual_seed(seed))
-
-
-def ask(method: Method, history: History, q: int = 1, seed: int = 5) -> Proposal:
-    """Ask as a trial does that runs alone."""
-    (answer,) = type(method).ask_many([question(method, history, q, seed)])
-    assert isinstance(answer, Proposal), answer
-    return answer
-
-
-def played(method: Method, history: History, rounds: int, q: int = 1, offset: float = 0.0) -> History:
-    for seed in range(rounds):
-        X = ask(method, history, q, seed).X
-        Y = objective(X) + offset
-        method.tell(X, Y)
-        history = history.join(X, Y)
-    return history
-
-
-def round_of(place: Situation, history: History | None = None, seed: int = 5) -> Round:
-    history = history or place.history
-    return Round(history, history, place.domain.space, 1, torch.Generator().manual_seed(seed))
 
 
 def inducing(method: SparseMethod) -> set[tuple[float, ...]]:
     assert method.process is not None
     return {tuple(point) for point in method.process.parameters.inducing[0].tolist()}
-
-
-def test_defaults_are_table_1() -> None:
-    options = EulboMethodOptions()
-    assert (options.inducing, options.mc_samples, options.query_rate, options.refines) == (100, 64, 0.001, "all")
-    assert options.departures == frozenset()
-    assert (options.training.learning_rate, options.training.batch, options.training.clip) == (0.01, 32, 2.0)
-    assert EulboMethodOptions(variant="code").departures == set(DEPARTURES)
-
-
-@pytest.mark.parametrize("departure", [None, *DEPARTURES])
-def test_a_departure_in_the_options_changes_its_own_training(departure: str | None) -> None:
-    options = EulboMethodOptions(variant=(departure,) if departure else "paper")
-    plain = EulboMethodOptions()
-    first, eulbo = options.first_training.model_dump(), options.eulbo.model_dump()
-    changed = {key: value for key, value in first.items() if value != plain.first_training.model_dump()[key]}
-    refined = {key: value for key, value in eulbo.items() if value != plain.eulbo.model_dump()[key]}
-    expected: dict[str | None, tuple[dict[str, Any], dict[str, Any]]] = {
-        "failures-in-total": ({"counted": "in total", "epochs": 31}, {"counted": "in total", "epochs": 31}),
-        "short-warm-start": ({"failures": 10, "epochs": 10}, {}),
-        "utility-per-datum": ({}, {"weighting": "datum"}),
-        "turns-by-epoch": ({}, {"turns": "epochs"}),
-        "fixed-maximisers": ({}, {"climb": "queries"}),
-    }
-    assert (changed, refined) == expected.get(departure, ({}, {}))
 
 
 def test_units_are_of_all_data_or_of_the_design_and_inputs_may_be_raw() -> None:
@@ -110,7 +51,7 @@ def test_units_are_of_all_data_or_of_the_design_and_inputs_may_be_raw() -> None:
 
 
 def test_the_last_hundred_are_trained_on_after_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximation, "LAST", 3)
+    monkeypatch.setattr(sparse, "LAST", 3)
     place = box(n=5)
     later = place.history.join(rows(1, 9), objective(rows(1, 9)))
     for variant, history, n in [
@@ -132,42 +73,6 @@ def test_improvement_may_be_of_noisy_observations() -> None:
     here, there = (method.utility(process, round_of(place)).model for method in (plain, noisy))
     gained = there.posterior(rows(3, 2)).variance - here.posterior(rows(3, 2)).variance
     torch.testing.assert_close(gained, torch.full_like(gained, process.noise_variance))
-
-
-def test_the_box_of_the_query_may_be_about_the_best_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximation, "LAST", 2)
-    place = box(n=6)
-    region = place.domain.space.within(torch.tensor([[0.0, 5.0], [3.0, 8.0]]).double(), place.history, 1)
-    round = Round(place.history, place.history, region, 1, torch.Generator().manual_seed(5))
-    units = Units(torch.zeros(2).double(), torch.ones(2).double(), 0.0, 1.0)
-    assert torch.equal(made("eulbo-ei", place).box(round, units), region.bounds)
-    moved = made("eulbo-ei", place, variant=("region-of-the-last-hundred",)).box(round, units)
-    best = place.history.X[4 + int(place.history.Y[4:, 0].argmax())]
-    assert torch.equal(moved, torch.stack([torch.maximum(best - 1.5, BOX[0]), torch.minimum(best + 1.5, BOX[1])]))
-
-
-def test_the_gradients_warm_start_may_be_improvement() -> None:
-    place = box()
-    kinds = []
-    for variant in ("paper", ("improvement-before-gradient",)):
-        method = made("eulbo-kg", place, variant=variant)
-        kinds.append(type(method.utility(method.fit(place.history), round_of(place))).__name__)
-    assert kinds == ["DiscreteKnowledgeGradient", "ExpectedImprovement"]
-
-
-def test_the_gradients_departures_reach_its_utility() -> None:
-    place = box()
-    for variant, expected in [
-        ("paper", (False, True)),
-        (("doubled-noise",), (True, True)),
-        (("uncentred-update",), (False, False)),
-    ]:
-        method = made("eulbo-kg", place, variant=variant)
-        round = round_of(place)
-        process = method.fit(place.history)
-        choice = method.search(method.utility(process, round), process, round)
-        found = method.soft_utility([(method, choice, round)], torch.device("cpu"))
-        assert (found.doubled, found.centred) == expected
 
 
 @pytest.mark.parametrize("departure", DEPARTURES)
@@ -236,6 +141,21 @@ def test_frozen_inducing_points_are_shuffled_and_never_change() -> None:
     assert not torch.allclose(factors[0], factors[1])
 
 
+def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
+    """Where points are in another order than what belongs to them, less than nothing may be left: it is raised."""
+    bounds = torch.tensor([[0.0] * 6, [1.0] * 6], dtype=torch.float64)
+    X = Box(bounds).draw(100, History(bounds[:0], bounds[:0, :1]), torch.Generator().manual_seed(0))
+    history = History(X, torch.sin(5 * X).sum(-1, keepdim=True), 100)
+    options = SparseOptions(variant=("frozen-inducing",), training=TrainingOptions(epochs=10))
+    process = PlacedImprovement(Domain(Box(bounds)), options).fit(history)
+    assert process.stale is not None
+    points = Box(bounds).draw(2000, history, torch.Generator().manual_seed(1)).unsqueeze(-2)
+    A, B = process.seen(points)
+    left = process.parameters.outputscale + (B[..., :-1, :].square() - A.square()).sum(-2)
+    assert float(left.min()) < 0, "else this tests nothing"
+    assert float(ProcessModel(process).posterior(points).variance.min().detach()) > 0
+
+
 def test_other_inducing_points_are_trained() -> None:
     place = box(n=12)
     method = made("elbo-ei", place)
@@ -269,14 +189,6 @@ def test_evaluations_that_failed_are_not_seen(name: str) -> None:
     failed = History(torch.cat([rows(1, 8), place.history.X]), torch.cat([nothing, place.history.Y]), 7)
     same = History(place.history.X, place.history.Y, 6)
     assert torch.equal(ask(made(name, place), failed).X, ask(made(name, place), same).X)
-
-
-def test_place_inducing_fills_up_where_the_data_are_alike() -> None:
-    process = SparseProcess(initial_row(rows(8, 1)), made("elbo-ei", box()).layout, "rbf", Units(*BOX, 0.0, 1.0))
-    X, fill = rows(3, 2).repeat(2, 1), rows(8, 3)
-    Z = place_inducing(X, process.layout, process, torch.ones(6).double(), fill)
-    assert {tuple(z) for z in Z[:3].tolist()} == {tuple(x) for x in X.tolist()}
-    assert torch.equal(Z[3:], fill[:5])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -444,38 +356,6 @@ def test_a_search_that_raises_is_told_of_the_whole_group() -> None:
         type(methods[0]).ask_many([question(method, place.history) for method in methods])
 
 
-@pytest.mark.parametrize("name", ["eulbo-ei", "eulbo-kg"])
-def test_rows_of_a_table_are_chosen_anew_after_the_refinement(name: str) -> None:
-    place = table()
-    method = made(name, place)
-    proposal = ask(method, place.history)
-    rest = place.domain.space.remaining(place.history)  # type: ignore[attr-defined]
-    assert proposal.acquisition is not None
-    assert torch.equal(proposal.X[0], rest[proposal.acquisition(rest).argmax()])
-
-
-@pytest.mark.parametrize(("place", "variant"), [(table(), "paper"), (box(), "code")])
-def test_refinements_leave_the_global_stream_alone(place: Situation, variant: str) -> None:
-    """They happen outside of any question's surroundings, with maximisers drawn anew in these two."""
-    found = []
-    for seed in range(2):
-        torch.manual_seed(seed)
-        before = torch.get_rng_state()
-        found.append(ask(made("eulbo-kg", place, variant=variant), place.history))
-        assert torch.equal(torch.get_rng_state(), before)
-    assert torch.equal(found[0].X, found[1].X)
-    assert found[0].notes == found[1].notes
-
-
-def test_queries_move_within_the_region() -> None:
-    place = box()
-    method = in_region("eulbo-ei", place, {"initial_length": 0.1}, query_rate=0.5)
-    proposal = ask(method, place.history)
-    best = place.history.X[place.history.Y[:, 0].argmax()]
-    assert proposal.notes["query_moved"] > 0
-    assert ((proposal.X - best).abs() <= 0.05 * 15 + 1e-9).all()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_fit_knows_the_data_alone(name: str) -> None:
     place = box()
@@ -483,10 +363,3 @@ def test_fit_knows_the_data_alone(name: str) -> None:
     before = method.fit(place.history).row
     played(method, place.history, 2)
     assert torch.equal(method.fit(place.history).row, before)
-
-
-@pytest.mark.parametrize("weighting", ["evidence", "minibatch", "datum"])
-def test_what_the_utility_weighs_is_an_option(weighting: str) -> None:
-    assert EulboMethodOptions(weighting=weighting).eulbo.weighting == weighting
-    departed = EulboMethodOptions(weighting=weighting, variant=("utility-per-datum",))
-    assert departed.eulbo.weighting == "datum"

@@ -1,0 +1,81 @@
+"""Utilities of one point in closed form, with their gradients: functions of the mean and standard deviation of f.
+
+BoTorch's values; by automatic differentiation a value and gradient takes twenty times as long (docs/exact.md).
+"""
+
+from collections.abc import Callable
+
+from botorch.acquisition.analytic import _log_ei_helper
+from botorch.utils.probability.utils import log_ndtr, log_phi, ndtr, phi
+from torch import Tensor
+
+from plumbline.acquisition.differentiated import Differentiated
+from plumbline.models.exact_process import ExactProcess
+
+OfMoments = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+"""Maps means and standard deviations of f, `b`, to utilities and their derivatives in both, `b`."""
+
+
+class AnalyticUtility(Differentiated):
+    """A function of what an exact process says of f at a point."""
+
+    def __init__(self, process: ExactProcess, of_moments: OfMoments) -> None:
+        super().__init__(process.model)
+        self.process = process
+        self.of_moments = of_moments
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
+        seen = self.process.at_points(X.squeeze(-2))
+        value, to_mean, to_sd = self.of_moments(seen.mean, seen.sd)
+        return value, seen.pull_back(to_mean, to_sd).unsqueeze(-2)
+
+    def values(self, X: Tensor) -> Tensor:
+        """Return the utilities of `b x 1 x d` points: `b`."""
+        seen = self.process.at_points(X.squeeze(-2))
+        return self.of_moments(seen.mean, seen.sd)[0]
+
+
+def expected_improvement(best: Tensor) -> OfMoments:
+    """Return `E (f - best)+ = sd (phi(u) + u Phi(u))` with `u = (mean - best) / sd`; Jones et al. (1998)."""
+
+    def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        u = (mean - best) / sd
+        density, chance = phi(u), ndtr(u)
+        return sd * (density + u * chance), chance, density
+
+    return value
+
+
+def log_expected_improvement(best: Tensor) -> OfMoments:
+    """Return the logarithm of expected improvement, without underflow; Ament et al. (2023)."""
+
+    def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        u = (mean - best) / sd
+        log_share = _log_ei_helper(u)
+        to_mean = (log_ndtr(u) - log_share).exp() / sd
+        return log_share + sd.log(), to_mean, (log_phi(u) - log_share).exp() / sd
+
+    return value
+
+
+def log_probability_of_improvement(best: Tensor) -> OfMoments:
+    """Return `log Phi(u)` with `u = (mean - best) / sd`; Kushner (1964)."""
+
+    def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        u = (mean - best) / sd
+        log_chance = log_ndtr(u)
+        to_mean = (log_phi(u) - log_chance).exp() / sd
+        return log_chance, to_mean, -u * to_mean
+
+    return value
+
+
+def upper_confidence_bound(sqrt_beta: float) -> OfMoments:
+    """Return `mean + sqrt_beta sd`; Srinivas et al. (2010)."""
+
+    def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        one = mean.new_ones(mean.shape)
+        return mean + sqrt_beta * sd, one, sqrt_beta * one
+
+    return value

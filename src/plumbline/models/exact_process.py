@@ -1,0 +1,336 @@
+"""Exact Gaussian processes: their options, how they are fitted, and what they say of points."""
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Literal, Self
+
+import numpy as np
+import torch
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from pydantic import PositiveFloat, model_validator
+from torch import Tensor
+
+from plumbline.models.marginal_likelihood import (
+    NOTHING_KNOWN,
+    Hyperparameters,
+    Sample,
+    Unknowns,
+    maximise,
+)
+from plumbline.models.priors import Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
+from plumbline.models.process_model import ProcessModel
+from plumbline.models.units import Units, units_of
+from plumbline.models.whitened import CORRELATIONS, Correlation, SparseKernel, squared_distances
+from plumbline.options import Options
+
+NOISE_FLOOR = 1e-6
+"""Least noise variance under maximum likelihood, in units of the variance of the observations."""
+
+KNOWN_NOISE_FLOOR = 1e-6
+"""Least noise variance that is given, likewise; GPyTorch's."""
+
+LEAST_VARIANCE = 1e-12
+"""Least variance of f, standardised: below it are rounding errors."""
+
+
+class FitStoppedEarlyWarning(RuntimeWarning):
+    """An optimiser of hyperparameters ended without having converged, and began anew elsewhere."""
+
+
+class ModelOptions(Options):
+    """Options of an exact Gaussian process.
+
+    Attributes:
+        kernel: Matern-5/2 or the squared exponential.
+        priors: `botorch`: its dimension-scaled log-normal priors and unit output scale. `conformal`: Gamma(3, 6) on
+            lengthscales, Gamma(2, 0.15) on the output scale, noise variance in [5e-4, 0.5] (CBO, appendix D).
+            `none`: maximum likelihood.
+        ard: one lengthscale an input, or one for all.
+        lengthscale: a known one, in the unit cube, which is then not fitted: for well-specified models.
+    """
+
+    kernel: SparseKernel = "matern52"
+    priors: Literal["botorch", "conformal", "none"] = "botorch"
+    ard: bool = True
+    lengthscale: PositiveFloat | None = None
+
+    @model_validator(mode="after")
+    def _botorch_priors_are_ard(self) -> Self:
+        if self.priors == "botorch" and not self.ard:
+            raise ValueError(
+                "BoTorch's dimension-scaled priors are for `ard: true`; take `priors: none` or `conformal`"
+            )
+        return self
+
+
+def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) -> Unknowns:
+    """Return what is fitted of a process over the unit cube of dimension `dim`.
+
+    Args:
+        dim: `d`.
+        options: kernel and priors.
+        noise: `n` known variances of the observations, standardised; None where one is fitted.
+    """
+    inputs = dim if options.ard else 1
+    if options.priors == "botorch":
+        # Hvarfner, Hellsten & Nardi (2024), as BoTorch has them.
+        prior, of_noise = LogNormal(math.sqrt(2) + 0.5 * math.log(dim), math.sqrt(3)), LogNormal(-4.0, 1.0)
+        lengthscale = Hyperparameter(inputs, Bounded(0.025), prior.mode, prior)
+        outputscale = Hyperparameter(0, Softplus(), 1.0)
+        variance = Hyperparameter(1, Bounded(1e-4), of_noise.mode, of_noise)
+    elif options.priors == "conformal":
+        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2), Gamma(3, 6.0))
+        outputscale = Hyperparameter(1, Softplus(), math.log(2), Gamma(2, 0.15))
+        variance = Hyperparameter(1, Between(5e-4, 0.5), 1e-2)
+    else:
+        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2))
+        outputscale = Hyperparameter(1, Softplus(), math.log(2))
+        variance = Hyperparameter(1, Softplus(NOISE_FLOOR), 1e-2)
+    if options.lengthscale is not None:
+        lengthscale = replace(lengthscale, size=0)
+    if noise is not None:
+        variance = replace(variance, size=0)
+    known = NOTHING_KNOWN
+    if options.lengthscale is not None:
+        known = known._replace(lengthscale=torch.full((inputs,), options.lengthscale, dtype=torch.float64))
+    if noise is not None:
+        known = known._replace(noise=noise.clamp_min(KNOWN_NOISE_FLOOR))
+    return Unknowns(variance, outputscale, lengthscale, known)
+
+
+@dataclass(frozen=True)
+class ExactProcess:
+    """An exact Gaussian process with a constant mean and a stationary kernel, conditioned on data.
+
+    Attributes:
+        U: `n x d`, the data's inputs in the unit cube.
+        y: `n`, their standardised observations.
+        units: of inputs and observations.
+        kernel: of unit variance.
+        at: the hyperparameters.
+        deviation: what all standard deviations of forecasts are multiplied by, where a recalibrated process is seen.
+    """
+
+    U: Tensor
+    y: Tensor
+    units: Units
+    kernel: SparseKernel
+    at: Hyperparameters
+    deviation: float = 1.0
+
+    @property
+    def lengthscale(self) -> Tensor:
+        """Lengthscales in the unit cube: `d`, or one for all inputs."""
+        return self.at.lengthscale
+
+    @property
+    def noise(self) -> Tensor:
+        """Variance of an observation where it is the same for all, a scalar; else NaN."""
+        return self.at.noise[0] if len(self.at.noise) == 1 else self.y.new_tensor(math.nan)
+
+    @property
+    def noise_variance(self) -> float:
+        """The same, in the units of the observations, as forecasts have it."""
+        return float(self.noise) * (self.units.scale * self.deviation) ** 2
+
+    @property
+    def model(self) -> ProcessModel:
+        """The process as a model of BoTorch."""
+        return ProcessModel(self)
+
+    @cached_property
+    def scaled(self) -> Tensor:
+        """The data's inputs in lengthscales, `n x d`."""
+        return self.U / self.at.lengthscale
+
+    @cached_property
+    def root(self) -> Tensor:
+        """The Cholesky factor R of `K + diag(noise)`, `n x n`.
+
+        Raises:
+            NotPSDError: there is none, not even with jitter.
+        """
+        covariance = self.prior(self.U, self.U)
+        covariance.diagonal().add_(self.at.noise)
+        root, broken = torch.linalg.cholesky_ex(covariance)
+        return psd_safe_cholesky(covariance) if broken else root
+
+    @cached_property
+    def inverse_root(self) -> Tensor:
+        """`R^-1`, `n x n`."""
+        return torch.linalg.solve_triangular(self.root, torch.eye(len(self.y)).to(self.y), upper=False)
+
+    @cached_property
+    def whitened(self) -> Tensor:
+        """`R^-1 (y - constant)`, `n`: scores of one-step-ahead forecasts in the order of the data."""
+        return self.inverse_root @ (self.y - self.at.constant)
+
+    @cached_property
+    def a(self) -> Tensor:
+        """`(K + diag(noise))^-1 (y - constant)`, `n`."""
+        return self.inverse_root.mT @ self.whitened
+
+    @cached_property
+    def precision(self) -> Tensor:
+        """The diagonal of `(K + diag(noise))^-1`, `n`."""
+        return self.inverse_root.square().sum(0)
+
+    def prior(self, A: Tensor, B: Tensor) -> Tensor:
+        """Return prior covariances of f, `batch_shape x a x b`, between points of the unit cube.
+
+        Args:
+            A: `batch_shape x a x d`.
+            B: `batch_shape x b x d`.
+        """
+        A, B = A / self.at.lengthscale, B / self.at.lengthscale
+        r2 = squared_distances(A.reshape(-1, *A.shape[-2:]), B.reshape(-1, *B.shape[-2:]))
+        return self.at.outputscale * Correlation.apply(r2, self.kernel).reshape(*A.shape[:-1], B.shape[-2])
+
+    def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
+        """Return means of f and their covariances, or variances alone, in the units of the observations.
+
+        Args:
+            X: `batch_shape x q x d`, in the problem's bounds.
+            joint: covariances of the q points rather than variances.
+
+        Returns:
+            `batch_shape x q`, and `batch_shape x q x q` or `batch_shape x q`.
+        """
+        U = self.units.inputs(X)
+        flat = U.reshape(1, -1, U.shape[-1])
+        half = (self.prior(flat, self.U.unsqueeze(0)) @ self.inverse_root.mT).reshape(*U.shape[:-1], len(self.y))
+        mean = self.units.location + self.units.scale * (self.at.constant + half @ self.whitened)
+        variance = (self.units.scale * self.deviation) ** 2
+        if joint:
+            return mean, variance * (self.prior(U, U) - half @ half.mT)
+        return mean, variance * (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
+
+    def at_points(self, X: Tensor) -> "PointMoments":
+        """Return mean and standard deviation of f at points, each on its own, with what their gradients need.
+
+        Args:
+            X: `b x d`, in the problem's bounds.
+        """
+        scaled = self.units.inputs(X) / self.at.lengthscale
+        correlation, slope = CORRELATIONS[self.kernel](
+            squared_distances(scaled.unsqueeze(0), self.scaled.unsqueeze(0)).squeeze(0)
+        )
+        half = (correlation * self.at.outputscale) @ self.inverse_root.mT
+        variance = (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
+        return PointMoments(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
+
+    def joined(self, X: Tensor, Y: Tensor) -> "ExactProcess":
+        """Return the process conditioned on more data, at the same hyperparameters and in the same units.
+
+        Args:
+            X: `k x d`, in the problem's bounds.
+            Y: `k x 1`.
+        """
+        y = self.units.outputs(Y[:, 0])
+        return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=torch.cat([self.y, y]))
+
+
+@dataclass(frozen=True)
+class PointMoments:
+    """What a process says of f at `b` points, each on its own.
+
+    Attributes:
+        process: whose they are.
+        scaled: `b x d`, the points in lengthscales.
+        slope: `b x n`, `-2 dk/dr^2` of their correlations with the data.
+        half: `b x n`, `R^-1 k`.
+        location, spread: means and standard deviations of f, `b`, in standardised units.
+    """
+
+    process: ExactProcess
+    scaled: Tensor
+    slope: Tensor
+    half: Tensor
+    location: Tensor
+    spread: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """Means of f, `b`, in the units of the observations."""
+        units = self.process.units
+        return units.location + units.scale * self.location
+
+    @property
+    def sd(self) -> Tensor:
+        """Standard deviations of f, `b`, likewise."""
+        return self.process.units.scale * self.process.deviation * self.spread
+
+    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
+        """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
+
+        Args:
+            to_mean, to_sd: `b`, its derivatives in them.
+        """
+        scale = self.process.units.scale
+        return self.pull_back_standardised(scale * to_mean, scale * self.process.deviation * to_sd)
+
+    def pull_back_standardised(self, to_location: Tensor, to_spread: Tensor) -> Tensor:
+        """Return the same of a function of `location` and `spread`.
+
+        With `k = k(x, U)` the mean is `k' a` and the variance `s - |R^-1 k|^2`; the derivative of `k_i` in scaled
+        inputs is `-slope_i (x - u_i)`.
+
+        Args:
+            to_location, to_spread: `b`, its derivatives in them.
+        """
+        process = self.process
+        to_half = (-to_spread / self.spread).unsqueeze(-1) * self.half
+        to_k = torch.addr(to_half @ process.inverse_root, to_location, process.a)
+        weights = to_k.mul_(self.slope).mul_(process.at.outputscale)
+        gradient = weights @ process.scaled - weights.sum(-1, keepdim=True) * self.scaled
+        return gradient / (process.at.lengthscale * process.units.width)
+
+
+def conditioned(
+    X: Tensor, Y: Tensor, bounds: Tensor, kernel: SparseKernel, at: Hyperparameters, units: Units | None = None
+) -> ExactProcess:
+    """Return a process at known hyperparameters, conditioned on data: nothing is fitted.
+
+    Args as of `fit_process`; `at` is in `units`.
+    """
+    units = units or units_of(bounds, Y[:, 0])
+    return ExactProcess(units.inputs(X), units.outputs(Y[:, 0]), units, kernel, at)
+
+
+def fit_process(
+    X: Tensor,
+    Y: Tensor,
+    bounds: Tensor,
+    options: ModelOptions,
+    variance: Tensor | None = None,
+    units: Units | None = None,
+) -> ExactProcess:
+    """Return a process with hyperparameters at a (penalised) maximum of the marginal likelihood.
+
+    Args:
+        X: `n x d`, in the problem's bounds.
+        Y: `n x 1`.
+        bounds: `2 x d`.
+        options: kernel and priors.
+        variance: `n` known noise variances; None where one for all is fitted.
+        units: of inputs and observations; None for the unit cube, and mean zero and variance one.
+
+    Raises:
+        botorch.exceptions.ModelFittingError: no attempt of the optimiser came to a number.
+    """
+    units = units or units_of(bounds, Y[:, 0])
+    sample = Sample(units.inputs(X), units.outputs(Y[:, 0]))
+    unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / units.scale**2)
+    return fitted(sample, options.kernel, unknowns, units)
+
+
+def fitted(sample: Sample, kernel: SparseKernel, unknowns: Unknowns, units: Units) -> ExactProcess:
+    """Return the process of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
+    objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
+    with torch.inference_mode():
+        raw, failed = maximise(objective, unknowns, np.random.default_rng(0))
+    for message in failed:
+        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=3)
+    return ExactProcess(sample.X, sample.y, units, kernel, unknowns.values(raw))
