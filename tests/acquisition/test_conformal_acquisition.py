@@ -241,11 +241,11 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
 @given(acquisitions())
 def test_values_and_gradients_are_those_of_automatic_differentiation(case: tuple[ConformalAcquisition, Tensor]) -> None:
     acquisition, U = case
-    value, gradient = acquisition.value_and_gradient(U)
+    value, gradient = acquisition.value_and_gradient_in_cube(U)
     expected, slope = automatic(acquisition, U)
     torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(gradient, slope, rtol=1e-7, atol=1e-7 * slope.abs().max().item() + 1e-11)
-    assert torch.equal(value, acquisition.value(U))
+    assert torch.equal(value, acquisition.values_in_cube(U))
 
 
 @settings(deadline=None, max_examples=50)
@@ -255,8 +255,10 @@ def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None
     acquisition, U = case
     direction = torch.rand(U.shape, generator=stream(1), dtype=torch.float64) - 0.5
     step = 1e-6
-    change = (acquisition.value(U + step * direction) - acquisition.value(U - step * direction)) / (2 * step)
-    value, gradient = acquisition.value_and_gradient(U)
+    change = (acquisition.values_in_cube(U + step * direction) - acquisition.values_in_cube(U - step * direction)) / (
+        2 * step
+    )
+    value, gradient = acquisition.value_and_gradient_in_cube(U)
     slope = (gradient * direction).sum(dim=(-2, -1))
     torch.testing.assert_close(slope, change, rtol=1e-3, atol=1e-4 * max(1.0, value.abs().max().item()))
 
@@ -266,10 +268,10 @@ def test_what_is_returned_may_be_differentiated_further(process: ExactProcess, b
     X = batches(bounds, 3, 1).requires_grad_()
     (through,) = torch.autograd.grad((2 * acquisition(X)).exp().sum(), X)
     with torch.no_grad():
-        value, gradient = acquisition.value_and_gradient(process.units.inputs(X))
+        value, gradient = acquisition.value_and_gradient_in_cube(process.units.inputs(X))
     scale = (bounds[1] - bounds[0]).reciprocal()
     torch.testing.assert_close(through, 2 * (2 * value).exp()[:, None, None] * gradient * scale)
-    assert not acquisition.value(process.units.inputs(X)).is_inference()
+    assert not acquisition.values_in_cube(process.units.inputs(X)).is_inference()
 
 
 @pytest.mark.parametrize("q", [1, 2])

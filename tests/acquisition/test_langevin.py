@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from plumbline.acquisition.langevin import Differentiated, LangevinOptions, Objective, langevin, reflect, starts
+from plumbline.acquisition.langevin import LangevinOptions, Objective, WithGradient, langevin, reflect, starts
 
 coordinates = st.lists(st.floats(-50, 50), min_size=1, max_size=6)
 
@@ -25,7 +25,7 @@ def flat(U: Tensor) -> Tensor:
     return 0 * U.sum(dim=(-2, -1))
 
 
-def differentiated(objective: Objective) -> Differentiated:
+def differentiated(objective: Objective) -> WithGradient:
     """An objective with its gradient by automatic differentiation."""
 
     def with_gradient(U: Tensor) -> tuple[Tensor, Tensor]:

@@ -239,7 +239,7 @@ def test_gradients_in_a_region_are_in_units_of_the_region() -> None:
         return (V.square() * torch.tensor([1.0, 3.0])).sum(dim=(-2, -1))
 
     expected = height(walk.in_domain(U))
-    value, gradient = walk.differentiated(lambda V: (height(V), 2 * V * torch.tensor([1.0, 3.0])))(U.detach())
+    value, gradient = walk.with_gradient(lambda V: (height(V), 2 * V * torch.tensor([1.0, 3.0])))(U.detach())
     torch.testing.assert_close(value, expected.detach())
     torch.testing.assert_close(gradient, *torch.autograd.grad(expected.sum(), U))
 

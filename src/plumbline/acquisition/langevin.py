@@ -15,7 +15,7 @@ from plumbline.seeding import draw_seed
 
 Objective = Callable[[Tensor], Tensor]
 """Maps `b x q x d` points of the unit cube to `b` values."""
-Differentiated = Callable[[Tensor], tuple[Tensor, Tensor]]
+WithGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps them to values and gradients, `b` and `b x q x d`."""
 
 
@@ -64,7 +64,7 @@ def starts(objective: Objective, dim: int, q: int, options: LangevinOptions, gen
 
 
 def langevin(
-    objective: Differentiated,
+    objective: WithGradient,
     U: Tensor,
     options: LangevinOptions,
     generator: Generator,

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
 from plumbline.acquisition.gains import Improvement, UpperBound
-from plumbline.acquisition.langevin import Differentiated, LangevinOptions, langevin, starts
+from plumbline.acquisition.langevin import LangevinOptions, WithGradient, langevin, starts
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
@@ -99,7 +99,7 @@ class Walk:
         low, high = self._ends
         return low + (high - low) * U
 
-    def differentiated(self, objective: Differentiated) -> Differentiated:
+    def with_gradient(self, objective: WithGradient) -> WithGradient:
         """Return values and gradients in the walk's cube of an objective with gradients in the models' cube."""
         if self.everywhere:
             return objective
@@ -181,13 +181,13 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         dim, generator = data.shape[-1], round.generator
         classifier = RatioClassifier(dim, self.options.ratio, generator)
         options = self.options.search
-        first = starts(lambda U: acquisition.value(walk.in_domain(U)), dim, round.q, options, generator)
+        first = starts(lambda U: acquisition.values_in_cube(walk.in_domain(U)), dim, round.q, options, generator)
         learning = acquisition.under(classifier)
 
         def learn(visited: Tensor) -> None:
             classifier.update(data, draw_rows(walk.in_domain(visited.reshape(-1, dim)), len(data), generator))
 
-        objective = walk.differentiated(learning.value_and_gradient)
+        objective = walk.with_gradient(learning.value_and_gradient_in_cube)
         return learning, langevin(objective, first, options, generator, learn)
 
     def _best_of(self, acquisition: ConformalAcquisition, walk: "Walk", last: Tensor) -> Tensor:
@@ -199,7 +199,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
             return X[values.argmax()].detach()
         with torch.no_grad():
-            return X[acquisition.value(walk.in_domain(last)).argmax()]
+            return X[acquisition.values_in_cube(walk.in_domain(last)).argmax()]
 
     def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
         """Return the density ratio of the rows that are left against the data."""
