@@ -5,7 +5,15 @@ import torch
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from sparse_cases import KERNELS, normal, uniform
 
-from plumbline.models.whitened import CORRELATIONS, JITTER, Correlation, SparseKernel, squared_distances, whiten
+from plumbline.models.whitened import (
+    CORRELATIONS,
+    JITTER,
+    Correlation,
+    SparseKernel,
+    pull_back_factor,
+    squared_distances,
+    whiten,
+)
 
 LENGTHSCALE = torch.tensor([0.3, 0.8], dtype=torch.float64)
 OUTPUTSCALE = torch.tensor([2.0, 0.5], dtype=torch.float64)
@@ -128,3 +136,12 @@ def test_a_process_without_a_factor_is_flagged_and_leaves_the_others_alone() -> 
     Z = Z.clone()
     Z[0] = torch.nan
     assert whiten(Z, X, LENGTHSCALE, OUTPUTSCALE, "matern52").broken.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("q", [1, 2, 5])
+def test_the_gradient_of_a_factor(q: int) -> None:
+    root, to_L = normal(3, q, q, seed=1), normal(3, q, q, seed=2)
+    covariance = (root @ root.mT + torch.eye(q)).requires_grad_()
+    L = torch.linalg.cholesky(covariance)
+    (slope,) = torch.autograd.grad((L * to_L).sum(), covariance)
+    torch.testing.assert_close(pull_back_factor(L.detach(), to_L), slope, rtol=1e-10, atol=1e-12)

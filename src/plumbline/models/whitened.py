@@ -58,6 +58,22 @@ def product(A: Tensor, B: Tensor) -> Tensor:
     return torch.bmm(A, B)
 
 
+def pull_back_factor(L: Tensor, to_L: Tensor) -> Tensor:
+    """Return the gradient in a covariance of a function of its Cholesky factor: `b x q x q`, symmetric.
+
+    It is `L^-T P L^-1`, where P is half of the symmetric matrix with the lower triangle of `L' to_L` (Murray, 2016).
+
+    Args:
+        L: `b x q x q`, the factor.
+        to_L: `b x q x q`, the derivatives in it; what is above the diagonal does not count.
+    """
+    lower = torch.bmm(L.mT, to_L.tril()).tril_()
+    P = (lower + lower.mT).mul_(0.5)
+    P.diagonal(dim1=-2, dim2=-1).mul_(0.5)
+    left = torch.linalg.solve_triangular(L.mT, P, upper=True)
+    return torch.linalg.solve_triangular(L, left, upper=False, left=False)
+
+
 class Slopes(NamedTuple):
     """Gradients with respect to the inducing points (`b x m x d`), the points (`b x n x d`), the lengthscale and the
     outputscale (both `b`)."""
