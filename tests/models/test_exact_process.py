@@ -292,3 +292,19 @@ def test_options_are_checked() -> None:
         parse(ModelOptions, {"ard": False}, "model")
     with pytest.raises(PlumblineError, match="matern52"):
         parse(ModelOptions, {"kernel": "matern32"}, "model")
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_values_that_it_is_told_twice(scale: float) -> None:
+    """Jitter is a share of the prior variance, and enough where that is large."""
+    generator = torch.Generator().manual_seed(1)
+    X = torch.rand(30, 1, generator=generator, dtype=torch.float64)
+    X[5] = X[4]
+    bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    at = Hyperparameters(0.0, X.new_tensor([0.01]), scale, X.new_tensor([5.0]))
+    process = conditioned(X, 1e3 * torch.sin(5 * X), bounds, "rbf", at)
+    batches = X[:24].view(8, 3, 1)
+    with pytest.warns(match="not p.d."):
+        seen = process.told(X).at_batches(batches)
+    assert torch.isfinite(seen.pull_back(normal(8, 3, seed=0), normal(8, 3, 3, seed=1))).all()
+    torch.testing.assert_close(seen.mean, process.moments(batches)[0], rtol=1e-4, atol=1e-2)

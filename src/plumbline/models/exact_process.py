@@ -28,6 +28,9 @@ KNOWN_NOISE_FLOOR = 1e-6
 LEAST_VARIANCE = 1e-12
 """Least variance of f, standardised: below it are rounding errors."""
 
+JITTER = 1e-8
+"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
+
 NOTHING = torch.empty(0, dtype=torch.float64)
 
 
@@ -151,8 +154,7 @@ class ExactProcess:
         """
         covariance = self.prior(self.U, self.U)
         covariance.diagonal().add_(self.at.noise)
-        root, broken = torch.linalg.cholesky_ex(covariance)
-        return psd_safe_cholesky(covariance) if broken else root
+        return self.factor(covariance)
 
     @cached_property
     def inverse_root(self) -> Tensor:
@@ -173,6 +175,17 @@ class ExactProcess:
     def precision(self) -> Tensor:
         """The diagonal of `(K + diag(noise))^-1`, `n`."""
         return self.inverse_root.square().sum(0)
+
+    def factor(self, covariance: Tensor) -> Tensor:
+        """Return the Cholesky factors of standardised covariances, `batch_shape x a x a`.
+
+        One that has none, such as that of a batch with a point in it twice, is given a growing jitter, as everywhere in
+        BoTorch; here it is a share of the prior variance of f, so that it is the same in all units.
+
+        Raises:
+            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+        """
+        return psd_safe_cholesky(covariance, jitter=JITTER * self.at.outputscale)
 
     def prior(self, A: Tensor, B: Tensor) -> Tensor:
         """Return prior covariances of f, `batch_shape x a x b`, between points of the unit cube.
@@ -221,9 +234,6 @@ class ExactProcess:
     def at_batches(self, X: Tensor) -> "JointMoments":
         """Return what is said of f at batches of points jointly, with what gradients need.
 
-        A covariance that has no Cholesky factor, such as that of a batch with a point in it twice, is given a growing
-        jitter, as everywhere in BoTorch; here it is in standardised units, so that it is the same in all units.
-
         Args:
             X: `b x q x d`, in the problem's bounds.
 
@@ -234,7 +244,7 @@ class ExactProcess:
         half, scaled = points.half.view(*X.shape[:-1], -1), points.scaled.view(X.shape)
         correlation, slope = CORRELATIONS[self.kernel](squared_distances(scaled, scaled))
         covariance = torch.baddbmm(correlation, half, half.mT, beta=self.at.outputscale, alpha=-1)
-        return JointMoments(points, slope, half, psd_safe_cholesky(covariance))
+        return JointMoments(points, slope, half, self.factor(covariance))
 
     def joined(self, X: Tensor, Y: Tensor) -> "ExactProcess":
         """Return the process conditioned on more data, at the same hyperparameters and in the same units.
