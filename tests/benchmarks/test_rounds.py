@@ -2,20 +2,30 @@
 
 import pytest
 import torch
-from botorch.acquisition import ExpectedImprovement, LogExpectedImprovement, UpperConfidenceBound
+from botorch.acquisition import (
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    UpperConfidenceBound,
+    qExpectedImprovement,
+    qLogNoisyExpectedImprovement,
+    qUpperConfidenceBound,
+)
 from botorch.acquisition.analytic import LogProbabilityOfImprovement
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Normalize, Standardize
 from botorch.optim import optimize_acqf
+from botorch.sampling import SobolQMCNormalSampler
 from gpytorch import ExactMarginalLogLikelihood
 from ratio import paired_ratio
 
+from plumbline.designs.sobol import sobol
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
+from plumbline.problems.synthetic import Levy
 from plumbline.spaces.box import Box, uniform
 
-RESTARTS, RAW_SAMPLES, MAXITER = 10, 256, 200
+RESTARTS, RAW_SAMPLES, MAXITER, SAMPLES = 10, 256, 200, 128
 
 LIMITS = {
     (20, 2): 1 / 8,
@@ -45,7 +55,7 @@ def sampled(n: int, d: int) -> tuple[Domain, History]:
     return Domain(Box(bounds)), History(X, Y + 0.1 * torch.randn(n, 1, generator=generator, dtype=X.dtype), 5)
 
 
-def botorch_round(domain, history, acquisition):
+def botorch_round(domain, history, acquisition, q=1):
     """BoTorch's tutorial loop with the same number of starts and of L-BFGS iterations."""
     d = history.X.shape[-1]
     model = SingleTaskGP(
@@ -55,17 +65,23 @@ def botorch_round(domain, history, acquisition):
         outcome_transform=Standardize(m=1),
     )
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    utility = UTILITIES[acquisition](model, history.Y.max())
+    best, sampler = history.Y.max(), SobolQMCNormalSampler(torch.Size([SAMPLES]), seed=0)
+    batches = {
+        "ei": lambda: qExpectedImprovement(model, best, sampler),
+        "ucb": lambda: qUpperConfidenceBound(model, 4.0, sampler),
+        "nei": lambda: qLogNoisyExpectedImprovement(model, history.X, sampler, prune_baseline=True),
+    }
+    utility = batches[acquisition]() if q > 1 else UTILITIES[acquisition](model, best)
     options = {"seed": 0, "maxiter": MAXITER}
-    return optimize_acqf(utility, domain.bounds, 1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES, options=options)
+    return optimize_acqf(utility, domain.bounds, q, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES, options=options)
 
 
-def plumbline_round(domain, history, name, **options):
+def plumbline_round(domain, history, name, q=1, **options):
     # BoTorch's default model is RBF with its dimension-scaled priors: the same here.
     model = {"kernel": "rbf", "priors": "botorch"}
     gp = {"model": model, **options}
     options = {"base": {"name": "ei", "options": gp}} if name == "calibrated" else gp
-    return build_method(name, options, domain).ask(history, 1, torch.Generator().manual_seed(0))
+    return build_method(name, options, domain).ask(history, q, torch.Generator().manual_seed(0))
 
 
 @pytest.mark.parametrize(("n", "d"), LIMITS)
@@ -81,6 +97,29 @@ def test_a_round_beside_botorch(benchmark, name, options, n, d):
     print(f"\n{name}, n = {n}, d = {d}: {ratio:.3f} of BoTorch's own loop; asked for {LIMITS[n, d]:.3f}")
     benchmark.pedantic(plumbline_round, (domain, history, name), options, rounds=3)
     assert ratio < 1.5 * LIMITS[n, d]
+
+
+@pytest.mark.parametrize("dim", [5, 20])
+@pytest.mark.parametrize(("name", "options"), [("ucb", {"sqrt_beta": 2.0}), ("ei", {}), ("nei", {})])
+def test_a_round_of_three_points_beside_botorch(benchmark, name, options, dim):
+    """Asked for: at most a third, of 128 draws after 60 observations."""
+    problem = Levy(dim=dim, negate=True)
+    bounds = problem.bounds.double()
+    X = sobol(bounds, 60, torch.Generator().manual_seed(0))
+    domain, history = Domain(Box(bounds)), History(X, problem(X).unsqueeze(-1))
+
+    def alike(work, **given):
+        # The starts of a climb are drawn from the global stream.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return work(domain, history, name, 3, **given)
+
+    ratio = paired_ratio(lambda: alike(plumbline_round, **options), lambda: alike(botorch_round), repeats=5)
+    benchmark.group = f"{name} of three points in {dim} dimensions"
+    benchmark.extra_info["ratio to BoTorch's own loop"] = ratio
+    print(f"\n{name} of three points in {dim} dimensions: {ratio:.2f} of BoTorch's own loop")
+    benchmark.pedantic(alike, (plumbline_round,), options, rounds=3)
+    assert ratio <= 1 / 3
 
 
 def test_calibrated_beside_plain(benchmark, situation):

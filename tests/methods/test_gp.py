@@ -4,9 +4,11 @@ import torch
 from scipy.stats import norm
 from situations import QUICK, Situation, ask, box
 
+from plumbline.acquisition.differentiated import Differentiated
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
+from plumbline.methods.composed import Round
 from plumbline.methods.gp import improvement_threshold
 from plumbline.spaces.box import Box
 
@@ -84,6 +86,17 @@ def test_jitter_is_in_standard_deviations_of_the_observations(jitter: float) -> 
     u = (mean - best) / sd
     found = ask(method, place.history, 1).acquisition(X)
     np.testing.assert_allclose(found, sd * (u * norm.cdf(u) + norm.pdf(u)), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb", "nei"])
+def test_a_search_is_told_which_utilities_may_be_zero_in_much_of_a_space(name: str, q: int) -> None:
+    place = on_a_line()
+    method = build_method(name, QUICK, place.domain)
+    round = Round(place.history, place.history, place.domain.space, q, torch.Generator().manual_seed(0))
+    utility = method.utility(method.fit(place.history), round)
+    assert isinstance(utility, Differentiated)
+    assert utility.nonnegative == (name == "ei" or (name == "pi" and q > 1))
 
 
 @pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb", "nei"])

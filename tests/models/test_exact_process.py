@@ -93,6 +93,75 @@ def test_gradients_of_moments(kernel: str, known: bool, near: bool, seed: int) -
     torch.testing.assert_close(found, slope, rtol=1e-7, atol=1e-9 * float(slope.abs().max()))
 
 
+def normal(*shape: int, seed: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+@pytest.mark.parametrize("known", [False, True])
+def test_joint_moments_of_batches_are_the_same(kernel: str, known: bool) -> None:
+    process = replace(made(kernel, known), deviation=1.7)
+    X = uniform(4, 3, seed=2)
+    mean, covariance = process.moments(X)
+    seen = process.at_batches(X)
+    torch.testing.assert_close(seen.mean, mean)
+    torch.testing.assert_close(seen.root @ seen.root.mT, covariance)
+    assert torch.equal(seen.root, seen.root.tril())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    kernel=st.sampled_from(["matern52", "rbf"]),
+    known=st.booleans(),
+    lengthscales=st.sampled_from([1, 2]),
+    near=st.booleans(),
+    q=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
+def test_gradients_of_joint_moments(kernel: str, known: bool, lengthscales: int, near: bool, q: int, seed: int) -> None:
+    process = replace(made(kernel, known, lengthscales), deviation=0.8)
+    X = uniform(3, q, seed=seed)
+    if near:
+        X[:, 0] = data()[0][:3] + 1e-4
+    to_mean, to_root = normal(3, q, seed=seed), normal(3, q, q, seed=seed + 1)
+    leaf = X.clone().requires_grad_()
+    mean, covariance = process.moments(leaf)
+    root = torch.linalg.cholesky(covariance)
+    (slope,) = torch.autograd.grad((to_mean * mean).sum() + (to_root * root).sum(), leaf)
+    # Rounding errors of a covariance count by its least conditional variance.
+    share = 1e-15 / float(process.at_batches(X).factor.diagonal(dim1=-2, dim2=-1).min()) ** 2
+    found = process.at_batches(X).pull_back(to_mean, to_root)
+    torch.testing.assert_close(found, slope, rtol=1e-7, atol=(1e-9 + 10 * share) * float(slope.abs().max()))
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+def test_a_batch_with_a_point_twice_has_a_factor(kernel: str) -> None:
+    process = made(kernel)
+    X = uniform(3, 3, seed=2)
+    X[1:, 2] = X[1:, 0]
+    with pytest.warns(match="not p.d."):
+        seen = process.at_batches(X)
+    torch.testing.assert_close(seen.root @ seen.root.mT, process.moments(X)[1], rtol=1e-6, atol=1e-6 * 50**2)
+    assert torch.isfinite(seen.pull_back(normal(3, 3, seed=0), normal(3, 3, 3, seed=1))).all()
+
+
+def test_values_that_it_is_told_leave_the_means_and_take_their_covariances_away() -> None:
+    process, B, X = replace(made(), deviation=1.3), uniform(3, seed=4), uniform(5, 2, seed=5)
+    told = process.told(B)
+    mean, covariance = process.moments(torch.cat([B.expand(5, -1, -1), X], -2))
+    cross, among = covariance[:, 3:, :3], covariance[:, :3, :3]
+    seen = told.at_batches(X)
+    torch.testing.assert_close(seen.mean, mean[:, 3:])
+    left = covariance[:, 3:, 3:] - cross @ torch.linalg.solve(among, cross.mT)
+    torch.testing.assert_close(seen.root @ seen.root.mT, left, rtol=1e-6, atol=1e-6)
+    # Where f moves by L z at B, its mean moves by half z elsewhere.
+    scale = process.units.scale * process.deviation
+    L = torch.linalg.cholesky(among[0])
+    torch.testing.assert_close(scale * told.root[-3:, -3:], L)
+    moved = cross @ torch.cholesky_inverse(L) @ L
+    torch.testing.assert_close(scale * seen.half[..., -3:], moved, rtol=1e-6, atol=1e-6)
+
+
 def test_the_deviation_of_forecasts_is_multiplied() -> None:
     process, X = made(), uniform(5, seed=1)
     wide = replace(process, deviation=3.0)
@@ -223,3 +292,19 @@ def test_options_are_checked() -> None:
         parse(ModelOptions, {"ard": False}, "model")
     with pytest.raises(PlumblineError, match="matern52"):
         parse(ModelOptions, {"kernel": "matern32"}, "model")
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_values_that_it_is_told_twice(scale: float) -> None:
+    """Jitter is a share of the prior variance, and enough where that is large."""
+    generator = torch.Generator().manual_seed(1)
+    X = torch.rand(30, 1, generator=generator, dtype=torch.float64)
+    X[5] = X[4]
+    bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    at = Hyperparameters(0.0, X.new_tensor([0.01]), scale, X.new_tensor([5.0]))
+    process = conditioned(X, 1e3 * torch.sin(5 * X), bounds, "rbf", at)
+    batches = X[:24].view(8, 3, 1)
+    with pytest.warns(match="not p.d."):
+        seen = process.told(X).at_batches(batches)
+    assert torch.isfinite(seen.pull_back(normal(8, 3, seed=0), normal(8, 3, 3, seed=1))).all()
+    torch.testing.assert_close(seen.mean, process.moments(batches)[0], rtol=1e-4, atol=1e-2)

@@ -5,6 +5,7 @@ from botorch.models import SingleTaskGP
 from botorch.sampling import SobolQMCNormalSampler
 from torch import Size, Tensor
 
+from plumbline.acquisition.differentiated import Differentiated
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
 from plumbline.spaces.box import Box
@@ -62,6 +63,30 @@ def test_a_climb_that_fails_ends_where_it_is(model: SingleTaskGP, bounds: Tensor
     X = Box(bounds).maximise(Misleading(model, 4.0), 1, QUICK, seed=11)
     assert inside(X, bounds).all()
     assert seen.count(QUICK.raw_samples) == 1
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_a_climb_starts_where_a_utility_is_not_zero(model: SingleTaskGP, bounds: Tensor, nonnegative: bool) -> None:
+    asked: list[Tensor] = []
+
+    class Peak(Differentiated):
+        """Zero but for a tenth of the first input."""
+
+        def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+            asked.append(X)
+            return self.worth(X), torch.zeros_like(X)
+
+        def values(self, X: Tensor) -> Tensor:
+            return self.worth(X)
+
+        def worth(self, X: Tensor) -> Tensor:
+            share = (X[:, 0, 0] - bounds[0, 0]) / (bounds[1, 0] - bounds[0, 0])
+            return (share > 0.9).to(X) * share
+
+    utility = Peak(model)
+    utility.nonnegative = nonnegative
+    Box(bounds).maximise(utility, 1, SearchOptions(restarts=10, raw_samples=256, maxiter=1), seed=11)
+    assert bool((utility.worth(asked[0]) > 0).all()) == nonnegative
 
 
 def test_one_point_does_not_depend_on_the_global_stream(model: SingleTaskGP, bounds: Tensor) -> None:

@@ -19,10 +19,11 @@ OfMoments = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 class AnalyticUtility(Differentiated):
     """A function of what an exact process says of f at a point."""
 
-    def __init__(self, process: ExactProcess, of_moments: OfMoments) -> None:
+    def __init__(self, process: ExactProcess, of_moments: OfMoments, nonnegative: bool = False) -> None:
         super().__init__(process.model)
         self.process = process
         self.of_moments = of_moments
+        self.nonnegative = nonnegative
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""

@@ -12,7 +12,13 @@ class Differentiated(AcquisitionFunction):
     """A utility whose gradient is computed by hand: what climbs it asks for both at once.
 
     It can be differentiated automatically too, once, for whatever else is built on it.
+
+    Attributes:
+        nonnegative: whether it is nowhere below zero and may be zero in much of a space: a search had better not start
+            where it is. BoTorch knows this of its own utilities.
     """
+
+    nonnegative: bool = False
 
     @abstractmethod
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:

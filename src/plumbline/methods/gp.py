@@ -4,14 +4,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import torch
-from botorch.acquisition import (
-    AcquisitionFunction,
-    qExpectedImprovement,
-    qLogExpectedImprovement,
-    qLogNoisyExpectedImprovement,
-    qProbabilityOfImprovement,
-    qUpperConfidenceBound,
-)
+from botorch.acquisition import AcquisitionFunction
 from botorch.sampling import SobolQMCNormalSampler
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Size, Tensor
@@ -23,6 +16,15 @@ from plumbline.acquisition.analytic import (
     log_expected_improvement,
     log_probability_of_improvement,
     upper_confidence_bound,
+)
+from plumbline.acquisition.monte_carlo import (
+    BatchUtility,
+    OfDraws,
+    batch_expected_improvement,
+    batch_probability_of_improvement,
+    batch_upper_confidence_bound,
+    log_batch_improvement,
+    noisy_improvement,
 )
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.predictive import GaussianPredictive
@@ -112,18 +114,25 @@ def improvement_threshold(data: History, jitter: float) -> Tensor:
 
 
 class ImprovementMethod(GPMethod):
-    """A utility of how much better than the best observation a point may be: one in closed form, one for batches."""
+    """A utility of how much better than the best observation a point may be.
+
+    Attributes:
+        closed_form, of_draws: of the value to improve on: for one point, and for batches.
+        nonnegative: whether the one and the other may be zero in much of a space, and are nowhere below.
+    """
 
     options: ImprovementOptions
     closed_form: ClassVar[Callable[[Tensor], OfMoments]]
-    batch: ClassVar[type[AcquisitionFunction]]
+    of_draws: ClassVar[Callable[[Tensor], OfDraws]]
+    nonnegative: ClassVar[tuple[bool, bool]] = (False, False)
 
     def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
         best = improvement_threshold(round.data, self.options.jitter)
         if round.q == 1:
-            return AnalyticUtility(surrogate, type(self).closed_form(best))
-        return self.batch(surrogate.model, best, sampler=base_samples(self.options.mc_samples, round.seed))
+            return AnalyticUtility(surrogate, type(self).closed_form(best), self.nonnegative[0])
+        of_draws = type(self).of_draws(best)
+        return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed, self.nonnegative[1])
 
 
 @methods.register("ei", ImprovementOptions)
@@ -131,7 +140,8 @@ class ExpectedImprovementMethod(ImprovementMethod):
     """Expected improvement over the best observation, in closed form at q = 1."""
 
     closed_form = expected_improvement
-    batch = qExpectedImprovement
+    of_draws = batch_expected_improvement
+    nonnegative = (True, True)
 
 
 @methods.register("logei", ImprovementOptions)
@@ -139,7 +149,7 @@ class LogExpectedImprovementMethod(ImprovementMethod):
     """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
 
     closed_form = log_expected_improvement
-    batch = qLogExpectedImprovement
+    of_draws = log_batch_improvement
 
 
 @methods.register("pi", ImprovementOptions)
@@ -147,7 +157,8 @@ class ProbabilityOfImprovementMethod(ImprovementMethod):
     """Probability of improvement (its logarithm is maximised: the same maximiser)."""
 
     closed_form = log_probability_of_improvement
-    batch = qProbabilityOfImprovement
+    of_draws = batch_probability_of_improvement
+    nonnegative = (False, True)
 
 
 @methods.register("ucb", ConfidenceBoundOptions)
@@ -161,8 +172,8 @@ class UpperConfidenceBoundMethod(GPMethod):
         sqrt_beta = self.sqrt_beta(len(round.history))
         if round.q == 1:
             return AnalyticUtility(surrogate, upper_confidence_bound(sqrt_beta))
-        sampler = base_samples(self.options.mc_samples, round.seed)
-        return qUpperConfidenceBound(surrogate.model, sqrt_beta**2, sampler=sampler)
+        of_draws = batch_upper_confidence_bound(sqrt_beta)
+        return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed)
 
     def sqrt_beta(self, n: int) -> float:
         """Return the multiple of the standard deviation after `n` observations."""
@@ -178,9 +189,4 @@ class NoisyExpectedImprovementMethod(GPMethod):
 
     def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return qLogNEI."""
-        return qLogNoisyExpectedImprovement(
-            surrogate.model,
-            round.data.X,
-            sampler=base_samples(self.options.mc_samples, round.seed),
-            prune_baseline=True,
-        )
+        return noisy_improvement(surrogate, round.data.X, self.options.mc_samples, round.seed)

@@ -4,21 +4,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from botorch.acquisition import (
-    AcquisitionFunction,
-    qExpectedImprovement,
-    qUpperConfidenceBound,
-)
+from botorch.acquisition import AcquisitionFunction
 from botorch.utils.transforms import concatenate_pending_points
 from pydantic import Field, NonNegativeFloat, PositiveInt
 from torch import Tensor
 
 from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement, upper_confidence_bound
+from plumbline.acquisition.monte_carlo import (
+    BatchUtility,
+    batch_expected_improvement,
+    batch_upper_confidence_bound,
+)
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Predictor, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
-from plumbline.methods.gp import GPOptions, base_samples
+from plumbline.methods.gp import GPOptions
 from plumbline.models.heteroscedastic import HeteroscedasticGP, fit_heteroscedastic
 
 
@@ -162,8 +163,8 @@ class RiskAverseMethod(HeteroscedasticMethod):
         base = (
             AnalyticUtility(surrogate.mean, upper_confidence_bound(options.sqrt_beta))
             if round.q == 1
-            else qUpperConfidenceBound(
-                surrogate.mean.model, options.sqrt_beta**2, sampler=base_samples(options.mc_samples, round.seed)
+            else BatchUtility(
+                surrogate.mean, batch_upper_confidence_bound(options.sqrt_beta), options.mc_samples, round.seed
             )
         )
         return PenalisedUtility(
@@ -189,8 +190,6 @@ class PenalisedImprovementMethod(HeteroscedasticMethod):
         base = (
             AnalyticUtility(surrogate.mean, expected_improvement(best))
             if round.q == 1
-            else qExpectedImprovement(
-                surrogate.mean.model, best, sampler=base_samples(self.options.mc_samples, round.seed)
-            )
+            else BatchUtility(surrogate.mean, batch_expected_improvement(best), self.options.mc_samples, round.seed)
         )
         return PenalisedUtility(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), weight=beta)

@@ -23,7 +23,7 @@ from plumbline.models.marginal_likelihood import (
 from plumbline.models.priors import Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.units import Units, units_of
-from plumbline.models.whitened import SparseKernel, correlations, squared_distances
+from plumbline.models.whitened import SparseKernel, cholesky_pull_back, correlations, squared_distances
 from plumbline.options import Options
 
 NOISE_FLOOR = 1e-6
@@ -34,6 +34,9 @@ KNOWN_NOISE_FLOOR = 1e-6
 
 LEAST_VARIANCE = 1e-12
 """Least variance of f, standardised: below it are rounding errors."""
+
+JITTER = 1e-8
+"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
 
 
 class FitStoppedEarlyWarning(RuntimeWarning):
@@ -155,8 +158,7 @@ class ExactProcess:
         """
         covariance = self.prior(self.U, self.U)
         covariance.diagonal().add_(self.at.noise)
-        root, broken = torch.linalg.cholesky_ex(covariance)
-        return psd_safe_cholesky(covariance) if broken else root
+        return self.factor(covariance)
 
     @cached_property
     def inverse_root(self) -> Tensor:
@@ -177,6 +179,17 @@ class ExactProcess:
     def precision(self) -> Tensor:
         """The diagonal of `(K + diag(noise))^-1`, `n`."""
         return self.inverse_root.square().sum(0)
+
+    def factor(self, covariance: Tensor) -> Tensor:
+        """Return the Cholesky factors of standardised covariances, `batch_shape x a x a`.
+
+        One that has none, such as that of a batch with a point in it twice, is given a growing jitter, as everywhere in
+        BoTorch; here it is a share of the prior variance of f, so that it is the same in all units.
+
+        Raises:
+            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+        """
+        return psd_safe_cholesky(covariance, jitter=JITTER * self.at.outputscale)
 
     def prior(self, A: Tensor, B: Tensor) -> Tensor:
         """Return prior covariances of f, `batch_shape x a x b`, between points of the unit cube.
@@ -239,6 +252,21 @@ class ExactProcess:
         variance = (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
         return PointMoments(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
 
+    def at_batches(self, X: Tensor) -> "JointMoments":
+        """Return what is said of f at batches of points jointly, with what gradients need.
+
+        Args:
+            X: `b x q x d`, in the problem's bounds.
+
+        Raises:
+            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+        """
+        points = self.at_points(X.flatten(0, 1))
+        half, scaled = points.half.view(*X.shape[:-1], -1), points.scaled.view(X.shape)
+        correlation, slope = correlations(squared_distances(scaled, scaled), self.kernel)
+        covariance = torch.baddbmm(correlation, half, half.mT, beta=self.at.outputscale, alpha=-1)
+        return JointMoments(points, slope, half, self.factor(covariance))
+
     def joined(self, X: Tensor, Y: Tensor) -> "ExactProcess":
         """Return the process conditioned on more data, at the same hyperparameters and in the same units.
 
@@ -248,6 +276,20 @@ class ExactProcess:
         """
         y = self.units.outputs(Y[:, 0])
         return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=torch.cat([self.y, y]))
+
+    def told(self, X: Tensor) -> "ExactProcess":
+        """Return the process that is told the values of f at points, free of noise, and finds its means there.
+
+        Its means are those of the process. Its covariances are those given f at the points, whatever it is there. If f
+        is `mean + L z` at the points, with L the last block of `root`, the mean elsewhere moves by `half z`, with the
+        last k columns of `half`.
+
+        Args:
+            X: `k x d`, in the problem's bounds.
+        """
+        noise = torch.cat([self.at.noise.expand(len(self.y)), self.y.new_zeros(len(X))])
+        y = torch.cat([self.y, self.at_points(X).location])
+        return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=y, at=self.at._replace(noise=noise))
 
 
 @dataclass(frozen=True)
@@ -298,12 +340,82 @@ class PointMoments:
         Args:
             to_location, to_spread: `b`, its derivatives in them.
         """
-        process = self.process
         to_half = (-to_spread / self.spread).unsqueeze(-1) * self.half
-        to_k = torch.addr(to_half @ process.inverse_root, to_location, process.a)
-        weights = to_k.mul_(self.slope).mul_(process.at.outputscale)
-        gradient = weights @ process.scaled - weights.sum(-1, keepdim=True) * self.scaled
-        return gradient / (process.at.lengthscale * process.units.width)
+        to_k = torch.addr(to_half @ self.process.inverse_root, to_location, self.process.a)
+        return self.unscaled(self.pull_back_covariances(to_k))
+
+    def pull_back_covariances(self, to_k: Tensor) -> Tensor:
+        """Return the gradient in the scaled points, `b x d`, of a function of the prior covariances with the data.
+
+        Args:
+            to_k: `b x n`, its derivatives in them; overwritten.
+        """
+        weights = to_k.mul_(self.slope).mul_(self.process.at.outputscale)
+        return weights @ self.process.scaled - weights.sum(-1, keepdim=True) * self.scaled
+
+    def unscaled(self, gradient: Tensor) -> Tensor:
+        """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
+        return gradient / (self.process.at.lengthscale * self.process.units.width)
+
+
+@dataclass(frozen=True)
+class JointMoments:
+    """What a process says of f at `b` batches of q points.
+
+    Attributes:
+        points: of all of them, `b q`, each on its own.
+        slope: `b x q x q`, `-2 dk/dr^2` of the correlations within the batches.
+        half: `b x q x n`, `R^-1 k`.
+        factor: `b x q x q`, the Cholesky factors of the covariances `k(X, X) - half half'`, in standardised units.
+    """
+
+    points: PointMoments
+    slope: Tensor
+    half: Tensor
+    factor: Tensor
+
+    @property
+    def process(self) -> ExactProcess:
+        """Whose they are."""
+        return self.points.process
+
+    @property
+    def mean(self) -> Tensor:
+        """Means of f, `b x q`, in the units of the observations."""
+        return self.points.mean.view(self.slope.shape[:-1])
+
+    @property
+    def root(self) -> Tensor:
+        """Cholesky factors of the covariances of f, `b x q x q`, likewise."""
+        return self.process.units.scale * self.process.deviation * self.factor
+
+    def pull_back(self, to_mean: Tensor, to_root: Tensor) -> Tensor:
+        """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
+
+        Args:
+            to_mean: `b x q`, its derivatives in the means.
+            to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
+        """
+        scale = self.process.units.scale
+        to_half = (scale * to_mean).unsqueeze(-1) * self.process.whitened
+        return self.pull_back_standardised(to_half, scale * self.process.deviation * to_root)
+
+    def pull_back_standardised(self, to_half: Tensor, to_factor: Tensor) -> Tensor:
+        """Return the same of a function of `half` and `factor`.
+
+        Args:
+            to_half: `b x q x n`, its derivatives in `half` itself: not by way of `factor`; overwritten.
+            to_factor: `b x q x q`, in the factors.
+        """
+        points, process = self.points, self.process
+        to_covariance = cholesky_pull_back(self.factor, to_factor)
+        to_half = to_half.baddbmm_(to_covariance, self.half, alpha=-2).flatten(0, 1)
+        gradient = points.pull_back_covariances(to_half @ process.inverse_root).view(*self.slope.shape[:-1], -1)
+        # Each point is in a row and in a column of the covariance, hence twice.
+        weights = to_covariance.mul_(self.slope).mul_(2 * process.at.outputscale)
+        scaled = points.scaled.view(gradient.shape)
+        gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)
+        return points.unscaled(gradient)
 
 
 def conditioned(

@@ -85,7 +85,11 @@ class Box(Space):
             q=q,
             num_restarts=options.restarts,
             raw_samples=options.raw_samples,
-            options={"seed": seed, "maxiter": options.maxiter},
+            options={
+                "seed": seed,
+                "maxiter": options.maxiter,
+                "nonnegative": isinstance(utility, Differentiated) and utility.nonnegative,
+            },
             gen_candidates=climb,
             retry_on_optimization_warning=False,
         )
