@@ -15,7 +15,7 @@ from plumbline.illustrations.base import illustrations
 from plumbline.illustrations.conformal_density import inside, probability
 from plumbline.illustrations.line import chirp
 from plumbline.illustrations.rkhs_function import labels, prior_draws
-from plumbline.illustrations.well_specified_bands import KnownKernelOptions, known_gp
+from plumbline.illustrations.well_specified_bands import KnownKernelOptions, known_process
 from plumbline.problems.base import Context
 from plumbline.problems.rkhs import RKHSOptions, rkhs
 from plumbline.seeding import generator
@@ -154,7 +154,7 @@ class TestWellSpecifiedBands:
         X = torch.tensor([[0.1], [0.4], [0.45], [0.9]], dtype=torch.float64)
         Y = torch.tensor([[3.0], [1.0], [1.5], [2.0]], dtype=torch.float64)
         bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-        model = known_gp(History(X, Y), bounds, options)
+        model = known_process(History(X, Y), bounds, options).model
         kernel = MaternKernel(nu=2.5).double()
         kernel.lengthscale = 0.1
         at = torch.tensor([[0.2], [0.7]], dtype=torch.float64)
