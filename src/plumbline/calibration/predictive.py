@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from scipy.stats import chi2
+from scipy.special import chdtri
 from torch import Tensor
 from torch.distributions import Normal
 from torch.special import ndtr, ndtri
@@ -106,7 +106,7 @@ class JointGaussianPredictive:
 
     def radius(self, alpha: float) -> float:
         """Return the radius, in standard deviations, of the set of level `1 - alpha`."""
-        return math.sqrt(chi2.ppf(1 - alpha, df=self.mean.shape[-1]))
+        return math.sqrt(chdtri(self.mean.shape[-1], alpha))
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
         """Return 1 where the ellipsoid of level `1 - alpha` holds `y` (`n x m`), else 0: `n`."""
