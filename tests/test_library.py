@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.errors import PlumblineError
-from plumbline.library import Library, Resources, greater, inherit, load_library, merge, parse_library
+from plumbline.library import Library, inherit, load_library, merge, parse_library
 from plumbline.seeding import identity
 
 METHODS: dict[str, Any] = {
@@ -104,20 +104,6 @@ def test_stand_ins_change_the_data_and_the_title_and_not_the_name(library: Libra
     assert task.with_stand_ins({}) is task.problem
     assert task.with_stand_ins(stand_ins).options == {"dataset": "generated-molecules", "target": "qed"}
     assert task.problem.options["dataset"] == "zinc250k"
-
-
-@given(st.lists(st.builds(Resources, gpu=st.integers(0, 8), mem_mb=st.integers(100, 9000)), min_size=1, max_size=3))
-def test_a_job_gets_the_most_that_is_asked_for(asked: list[Resources]) -> None:
-    found = greater(*asked)
-    assert found.gpu == max(one.gpu for one in asked)
-    assert found.mem_mb == max(one.mem_mb for one in asked)
-    assert found == greater(*reversed(asked))
-
-
-def test_what_nobody_asks_for_is_the_default() -> None:
-    assert greater(Resources(), Resources()) == Resources()
-    assert greater(Resources(mem_mb=500), Resources()).mem_mb == 500, "less than the default is no accident"
-    assert greater(Resources(seeds_per_job=5), Resources(seeds_per_job=2), Resources()).seeds_per_job == 2
 
 
 trees = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3))

@@ -12,9 +12,10 @@ from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.errors import PlumblineError, unknown
 from plumbline.keys import trial_inputs
-from plumbline.library import Library, Resources, greater, load_library
+from plumbline.library import Library, load_library
 from plumbline.looks import Look
 from plumbline.options import parse
+from plumbline.resources import Resources, greater
 from plumbline.specs import Chunk, TrialSpec
 from plumbline.study import Block, Experiment, Preset, Study, load_study
 

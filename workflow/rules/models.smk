@@ -10,14 +10,16 @@ rule model:
         f"{BENCHMARKS}/models/{{model}}.tsv"
     conda:
         "../../envs/plumbline.yaml"
-    threads: 1
+    threads: lambda wildcards: PLAN.models[wildcards.model].resources.cores
     resources:
-        mem_mb=lambda wildcards, attempt: 4000 * attempt,
-        runtime=lambda wildcards, attempt: 60 * attempt,
+        gpu=lambda wildcards: PLAN.models[wildcards.model].resources.gpu,
+        mem_mb=lambda wildcards, attempt: PLAN.models[wildcards.model].resources.mem_mb * attempt,
+        runtime=lambda wildcards, attempt: PLAN.models[wildcards.model].resources.runtime * attempt,
     params:
         data=lambda wildcards, output: Path(output[0]).parents[1],
         # Not used by the command: a change of the entry or of the code makes Snakemake train the model again.
-        entry=lambda wildcards: PLAN.models[wildcards.model].model_dump(),
+        entry=lambda wildcards: PLAN.models[wildcards.model].model_dump(exclude={"resources"}),
         code=lambda wildcards: trainer_digest(PLAN.models[wildcards.model].trainer),
+        device=lambda wildcards: "auto" if PLAN.models[wildcards.model].resources.gpu else "cpu",
     shell:
-        "plumbline model {wildcards.model} --data {params.data} --output {output} > {log} 2>&1"
+        "plumbline model {wildcards.model} --data {params.data} --device {params.device} --output {output} > {log} 2>&1"

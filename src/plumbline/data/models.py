@@ -7,6 +7,10 @@ from pydantic import Field
 
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse, read_yaml
+from plumbline.resources import Resources
+
+TRAINING = Resources(mem_mb=4_000, runtime=60)
+"""What a training asks for where its entry does not say."""
 
 
 class ModelEntry(Options):
@@ -17,6 +21,7 @@ class ModelEntry(Options):
         trainer: a registered trainer, with its options.
         seed: of the training.
         stands_in_for: the model that it replaces in runs on generated data.
+        resources: of the job that trains it; on a GPU where one is asked for and there.
     """
 
     title: str
@@ -24,6 +29,7 @@ class ModelEntry(Options):
     options: dict[str, Any] = Field(default_factory=dict)
     seed: int = Field(default=0, ge=0)
     stands_in_for: str | None = None
+    resources: Resources = TRAINING
 
 
 def load_models(path: Path) -> dict[str, ModelEntry]:
