@@ -132,3 +132,18 @@ def test_quantiles_come_true_in_the_long_run() -> None:
         below += events
         thresholds = thresholds.update(x[0], events)
     assert (below / rounds).tolist() == pytest.approx(TARGETS.tolist(), abs=0.02)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.floats(0.02, 0.98), min_size=1, max_size=6), st.floats(-3, 3), st.floats(0.2, 3), st.floats(-4, 4))
+def test_slopes_of_expected_improvement(raw: list[float], centre: float, scale: float, best: float) -> None:
+    """Against automatic differentiation of the value, level by level."""
+    levels_in_order = monotone(tensor([raw], dtype=torch.float64))
+    inputs = (tensor([centre], dtype=torch.float64), tensor([scale], dtype=torch.float64), levels_in_order)
+    leaves = [one.clone().requires_grad_() for one in inputs]
+    of = ReweightedGaussian(leaves[0], leaves[1], levels(len(raw)), leaves[2])
+    value, *slopes = of.expected_improvement_with_slopes(tensor(best, dtype=torch.float64))
+    expected = torch.autograd.grad(value.sum(), leaves)
+    for found, slope in zip(slopes, expected, strict=True):
+        # Levels a hair apart have slices with densities of a million.
+        torch.testing.assert_close(found.detach(), slope, rtol=1e-7, atol=1e-7 * float(slope.abs().max()) + 1e-10)

@@ -69,11 +69,23 @@ class ReweightedGaussian:
 
     def expected_improvement(self, best: Tensor) -> Tensor:
         """Return the expected gain over `best` (a number): `...`; a sum of slices of expected improvement."""
+        return self.expected_improvement_with_slopes(best)[0]
+
+    def expected_improvement_with_slopes(self, best: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the same with its derivatives in centre and scale, `...`, and in the recalibrated levels, `... x M`.
+
+        A level is the end of two slices: it moves their edge, where the gain is `centre + scale z - best`, and changes
+        their weights, which are inverse to their lengths.
+        """
         a = torch.maximum(self.edges, ((best - self.centre) / self.scale).unsqueeze(-1))
         # Over a slice: (centre - best) times its mass, and the scale times its first moment.
         mass, moment = gaussian.cdf(-a).diff(dim=-1).neg(), gaussian.density(a).diff(dim=-1).neg()
-        gains = (self.centre - best).unsqueeze(-1) * mass + self.scale.unsqueeze(-1) * moment
-        return (self.weights * gains).sum(dim=-1).clamp_min(0.0)
+        ahead, scale = (self.centre - best).unsqueeze(-1), self.scale.unsqueeze(-1)
+        gains = self.weights * (ahead * mass + scale * moment)
+        at_edges = (ahead + scale * self.edges[..., 1:-1]).clamp_min(0.0)
+        to_levels = (gains / padded(self.recalibrated).diff(dim=-1)).diff(dim=-1) - self.weights.diff(dim=-1) * at_edges
+        value = gains.sum(dim=-1).clamp_min(0.0)
+        return value, (self.weights * mass).sum(dim=-1), (self.weights * moment).sum(dim=-1), to_levels
 
     def moments(self) -> tuple[Tensor, Tensor]:
         """Return the mean and the standard deviation: two of `...`."""

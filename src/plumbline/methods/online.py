@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import torch
@@ -29,6 +30,7 @@ from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp import GPOptions, gaussian_predictor
 from plumbline.methods.variants import Variant, departures_of
 from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.pull_back import PullBack, with_pull_back
 from plumbline.seeding import draw_seed
 
 
@@ -110,29 +112,25 @@ class OnlineUtility(Differentiated):
         """Return the utilities of `b x 1 x d` points: `b`."""
         points = X.squeeze(-2)
         seen = self.process.at_points(points)
-        return self._value(seen.location, seen.spread, points)
+        noise = self.process.noise.expand_as(seen.location)
+        return self.value(seen.location, seen.spread.square(), noise, self.thresholds(points))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`.
 
-        Those of the process are by hand; of the law, which is a quadrature, and the thresholds automatic: their
+        Those of the process are by hand; of a law that is a quadrature, and of the thresholds, automatic: their
         operations are few and small.
         """
         points = X.squeeze(-2)
         with torch.no_grad():
             seen = self.process.at_points(points)
-        leaves = [one.detach().requires_grad_() for one in (seen.location, seen.spread, points)]
-        with torch.enable_grad():
-            value = self._value(*leaves)
-            found = torch.autograd.grad(value.sum(), leaves, allow_unused=True, materialize_grads=True)
-        to_location, to_spread, to_points = found
-        with torch.no_grad():
-            gradient = seen.pull_back_standardised(to_location, to_spread) + to_points
-        return value.detach(), gradient.unsqueeze(-2)
-
-    def _value(self, location: Tensor, spread: Tensor, points: Tensor) -> Tensor:
-        noise = self.process.noise.expand_as(location)
-        return self.value(location, spread.square(), noise, self.thresholds(points))
+            noise = self.process.noise.expand_as(seen.location)
+            thresholds, pull_thresholds = with_pull_back(self.thresholds, points)
+            value, pull = with_pull_back(self.value, seen.location, seen.spread.square(), noise, thresholds)
+            to_location, to_variance, _, to_thresholds = pull(torch.ones_like(value))
+            (to_points,) = pull_thresholds(to_thresholds)
+            gradient = seen.pull_back_standardised(to_location, 2 * seen.spread * to_variance) + to_points
+        return value, gradient.unsqueeze(-2)
 
 
 class OnlineMethod(ComposedMethod[ExactProcess]):
@@ -370,10 +368,33 @@ class RecalibratedMethod(OnlineMethod):
 
     def value(self, best: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
         """Return the expected gain over the best observation: the method takes observations for the function."""
+        return RecalibratedImprovement(self.threshold.targets, best)
 
-        def gain(mean: Tensor, variance: Tensor, noise: Tensor, R: Tensor) -> Tensor:
-            return ReweightedGaussian(mean, (variance + noise).sqrt(), self.threshold.targets, R).expected_improvement(
-                best
-            )
 
-        return gain
+@dataclass(frozen=True)
+class RecalibratedImprovement:
+    """The expected gain of an observation over `best` under a recalibrated forecast.
+
+    Attributes:
+        targets: `M`, the levels that quantiles are to have.
+        best: a number, standardised.
+    """
+
+    targets: Tensor
+    best: Tensor
+
+    def __call__(self, mean: Tensor, variance: Tensor, noise: Tensor, R: Tensor) -> Tensor:
+        """Return the gain, `b`, of the moments of f and of the noise (`b`) and the recalibrated levels (`b x M`)."""
+        return self.with_pull_back(mean, variance, noise, R)[0]
+
+    def with_pull_back(self, mean: Tensor, variance: Tensor, noise: Tensor, R: Tensor) -> tuple[Tensor, PullBack]:
+        """Return the gain, and what pulls gradients back to all of its inputs."""
+        sd = (variance + noise).sqrt()
+        forecast = ReweightedGaussian(mean, sd, self.targets, R)
+        value, to_mean, to_sd, to_R = forecast.expected_improvement_with_slopes(self.best)
+
+        def pull_back(to_value: Tensor) -> tuple[Tensor, ...]:
+            to_variance = to_value * to_sd / (2 * sd)
+            return to_value * to_mean, to_variance, to_variance, to_value.unsqueeze(-1) * to_R
+
+        return value, pull_back
