@@ -15,7 +15,6 @@ from plumbline.calibration.conformal import (
     augment,
     augment_with_pull_back,
     cholesky,
-    cholesky_pull_back,
     conformity_mass,
     effective_sample_size,
     factorise,
@@ -28,6 +27,7 @@ from plumbline.calibration.conformal import (
     scores,
 )
 from plumbline.models.exact_gpytorch import gpytorch_model
+from plumbline.models.whitened import cholesky_pull_back
 
 
 def labels_of(system, z: torch.Tensor) -> torch.Tensor:

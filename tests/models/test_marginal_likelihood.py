@@ -7,6 +7,7 @@ import pytest
 import torch
 from botorch.exceptions.errors import ModelFittingError
 from botorch.fit import fit_gpytorch_mll
+from botorch_cases import untrained_model
 from gpytorch import ExactMarginalLogLikelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from plumbline.models.exact_gpytorch import untrained_model
 from plumbline.models.exact_process import ModelOptions, unknowns_of
 from plumbline.models.marginal_likelihood import ATTEMPTS, Hyperparameters, Sample, Unknowns, maximise
 from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances

@@ -1,6 +1,6 @@
 """Utilities of one point in closed form, with their gradients: functions of the mean and standard deviation of f.
 
-BoTorch's values; by automatic differentiation a value and gradient takes twenty times as long (docs/exact.md).
+BoTorch's values; with its own classes a search takes six to fifteen times as long.
 """
 
 from collections.abc import Callable

@@ -7,7 +7,8 @@ import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal import Augmented, Factors, Pulls, cholesky, cholesky_pull_back, diagonal_minus
+from plumbline.calibration.conformal import Augmented, Factors, Pulls, cholesky, diagonal_minus
+from plumbline.models.whitened import cholesky_pull_back
 
 
 @dataclass(frozen=True)

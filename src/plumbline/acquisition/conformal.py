@@ -17,7 +17,6 @@ from plumbline.calibration.conformal import (
     Factors,
     Pulls,
     augment_with_pull_back,
-    cholesky_pull_back,
     inner,
     powers,
     powers_pull_back,
@@ -27,6 +26,7 @@ from plumbline.calibration.conformal import (
     times_transpose,
 )
 from plumbline.calibration.density_ratio import LogRatio, weights_at, weights_with_pull_back
+from plumbline.models.whitened import cholesky_pull_back
 from plumbline.options import Options
 from plumbline.pull_back import with_pull_back
 

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from plumbline.models.exact_process import ExactProcess
+from plumbline.models.whitened import cholesky_pull_back
 
 
 @dataclass(frozen=True)
@@ -160,23 +161,6 @@ def dual(root: Tensor) -> Tensor:
         return root.reciprocal()
     eye = torch.eye(root.shape[-1], dtype=root.dtype).expand_as(root)
     return torch.linalg.solve_triangular(root, eye, upper=False).mT
-
-
-def cholesky_pull_back(root: Tensor, to_root: Tensor) -> Tensor:
-    """Return the gradient, symmetric, in `S = L L'` of one in `L`; both `... x q x q`.
-
-    `L^-T P L^-1`, where `P` is half of the symmetric matrix with the lower triangle of `L' to_L`; Murray (2016).
-
-    Args:
-        root: `L`.
-        to_root: of which only the lower triangle counts.
-    """
-    if root.shape[-1] == 1:
-        return 0.5 * to_root / root
-    dual_root = dual(root)
-    lower = (root.mT @ to_root).tril()
-    P = 0.5 * (lower + lower.tril(-1).mT)
-    return dual_root @ P @ dual_root.mT
 
 
 PullBackCovariances = Callable[[Tensor, Tensor], Tensor]

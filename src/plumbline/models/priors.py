@@ -1,6 +1,6 @@
 """Priors of positive hyperparameters, and the real numbers that these are written as while they are fitted.
 
-In NumPy: they are a handful of numbers, for which torch's operations take five times as long.
+In NumPy: they are a handful of numbers, on which torch's operations take longer.
 """
 
 import math

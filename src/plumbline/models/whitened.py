@@ -111,6 +111,8 @@ def cholesky_pull_back(factor: Tensor, to_factor: Tensor) -> Tensor:
         factor: F, `b x q x q`.
         to_factor: G, likewise.
     """
+    if factor.shape[-1] == 1:
+        return 0.5 * to_factor / factor
     left = torch.linalg.solve_triangular(factor, halved(product(factor.mT, to_factor)), upper=False, left=False)
     return torch.linalg.solve_triangular(factor.mT, left, upper=True)
 
