@@ -137,7 +137,7 @@ def test_a_split_without_a_model_keeps_the_hyperparameters_of_all_data(error: ty
             raise error("not here")
         return fit(X, Y)
 
-    with pytest.warns(SplitNotFittedWarning, match="split without observation 2: not here"):
+    with pytest.warns(SplitNotFittedWarning, match="split that forecasts observation 2: not here"):
         found = refitted(mostly, process, X, Y, "leave-one-out")
     others = [0, 1, 3, 4, 5]
     assert found[2] == leave_one_out(process)[2]

@@ -69,7 +69,7 @@ def refitted(fit: Fit, process: ExactProcess, X: Tensor, Y: Tensor, splits: Spli
         try:
             values[place] = _forecast(fit(X[train], Y[train]), X[i : i + 1], Y[i])
         except (ModelFittingError, NanError, NotPSDError) as error:
-            warnings.warn(f"split without observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
+            warnings.warn(f"split that forecasts observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
     return values
 
 
