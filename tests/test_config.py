@@ -194,7 +194,7 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
             "problem: forester",
             "forrester: unknown problem 'forester': did you mean",
         ),
-        ("studies/calibrated.yaml", "[forrester]", "[forester]", "calibrated.yaml: CAL-F1: unknown task 'forester'"),
+        ("studies/calibrated.yaml", "[forrester]", "[forester]", "calibrated.yaml: CAL-F2: unknown task 'forester'"),
         (
             "studies/calibrated.yaml",
             "[ucb-ml,",

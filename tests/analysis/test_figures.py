@@ -388,6 +388,16 @@ class TestModelSteps:
             assert len(seen.get_xdata()) == made.INITIAL + step - 1
             np.testing.assert_allclose(query.get_xdata(), [(made.INITIAL + step - 1) / 100])
 
+    def test_the_seed_that_is_asked_for_is_shown(self, found: Evidence) -> None:
+        for seed in (0, 2):
+            rows = found.trials("bowl", "plain")
+            values = rows.loc[(rows["seed"] == seed) & (rows["iteration"] < 1), "y"]
+            top = build("model-steps", found, minimise=False, seed=seed).axes[0]
+            seen = next(line for line in top.lines if line.get_label() == "observed")
+            np.testing.assert_allclose(seen.get_ydata(), values)
+        with pytest.raises(PlumblineError, match=r"no snapshots of seed 9: the experiment has \[0, 1, 2\]"):
+            build("model-steps", found, seed=9)
+
     @pytest.mark.parametrize(("minimise", "sign"), [(True, -1), (False, 1)])
     def test_it_is_turned_upside_down_as_a_whole(self, found: Evidence, minimise: bool, sign: int) -> None:
         top = build("model-steps", found, minimise=minimise).axes[0]

@@ -6,9 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from botorch.exceptions.errors import ModelFittingError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linear_operator.utils.errors import NanError, NotPSDError
 from torch.special import ndtr
 
-from plumbline.calibration.splits import FIRST_FORECAST, forecast_cdf, leave_one_out, refitted, time_series
+from plumbline.calibration.splits import (
+    FIRST_FORECAST,
+    SplitNotFittedWarning,
+    forecast_cdf,
+    leave_one_out,
+    refitted,
+    time_series,
+)
 from plumbline.models.exact_gpytorch import gpytorch_model
 from plumbline.models.exact_process import ExactProcess, ModelOptions, conditioned, fit_process
 from plumbline.models.marginal_likelihood import Hyperparameters
@@ -17,8 +28,8 @@ BOUNDS = torch.tensor([[-3.0, 0.0], [5.0, 20.0]], dtype=torch.float64)
 KERNELS = [("matern52", 2), ("rbf", 2), ("matern52", 1)]
 
 
-def data(n: int = 10) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(7)
+def data(n: int = 10, seed: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
     U = torch.rand(n, 2, generator=generator, dtype=torch.float64)
     Y = 300 + 40 * torch.sin(5 * U[:, :1] + U[:, 1:]) + 4 * torch.randn(n, 1, generator=generator, dtype=torch.float64)
     return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * U, Y
@@ -82,19 +93,22 @@ def test_lengths(n: int) -> None:
     assert time_series(process).shape == (n - FIRST_FORECAST,)
 
 
-@pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
-def test_refitted_is_a_loop_of_fits(splits: str) -> None:
-    X, Y = data(6)
+def fit(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    return fit_process(X, Y, BOUNDS, ModelOptions(kernel="rbf", priors="none", ard=False))
 
-    def fit(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
-        return fit_process(X, Y, BOUNDS, ModelOptions())
 
+@settings(max_examples=12, deadline=None)
+@given(n=st.integers(3, 9), seed=st.integers(0, 1000), splits=st.sampled_from(["leave-one-out", "time-series"]))
+def test_refitted_is_training_on_each_split(n: int, seed: int, splits: str) -> None:
+    """By GPyTorch's process at hyperparameters that were fitted without the row that it forecasts."""
+    X, Y = data(n, seed)
     expected = []
-    for train, i in folds(6, splits):
+    for train, i in folds(n, splits):
         posterior = gpytorch_model(fit(X[train], Y[train])).posterior(X[i : i + 1], observation_noise=True)
         expected.append(ndtr((Y[i] - posterior.mean) / posterior.variance.sqrt()).item())
-    found = refitted(fit, X, Y, splits)
+    found = refitted(fit, fit(X, Y), X, Y, splits)
     assert not found.requires_grad
+    assert found.dtype == torch.float64
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-6, rtol=0)
 
 
@@ -103,18 +117,50 @@ def test_refitted_never_shows_the_row_it_forecasts(splits: str) -> None:
     X, Y = data(6)
     seen = []
 
-    def fit(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    def noted(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
         seen.append([row.tolist() for row in X])
-        return fit_process(X, Y, BOUNDS, ModelOptions())
+        return fit(X, Y)
 
-    values = refitted(fit, X, Y, splits)
+    values = refitted(noted, fit(X, Y), X, Y, splits)
     expected = [[X[j].tolist() for j in train] for train, _ in folds(6, splits)]
     assert seen == expected
     assert len(values) == len(expected)
 
 
-def test_too_few_rows_for_a_forecast_give_none() -> None:
-    X, Y = data(2)
-    values = refitted(lambda X, Y: fit_process(X, Y, BOUNDS, ModelOptions()), X, Y, "time-series")
-    assert values.shape == (0,)
-    assert values.dtype == torch.float64
+@pytest.mark.parametrize("error", [ModelFittingError, NotPSDError, NanError])
+def test_a_split_without_a_model_keeps_the_hyperparameters_of_all_data(error: type[Exception]) -> None:
+    X, Y = data(6)
+    process, left_out = fit(X, Y), X[2].tolist()
+
+    def mostly(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+        if left_out not in X.tolist():
+            raise error("not here")
+        return fit(X, Y)
+
+    with pytest.warns(SplitNotFittedWarning, match="split that forecasts observation 2: not here"):
+        found = refitted(mostly, process, X, Y, "leave-one-out")
+    others = [0, 1, 3, 4, 5]
+    assert found[2] == leave_one_out(process)[2]
+    assert torch.equal(found[others], refitted(fit, process, X, Y, "leave-one-out")[others])
+
+
+def test_other_errors_of_a_fit_are_not_swallowed() -> None:
+    X, Y = data(4)
+
+    def broken(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        refitted(broken, fit(X, Y), X, Y, "leave-one-out")
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_splits_of_fewer_than_two_rows_are_not_fitted(n: int) -> None:
+    X, Y = data(n)
+    process = fit(X, Y)
+
+    def never(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+        raise AssertionError
+
+    assert torch.equal(refitted(never, process, X, Y, "leave-one-out"), leave_one_out(process))
+    assert refitted(never, process, X, Y, "time-series").shape == (0,)

@@ -7,6 +7,7 @@ from plumbline.designs.base import designs, initial_design
 from plumbline.designs.random_orthant import random_orthant
 from plumbline.designs.sobol import sobol
 from plumbline.designs.two_corners import two_corners
+from plumbline.designs.uniform_outside import uniform_outside
 from plumbline.designs.worst import worst
 from plumbline.errors import PlumblineError
 from plumbline.problems.base import Problem
@@ -100,6 +101,66 @@ def test_a_longer_design_of_two_corners_begins_with_a_shorter_one() -> None:
     assert torch.equal(two_corners(BOUNDS, 4, generator(2)), two_corners(BOUNDS, 9, generator(2))[:4])
 
 
+MIDDLE = torch.tensor([[-1.0, 5.2, 1e-4], [2.0, 5.9, 9e-4]], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("n", [1, 7, 64])
+def test_uniform_outside_misses_its_region_and_is_reproducible(n: int) -> None:
+    X = uniform_outside(BOUNDS, MIDDLE, n, generator(4))
+    assert X.shape == (n, 3)
+    assert X.dtype == torch.float64
+    assert ((BOUNDS[0] <= X) & (BOUNDS[1] >= X)).all()
+    assert ((MIDDLE[0] > X) | (MIDDLE[1] < X)).any(dim=-1).all()
+    assert torch.equal(X, uniform_outside(BOUNDS, MIDDLE, n, generator(4)))
+    assert not torch.equal(X, uniform_outside(BOUNDS, MIDDLE, n, generator(5)))
+
+
+def test_uniform_outside_keeps_the_uniform_draws_that_miss() -> None:
+    line, part = BOUNDS.new_tensor([[0.0], [1.0]]), BOUNDS.new_tensor([[0.6], [0.9]])
+    missed = 0
+    for seed in range(400):
+        drawn, X = uniform(line, 3, generator(seed)), uniform_outside(line, part, 3, generator(seed))
+        kept = drawn[(drawn < 0.6) | (drawn > 0.9)].unsqueeze(-1)
+        assert torch.equal(X[: len(kept)], kept)
+        missed += len(kept) == 3
+    assert missed / 400 == pytest.approx(0.7**3, abs=0.07)
+
+
+def test_uniform_outside_is_uniform_there() -> None:
+    line, part = BOUNDS.new_tensor([[0.0], [1.0]]), BOUNDS.new_tensor([[0.6], [0.9]])
+    X = uniform_outside(line, part, 4000, generator(0))
+    assert (X < 0.3).double().mean().item() == pytest.approx(3 / 7, abs=0.03)
+    assert (X > 0.9).double().mean().item() == pytest.approx(1 / 7, abs=0.03)
+
+
+def outside(*region: list[float]) -> InitialDesign:
+    return InitialDesign(design="uniform-outside", size=4, options={"region": list(region)})
+
+
+def test_uniform_outside_by_name() -> None:
+    problem = problem_of(Alpine(dim=2, negate=True))
+    X = initial_design(outside([0.0, 0.0], [9.0, 9.0]), problem, generator(3))
+    region = BOUNDS.new_tensor([[0.0, 0.0], [9.0, 9.0]])
+    assert torch.equal(X, uniform_outside(problem.bounds, region, 4, generator(3)))
+    beyond = initial_design(outside([11.0, 11.0], [12.0, 12.0]), problem, generator(3))
+    assert torch.equal(beyond, uniform(problem.bounds, 4, generator(3)))
+
+
+@pytest.mark.parametrize(
+    ("region", "reason"),
+    [
+        ([[0.0], [1.0]], "a region of 1 inputs in a box of 2"),
+        ([[-20.0, -10.0], [10.0, 9.99]], "leaves less than 1% of the box"),
+        ([[1.0, 0.0], [0.0, 1.0]], r"region: a lower and an upper corner are expected: \[\[1.0, 0.0\], \[0.0, 1.0\]\]"),
+        ([[0.0], [1.0, 2.0]], "a lower and an upper corner are expected"),
+        ([[0.0, 0.0]], "region"),
+    ],
+)
+def test_a_region_that_is_none_is_refused(region: list[list[float]], reason: str) -> None:
+    with pytest.raises(PlumblineError, match=reason):
+        initial_design(outside(*region), problem_of(Alpine(dim=2, negate=True)), generator(0))
+
+
 def test_worst_are_the_lowest_values() -> None:
     candidates = torch.arange(5, dtype=torch.float64).unsqueeze(-1)
     values = torch.tensor([3.0, -1.0, 2.0, -1.0, 0.0], dtype=torch.float64)
@@ -132,10 +193,11 @@ def test_worst_needs_a_table() -> None:
         initial_design(InitialDesign(design="worst", size=3), problem_of(Alpine(dim=2, negate=True)), generator(0))
 
 
-@pytest.mark.parametrize("design", ["sobol", "random-orthant", "two-corners"])
+@pytest.mark.parametrize("design", ["sobol", "random-orthant", "two-corners", "uniform-outside"])
 def test_box_design_on_a_table_says_what_a_table_takes(design: str, table: Problem) -> None:
+    options = {"region": [[0.0, 0.0], [0.5, 0.5]]} if design == "uniform-outside" else {}
     with pytest.raises(PlumblineError, match=r"'worst' or 'uniform'"):
-        initial_design(InitialDesign(design=design, size=3), table, generator(0))
+        initial_design(InitialDesign(design=design, size=3, options=options), table, generator(0))
 
 
 def test_more_points_than_rows(table: Problem) -> None:
@@ -159,7 +221,7 @@ def test_examples_are_those_of_the_problem() -> None:
 
 def test_every_design_has_a_module_of_its_own() -> None:
     modules = [entry.module for entry in designs.entries().values()]
-    assert len(set(modules)) == len(modules) == 7
+    assert len(set(modules)) == len(modules) == 8
 
 
 def test_an_unknown_design_or_option_is_told_with_what_there_is(table: Problem) -> None:

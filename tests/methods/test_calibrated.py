@@ -1,13 +1,17 @@
+import numpy as np
 import pytest
 import torch
+from botorch.exceptions.errors import ModelFittingError
 from situations import BOX, QUICK, Situation, ask, box, objective, rows, table
+from torch.special import ndtr
 
 from plumbline.calibration.recalibration import SCALE_BOUNDS, recalibrated_scale
 from plumbline.calibration.splits import forecast_cdf
 from plumbline.errors import PlumblineError
 from plumbline.history import History
-from plumbline.methods.base import Domain, Method, build_method
-from plumbline.models.exact_process import ExactProcess, conditioned
+from plumbline.methods.base import Domain, Method, Proposal, build_method
+from plumbline.methods.questions import Question
+from plumbline.models.exact_process import ExactProcess, ModelOptions, conditioned, fit_process
 from plumbline.models.marginal_likelihood import Hyperparameters
 from plumbline.spaces.box import Box
 
@@ -34,47 +38,95 @@ def fixed_process(history: History, lengthscale: float, noise: float) -> ExactPr
     return conditioned(history.X, history.Y, BOX, "rbf", at)
 
 
+@pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("recalibrator", ["gp", "isotonic"])
 @pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
-def test_an_overconfident_model_is_widened(monkeypatch: pytest.MonkeyPatch, recalibrator: str, splits: str) -> None:
+def test_an_overconfident_model_is_widened(
+    monkeypatch: pytest.MonkeyPatch, recalibrator: str, splits: str, refit: bool
+) -> None:
     X = rows(24, 3)
     noisy = objective(X) + 20 * torch.randn(24, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     place = Situation(Domain(Box(BOX)), History(X, noisy))
     process = fixed_process(place.history, lengthscale=0.5, noise=0.1)
-    method = calibrated(place, splits=splits, recalibrator=recalibrator)
-    monkeypatch.setattr(method.base, "fit", lambda data: process)
+    method = calibrated(place, splits=splits, recalibrator=recalibrator, refit=refit)
+    monkeypatch.setattr(method.base, "fit", lambda data: fixed_process(data, lengthscale=0.5, noise=0.1))
     proposal = ask(method, place.history, 1)
     scale = proposal.notes["sd_scale"]
     assert 1.2 < scale <= SCALE_BOUNDS[1]
-    assert scale == recalibrated_scale(forecast_cdf(process, splits).numpy(), recalibrator)
+    if not refit:
+        assert scale == recalibrated_scale(forecast_cdf(process, splits).numpy(), recalibrator)
     points = rows(5, 8)
     plain = method.base.predictive(process)(points)
     torch.testing.assert_close(proposal.predict(points).mean, plain.mean, rtol=1e-9, atol=0)
     torch.testing.assert_close(proposal.predict(points).sd, scale * plain.sd, rtol=1e-6, atol=0)
 
 
-def test_an_underconfident_model_is_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("refit", [True, False])
+def test_an_underconfident_model_is_narrowed(monkeypatch: pytest.MonkeyPatch, refit: bool) -> None:
     X = rows(24, 3)
     place = Situation(Domain(Box(BOX)), History(X, objective(X)))
-    process = fixed_process(place.history, lengthscale=0.5, noise=1.0)
-    method = calibrated(place)
-    monkeypatch.setattr(method.base, "fit", lambda data: process)
+    method = calibrated(place, refit=refit)
+    monkeypatch.setattr(method.base, "fit", lambda data: fixed_process(data, lengthscale=0.5, noise=1.0))
     assert SCALE_BOUNDS[0] <= ask(method, place.history, 1).notes["sd_scale"] < 0.8
 
 
 @pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
-def test_refits_on_every_split(splits: str) -> None:
-    place = box(n=5)
-    proposal = ask(calibrated(place, splits=splits, refit=True), place.history, 1)
-    assert torch.isfinite(proposal.X).all()
-    assert SCALE_BOUNDS[0] <= proposal.notes["sd_scale"] <= SCALE_BOUNDS[1]
+@pytest.mark.parametrize("base", ["ei", "ucb", "pi"])
+def test_by_default_a_model_is_trained_on_each_split(base: str, splits: str) -> None:
+    """The factor is that of forecasts by processes which `fit_process` makes of each split."""
+    n = 7
+    place = box(n=n)
+    model = {"kernel": "rbf", "priors": "none", "ard": False}
+    X, Y = place.history.X, place.history.Y
+    values = []
+    for i in range(n) if splits == "leave-one-out" else range(2, n):
+        train = [j for j in range(n) if j != i] if splits == "leave-one-out" else list(range(i))
+        process = fit_process(X[train], Y[train], BOX, ModelOptions(**model))
+        mean, variance = process.moments(X[i : i + 1], joint=False)
+        values.append(ndtr((Y[i] - mean) / (variance + process.noise_variance).sqrt()).item())
+    found = ask(calibrated(place, base=base, base_options={**QUICK, "model": model}, splits=splits), place.history, 1)
+    assert found.notes["sd_scale"] == pytest.approx(recalibrated_scale(np.array(values), "gp"), rel=1e-12)
 
 
+def test_a_split_that_cannot_be_fitted_is_an_event_and_keeps_the_hyperparameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = box(n=6)
+    method = calibrated(place)
+    fit = method.base.fit
+
+    def of_all_data(data: History) -> ExactProcess:
+        if len(data) < 6:
+            raise ModelFittingError("no number")
+        return fit(data)
+
+    monkeypatch.setattr(method.base, "fit", of_all_data)
+    question = Question(method, place.history, 1, torch.Generator().manual_seed(5))
+    proposal = question.ask()
+    assert isinstance(proposal, Proposal)
+    assert "SplitNotFittedWarning" in question.events
+    closed = ask(calibrated(place, refit=False), place.history, 1)
+    assert proposal.notes["sd_scale"] == closed.notes["sd_scale"]
+
+
+def test_data_that_no_model_fits_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = box(n=6)
+    method = calibrated(place)
+
+    def nothing(data: History) -> ExactProcess:
+        raise ModelFittingError("no number")
+
+    monkeypatch.setattr(method.base, "fit", nothing)
+    with pytest.raises(ModelFittingError):
+        ask(method, place.history, 1)
+
+
+@pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
-def test_few_observations(n: int, splits: str) -> None:
+def test_few_observations(n: int, splits: str, refit: bool) -> None:
     place = box(n=n)
-    proposal = ask(calibrated(place, splits=splits), place.history, 1)
+    proposal = ask(calibrated(place, splits=splits, refit=refit), place.history, 1)
     assert torch.isfinite(proposal.X).all()
     if splits == "time-series" and n <= 2:
         assert proposal.notes["sd_scale"] == 1.0  # nothing was forecast yet

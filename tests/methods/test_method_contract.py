@@ -22,10 +22,10 @@ CALIBRATED = [
     {"base": "ei"},
     {"base": "logei", "splits": "time-series", "recalibrator": "isotonic"},
     {"base": "pi", "recalibrator": "none"},
-    {"base": "nei", "splits": "time-series"},
-    {"base": "ucb", "recalibrator": "isotonic"},
+    {"base": "nei", "splits": "time-series", "refit": False},
+    {"base": "ucb", "recalibrator": "isotonic", "refit": False},
 ]
-"""Every base, every way to split and every recalibrator at least once."""
+"""Every base, every way to split and to forecast, and every recalibrator at least once."""
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "calibrated": [{**options, "base": {"name": options["base"], "options": QUICK}} for options in CALIBRATED],

@@ -1,9 +1,12 @@
 """Predictive CDF values of the data under models that did not see them: CREATE_SPLITS of CAL, Algorithm 4."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 import torch
+from botorch.exceptions.errors import ModelFittingError
+from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 from torch.special import ndtr
 
@@ -13,7 +16,11 @@ Splits = Literal["leave-one-out", "time-series"]
 Fit = Callable[[Tensor, Tensor], ExactProcess]
 
 FIRST_FORECAST = 2
-"""Observations that a time-series split starts from: fewer cannot be standardised."""
+"""Observations that a time-series split starts from, and that a model is fitted to: fewer cannot be standardised."""
+
+
+class SplitNotFittedWarning(RuntimeWarning):
+    """No model could be fitted to a split: its forecast is that at the hyperparameters of all data."""
 
 
 def leave_one_out(process: ExactProcess) -> Tensor:
@@ -42,21 +49,34 @@ def _folds(n: int, splits: Splits) -> Iterator[tuple[Tensor, int]]:
         yield (rows[rows != i] if splits == "leave-one-out" else rows[:i]), i
 
 
-def refitted(fit: Fit, X: Tensor, Y: Tensor, splits: Splits) -> Tensor:
-    """Return the CDF values of forecasts by models whose hyperparameters are fitted to each training split.
+def refitted(fit: Fit, process: ExactProcess, X: Tensor, Y: Tensor, splits: Splits) -> Tensor:
+    """Return the CDF values of forecasts by models that are trained on each split; CAL, Algorithm 4, step 3.
+
+    A split that no model can be fitted to, or of fewer than two observations, keeps the hyperparameters and the units
+    of all data: its value is that of the closed form. The former is a warning.
 
     Args:
         fit: returns a process fitted to the `X` and `Y` it is given.
+        process: fitted to all data.
         X: `n x d`.
         Y: `n x 1`.
         splits: how to cut the data.
     """
-    values = []
-    for train, i in _folds(len(X), splits):
-        process = fit(X[train], Y[train])
-        mean, variance = process.moments(X[i : i + 1], joint=False)
-        values.append(ndtr((Y[i] - mean) / (variance + process.noise_variance).sqrt()))
-    return torch.cat(values) if values else torch.empty(0, dtype=Y.dtype)
+    values = forecast_cdf(process, splits)
+    for place, (train, i) in enumerate(_folds(len(X), splits)):
+        if len(train) < FIRST_FORECAST:
+            continue
+        try:
+            values[place] = _forecast(fit(X[train], Y[train]), X[i : i + 1], Y[i])
+        except (ModelFittingError, NanError, NotPSDError) as error:
+            warnings.warn(f"split that forecasts observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
+    return values
+
+
+def _forecast(process: ExactProcess, X: Tensor, y: Tensor) -> Tensor:
+    """Return the CDF value of an observation `y` (`1`) at `X` (`1 x d`)."""
+    mean, variance = process.moments(X, joint=False)
+    return ndtr((y - mean) / (variance + process.noise_variance).sqrt())
 
 
 def forecast_cdf(process: ExactProcess, splits: Splits) -> Tensor:

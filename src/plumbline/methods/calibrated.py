@@ -22,7 +22,7 @@ class CalibratedOptions(ComposedWrapperOptions):
         base: the method whose model is recalibrated.
         splits: how the data are cut into what a model sees and what it forecasts.
         recalibrator: the model of how levels come true: a Gaussian process as in the paper, isotonic, or none.
-        refit: fit hyperparameters anew on each split, as the paper's text has it, instead of the closed forms.
+        refit: train a model on each split, as Algorithm 4 has it; else closed forms at the hyperparameters of all data.
     """
 
     wraps: ClassVar[type[Any]] = GPMethod
@@ -30,7 +30,7 @@ class CalibratedOptions(ComposedWrapperOptions):
 
     splits: Splits = "leave-one-out"
     recalibrator: Recalibrator = "gp"
-    refit: bool = False
+    refit: bool = True
 
 
 @methods.register("calibrated", CalibratedOptions)
@@ -42,16 +42,16 @@ class CalibratedMethod(ComposedWrapper):
     def fit(self, data: History) -> ExactProcess:
         """Return the base's process with its recalibrated deviation; CAL, Algorithm 2."""
         surrogate: ExactProcess = self.base.fit(data)
-        cdf = self._refitted_cdf(data) if self.options.refit else forecast_cdf(surrogate, self.options.splits)
+        cdf = self._refitted(surrogate, data) if self.options.refit else forecast_cdf(surrogate, self.options.splits)
         return replace(surrogate, deviation=recalibrated_scale(cdf.numpy(), self.options.recalibrator))
 
     def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
         """Return the base's numbers and the factor of its deviation."""
         return {**super().notes(choice, round), "sd_scale": choice.surrogate.deviation}
 
-    def _refitted_cdf(self, data: History) -> Tensor:
+    def _refitted(self, surrogate: ExactProcess, data: History) -> Tensor:
         def fit(X: Tensor, Y: Tensor) -> ExactProcess:
-            surrogate: ExactProcess = self.base.fit(History(X, Y))
-            return surrogate
+            process: ExactProcess = self.base.fit(History(X, Y))
+            return process
 
-        return refitted(fit, data.X, data.Y, self.options.splits)
+        return refitted(fit, surrogate, data.X, data.Y, self.options.splits)

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pydantic import NonNegativeInt
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
@@ -17,11 +18,13 @@ class StepsOptions(OutputOptions):
         task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
         methods: rows of the figure; all that there are on the task where none are named.
         minimise: turns it upside down, as the document has it.
+        seed: whose run is shown; the first that took snapshots where none is given.
     """
 
     task: str = ""
     methods: tuple[str, ...] = ()
     minimise: bool = False
+    seed: NonNegativeInt | None = None
 
     reads = ("x", "y", "f")
 
@@ -30,8 +33,13 @@ class StepsOptions(OutputOptions):
         return Names((self.task,) if self.task else (), self.methods)
 
 
-def pictures_of(evidence: Evidence, task: str) -> pd.DataFrame:
-    """Return the snapshots of the first seed on a task, or on the first that has any where it is empty.
+def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.DataFrame:
+    """Return the snapshots of one seed on a task, or on the first that has any where it is empty.
+
+    Args:
+        evidence: of the experiment.
+        task: its name, or nothing.
+        seed: the first that has any where none is given.
 
     Raises:
         PlumblineError: there are none.
@@ -41,7 +49,11 @@ def pictures_of(evidence: Evidence, task: str) -> pd.DataFrame:
         found = found[found["task"] == (task or found["task"].iloc[0])]
     if found.empty:
         raise PlumblineError(f"no snapshots of {task or 'any task'}: ask for them under `diagnostics`")
-    return found[found["seed"] == found["seed"].min()]
+    seeds = sorted(found["seed"].unique().tolist())
+    of_seed = found[found["seed"] == (seeds[0] if seed is None else seed)]
+    if of_seed.empty:
+        raise PlumblineError(f"no snapshots of seed {seed}: the experiment has {seeds}")
+    return of_seed
 
 
 def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, colour: str) -> None:
@@ -73,8 +85,8 @@ def draw_utility(ax: Axes, picture: pd.DataFrame, query: float) -> None:
 
 @figures.register("model-steps", StepsOptions)
 def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
-    """The model before selected queries of the first seed, a row a method, with the utility below."""
-    pictures = pictures_of(evidence, options.task)
+    """The model before selected queries of one seed, a row a method, with the utility below."""
+    pictures = pictures_of(evidence, options.task, options.seed)
     task, seed = pictures["task"].iloc[0], pictures["seed"].iloc[0]
     methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
     steps = sorted(pictures["iteration"].unique())
