@@ -100,6 +100,16 @@ def test_a_longer_design_of_two_corners_begins_with_a_shorter_one() -> None:
     assert torch.equal(two_corners(BOUNDS, 4, generator(2)), two_corners(BOUNDS, 9, generator(2))[:4])
 
 
+def test_a_shared_design_is_uniform_and_the_same_in_all_trials() -> None:
+    problem = problem_of(Alpine(dim=2, negate=True))
+    wanted = InitialDesign(design="shared", size=64)
+    X = initial_design(wanted, problem, generator(3))
+    assert torch.equal(X, initial_design(wanted, problem, generator(4)))
+    low, high = problem.bounds
+    assert ((low <= X) & (high >= X)).all()
+    assert (((low + high) / 2 < X).double().mean(dim=0) - 0.5).abs().max() < 0.2
+
+
 def test_worst_are_the_lowest_values() -> None:
     candidates = torch.arange(5, dtype=torch.float64).unsqueeze(-1)
     values = torch.tensor([3.0, -1.0, 2.0, -1.0, 0.0], dtype=torch.float64)
@@ -159,7 +169,7 @@ def test_examples_are_those_of_the_problem() -> None:
 
 def test_every_design_has_a_module_of_its_own() -> None:
     modules = [entry.module for entry in designs.entries().values()]
-    assert len(set(modules)) == len(modules) == 7
+    assert len(set(modules)) == len(modules) == 8
 
 
 def test_an_unknown_design_or_option_is_told_with_what_there_is(table: Problem) -> None:

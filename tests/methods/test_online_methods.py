@@ -1,12 +1,12 @@
 """LOCBO and OCBO: what they remember, what they ask, and what they do when things go wrong."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from situations import BOX, QUICK, ask, box, objective, rows
-from torch import Tensor
 
 from plumbline.acquisition.localised import CalibratedPosterior
 from plumbline.calibration.localised_predictive import LocalisedPredictive
@@ -124,7 +124,7 @@ class TestWhenThingsGoWrong:
 
     @pytest.mark.parametrize("far", [True, False])
     def test_thresholds_that_leave_their_range_are_clipped_and_told_of(self, *, far: bool) -> None:
-        """Below 0 and above 1: sets of 4.9 standard deviations, and sets that are the mean alone."""
+        """Below 0 and above 1: posteriors of sets of 4.9 standard deviations, and of the mean alone."""
         method = make(alpha=0.5, online={"eta0": 2.0, "kappa": 3.0, "lengthscale": math.inf})
         history = told(method, box().history, rounds=1, far=far)
         proposal = ask(method, history, 1)
@@ -137,7 +137,7 @@ class TestWhenThingsGoWrong:
 
     def test_sets_without_length_are_missed_by_all_but_their_middle(self) -> None:
         method = make(alpha=0.5, online={"eta0": 2.0})
-        told(method, box().history, rounds=2, far=False)
+        told(method, box().history, rounds=1, far=False)
         assert method.threshold.unclipped(rows(1, 0)).item() > 1
         forecast = method.predictor(box().history)(rows(4, 9))
         assert forecast.width(0.5).tolist() == [0.0] * 4
@@ -170,25 +170,94 @@ class TestLemmas:
         assert notes["bound_diameter"] == pytest.approx(float(BOX.abs().amax(dim=0).norm()))
 
 
-class TestVariants:
-    def _values(self, variant: Any, X: Tensor) -> Tensor:
-        method = make(online=LOCAL, variant=variant)
-        history = told(method, box().history, rounds=2)
-        return ask(method, history, 1).acquisition(X)  # type: ignore[misc]
+class TestScripts:
+    """What the published scripts do otherwise; the formulas are in tests/acquisition/test_localised_as_published.py."""
 
-    def test_code_is_all_of_its_departures(self) -> None:
-        X = rows(6, 5)
-        every = ("kappa-twice", "interval-clipping", "operator-precedence")
-        assert torch.equal(self._values("code", X), self._values(every, X))
-        assert torch.equal(self._values("paper", X), self._values((), X))
-        assert not torch.equal(self._values("code", X), self._values("paper", X))
+    DEPARTURES = (
+        {"tails": "as-coded"},
+        {"inside": "as-coded"},
+        {"integral": "redrawn"},
+        {"incumbent": "queries"},
+        {"model": {"priors": "botorch-0.9", "inputs": "raw"}},
+        {"refit_every": 10},
+    )
 
-    def test_kappa_twice_is_a_kernel_of_its_square(self) -> None:
-        assert make(online=LOCAL, variant=["kappa-twice"]).online.kappa == 4.0
+    @pytest.mark.parametrize("departure", DEPARTURES, ids=str)
+    @pytest.mark.parametrize("q", [1, 2])
+    def test_each_is_a_method_of_its_own(self, departure: dict[str, Any], q: int) -> None:
+        values = []
+        for options in ({}, departure):
+            method = make(online=LOCAL, **options)
+            history = told(method, box().history, rounds=2)
+            values.append(ask(method, history, q).acquisition(rows(6, 5)))  # type: ignore[misc]
+        assert torch.isfinite(values[1]).all()
+        assert not torch.allclose(values[0], values[1], rtol=1e-6)
+
+    @pytest.mark.parametrize("extremes", ["ackley-script", "radio-script"])
+    def test_rules_of_extreme_thresholds_leave_others_alone(self, extremes: str) -> None:
+        values = [ask(make(extremes=rule), box().history, 1).acquisition(rows(6, 5)) for rule in ("clipped", extremes)]  # type: ignore[misc]
+        torch.testing.assert_close(values[0], values[1])
+
+    def test_the_first_incumbent_of_queries_is_far_below_all(self) -> None:
+        method, place = make(incumbent="queries"), box()
+        history = place.history
+        process = method.fit(history)
+        round = method.turn_round(history, 1, torch.Generator())
+        assert method.incumbent(process, round).item() == -100.0
+        asked = history.join(rows(2, 7), objective(rows(2, 7)))
+        process = method.fit(asked)
+        round = method.turn_round(asked, 1, torch.Generator())
+        expected = (objective(rows(2, 7)).max() - asked.Y.mean()) / asked.Y.std()
+        assert method.incumbent(process, round).item() == pytest.approx(expected.item())
+
+    def test_draws_come_from_the_round_alone(self) -> None:
+        points = [ask(make(integral="redrawn"), box().history, 1, seed=seed).X for seed in (1, 1, 2)]
+        assert torch.equal(points[0], points[1])
+        assert not torch.equal(points[0], points[2])
 
     def test_an_unknown_departure_is_refused(self) -> None:
-        with pytest.raises(PlumblineError, match="variant"):
-            make(variant=["no-such-thing"])
+        with pytest.raises(PlumblineError, match="tails"):
+            make(tails="no-such-thing")
+
+
+class TestExtremeThresholds:
+    """Beyond 0 and 1: what is judged, by the letter of eq. 24 or as the radio script has it."""
+
+    def extreme(self, threshold: float, **options: Any) -> OnlineMethod:
+        method = make(alpha=0.5, online={"eta0": 0.1}, **options)
+        method.threshold = replace(method.threshold, constants=torch.tensor([threshold], dtype=torch.float64))
+        return method
+
+    def missed(self, threshold: float, z: float, **options: Any) -> bool:
+        """Return whether an observation so many standard deviations from the mean is found to be missed."""
+        method = self.extreme(threshold, **options)
+        proposal = ask(method, box().history, 1)
+        forecast = proposal.predict(proposal.X)  # type: ignore[misc]
+        method.tell(proposal.X, (forecast.mean + z * forecast.model_sd).unsqueeze(-1))  # type: ignore[attr-defined, union-attr]
+        step = float(method.threshold.constants) - threshold
+        assert step == pytest.approx(-0.05) or step == pytest.approx(0.05)
+        return step < 0
+
+    @pytest.mark.parametrize("extremes", ["clipped", "ackley-script", "radio-script"])
+    def test_from_zero_down_nothing_is_missed(self, extremes: str) -> None:
+        assert not self.missed(0.0, 30.0, extremes=extremes)
+        assert not self.missed(-0.3, -30.0, extremes=extremes)
+
+    @pytest.mark.parametrize("extremes", ["clipped", "ackley-script"])
+    def test_above_one_everything_is(self, extremes: str) -> None:
+        assert self.missed(1.2, 0.0, extremes=extremes)
+        assert self.missed(1.2, 0.5, extremes=extremes)
+
+    def test_the_radio_script_swaps_the_ends_back(self) -> None:
+        """The set of a threshold of 1.2 is that of .8: a quarter of a standard deviation to either side."""
+        assert not self.missed(1.2, 0.25, extremes="radio-script")
+        assert self.missed(1.2, 0.26, extremes="radio-script")
+
+    def test_a_threshold_that_never_learns_stays(self) -> None:
+        method = make(alpha=0.3, online=LOCAL | {"eta0": 0.0})
+        history = told(method, box().history, rounds=3)
+        assert method.thresholds_at(rows(4, 2)).unique().tolist() == [0.3]
+        assert ask(method, history, 1).notes["bound_y"] == math.inf
 
 
 def test_a_believer_expects_no_less_and_is_surer() -> None:

@@ -13,22 +13,22 @@ from plumbline.errors import PlumblineError
 from plumbline.options import Options
 
 FLOOR = 1e-6
-"""Thresholds are kept in [FLOOR, 1]: at 0 the set would be the whole line and the posterior improper; at 1 the set is
-the predictive mean alone."""
+"""Posteriors are made with thresholds in [FLOOR, 1]: at 0 the set is the whole line, over which nothing is uniform; at
+1 it is the predictive mean alone, and above 1 it is empty. Observations are judged by thresholds as they are."""
 
 
 class OnlineOptions(Options):
     """Options of the online threshold.
 
     Attributes:
-        eta0: first learning rate; that of round t is `eta0 t^-decay`.
+        eta0: first learning rate; that of round t is `eta0 t^-decay`. At 0 thresholds never move.
         decay: w in the paper.
         forgetting: lambda in the paper, how fast the localised part decays; `eta_t forgetting < 1` in every round.
         kappa: height of the kernel; 0 for a threshold that is the same everywhere.
         lengthscale: l of the kernel, in the units of the inputs; `inf` for a kernel that is flat.
     """
 
-    eta0: PositiveFloat = 5e-3
+    eta0: NonNegativeFloat = 5e-3
     decay: NonNegativeFloat = 0.05
     forgetting: NonNegativeFloat = 4e-3
     kappa: NonNegativeFloat = 0.0

@@ -171,7 +171,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
 
     def lengthscales(self, surrogate: list[ExactProcess]) -> Tensor:
         """Return the lengthscales of the first outcome's kernel."""
-        return surrogate[0].lengthscale
+        return surrogate[0].lengthscale_in(self.domain.bounds)
 
     def _walk(
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
