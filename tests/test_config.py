@@ -122,10 +122,8 @@ def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None
         if figure is not None and figure.kind == "final-dots":
             continue  # each dot has its words
         looks = plans["paper"].looks(name)
-        panels = (
-            [panel.get("methods", looks) for panel in (figure.options.get("panels") or [{}])] if figure else [looks]
-        )
-        for methods in panels:
+        panels = (figure.options.get("panels") if figure else None) or [{}]
+        for methods in (panel.get("methods", looks) for panel in panels):
             fixed = [look for method, look in looks.items() if method in methods and not look.parameters]
             lines = [(look.colour, look.dashed) for look in fixed]
             assert len(set(lines)) == len(lines), f"{name}: {fixed}"
