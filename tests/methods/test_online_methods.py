@@ -215,6 +215,13 @@ class TestScripts:
         assert torch.equal(points[0], points[1])
         assert not torch.equal(points[0], points[2])
 
+    def test_misses_are_counted_as_they_are_judged(self) -> None:
+        method, history = make(online=LOCAL), box().history
+        assert "counted_misses" not in ask(method, history, 1).notes
+        history = told(method, history, rounds=2, far=True)
+        history = told(method, history, rounds=2, far=False)
+        assert ask(method, history, 1).notes["counted_misses"] == 0.5
+
     def test_an_unknown_departure_is_refused(self) -> None:
         with pytest.raises(PlumblineError, match="tails"):
             make(tails="no-such-thing")
@@ -257,7 +264,7 @@ class TestExtremeThresholds:
         method = make(alpha=0.3, online=LOCAL | {"eta0": 0.0})
         history = told(method, box().history, rounds=3)
         assert method.thresholds_at(rows(4, 2)).unique().tolist() == [0.3]
-        assert ask(method, history, 1).notes["bound_y"] == math.inf
+        assert {"bound_y", "counted_misses"}.isdisjoint(ask(method, history, 1).notes)
 
 
 def test_a_believer_expects_no_less_and_is_surer() -> None:

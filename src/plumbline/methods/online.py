@@ -1,5 +1,6 @@
 """Bayesian optimisation with online conformal prediction: LOCBO, and OCBO with and without localisation."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -327,13 +328,15 @@ class LocalisedMethod(OnlineMethod):
         return CalibratedPosterior(mean, variance + noise, noise, thresholds.squeeze(-1), self.options.alpha)
 
     def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
-        """Return the threshold at the points, and what the lemmas promise of the observations up to these."""
+        """Return the threshold at the points, the share of observations before that were found to be missed, and what
+        the lemmas promise of the observations up to these. Nothing is noted of what is unknown or infinite."""
         X = choice.X
         raw = self.threshold.unclipped(self.located(X))
         rounds = len(self.threshold.centres) + len(X)
-        return {
+        found = {
             "threshold": float(self.threshold(self.located(X)).mean()),
             "clipped_thresholds": float(((raw <= 0) | (raw >= 1)).double().mean()),
+            "counted_misses": self.counted_misses(),
             "bound_beta": self.bound.beta,
             "bound_kappa": self.bound.kappa,
             "bound_rho": self.bound.rho,
@@ -341,6 +344,12 @@ class LocalisedMethod(OnlineMethod):
             "bound_y": self.bound.of_observations(rounds),
             "bound_f": self.bound.of_function(rounds),
         }
+        return {name: value for name, value in found.items() if math.isfinite(value)}
+
+    def counted_misses(self) -> float:
+        """Return the share of observations that the threshold took for misses; NaN before any, or if it never moves."""
+        steps = self.threshold.coefficients
+        return float((steps < 0).double().mean()) if bool((steps != 0).any()) else math.nan
 
 
 @methods.register("locbo", LocalisedImprovementOptions)
