@@ -31,21 +31,41 @@ DRAWS, END = 64, 5.0
 
 
 @dataclass(frozen=True)
+class InsideLaw:
+    """Law of a value whose label is uniform in `[-zeta, zeta]`, in the standard units of `StandardLaw`.
+
+    Attributes:
+        rho, tau, zeta: of that law.
+    """
+
+    rho: Tensor
+    tau: Tensor
+    zeta: Tensor
+
+    def density(self, u: Tensor) -> Tensor:
+        """Return the density at `u`."""
+        return gaussian.mean_density(u / self.tau, self.rho * self.zeta / self.tau) / self.tau
+
+    def gain(self, c: Tensor) -> Tensor:
+        """Return `E [c + U]+`."""
+        return self.tau * gaussian.mean_ramp(c / self.tau, self.rho * self.zeta / self.tau)
+
+
+@dataclass(frozen=True)
 class Part:
     """Part of a posterior of f at points of any shape; attributes and arguments broadcast.
 
     Attributes:
         weight: what the law is multiplied by.
         location, scale: of its standard units.
-        law: either a label inside the set (`alpha = 0`) or beyond it (`alpha = 1`, and `threshold = 1`, so that it is
-            no distribution).
+        law: of labels inside the set, or beyond it: with `alpha = threshold = 1`, so that it is no distribution.
         mass: of the law.
     """
 
     weight: Tensor
     location: Tensor
     scale: Tensor
-    law: StandardLaw
+    law: InsideLaw | StandardLaw
     mass: Tensor
 
     def density(self, f: Tensor) -> Tensor:
@@ -118,7 +138,7 @@ class ScriptedImprovement:
         one, sd = torch.ones_like(safe), variance.sqrt()
         rho, tau = model.gain.sqrt(), model.noise_share.sqrt()
 
-        uniform = StandardLaw(rho, tau, zeta.abs(), one, 0.0)
+        uniform = InsideLaw(rho, tau, zeta.abs())
         stretch = self._stretch(mean - zeta * sd, mean + zeta * sd)
         within = Part((1 - self.alpha) * stretch, mean, model.sd_of_value(), uniform, one)
 
