@@ -34,23 +34,23 @@ def ends(threshold: float) -> tuple[float, float]:
     return MEAN - half * VARIANCE**0.5, MEAN + half * VARIANCE**0.5
 
 
-def inside_as_written(f: Array, threshold: float, inside: Inside) -> Array:
+def inside_as_written(f: Array, threshold: float, inside: Inside, other: float = MEAN) -> Array:
     """Return the part of labels in the set: with the model's `f | y ~ N(a y + b, s2)`."""
     low, high = ends(threshold)
     a = (VARIANCE - NOISE) / VARIANCE
-    b, s = (1 - a) * MEAN, (NOISE * a) ** 0.5
+    b, s = (1 - a) * other, (NOISE * a) ** 0.5
     density = 1 / (high - low) if inside == "uniform" else 1 / high - low
     upper, lower = (erf((a * end + b - f) / (2**0.5 * s)) for end in (high, low))
     return (1 - ALPHA) * density / (2 * a) * (upper - lower)
 
 
-def tails_as_written(f: Array, threshold: float, tails: Tails) -> Array:
+def tails_as_written(f: Array, threshold: float, tails: Tails, other: float = MEAN) -> Array:
     """Return the part of labels beyond the set: `p` and `r` are what eq. 45 calls A and C, or their squares."""
     if threshold <= 0:
         return 0 * f
     low, high = ends(threshold)
     a = (VARIANCE - NOISE) / VARIANCE
-    b, s2 = (1 - a) * MEAN, NOISE * a
+    b, s2 = (1 - a) * other, NOISE * a
     p, r = a**2 / (2 * s2), 1 / (2 * VARIANCE)
     if tails == "as-coded":
         p, r = p**2, r**2
@@ -111,6 +111,17 @@ def test_tails_as_coded_are_what_the_printed_formula_makes_of_squares_of_squares
         for f in (-1.0, 0.3, 2.0)
     ]
     assert max(ratios) / min(ratios) > 1.2
+
+
+@pytest.mark.parametrize("tails", ["equation-29", "as-coded"])
+def test_another_mean_moves_the_function_and_leaves_the_set(tails: Tails) -> None:
+    scripted = ScriptedImprovement(ALPHA, tails, "as-coded")
+    within, beyond = scripted.parts(*moments(0.3), tensor(-0.7, dtype=torch.float64))
+    f = np.linspace(-4.0, 5.0, 37)
+    at = torch.from_numpy(f)
+    expected = inside_as_written(f, 0.3, "as-coded", -0.7), tails_as_written(f, 0.3, tails, -0.7)
+    assert within.density(at).numpy() == pytest.approx(expected[0], rel=1e-9, abs=1e-14)
+    assert beyond.density(at).numpy() == pytest.approx(expected[1], rel=1e-9, abs=1e-14)
 
 
 @pytest.mark.parametrize("threshold", [0.0, -0.4])

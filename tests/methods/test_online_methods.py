@@ -13,8 +13,8 @@ from plumbline.calibration.localised_predictive import LocalisedPredictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
-from plumbline.methods.online import OnlineMethod, believing
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.methods.online import OnlineMethod, OnlineUtility, believing
+from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
 
 LOCAL = {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}
 
@@ -177,6 +177,8 @@ class TestScripts:
         {"tails": "as-coded"},
         {"inside": "as-coded"},
         {"integral": "redrawn"},
+        {"label_mean": "zero"},
+        {"online": LOCAL | {"counted_from": 9}},
         {"incumbent": "queries"},
         {"model": {"priors": "botorch-0.9", "inputs": "raw"}},
         {"refit_every": 10},
@@ -187,7 +189,7 @@ class TestScripts:
     def test_each_is_a_method_of_its_own(self, departure: dict[str, Any], q: int) -> None:
         values = []
         for options in ({}, departure):
-            method = make(online=LOCAL, **options)
+            method = make(**({"online": LOCAL} | options))
             history = told(method, box().history, rounds=2)
             values.append(ask(method, history, q).acquisition(rows(6, 5)))  # type: ignore[misc]
         assert torch.isfinite(values[1]).all()
@@ -209,6 +211,38 @@ class TestScripts:
         round = method.turn_round(asked, 1, torch.Generator())
         expected = (objective(rows(2, 7)).max() - asked.Y.mean()) / asked.Y.std()
         assert method.incumbent(process, round).item() == pytest.approx(expected.item())
+
+    def utility(self, **options: Any) -> tuple[ExactProcess, OnlineUtility]:
+        method, history = make(**options), box().history
+        process = method.fit(history)
+        return process, method.utility(process, method.turn_round(history, 1, torch.Generator()))
+
+    def test_labels_regress_to_what_the_data_say_of_a_zero_mean(self) -> None:
+        """The scripts multiply standardised observations by what a new label leaves them of their weights."""
+        process, utility = self.utility(label_mean="zero")
+        X = rows(4, 9)
+        assert utility.other is not None
+        found, other = process.at_points(X), utility.other.at_points(X)
+        gain = found.spread.square() / (found.spread.square() + process.noise)
+        U = process.units.inputs(X)
+        for i, u in enumerate(U):
+            everything = torch.cat([process.U, u.unsqueeze(0)])
+            K = process.prior(everything, everything) + process.noise * torch.eye(len(everything))
+            weights = process.prior(u.unsqueeze(0), everything) @ torch.linalg.inv(K)
+            assert gain[i].item() == pytest.approx(weights[0, -1].item(), rel=1e-6)
+            left = (1 - gain[i]) * other.location[i]
+            assert left.item() == pytest.approx((weights[0, :-1] @ process.y).item(), rel=1e-5)
+
+    @pytest.mark.parametrize("tails", ["equation-29", "as-coded"])
+    def test_their_gradients_are_differences(self, tails: str) -> None:
+        _, utility = self.utility(label_mean="zero", tails=tails)
+        X = rows(3, 12)
+        _, gradient = utility.value_and_gradient(X.unsqueeze(1))
+        for j in range(2):
+            step = torch.zeros(2).double()
+            step[j] = 1e-5
+            ends = [utility.values((X + side * step).unsqueeze(1)) for side in (1, -1)]
+            torch.testing.assert_close(gradient[:, 0, j], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-8)
 
     def test_draws_come_from_the_round_alone(self) -> None:
         points = [ask(make(integral="redrawn"), box().history, 1, seed=seed).X for seed in (1, 1, 2)]

@@ -108,7 +108,15 @@ class ScriptedImprovement:
     extremes: Extremes = "clipped"
     draws: Generator | None = None
 
-    def __call__(self, mean: Tensor, variance: Tensor, noise: Tensor, threshold: Tensor, best: Tensor) -> Tensor:
+    def __call__(
+        self,
+        mean: Tensor,
+        variance: Tensor,
+        noise: Tensor,
+        threshold: Tensor,
+        best: Tensor,
+        other_mean: Tensor | None = None,
+    ) -> Tensor:
         """Return the expected gain over `best`.
 
         Args:
@@ -117,10 +125,11 @@ class ScriptedImprovement:
             noise: noise variance.
             threshold: of the set; below 2.
             best: a number.
+            other_mean: what the mean of f given a label regresses to in the place of `mean`.
         """
         if self.draws is not None:
             threshold = threshold.detach()
-        within, beyond = self.parts(mean, variance, noise, threshold)
+        within, beyond = self.parts(mean, variance, noise, threshold, other_mean)
         if self.draws is not None:
             value = within.estimated_improvement(best, self.draws) + beyond.estimated_improvement(best, self.draws)
         else:
@@ -129,7 +138,9 @@ class ScriptedImprovement:
             value = value.where(threshold > 0, 0.0 if self.inside == "uniform" else math.inf)
         return value
 
-    def parts(self, mean: Tensor, variance: Tensor, noise: Tensor, threshold: Tensor) -> tuple[Part, Part]:
+    def parts(
+        self, mean: Tensor, variance: Tensor, noise: Tensor, threshold: Tensor, other_mean: Tensor | None = None
+    ) -> tuple[Part, Part]:
         """Return the labels inside the set and those beyond it; arguments as above."""
         positive = threshold > 0
         safe = torch.where(positive, threshold, 1.0)
@@ -137,22 +148,24 @@ class ScriptedImprovement:
         model = CalibratedPosterior(mean, variance, noise, safe, self.alpha)
         one, sd = torch.ones_like(safe), variance.sqrt()
         rho, tau = model.gain.sqrt(), model.noise_share.sqrt()
+        # Of f given the label in the middle of the set, about which everything is symmetric.
+        middle = mean if other_mean is None else model.gain * mean + model.noise_share * other_mean
 
         uniform = InsideLaw(rho, tau, zeta.abs())
         stretch = self._stretch(mean - zeta * sd, mean + zeta * sd)
-        within = Part((1 - self.alpha) * stretch, mean, model.sd_of_value(), uniform, one)
+        within = Part((1 - self.alpha) * stretch, middle, model.sd_of_value(), uniform, one)
 
         share = torch.where(positive, self.alpha / safe, 0.0)
         if self.tails == "equation-29":
             gaussian_tails = StandardLaw(rho, tau, zeta, one, 1.0)
-            return within, Part(share, mean, model.sd_of_value(), gaussian_tails, 2 * gaussian.cdf(-zeta))
+            return within, Part(share, middle, model.sd_of_value(), gaussian_tails, 2 * gaussian.cdf(-zeta))
         # Of the other model: standard deviations of labels, of values given a label, and of values.
         labels, given = math.sqrt(2) * variance, math.sqrt(2) * model.sd_given_label().square() / model.gain
         values = torch.hypot(model.gain * labels, given)
         reach = zeta * sd / labels
         coded = StandardLaw(model.gain * labels / values, given / values, reach, one, 1.0)
         excess = 2 * model.sd_given_label() * sd / model.gain
-        return within, Part(share * excess, mean, values, coded, 2 * gaussian.cdf(-reach))
+        return within, Part(share * excess, middle, values, coded, 2 * gaussian.cdf(-reach))
 
     def _stretch(self, low: Tensor, high: Tensor) -> Tensor:
         """Return what the density of labels between `low` and `high` is, where it should be uniform, as a multiple."""

@@ -77,6 +77,8 @@ class LocalisedImprovementOptions(LocalisedOptions):
         extremes: what is made of thresholds outside of (0, 1): see `ScriptedImprovement`. The radio script also judges
             coverage by `2 - lambda` where `lambda` is above 1.
         integral: `exact`, or estimated from 64 values of f redrawn at every call, as in the Ackley script.
+        label_mean: what f given a label regresses to: the mean of f, or, as in both scripts, what that would be if the
+            constant mean were zero.
         incumbent: the best observation: of all, or of those that were asked for, -100 (standardised) before the first,
             as in the radio script.
     """
@@ -85,12 +87,14 @@ class LocalisedImprovementOptions(LocalisedOptions):
     inside: Inside = "uniform"
     extremes: Extremes = "clipped"
     integral: Integral = "exact"
+    label_mean: Literal["fitted", "zero"] = "fitted"
     incumbent: Literal["all", "queries"] = "all"
 
     @property
     def scripted(self) -> bool:
         """Whether the expected improvement is not that of the text."""
-        return (self.tails, self.inside, self.extremes, self.integral) != ("equation-29", "uniform", "clipped", "exact")
+        asked = (self.tails, self.inside, self.extremes, self.integral, self.label_mean)
+        return asked != ("equation-29", "uniform", "clipped", "exact", "fitted")
 
 
 class LocalisedBoundOptions(LocalisedOptions):
@@ -120,7 +124,8 @@ class OnlineUtility(Differentiated):
         self,
         process: ExactProcess,
         thresholds: Callable[[Tensor], Tensor],
-        value: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
+        value: Callable[..., Tensor],
+        other: ExactProcess | None = None,
     ) -> None:
         """Make the utility.
 
@@ -128,18 +133,21 @@ class OnlineUtility(Differentiated):
             process: in any units.
             thresholds: maps `b x d` points to `b x M`.
             value: maps the mean of `f`, its variance, the noise variance (each `b`) and the thresholds to utilities.
+            other: a process of the same data, whose mean (`b`) comes last where there is one.
         """
         super().__init__(process.model)
         self.process = process
         self.thresholds = thresholds
         self.value = value
+        self.other = other
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x 1 x d` points: `b`."""
         points = X.squeeze(-2)
         seen = self.process.at_points(points)
         noise = self.process.noise.expand_as(seen.location)
-        return self.value(seen.location, seen.spread.square(), noise, self.thresholds(points))
+        more = [] if self.other is None else [self.other.at_points(points).location]
+        return self.value(seen.location, seen.spread.square(), noise, self.thresholds(points), *more)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`.
@@ -152,10 +160,14 @@ class OnlineUtility(Differentiated):
             seen = self.process.at_points(points)
             noise = self.process.noise.expand_as(seen.location)
             thresholds, pull_thresholds = with_pull_back(self.thresholds, points)
-            value, pull = with_pull_back(self.value, seen.location, seen.spread.square(), noise, thresholds)
-            to_location, to_variance, _, to_thresholds = pull(torch.ones_like(value))
+            others = [] if self.other is None else [self.other.at_points(points)]
+            more = [other.location for other in others]
+            value, pull = with_pull_back(self.value, seen.location, seen.spread.square(), noise, thresholds, *more)
+            to_location, to_variance, _, to_thresholds, *to_more = pull(torch.ones_like(value))
             (to_points,) = pull_thresholds(to_thresholds)
             gradient = seen.pull_back_standardised(to_location, 2 * seen.spread * to_variance) + to_points
+            for other, to_other in zip(others, to_more, strict=True):
+                gradient = gradient + other.pull_back_standardised(to_other, torch.zeros_like(to_other))
         return value, gradient.unsqueeze(-2)
 
 
@@ -208,7 +220,7 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
         """Return the calibrated forecast of observations at `X` (`n x d`)."""
 
     @abstractmethod
-    def value(self, best: Tensor, round: Round) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
         """Return the utility that `OnlineUtility` wants; `best` is the greatest observation, standardised."""
 
     def fit(self, data: History) -> ExactProcess:
@@ -221,8 +233,11 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
 
     def utility(self, surrogate: ExactProcess, round: Round) -> OnlineUtility:
         """Return the utility under the thresholds as they are; LOCBO, Algorithm 1."""
-        value = self.value(self.incumbent(surrogate, round), round)
-        return OnlineUtility(surrogate, self.thresholds_at, value)
+        return self.utility_of(surrogate, self.value(self.incumbent(surrogate, round), round))
+
+    def utility_of(self, process: ExactProcess, value: Callable[..., Tensor]) -> OnlineUtility:
+        """Return a utility under a process and the thresholds as they are."""
+        return OnlineUtility(process, self.thresholds_at, value)
 
     def search(self, utility: OnlineUtility, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
         """Return points chosen one after another, each as if those before it had come out at their means."""
@@ -236,7 +251,7 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
             chosen = torch.cat([chosen, x])
             if len(chosen) < round.q:
                 process = believing(process, x)
-                believed = OnlineUtility(process, self.thresholds_at, utility.value)
+                believed = self.utility_of(process, utility.value)
         return Choice(chosen, utility, surrogate)
 
     def promise(self, proposal: Proposal) -> None:
@@ -378,16 +393,23 @@ class LocalisedImprovementMethod(LocalisedMethod):
         asked = surrogate.units.outputs(round.data.Y[round.data.initial :])
         return asked.max() if len(asked) else round.data.Y.new_tensor(NO_INCUMBENT)
 
-    def value(self, best: Tensor, round: Round) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
         """Return the expected gain over the best observation; eq. 30, or as a published script has it."""
         asked = self.options
         if not asked.scripted:
             return lambda *moments: self.posterior(*moments).expected_improvement(best)
         draws = torch.Generator().manual_seed(round.seed) if asked.integral == "redrawn" else None
         gain = ScriptedImprovement(asked.alpha, asked.tails, asked.inside, asked.extremes, draws)
-        return lambda mean, variance, noise, thresholds: gain(
-            mean, variance + noise, noise, thresholds.squeeze(-1), best
+        return lambda mean, variance, noise, thresholds, *other: gain(
+            mean, variance + noise, noise, thresholds.squeeze(-1), best, *other
         )
+
+    def utility_of(self, process: ExactProcess, value: Callable[..., Tensor]) -> OnlineUtility:
+        """Return a utility under a process and the thresholds as they are."""
+        if self.options.label_mean == "fitted":
+            return super().utility_of(process, value)
+        other = replace(process, at=process.at._replace(constant=0.0))
+        return OnlineUtility(process, self.thresholds_at, value, other)
 
 
 @methods.register("locbo-ucb", LocalisedBoundOptions)
@@ -396,7 +418,7 @@ class LocalisedBoundMethod(LocalisedMethod):
 
     options: LocalisedBoundOptions
 
-    def value(self, best: Tensor, round: Round) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
         """Return the quantile of `f`, whatever the best observation is."""
         level = self.options.level or 1 - self.options.alpha / 2
         return lambda *moments: self.posterior(*moments).quantile(best.new_tensor(level))
@@ -427,7 +449,7 @@ class RecalibratedMethod(OnlineMethod):
         """Return the recalibrated levels at `... x d`: `... x M`."""
         return monotone(self.threshold.unclipped(self.located(X)))
 
-    def value(self, best: Tensor, round: Round) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
         """Return the expected gain over the best observation: the method takes observations for the function."""
         return RecalibratedImprovement(self.threshold.targets, best)
 
