@@ -121,9 +121,12 @@ def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None
         figure = plans["paper"].experiment(name).figure
         if figure is not None and figure.kind == "final-dots":
             continue  # each dot has its words
-        looks = [look for look in plans["paper"].looks(name).values() if not look.parameters]
-        lines = [(look.colour, look.dashed) for look in looks]
-        assert len(set(lines)) == len(lines), f"{name}: {looks}"
+        looks = plans["paper"].looks(name)
+        panels = (figure.options.get("panels") if figure else None) or [{}]
+        for methods in (panel.get("methods", looks) for panel in panels):
+            fixed = [look for method, look in looks.items() if method in methods and not look.parameters]
+            lines = [(look.colour, look.dashed) for look in fixed]
+            assert len(set(lines)) == len(lines), f"{name}: {fixed}"
 
 
 @pytest.mark.parametrize(

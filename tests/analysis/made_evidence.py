@@ -50,6 +50,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "dots": {"plain, in a bowl": ["bowl", "plain"], "calibrated, in a valley": ["valley", "calibrated"]},
     },
     "set-bands": {"task": "bowl"},
+    "set-parts": {"task": "bowl"},
     "coverage-density": {"level": 0.5, "panels": [{"task": "bowl", "title": "A bowl"}]},
 }
 """Options of each kind of figure that fit the evidence of `usual`."""
@@ -316,6 +317,7 @@ def pictures(rows: Sequence[Row], steps: Sequence[int] = (1, 4)) -> list[Row]:
             "sd": 0.1 / step,
             "width": 0.3 / step,
             "acquisition": float(x * (1 - x)),
+            "threshold": 0.2 + 0.1 * float(x),
         }
         for step in steps
         for x in grid

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from scipy.special import ndtri
 
 from plumbline.analysis import style
 from plumbline.analysis.draw import columns_for, draw
@@ -534,7 +535,7 @@ class TestSetBands:
     def test_bands_are_as_wide_as_the_sets_of_the_last_picture(self, found: Evidence) -> None:
         figure = build("set-bands", found)
         picture = made.pictures(made.trial(), steps=(4,))
-        for ax in figure.axes:
+        for ax in figure.axes[: len(made.METHODS)]:
             extents = ax.collections[0].get_paths()[0].get_extents()
             assert extents.ymax == pytest.approx(max(row["mean"] + row["width"] / 2 for row in picture))
             assert extents.ymin == pytest.approx(min(row["mean"] - row["width"] / 2 for row in picture))
@@ -543,3 +544,30 @@ class TestSetBands:
         ax = build("set-bands", found).axes[0]
         observed = next(line for line in ax.lines if line.get_label() == "observed")
         assert len(observed.get_xdata()) == made.INITIAL + 3
+
+    def test_thresholds_are_below_where_there_are_any(self, found: Evidence) -> None:
+        figure = build("set-bands", found)
+        assert len(figure.axes) == 2 * len(made.METHODS)
+        for ax in figure.axes[len(made.METHODS) :]:
+            assert ax.lines[0].get_ydata() == pytest.approx(0.2 + 0.1 * np.linspace(0, 1, 11))
+        without = dataclasses.replace(found, snapshots=found.snapshots.assign(threshold=np.nan))
+        assert len(build("set-bands", without).axes) == len(made.METHODS)
+
+
+class TestSetParts:
+    def test_lengths_are_thresholds_times_deviations(self, found: Evidence) -> None:
+        width, threshold, deviation = build("set-parts", found).axes
+        shown = [ax.lines[0].get_ydata() for ax in (width, threshold, deviation)]
+        assert shown[0] == pytest.approx(0.3 / 4)
+        assert shown[0] == pytest.approx(-2 * ndtri(shown[1] / 2) * shown[2])
+
+    def test_both_optima_are_marked(self, found: Evidence) -> None:
+        two = found.snapshots.assign(f=-((found.snapshots["x"] - 0.5).abs() - 0.3).abs())
+        axes = build("set-parts", dataclasses.replace(found, snapshots=two)).axes
+        for ax in axes:
+            marked = [line.get_xdata()[0] for line in ax.lines if line.get_label() == "optimum"]
+            assert marked == pytest.approx([0.2, 0.8])
+
+    def test_without_thresholds_there_is_nothing_to_draw(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="nothing to draw"):
+            build("set-parts", dataclasses.replace(found, snapshots=found.snapshots.assign(threshold=np.nan)))

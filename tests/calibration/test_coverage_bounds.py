@@ -37,6 +37,11 @@ def test_a_localised_threshold_that_forgets_nothing_has_no_bound() -> None:
     assert CoverageBound.of(options, 0.2, BOUNDS).beta == math.inf
 
 
+@pytest.mark.parametrize("kappa", [0.0, 2.0])
+def test_a_threshold_that_never_learns_has_no_bound(kappa: float) -> None:
+    assert CoverageBound.of(OnlineOptions(eta0=0.0, kappa=kappa, lengthscale=1.0), 0.2, BOUNDS).beta == math.inf
+
+
 @pytest.mark.parametrize(("kappa", "lengthscale"), [(1.0, 1.0), (5.0, 0.3)])
 def test_the_lipschitz_constant_is_the_steepest_slope(kappa: float, lengthscale: float) -> None:
     z = torch.linspace(0, 5 * lengthscale, 200_001, dtype=torch.float64)

@@ -76,6 +76,17 @@ def test_a_threshold_of_one_is_the_mean_alone() -> None:
         assert torch.isfinite(value).all()
 
 
+@pytest.mark.parametrize(("threshold", "kept", "covered"), [(-0.2, 1e-6, 1), (0.0, 1e-6, 1), (1.3, 1.0, 0)])
+def test_beyond_zero_and_one_sets_are_everything_or_nothing(threshold: float, kept: float, covered: int) -> None:
+    """Eq. 24 by the letter: scores lie in [0, 1]. The distribution is that of the threshold as it is kept."""
+    of, clipped = forecast(threshold), forecast(kept)
+    for y in (1.5, 1.6, 1e4):
+        assert of.covers(at(y), 0.2).item() == covered
+        assert of.cdf(at(y)).item() == clipped.cdf(at(y)).item()
+    assert of.width(0.2).item() == clipped.width(0.2).item()
+    assert of.sd.item() == clipped.sd.item()
+
+
 @pytest.mark.parametrize("y", [-3.0, 1.5, 2.0, 9.0])
 @pytest.mark.parametrize("threshold", [0.02, 0.2, 0.9])
 def test_score_is_the_integral_that_defines_it(threshold: float, y: float) -> None:

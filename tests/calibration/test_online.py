@@ -84,6 +84,12 @@ def test_long_run_miscoverage_is_alpha_without_localisation() -> None:
     assert misses / rounds == pytest.approx(0.2, abs=0.02)
 
 
+def test_learning_rates_can_be_counted_from_another_round() -> None:
+    later = OnlineOptions(eta0=0.3, decay=0.5, counted_from=2)
+    assert [later.learning_rate(t) for t in (1, 2)] == pytest.approx([0.3 * t**-0.5 for t in (2, 3)])
+    assert OnlineOptions(eta0=0.3).learning_rate(1) == 0.3
+
+
 def test_a_learning_rate_beyond_lemma_1_is_refused() -> None:
     with pytest.raises(PlumblineError, match="Lemma 1"):
         after(OnlineOptions(eta0=2.0, forgetting=0.5), [True])

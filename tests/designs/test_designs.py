@@ -161,6 +161,16 @@ def test_a_region_that_is_none_is_refused(region: list[list[float]], reason: str
         initial_design(outside(*region), problem_of(Alpine(dim=2, negate=True)), generator(0))
 
 
+def test_a_shared_design_is_uniform_and_the_same_in_all_trials() -> None:
+    problem = problem_of(Alpine(dim=2, negate=True))
+    wanted = InitialDesign(design="shared", size=64)
+    X = initial_design(wanted, problem, generator(3))
+    assert torch.equal(X, initial_design(wanted, problem, generator(4)))
+    low, high = problem.bounds
+    assert ((low <= X) & (high >= X)).all()
+    assert (((low + high) / 2 < X).double().mean(dim=0) - 0.5).abs().max() < 0.2
+
+
 def test_worst_are_the_lowest_values() -> None:
     candidates = torch.arange(5, dtype=torch.float64).unsqueeze(-1)
     values = torch.tensor([3.0, -1.0, 2.0, -1.0, 0.0], dtype=torch.float64)

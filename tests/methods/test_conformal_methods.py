@@ -244,6 +244,11 @@ def test_gradients_in_a_region_are_in_units_of_the_region() -> None:
     torch.testing.assert_close(gradient, *torch.autograd.grad(expected.sum(), U))
 
 
+def test_raw_inputs_are_refused_where_chains_walk() -> None:
+    with pytest.raises(PlumblineError, match="leave `inputs: cube`"):
+        build_method("cei", {"model": {"inputs": "raw"}}, box().domain)
+
+
 def test_wrong_options_of_a_part_are_told_by_its_name() -> None:
     with pytest.raises(PlumblineError, match=r"posterior.tau"):
         make("cucb", noisy(5), posterior={"tau": 0.0})

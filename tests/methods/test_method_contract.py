@@ -27,7 +27,18 @@ CALIBRATED = [
 ]
 """Every base, every way to split and to forecast, and every recalibrator at least once."""
 
+SCRIPTS = [
+    {"judging": "standardised-with-it", "extremes": "ackley-script", "label_mean": "zero"},
+    {"judging": "conditioned-on-it", "extremes": "radio-script", "inside": "as-coded", "tails": "as-coded"},
+]
+"""What LOCBO's published scripts do otherwise, but for a utility that is another one at each call."""
+
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "locbo": [
+        QUICK,
+        {**QUICK, **SCRIPTS[0], "model": {"priors": "botorch-0.9", "inputs": "raw"}},
+        {**QUICK, **SCRIPTS[1], "model": {"priors": "botorch-0.9"}, "incumbent": "queries", "refit_every": 2},
+    ],
     "calibrated": [{**options, "base": {"name": options["base"], "options": QUICK}} for options in CALIBRATED],
     "trust-region": [
         {"base": {"name": "ucb", "options": QUICK}},

@@ -1,20 +1,20 @@
 """LOCBO and OCBO: what they remember, what they ask, and what they do when things go wrong."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from situations import BOX, QUICK, ask, box, objective, rows
-from torch import Tensor
 
 from plumbline.acquisition.localised import CalibratedPosterior
 from plumbline.calibration.localised_predictive import LocalisedPredictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
-from plumbline.methods.online import OnlineMethod, believing
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.methods.online import OnlineMethod, OnlineUtility, believing
+from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
 
 LOCAL = {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}
 
@@ -124,7 +124,7 @@ class TestWhenThingsGoWrong:
 
     @pytest.mark.parametrize("far", [True, False])
     def test_thresholds_that_leave_their_range_are_clipped_and_told_of(self, *, far: bool) -> None:
-        """Below 0 and above 1: sets of 4.9 standard deviations, and sets that are the mean alone."""
+        """Below 0 and above 1: posteriors of sets of 4.9 standard deviations, and of the mean alone."""
         method = make(alpha=0.5, online={"eta0": 2.0, "kappa": 3.0, "lengthscale": math.inf})
         history = told(method, box().history, rounds=1, far=far)
         proposal = ask(method, history, 1)
@@ -137,7 +137,7 @@ class TestWhenThingsGoWrong:
 
     def test_sets_without_length_are_missed_by_all_but_their_middle(self) -> None:
         method = make(alpha=0.5, online={"eta0": 2.0})
-        told(method, box().history, rounds=2, far=False)
+        told(method, box().history, rounds=1, far=False)
         assert method.threshold.unclipped(rows(1, 0)).item() > 1
         forecast = method.predictor(box().history)(rows(4, 9))
         assert forecast.width(0.5).tolist() == [0.0] * 4
@@ -170,25 +170,135 @@ class TestLemmas:
         assert notes["bound_diameter"] == pytest.approx(float(BOX.abs().amax(dim=0).norm()))
 
 
-class TestVariants:
-    def _values(self, variant: Any, X: Tensor) -> Tensor:
-        method = make(online=LOCAL, variant=variant)
-        history = told(method, box().history, rounds=2)
-        return ask(method, history, 1).acquisition(X)  # type: ignore[misc]
+class TestScripts:
+    """What the published scripts do otherwise; the formulas are in tests/acquisition/test_localised_as_published.py."""
 
-    def test_code_is_all_of_its_departures(self) -> None:
-        X = rows(6, 5)
-        every = ("kappa-twice", "interval-clipping", "operator-precedence")
-        assert torch.equal(self._values("code", X), self._values(every, X))
-        assert torch.equal(self._values("paper", X), self._values((), X))
-        assert not torch.equal(self._values("code", X), self._values("paper", X))
+    DEPARTURES = (
+        {"tails": "as-coded"},
+        {"inside": "as-coded"},
+        {"integral": "redrawn"},
+        {"label_mean": "zero"},
+        {"online": LOCAL | {"counted_from": 9}},
+        {"incumbent": "queries"},
+        {"model": {"priors": "botorch-0.9", "inputs": "raw"}},
+        {"refit_every": 10},
+    )
 
-    def test_kappa_twice_is_a_kernel_of_its_square(self) -> None:
-        assert make(online=LOCAL, variant=["kappa-twice"]).online.kappa == 4.0
+    @pytest.mark.parametrize("departure", DEPARTURES, ids=str)
+    @pytest.mark.parametrize("q", [1, 2])
+    def test_each_is_a_method_of_its_own(self, departure: dict[str, Any], q: int) -> None:
+        values = []
+        for options in ({}, departure):
+            method = make(**({"online": LOCAL} | options))
+            history = told(method, box().history, rounds=2)
+            values.append(ask(method, history, q).acquisition(rows(6, 5)))  # type: ignore[misc]
+        assert torch.isfinite(values[1]).all()
+        assert not torch.allclose(values[0], values[1], rtol=1e-6)
+
+    @pytest.mark.parametrize("extremes", ["ackley-script", "radio-script"])
+    def test_rules_of_extreme_thresholds_leave_others_alone(self, extremes: str) -> None:
+        values = [ask(make(extremes=rule), box().history, 1).acquisition(rows(6, 5)) for rule in ("clipped", extremes)]  # type: ignore[misc]
+        torch.testing.assert_close(values[0], values[1])
+
+    def test_the_first_incumbent_of_queries_is_far_below_all(self) -> None:
+        method, place = make(incumbent="queries"), box()
+        history = place.history
+        process = method.fit(history)
+        round = method.turn_round(history, 1, torch.Generator())
+        assert method.incumbent(process, round).item() == -100.0
+        asked = history.join(rows(2, 7), objective(rows(2, 7)))
+        process = method.fit(asked)
+        round = method.turn_round(asked, 1, torch.Generator())
+        expected = (objective(rows(2, 7)).max() - asked.Y.mean()) / asked.Y.std()
+        assert method.incumbent(process, round).item() == pytest.approx(expected.item())
+
+    def utility(self, **options: Any) -> tuple[ExactProcess, OnlineUtility]:
+        method, history = make(**options), box().history
+        process = method.fit(history)
+        return process, method.utility(process, method.turn_round(history, 1, torch.Generator()))
+
+    def test_labels_regress_to_what_the_data_say_of_a_zero_mean(self) -> None:
+        """The scripts multiply standardised observations by what a new label leaves them of their weights."""
+        process, utility = self.utility(label_mean="zero")
+        X = rows(4, 9)
+        assert utility.other is not None
+        found, other = process.at_points(X), utility.other.at_points(X)
+        gain = found.spread.square() / (found.spread.square() + process.noise)
+        U = process.units.inputs(X)
+        for i, u in enumerate(U):
+            everything = torch.cat([process.U, u.unsqueeze(0)])
+            K = process.prior(everything, everything) + process.noise * torch.eye(len(everything))
+            weights = process.prior(u.unsqueeze(0), everything) @ torch.linalg.inv(K)
+            assert gain[i].item() == pytest.approx(weights[0, -1].item(), rel=1e-6)
+            left = (1 - gain[i]) * other.location[i]
+            assert left.item() == pytest.approx((weights[0, :-1] @ process.y).item(), rel=1e-5)
+
+    @pytest.mark.parametrize("tails", ["equation-29", "as-coded"])
+    def test_their_gradients_are_differences(self, tails: str) -> None:
+        _, utility = self.utility(label_mean="zero", tails=tails)
+        X = rows(3, 12)
+        _, gradient = utility.value_and_gradient(X.unsqueeze(1))
+        for j in range(2):
+            step = torch.zeros(2).double()
+            step[j] = 1e-5
+            ends = [utility.values((X + side * step).unsqueeze(1)) for side in (1, -1)]
+            torch.testing.assert_close(gradient[:, 0, j], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-8)
+
+    def test_draws_come_from_the_round_alone(self) -> None:
+        points = [ask(make(integral="redrawn"), box().history, 1, seed=seed).X for seed in (1, 1, 2)]
+        assert torch.equal(points[0], points[1])
+        assert not torch.equal(points[0], points[2])
+
+    def test_misses_are_counted_as_they_are_judged(self) -> None:
+        method, history = make(online=LOCAL), box().history
+        assert "counted_misses" not in ask(method, history, 1).notes
+        history = told(method, history, rounds=2, far=True)
+        history = told(method, history, rounds=2, far=False)
+        assert ask(method, history, 1).notes["counted_misses"] == 0.5
 
     def test_an_unknown_departure_is_refused(self) -> None:
-        with pytest.raises(PlumblineError, match="variant"):
-            make(variant=["no-such-thing"])
+        with pytest.raises(PlumblineError, match="tails"):
+            make(tails="no-such-thing")
+
+
+class TestExtremeThresholds:
+    """Beyond 0 and 1: what is judged, by the letter of eq. 24 or as the radio script has it."""
+
+    def extreme(self, threshold: float, **options: Any) -> OnlineMethod:
+        method = make(alpha=0.5, online={"eta0": 0.1}, **options)
+        method.threshold = replace(method.threshold, constants=torch.tensor([threshold], dtype=torch.float64))
+        return method
+
+    def missed(self, threshold: float, z: float, **options: Any) -> bool:
+        """Return whether an observation so many standard deviations from the mean is found to be missed."""
+        method = self.extreme(threshold, **options)
+        proposal = ask(method, box().history, 1)
+        forecast = proposal.predict(proposal.X)  # type: ignore[misc]
+        method.tell(proposal.X, (forecast.mean + z * forecast.model_sd).unsqueeze(-1))  # type: ignore[attr-defined, union-attr]
+        step = float(method.threshold.constants) - threshold
+        assert step == pytest.approx(-0.05) or step == pytest.approx(0.05)
+        return step < 0
+
+    @pytest.mark.parametrize("extremes", ["clipped", "ackley-script", "radio-script"])
+    def test_from_zero_down_nothing_is_missed(self, extremes: str) -> None:
+        assert not self.missed(0.0, 30.0, extremes=extremes)
+        assert not self.missed(-0.3, -30.0, extremes=extremes)
+
+    @pytest.mark.parametrize("extremes", ["clipped", "ackley-script"])
+    def test_above_one_everything_is(self, extremes: str) -> None:
+        assert self.missed(1.2, 0.0, extremes=extremes)
+        assert self.missed(1.2, 0.5, extremes=extremes)
+
+    def test_the_radio_script_swaps_the_ends_back(self) -> None:
+        """The set of a threshold of 1.2 is that of .8: a quarter of a standard deviation to either side."""
+        assert not self.missed(1.2, 0.25, extremes="radio-script")
+        assert self.missed(1.2, 0.26, extremes="radio-script")
+
+    def test_a_threshold_that_never_learns_stays(self) -> None:
+        method = make(alpha=0.3, online=LOCAL | {"eta0": 0.0})
+        history = told(method, box().history, rounds=3)
+        assert method.thresholds_at(rows(4, 2)).unique().tolist() == [0.3]
+        assert {"bound_y", "counted_misses"}.isdisjoint(ask(method, history, 1).notes)
 
 
 def test_a_believer_expects_no_less_and_is_surer() -> None:

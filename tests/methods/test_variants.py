@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 
 from plumbline.methods.eulbo import EulboMethodOptions
-from plumbline.methods.online import LocalisedOptions
 from plumbline.methods.sparse_options import SparseOptions
 from plumbline.methods.variants import Variant, departures_of
 
@@ -21,7 +20,7 @@ def test_departures_are_none_or_all_or_those_named(variant: Variant[str], expect
     assert departures_of(variant, EVERY) == expected
 
 
-@pytest.mark.parametrize("options", [EulboMethodOptions, LocalisedOptions, SparseOptions])
+@pytest.mark.parametrize("options", [EulboMethodOptions, SparseOptions])
 def test_options_take_departures_of_their_own_alone(options: Any) -> None:
     everything = options.model_validate({"variant": "code"}).departures
     assert everything

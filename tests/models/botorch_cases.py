@@ -4,6 +4,7 @@ from botorch.models import SingleTaskGP
 from botorch.models.transforms import Normalize, Standardize
 from botorch.models.utils.gpytorch_modules import (
     get_covar_module_with_dim_scaled_prior,
+    get_gaussian_likelihood_with_gamma_prior,
     get_gaussian_likelihood_with_lognormal_prior,
     get_matern_kernel_with_gamma_prior,
 )
@@ -22,7 +23,7 @@ def make_kernel(dim: int, options: ModelOptions) -> Kernel:
     if options.priors == "botorch":
         return get_covar_module_with_dim_scaled_prior(ard_num_dims=dim, use_rbf_kernel=rbf)
     inputs = dim if options.ard else None
-    if options.priors == "conformal":
+    if options.priors in ("conformal", "botorch-0.9"):
         kernel = get_matern_kernel_with_gamma_prior(ard_num_dims=inputs)
         if rbf:
             kernel.base_kernel = RBFKernel(ard_num_dims=inputs, lengthscale_prior=GammaPrior(3.0, 6.0))
@@ -34,6 +35,8 @@ def make_likelihood(options: ModelOptions) -> GaussianLikelihood:
     """Return GPyTorch's Gaussian likelihood; variances are in units of standardised observations."""
     if options.priors == "botorch":
         return get_gaussian_likelihood_with_lognormal_prior()
+    if options.priors == "botorch-0.9":
+        return get_gaussian_likelihood_with_gamma_prior()
     if options.priors == "conformal":
         return GaussianLikelihood(noise_constraint=Interval(5e-4, 0.5, initial_value=1e-2))
     return GaussianLikelihood(noise_constraint=GreaterThan(NOISE_FLOOR, initial_value=1e-2))

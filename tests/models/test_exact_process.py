@@ -28,7 +28,7 @@ BOUNDS = torch.tensor([[-3.0, 100.0], [5.0, 300.0]], dtype=torch.float64)
 CHOICES = [
     ModelOptions(kernel=kernel, priors=priors, ard=ard)
     for kernel in ("matern52", "rbf")
-    for priors in ("botorch", "conformal", "none")
+    for priors in ("botorch", "botorch-0.9", "conformal", "none")
     for ard in (True, False)
     if ard or priors != "botorch"
 ]
@@ -216,13 +216,28 @@ def test_is_equivariant_to_units() -> None:
     torch.testing.assert_close(there, here * 1e3 + 7, rtol=1e-5, atol=1e-2)
 
 
-@pytest.mark.parametrize("priors", ["botorch", "conformal", "none"])
+@pytest.mark.parametrize("priors", ["botorch", "botorch-0.9", "conformal", "none"])
 def test_noise_stays_in_its_bounds_when_fitted_to_noise(priors: str) -> None:
     X, _ = data(20)
     Y = torch.randn(20, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    low, high = {"botorch": (1e-4, torch.inf), "conformal": (5e-4, 0.5), "none": (NOISE_FLOOR, torch.inf)}[priors]
+    floors = {"botorch": 1e-4, "botorch-0.9": 1e-4, "conformal": 5e-4, "none": NOISE_FLOOR}
+    low, high = floors[priors], 0.5 if priors == "conformal" else torch.inf
     noise = float(fit_process(X, Y, BOUNDS, ModelOptions(priors=priors)).noise)
     assert low * (1 - 1e-6) <= noise <= high * (1 + 1e-6)
+
+
+def test_raw_inputs_have_lengthscales_in_their_own_units() -> None:
+    """As if the box were the unit cube: a unit is short beside a side of 200, and the prior wants it no longer."""
+    X, Y = data()
+    raw = fit_process(X, Y, BOUNDS, ModelOptions(priors="botorch-0.9", inputs="raw"))
+    unit = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    same = fit_process(X, Y, unit, ModelOptions(priors="botorch-0.9"))
+    assert torch.equal(raw.lengthscale, same.lengthscale)
+    assert torch.equal(raw.moments(X)[0], same.moments(X)[0])
+    cube = fit_process(X, Y, BOUNDS, ModelOptions(priors="botorch-0.9"))
+    assert not torch.allclose(raw.moments(uniform(3, seed=2))[0], cube.moments(uniform(3, seed=2))[0], rtol=1e-3)
+    torch.testing.assert_close(raw.lengthscale_in(BOUNDS), raw.lengthscale / (BOUNDS[1] - BOUNDS[0]))
+    assert torch.equal(cube.lengthscale_in(BOUNDS), cube.lengthscale)
 
 
 def test_lengthscales_stay_above_their_bound() -> None:

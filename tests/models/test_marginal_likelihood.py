@@ -23,7 +23,7 @@ KERNELS: list[SparseKernel] = ["matern52", "rbf"]
 CHOICES = [
     ModelOptions(kernel=kernel, priors=priors, ard=ard)
     for kernel in KERNELS
-    for priors in ("botorch", "conformal", "none")
+    for priors in ("botorch", "botorch-0.9", "conformal", "none")
     for ard in (True, False)
     if ard or priors != "botorch"
 ]

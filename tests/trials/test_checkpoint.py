@@ -68,7 +68,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert (len(log), log.iteration, state) == (0, -1, {})
     checkpoint = Checkpoint(folder, each())
     put(log, step(0, 4), step(1))
-    log.snapshots.append((1, torch.ones(2, 6)))
+    log.snapshots.append((1, torch.ones(2, 7)))
     checkpoint.save(log, {"weights": {"a": 1, "b": [0.5]}})
     put(log, step(2))
     checkpoint.save(log, {"weights": torch.ones(3)})

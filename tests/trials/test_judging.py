@@ -82,7 +82,7 @@ def test_pictures() -> None:
     assert columns["f"] == [0.0, 3.0, 6.0]
     assert columns["sd"] == [1.0, 2.0, 3.0]
     assert columns["width"] == pytest.approx([2 * 1.959964 * sd for sd in (1, 2, 3)], abs=1e-5)
-    assert all(value != value for value in columns["acquisition"]), "it has none"
+    assert all(value != value for name in ("acquisition", "threshold") for value in columns[name]), "it has none"
     assert picture(Proposal(column(1.0)), lambda X: X[:, 0], bounds, 3, 0.05) is None
 
 

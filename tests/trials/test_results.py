@@ -31,7 +31,7 @@ def made(rounds: int = 2) -> Log:
     log = Log()
     for iteration in range(rounds + 1):
         X = torch.rand(3, 2, dtype=torch.float64)
-        picture = torch.full((2, 6), float(iteration), dtype=torch.float64) if iteration else None
+        picture = torch.full((2, 7), float(iteration), dtype=torch.float64) if iteration else None
         step = Step(iteration, X, X[:, :1], X[:, 1:], snapshot=picture, seconds={"fit": 1.0})
         log.append(step, step.timing(2.0 + iteration))
     return log

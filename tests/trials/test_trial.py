@@ -13,7 +13,7 @@ from handy import Make, Register, bytes_of, each, interrupted, rows_of
 from plumbline.history import History
 from plumbline.methods.base import Method, Proposal
 from plumbline.problems.build import problem_of
-from plumbline.specs import TrialSpec
+from plumbline.specs import Budget, InitialDesign, TrialSpec
 from plumbline.trials import run_trial, trial
 from plumbline.trials.trial import Trial
 
@@ -39,6 +39,24 @@ def test_methods_are_paired_and_seeds_are_not(cheap_spec: Make, tmp_path: Path) 
     assert not set(map(tuple, other_design)) & set(map(tuple, design))
     assert all(abs(a - b) > 1e-6 for a, b in zip(noise, other_noise, strict=True))
     assert len(set(noise)) == len(noise)
+
+
+def test_trials_can_share_their_start_and_their_chance(cheap_spec: Make, tmp_path: Path) -> None:
+    """The i-th evaluation of any trial has the same fadings: at the same point, the same observation."""
+
+    def start(seed: int, **options: Any) -> tuple[Any, Any]:
+        problem = {"name": "radio", "options": options}
+        budget = Budget(initial=InitialDesign(design="shared", size=3), rounds=1)
+        spec = cheap_spec(problem, "random", seed=seed).model_copy(update={"budget": budget})
+        step = Trial(spec, tmp_path).begin()
+        return step.X.tolist(), step.Y.tolist()
+
+    (X, Y), (other_X, other_Y) = (start(seed, shared_fadings=True) for seed in (0, 1))
+    assert other_X == X
+    assert other_Y == Y
+    (X, Y), (other_X, other_Y) = (start(seed) for seed in (0, 1))
+    assert other_X == X
+    assert not set(map(tuple, Y)) & set(map(tuple, other_Y))
 
 
 def test_labels_change_no_draw(cheap_spec: Make, tmp_path: Path) -> None:

@@ -45,7 +45,12 @@ class CoverageBound:
 
     @property
     def beta(self) -> float:
-        """Return `2/eta + 4 sqrt(rho kappa D) / (eta lambda) + 2 (2 kappa + 1)`; infinite if nothing is forgotten."""
+        """Return `2/eta + 4 sqrt(rho kappa D) / (eta lambda) + 2 (2 kappa + 1)`.
+
+        It is infinite where nothing is learned, and where a kernel that falls is never forgotten.
+        """
+        if self.eta == 0:
+            return math.inf
         spread = 4 * math.sqrt(self.rho * self.kappa * self.diameter)
         forgotten = self.eta * self.forgetting
         local = spread / forgotten if forgotten > 0 else (math.inf if spread > 0 else 0.0)

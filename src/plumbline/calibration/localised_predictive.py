@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.special import ndtri
 
 from plumbline.calibration import gaussian
+from plumbline.calibration.online import FLOOR
 from plumbline.calibration.quantile_predictive import QuantilePredictive
 
 
@@ -14,12 +15,14 @@ from plumbline.calibration.quantile_predictive import QuantilePredictive
 class LocalisedPredictive(QuantilePredictive):
     """Uniform on the set with mass `1 - alpha`, the model's own distribution outside with mass `alpha`; eq. 28.
 
-    Its central interval of level `1 - alpha` is the set.
+    Its central interval of level `1 - alpha` is the set. Where the threshold is not in (0, 1] the distribution is that
+    of a threshold kept in [1e-6, 1], and observations are judged all the same by eq. 24: from 0 down the set is the
+    whole line and holds any, above 1 it is empty and holds none.
 
     Attributes:
         model_mean: `n`.
         model_sd: `n`, noise included.
-        threshold: `n`, in (0, 1]: the model's probability outside the set.
+        threshold: `n`, any number: the model's probability outside the set.
         alpha: the probability outside it once calibrated.
     """
 
@@ -29,9 +32,14 @@ class LocalisedPredictive(QuantilePredictive):
     alpha: float
 
     @property
+    def outside(self) -> Tensor:
+        """The threshold that the distribution is made with: `n`."""
+        return self.threshold.clamp(FLOOR, 1.0)
+
+    @property
     def half_width(self) -> Tensor:
         """Half the length of the set, in the model's standard deviations: `n`."""
-        return -ndtri(self.threshold / 2)
+        return -ndtri(self.outside / 2)
 
     @property
     def mean(self) -> Tensor:
@@ -42,14 +50,14 @@ class LocalisedPredictive(QuantilePredictive):
     def sd(self) -> Tensor:
         """Standard deviations of observations."""
         h = self.half_width
-        tails = self.threshold + 2 * h * gaussian.density(h)  # of z^2 under the model, beyond -h and h
-        return self.model_sd * ((1 - self.alpha) * h.square() / 3 + self.alpha / self.threshold * tails).sqrt()
+        tails = self.outside + 2 * h * gaussian.density(h)  # of z^2 under the model, beyond -h and h
+        return self.model_sd * ((1 - self.alpha) * h.square() / 3 + self.alpha / self.outside * tails).sqrt()
 
     def quantile(self, p: Tensor) -> Tensor:
         """Return the quantiles of levels `p`."""
         tail = torch.minimum(p, 1 - p)
         # Tiny levels are legal and far out; level 0 is not finite, as of any Gaussian.
-        beyond = -ndtri((tail / self.alpha * self.threshold).clamp(max=0.5))
+        beyond = -ndtri((tail / self.alpha * self.outside).clamp(max=0.5))
         within = self.half_width * (1 - 2 * tail) / (1 - self.alpha)
         distance = torch.where(tail < self.alpha / 2, beyond, within)
         return self.model_mean + torch.sign(p - 0.5) * self.model_sd * distance
@@ -59,22 +67,27 @@ class LocalisedPredictive(QuantilePredictive):
         z = (y - self.model_mean) / self.model_sd
         share = (z.abs() / self.half_width.clamp_min(torch.finfo(z.dtype).tiny)).clamp(max=1.0)
         within = 0.5 - 0.5 * (1 - self.alpha) * share
-        upper = torch.where(self._outside(z), self.alpha / self.threshold * gaussian.cdf(-z.abs()), within)
+        upper = torch.where(self._beyond(z), self.alpha / self.outside * gaussian.cdf(-z.abs()), within)
         return torch.where(z < 0, upper, 1 - upper)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Return the log density at `y`; infinite nowhere but at the mean where the set has no length."""
         z = (y - self.model_mean) / self.model_sd
         within = torch.log((1 - self.alpha) / (2 * self.half_width))
-        outside = torch.log(self.alpha / self.threshold * gaussian.density(z))
-        return torch.where(self._outside(z), outside, within) - self.model_sd.log()
+        outside = torch.log(self.alpha / self.outside * gaussian.density(z))
+        return torch.where(self._beyond(z), outside, within) - self.model_sd.log()
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
         """Return 1 where the central interval of level `1 - alpha` holds `y`, else 0."""
         if alpha != self.alpha:
             return super().covers(y, alpha)
-        return (~self._outside((y - self.model_mean) / self.model_sd)).to(y.dtype)
+        return (_score((y - self.model_mean) / self.model_sd) >= self.threshold).to(y.dtype)
 
-    def _outside(self, z: Tensor) -> Tensor:
-        """Return which standardised labels lie outside the set, by their scores; eq. 24 and 25."""
-        return 2 * gaussian.cdf(-z.abs()) < self.threshold
+    def _beyond(self, z: Tensor) -> Tensor:
+        """Return which standardised labels lie outside the set that the distribution is made with."""
+        return _score(z) < self.outside
+
+
+def _score(z: Tensor) -> Tensor:
+    """Return how well standardised labels conform; eq. 25."""
+    return 2 * gaussian.cdf(-z.abs())

@@ -6,30 +6,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from plumbline.errors import PlumblineError
 from plumbline.options import Options
 
 FLOOR = 1e-6
-"""Thresholds are kept in [FLOOR, 1]: at 0 the set would be the whole line and the posterior improper; at 1 the set is
-the predictive mean alone."""
+"""Posteriors are made with thresholds in [FLOOR, 1]: at 0 the set is the whole line, over which nothing is uniform; at
+1 it is the predictive mean alone, and above 1 it is empty. Observations are judged by thresholds as they are."""
 
 
 class OnlineOptions(Options):
     """Options of the online threshold.
 
     Attributes:
-        eta0: first learning rate; that of round t is `eta0 t^-decay`.
+        eta0: first learning rate; that of round t is `eta0 t^-decay`. At 0 thresholds never move.
         decay: w in the paper.
+        counted_from: what t is in the first round; 2 in the published code.
         forgetting: lambda in the paper, how fast the localised part decays; `eta_t forgetting < 1` in every round.
         kappa: height of the kernel; 0 for a threshold that is the same everywhere.
         lengthscale: l of the kernel, in the units of the inputs; `inf` for a kernel that is flat.
     """
 
-    eta0: PositiveFloat = 5e-3
+    eta0: NonNegativeFloat = 5e-3
     decay: NonNegativeFloat = 0.05
+    counted_from: PositiveInt = 1
     forgetting: NonNegativeFloat = 4e-3
     kappa: NonNegativeFloat = 0.0
     lengthscale: PositiveFloat = Field(default=math.inf, allow_inf_nan=True)
@@ -40,7 +42,7 @@ class OnlineOptions(Options):
         Raises:
             PlumblineError: it breaks the condition of Lemma 1.
         """
-        eta = self.eta0 * t**-self.decay
+        eta = self.eta0 * (t - 1 + self.counted_from) ** -self.decay
         if eta * self.forgetting >= 1:
             raise PlumblineError(
                 f"learning rate {eta:.3g} of round {t} is not below 1 / forgetting = {1 / self.forgetting:.3g} "

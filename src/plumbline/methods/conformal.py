@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import torch
 from botorch.generation.gen import gen_candidates_scipy
-from pydantic import NonNegativeFloat
+from pydantic import NonNegativeFloat, field_validator
 from torch import Generator, Tensor
 
 from plumbline.acquisition.baseline import draw_baseline
@@ -68,6 +68,13 @@ class ConformalOptions(Options):
     posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
     ratio: RatioOptions = RatioOptions()
     search: LangevinOptions = LangevinOptions()
+
+    @field_validator("model")
+    @classmethod
+    def _chains_walk_in_the_cube(cls, model: ModelOptions) -> ModelOptions:
+        if model.inputs != "cube":
+            raise ValueError("conformal methods search the unit cube of their model: leave `inputs: cube`")
+        return model
 
 
 class ConformalImprovementOptions(ConformalOptions):

@@ -88,7 +88,7 @@ class GPMethod(ComposedMethod[ExactProcess]):
 
     def lengthscales(self, surrogate: ExactProcess) -> Tensor:
         """Return the lengthscales of the kernel."""
-        return surrogate.lengthscale
+        return surrogate.lengthscale_in(self.domain.bounds)
 
 
 def base_samples(samples: int, seed: int) -> SobolQMCNormalSampler:

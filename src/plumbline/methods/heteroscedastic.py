@@ -133,7 +133,7 @@ class HeteroscedasticMethod(ComposedMethod[HeteroscedasticGP]):
 
     def lengthscales(self, surrogate: HeteroscedasticGP) -> Tensor:
         """Return the lengthscales of the function's kernel."""
-        return surrogate.mean.lengthscale
+        return surrogate.mean.lengthscale_in(self.domain.bounds)
 
     def search(
         self, utility: AcquisitionFunction, surrogate: HeteroscedasticGP, round: Round

@@ -48,17 +48,20 @@ class ModelOptions(Options):
 
     Attributes:
         kernel: Matern-5/2 or the squared exponential.
-        priors: `botorch`: its dimension-scaled log-normal priors and unit output scale. `conformal`: Gamma(3, 6) on
-            lengthscales, Gamma(2, 0.15) on the output scale, noise variance in [5e-4, 0.5] (CBO, appendix D).
+        priors: `botorch`: its dimension-scaled log-normal priors and unit output scale. `botorch-0.9`: its defaults
+            before version 0.12, Gamma(3, 6) on lengthscales, Gamma(2, 0.15) on the output scale, Gamma(1.1, 0.05) on
+            the noise variance. `conformal`: the first two of these, noise variance in [5e-4, 0.5] (CBO, appendix D).
             `none`: maximum likelihood.
         ard: one lengthscale an input, or one for all.
-        lengthscale: a known one, in the unit cube, which is then not fitted: for well-specified models.
+        lengthscale: a known one, which is then not fitted: for well-specified models.
+        inputs: what lengthscales and their priors are measured in: sides of the problem's box, or its own units.
     """
 
     kernel: SparseKernel = "matern52"
-    priors: Literal["botorch", "conformal", "none"] = "botorch"
+    priors: Literal["botorch", "botorch-0.9", "conformal", "none"] = "botorch"
     ard: bool = True
     lengthscale: PositiveFloat | None = None
+    inputs: Literal["cube", "raw"] = "cube"
 
     @model_validator(mode="after")
     def _botorch_priors_are_ard(self) -> Self:
@@ -67,6 +70,12 @@ class ModelOptions(Options):
                 "BoTorch's dimension-scaled priors are for `ard: true`; take `priors: none` or `conformal`"
             )
         return self
+
+    def box(self, bounds: Tensor) -> Tensor:
+        """Return the box whose sides lengthscales are measured in, `2 x d`: the problem's, or one of unit sides."""
+        return (
+            bounds if self.inputs == "cube" else torch.stack([torch.zeros_like(bounds[0]), torch.ones_like(bounds[0])])
+        )
 
 
 def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) -> Unknowns:
@@ -84,10 +93,13 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
         lengthscale = Hyperparameter(inputs, Bounded(0.025), prior.mode, prior)
         outputscale = Hyperparameter(0, Softplus(), 1.0)
         variance = Hyperparameter(1, Bounded(1e-4), of_noise.mode, of_noise)
-    elif options.priors == "conformal":
+    elif options.priors in ("conformal", "botorch-0.9"):
         lengthscale = Hyperparameter(inputs, Softplus(), math.log(2), Gamma(3, 6.0))
         outputscale = Hyperparameter(1, Softplus(), math.log(2), Gamma(2, 0.15))
         variance = Hyperparameter(1, Between(5e-4, 0.5), 1e-2)
+        if options.priors == "botorch-0.9":
+            loud = Gamma(1.1, 0.05)
+            variance = Hyperparameter(1, Bounded(1e-4), loud.mode, loud)
     else:
         lengthscale = Hyperparameter(inputs, Softplus(), math.log(2))
         outputscale = Hyperparameter(1, Softplus(), math.log(2))
@@ -126,8 +138,13 @@ class ExactProcess:
 
     @property
     def lengthscale(self) -> Tensor:
-        """Lengthscales in the unit cube: `d`, or one for all inputs."""
+        """Lengthscales in the units of the inputs, the unit cube as a rule: `d`, or one for all inputs."""
         return self.at.lengthscale
+
+    def lengthscale_in(self, bounds: Tensor) -> Tensor:
+        """Return the lengthscales in sides of a box, `2 x d`: `d`, or one for all inputs."""
+        share = self.units.width / (bounds[1] - bounds[0])
+        return self.at.lengthscale if bool((share == 1).all()) else self.at.lengthscale * share
 
     @property
     def noise(self) -> Tensor:
@@ -445,12 +462,12 @@ def fit_process(
         bounds: `2 x d`.
         options: kernel and priors.
         variance: `n` known noise variances; None where one for all is fitted.
-        units: of inputs and observations; None for the unit cube, and mean zero and variance one.
+        units: of inputs and observations; None for those of the options, and mean zero and variance one.
 
     Raises:
         botorch.exceptions.ModelFittingError: no attempt of the optimiser came to a number.
     """
-    units = units or units_of(bounds, Y[:, 0])
+    units = units or units_of(options.box(bounds), Y[:, 0])
     sample = Sample(units.inputs(X), units.outputs(Y[:, 0]))
     unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / units.scale**2)
     return fitted(sample, options.kernel, unknowns, units)

@@ -139,5 +139,5 @@ def _fit_log_noise(groups: Groups, least: float, bounds: Tensor, options: ModelO
     """Return the process of the log noise variance, from the groups with replicates."""
     some = groups.replicated
     estimate, error = log_variance_estimate(groups.variance[some].clamp_min(least), groups.size[some])
-    units = units_of(bounds, estimate, LEAST_SPREAD)
+    units = units_of(options.box(bounds), estimate, LEAST_SPREAD)
     return fit_process(groups.X[some], estimate.unsqueeze(-1), bounds, options, error, units)

@@ -59,6 +59,11 @@ class Gamma:
     shape: float
     rate: float
 
+    @property
+    def mode(self) -> float:
+        """Where the density is greatest, for a shape of at least one."""
+        return (self.shape - 1) / self.rate
+
     def log_density(self, x: Array) -> tuple[Array, Array]:
         """Return the logarithm of the density and its derivative, elementwise."""
         constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)

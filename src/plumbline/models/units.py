@@ -1,6 +1,6 @@
 """What inputs and observations are divided by before a model sees them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -31,6 +31,15 @@ class Units:
     def outputs(self, y: Tensor) -> Tensor:
         """Return standardised observations."""
         return (y - self.location) / self.scale
+
+    def observations(self, standardised: Tensor) -> Tensor:
+        """Return what was standardised, in its own units."""
+        return self.location + self.scale * standardised
+
+    def standardising(self, y: Tensor) -> "Units":
+        """Return the same units of inputs, and those in which `y` (`n`) are standardised."""
+        found = units_of(torch.stack([self.low, self.low + self.width]), y)
+        return replace(self, location=found.location, scale=found.scale)
 
 
 def units_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Units:

@@ -37,6 +37,7 @@ class Problem:
         examples: draws n different points that are known before any evaluation, `n x d`; None where there are none.
         may_fail: whether a value that is not finite is an observation: that the evaluation failed.
         notes: what is noted of the evaluations of a round; None for nothing.
+        shared_chance: whether the i-th evaluation has the same chance in all trials, whatever their seeds.
     """
 
     function: BaseTestProblem
@@ -50,6 +51,7 @@ class Problem:
     examples: Callable[[int, Generator], Tensor] | None = None
     may_fail: bool = False
     notes: Notes | None = None
+    shared_chance: bool = False
 
     @property
     def bounds(self) -> Tensor:

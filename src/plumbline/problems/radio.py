@@ -260,6 +260,7 @@ class RadioOptions(Options):
             fixed fadings, 100 in the published code.
         proposals: `blocks` has methods change one sector's power and tilt a round, in turn; `box` all at once.
         judge: whose objective the noise-free value is: `own`, or the `paper`'s, to say what a departure costs.
+        shared_fadings: whether the i-th observation has the same fadings in all trials, as in the published code.
         layout_seed: of where users are, of shadowing and of the fixed fadings. It is an option and not the trial's
             seed: all methods and all seeds have one network, which figure 7 shows.
     """
@@ -273,6 +274,7 @@ class RadioOptions(Options):
     truth_draws: PositiveInt | None = None
     proposals: Literal["blocks", "box"] = "blocks"
     judge: Literal["own", "paper"] = "own"
+    shared_fadings: bool = False
     layout_seed: NonNegativeInt = 0
 
 
@@ -396,4 +398,4 @@ class Radio(SyntheticTestFunction):
 def radio(options: RadioOptions, _: Context) -> Problem:
     """Return the radio problem."""
     function = Radio(options)
-    return problem_of(function, space=function.space, observe=function.observe)
+    return problem_of(function, space=function.space, observe=function.observe, shared_chance=options.shared_fadings)

@@ -90,14 +90,14 @@ def mean_width(predict: Predictor, X: Tensor, alphas: Sequence[float]) -> Tensor
     return torch.stack([forecast.width(alpha).expand(len(X)).mean() for alpha in alphas])
 
 
-PICTURE = ("x", "f", "mean", "sd", "width", "acquisition")
-"""Columns of a picture of the model; `width` is that of its sets of the first level."""
+PICTURE = ("x", "f", "mean", "sd", "width", "acquisition", "threshold")
+"""Columns of a picture of the model; `width` is that of its sets of the first level, `threshold` LOCBO's."""
 
 
 def picture(
     proposal: Proposal, values: Callable[[Tensor], Tensor], bounds: Tensor, points: int, alpha: float
 ) -> Tensor | None:
-    """Return a picture of the model on a grid of a one-dimensional problem: `points x 6`; None without a model.
+    """Return a picture of the model on a grid of a one-dimensional problem: `points x 7`; None without a model.
 
     Args:
         proposal: of the round.
@@ -113,5 +113,6 @@ def picture(
     forecast = cast(Predictive, proposal.predict(grid))
     utility = proposal.acquisition(grid) if proposal.acquisition else torch.full((points,), torch.nan)
     width = forecast.width(alpha).expand(points)
-    columns = (grid[:, 0], values(grid), forecast.mean, forecast.sd, width, utility)
+    threshold = getattr(forecast, "threshold", torch.full((points,), torch.nan))
+    columns = (grid[:, 0], values(grid), forecast.mean, forecast.sd, width, utility, threshold)
     return torch.stack([column.detach().to(torch.float64) for column in columns], dim=-1)

@@ -39,7 +39,7 @@ class Step:
         events: numerical events of the round.
         notes: numbers that the method and the problem want kept; None for the initial design.
         seconds: wall time of the parts: `fit`, `acquire`, `evaluate`.
-        snapshot: a picture of the model, `points x 6`, or None.
+        snapshot: a picture of the model, `points x 7`, or None.
     """
 
     iteration: int
@@ -153,7 +153,7 @@ class Log:
 
     Attributes:
         iteration: the last one; 0 after the initial design or a part of it, -1 before.
-        snapshots: pictures of the model so far, as (iteration, `points x 6`).
+        snapshots: pictures of the model so far, as (iteration, `points x 7`).
     """
 
     def __init__(self) -> None:

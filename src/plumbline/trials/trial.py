@@ -64,6 +64,11 @@ class Trial:
     def _stream(self, name: seeding.Stream, index: int = 0) -> torch.Generator:
         return seeding.generator(self.identity, self.spec.seed, name, index)
 
+    def _noise(self, index: int) -> torch.Generator:
+        """Return the stream of an evaluation's chance: one for all trials where the problem asks for that."""
+        seed = 0 if self.problem.shared_chance else self.spec.seed
+        return seeding.generator(self.identity, seed, "noise", index)
+
     def _method(self, state: dict[str, Any]) -> Method:
         method = build_method(self.spec.method.name, self.spec.method.options, self.domain)
         method.load_state_dict(state)
@@ -135,7 +140,7 @@ class Trial:
     def _evaluate(self, X: Tensor, wanted: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return noisy and noise-free values at `X`; the noise is that of these evaluations under any method."""
         first = len(self.log)
-        Y, F = observe(self.problem, X, [self._stream("noise", first + i) for i in range(len(X))])
+        Y, F = observe(self.problem, X, [self._noise(first + i) for i in range(len(X))])
         asked = torch.ones_like(Y, dtype=torch.bool) if wanted is None else wanted
         return observed(self.problem, self.spec.problem.name, X, Y, F, asked, first)
 

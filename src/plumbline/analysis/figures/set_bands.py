@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.figures.model_steps import pictures_of
+from plumbline.analysis.figures.set_parts import mark_optima, optima
 from plumbline.analysis.outputs import Names, OutputOptions, figures
 
 
@@ -28,13 +29,18 @@ class SetBandsOptions(OutputOptions):
 
 @figures.register("set-bands", SetBandsOptions)
 def set_bands(evidence: Evidence, options: SetBandsOptions) -> Figure:
-    """Truth, the model's mean, its symmetric sets of the first level and the data, before the last snapshot's query."""
+    """Truth, the model's mean, its symmetric sets of the first level and the data, before the last snapshot's query.
+
+    Below, the thresholds of the sets, where methods have any.
+    """
     pictures = pictures_of(evidence, options.task)
     task = pictures["task"].iloc[0]
     methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
     now = pictures["iteration"].max()
-    figure, axes = style.panels(1, len(methods), sharex=True, sharey=True)
-    for ax, method in zip(axes[0], methods, strict=True):
+    localised = bool(pictures["threshold"].notna().any())
+    figure, axes = style.panels(1 + localised, len(methods), sharex=True, sharey="row")
+    for column, method in enumerate(methods):
+        ax = axes[0][column]
         picture = pictures[(pictures["method"] == method) & (pictures["iteration"] == now)]
         rows = evidence.trials(task, method)
         seen = rows[(rows["seed"] == picture["seed"].iloc[0]) & (rows["iteration"] < now)]
@@ -45,7 +51,12 @@ def set_bands(evidence: Evidence, options: SetBandsOptions) -> Figure:
         ax.plot(picture["x"], picture["f"], color=style.TRUTH, linestyle="--", linewidth=1, label="truth")
         ax.plot(seen["x"], seen["y"], "o", color="black", markersize=3, label="observed", zorder=3)
         ax.set_title(evidence.look(method).legend)
-        ax.set_xlabel("x")
-    axes[0][0].set_ylabel("y")
+        if localised:
+            axes[1][column].plot(picture["x"], picture["threshold"], color=band)
+        for row in axes:
+            mark_optima(row[column], optima(picture))
+        axes[-1][column].set_xlabel("x")
+    for row, words in zip(axes, ("y", "threshold"), strict=False):
+        row[0].set_ylabel(words)
     style.add_legend(figure)
     return figure

@@ -1,0 +1,88 @@
+"""What makes the sets of methods as long as they are along a line: thresholds, and standard deviations."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.special import ndtri
+
+from plumbline.analysis import style
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.figures.model_steps import pictures_of
+from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.errors import PlumblineError
+
+NEAR = 0.01
+"""Hills as high as the highest but for this share of the function's range are optima too."""
+
+PARTS = {"width": "length of the set", "threshold": "threshold", "deviation": "standard deviation of y"}
+"""A set is as long as the deviation times what the threshold asks for, to either side."""
+
+
+class SetPartsOptions(OutputOptions):
+    """Options of the figure.
+
+    Attributes:
+        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
+        methods: a line each, those with thresholds; all that there are on the task where none are named.
+    """
+
+    task: str = ""
+    methods: tuple[str, ...] = ()
+
+    keeps_curves = False
+
+    def names(self) -> Names:
+        """Return the task and the methods."""
+        return Names((self.task,) if self.task else (), self.methods)
+
+
+def optima(picture: pd.DataFrame) -> list[float]:
+    """Return where the function of a picture has its highest hills, in the order of the line."""
+    line = picture.sort_values("x")
+    f, x = line["f"].to_numpy(), line["x"].to_numpy()
+    high = f >= f.max() - NEAR * (f.max() - f.min())
+    return [
+        float(x[i])
+        for i in range(len(f))
+        if high[i] and f[i] == f[max(i - 1, 0) : i + 2].max() and (i == 0 or f[i] > f[i - 1])
+    ]
+
+
+def mark_optima(ax: Axes, at: list[float]) -> None:
+    """Draw a dotted line up each optimum."""
+    for x in at:
+        ax.axvline(x, color="0.4", linestyle=":", linewidth=1, label="optimum", zorder=0)
+
+
+def with_deviation(pictures: pd.DataFrame) -> pd.DataFrame:
+    """Return pictures with the model's standard deviation of an observation; missing where a set has no length."""
+    half = -ndtri(pictures["threshold"].clip(1e-6, 1.0) / 2)
+    return pictures.assign(deviation=(pictures["width"] / (2 * half)).where(half > 0))
+
+
+@figures.register("set-parts", SetPartsOptions)
+def set_parts(evidence: Evidence, options: SetPartsOptions) -> Figure:
+    """Length of the sets, threshold and standard deviation before the last snapshot's query; means over seeds."""
+    first = pictures_of(evidence, options.task)
+    task, now = first["task"].iloc[0], first["iteration"].max()
+    found = evidence.snapshots
+    found = found[(found["task"] == task) & (found["iteration"] == now) & found["threshold"].notna()]
+    methods = [
+        method
+        for method in (evidence.named(options.methods, task) if options.methods else evidence.methods(task))
+        if (found["method"] == method).any()
+    ]
+    if not methods:
+        raise PlumblineError(f"no snapshot of a method with a threshold on {task!r}: nothing to draw")
+    looks = style.lines(evidence.looks, evidence.methods())
+    figure, (axes,) = style.panels(1, len(PARTS), sharex=True)
+    for method in methods:
+        mean = with_deviation(found[found["method"] == method]).groupby("x")[list(PARTS)].mean()
+        for ax, part in zip(axes, PARTS, strict=True):
+            ax.plot(mean.index, mean[part], **looks[method], label=evidence.look(method).legend)
+    for ax, words in zip(axes, PARTS.values(), strict=True):
+        mark_optima(ax, optima(first[first["iteration"] == now].drop_duplicates("x")))
+        ax.set_xlabel("x")
+        ax.set_ylabel(words)
+    style.add_legend(figure, last="optimum")
+    return figure

@@ -1,0 +1,15 @@
+"""Uniform points that all trials share: the published script of LOCBO's radio network begins with them."""
+
+from torch import Generator, Tensor
+
+from plumbline import seeding
+from plumbline.designs.base import designs
+from plumbline.designs.uniform import uniform_design
+from plumbline.options import Options
+from plumbline.problems.base import Problem
+
+
+@designs.register("shared", Options)
+def shared_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
+    """Independent uniform points, the same in all trials; of a table, rows without replacement."""
+    return uniform_design(problem, n, seeding.generator("shared", 0, "design"), options)
