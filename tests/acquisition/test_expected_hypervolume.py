@@ -11,7 +11,6 @@ from botorch.acquisition.multi_objective.utils import prune_inferior_points_mult
 from botorch.models import ModelListGP
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
-from botorch.utils.sampling import manual_seed
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Size, Tensor
@@ -22,6 +21,7 @@ from plumbline.acquisition.expected_hypervolume import (
     OutcomesUtility,
     noisy_hypervolume,
 )
+from plumbline.acquisition.monte_carlo import PRUNING
 from plumbline.models.exact_gpytorch import gpytorch_model
 from plumbline.models.exact_process import ExactProcess, conditioned
 from plumbline.models.marginal_likelihood import Hyperparameters
@@ -84,7 +84,7 @@ def sampler() -> SobolQMCNormalSampler:
     return SobolQMCNormalSampler(Size([S]), seed=SEED)
 
 
-def botorchs(utility: OutcomesUtility, Y: Tensor, q: int) -> AcquisitionFunction:
+def botorchs(utility: OutcomesUtility, Y: Tensor) -> AcquisitionFunction:
     """Return BoTorch's on the same processes, with the same base samples."""
     model, ref_point = ProcessModel(*utility.processes), point(len(utility.processes))
     if isinstance(utility, ExpectedHypervolume):
@@ -136,7 +136,7 @@ def test_values_and_gradients_are_botorchs(
     if pending:
         utility.set_X_pending(somewhere(pending, d, seed=seed + 2))
     assume(rounding(utility, X) < 1e-12)
-    agree(utility, botorchs(utility, observed(n, d, m, seed)[1], q), X)
+    agree(utility, botorchs(utility, observed(n, d, m, seed)[1]), X)
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -171,7 +171,7 @@ def test_a_recalibrated_deviation_counts(kind: str) -> None:
         else NoisyHypervolume(wide, point(2), X, S, SEED)
     )
     at = somewhere(3, 2, 2, seed=4)
-    agree(utility, botorchs(utility, Y, 2), at)
+    agree(utility, botorchs(utility, Y), at)
     assert (utility(at) - made_utility(kind, 8, 2, 2, seed=3)(at)).abs().min() > 1e-4
 
 
@@ -235,14 +235,29 @@ def test_rows_of_a_table_are_chosen_one_after_another(kind: str) -> None:
     assert utility.X_pending is None
 
 
-def test_the_baseline_is_pruned_as_botorch_does_by_the_seed() -> None:
-    X, _ = observed(15, 2, 2, 3)
-    processes = made(15, 2, 2, seed=3)
-    found = noisy_hypervolume(processes, point(2), X, S, SEED).baseline
-    with manual_seed(SEED):
-        expected = prune_inferior_points_multi_objective(ProcessModel(*processes), X, point(2))
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_baseline_is_pruned_as_by_botorch(m: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = observed(15, 2, m, seed)
+    processes = made(15, 2, m, seed=seed)
+    drawn = SobolQMCNormalSampler(Size([PRUNING]), seed=SEED)
+    monkeypatch.setattr("botorch.acquisition.utils.get_sampler", lambda **_: drawn)
+    expected = prune_inferior_points_multi_objective(ProcessModel(*processes), X, point(m))
+    found = noisy_hypervolume(processes, point(m), X, S, SEED).baseline
     assert torch.equal(found, expected)
     assert 1 <= len(found) < 15
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_with_no_baseline_left_all_above_the_reference_point_is_gained(m: int) -> None:
+    X, Y = observed(8, 2, m, 3)
+    processes, far, at = made(8, 2, m, seed=3), Y.amax(0) + 100, somewhere(3, 2, 2, seed=4)
+    noisy = noisy_hypervolume(processes, far, X, S, SEED)
+    assert len(noisy.baseline) == 0
+    reference = logei.qLogNoisyExpectedHypervolumeImprovement(noisy.model, far, X, sampler(), prune_baseline=True)
+    agree(noisy, reference, at)
+    noisy.set_X_pending(at[0])
+    assert torch.isfinite(noisy(at)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

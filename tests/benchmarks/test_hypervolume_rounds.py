@@ -43,15 +43,14 @@ def botorch_round(domain, history, name, q):
     """BoTorch's tutorial loop with the same number of starts and of L-BFGS iterations."""
     bounds, (X, Y) = domain.bounds, (history.X, history.Y)
     models = [
-        SingleTaskGP(
-            X, y, input_transform=Normalize(d=X.shape[-1], bounds=bounds), outcome_transform=Standardize(m=1)
-        )
+        SingleTaskGP(X, y, input_transform=Normalize(d=X.shape[-1], bounds=bounds), outcome_transform=Standardize(m=1))
         for y in Y.split(1, -1)
     ]
     model = ModelListGP(*models)
     fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
-    ref_point, sampler = torch.tensor([one.reference for one in domain.outcomes]).to(Y), SobolQMCNormalSampler(
-        torch.Size([SAMPLES]), seed=0
+    ref_point, sampler = (
+        torch.tensor([one.reference for one in domain.outcomes]).to(Y),
+        SobolQMCNormalSampler(torch.Size([SAMPLES]), seed=0),
     )
     if name == "ehvi":
         free = FastNondominatedPartitioning(ref_point=ref_point, Y=Y)

@@ -22,6 +22,8 @@ def normal_draws(samples: int, seed: int) -> Callable[[int], Tensor]:
 
     @cache
     def draw(k: int) -> Tensor:
+        if k == 0:
+            return torch.empty(0, samples, dtype=torch.float64)
         return draw_sobol_normal_samples(k, samples, dtype=torch.float64, seed=seed).mT.contiguous()
 
     return draw
@@ -51,7 +53,7 @@ class KnownDraws:
 
     Attributes:
         process: whose they are.
-        points: `k x d`, in the problem's bounds.
+        points: `k x d`, in the problem's bounds; there may be none.
         z: `k x S` base samples.
     """
 
@@ -67,8 +69,8 @@ class KnownDraws:
     @property
     def values(self) -> Tensor:
         """The draws at the points, `k x S`, in the units of the observations."""
-        k, units = len(self.points), self.process.units
-        f = self.told.y[-k:, None] + self.process.deviation * (self.told.root[-k:, -k:] @ self.z)
+        n, units = len(self.process.y), self.process.units
+        f = self.told.y[n:, None] + self.process.deviation * (self.told.root[n:, n:] @ self.z)
         return units.location + units.scale * f
 
     def at(self, X: Tensor, z: Tensor) -> Draws:
@@ -78,15 +80,15 @@ class KnownDraws:
             X: `b x q x d`, in the problem's bounds.
             z: `q x S` base samples.
         """
-        k, scale, deviation = len(self.points), self.process.units.scale, self.process.deviation
+        n, scale, deviation = len(self.process.y), self.process.units.scale, self.process.deviation
         seen = self.told.at_batches(X)
-        rows = torch.cat([seen.half[..., -k:], seen.factor], -1)
+        rows = torch.cat([seen.half[..., n:], seen.factor], -1)
         f = seen.mean.unsqueeze(-1) + scale * deviation * draws_of(rows, torch.cat([self.z, z]))
 
         def pull_back(to_f: Tensor) -> Tensor:
             to_f = scale * to_f
             to_half = to_f.sum(-1, keepdim=True) * self.told.whitened
-            to_half[..., -k:] += deviation * (to_f @ self.z.mT)
+            to_half[..., n:] += deviation * (to_f @ self.z.mT)
             return seen.pull_back_standardised(to_half, deviation * (to_f @ z.mT))
 
         return f, pull_back

@@ -88,13 +88,11 @@ def cells_of_fronts(ref_point: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
     """
     k, m = len(Y), Y.shape[-1]
     infinite = torch.full_like(ref_point, torch.inf)
-    on_front = is_non_dominated(Y) & (Y > ref_point).all(-1)
+    on_front = is_non_dominated(Y) & (ref_point < Y).all(-1)
     front, _ = on_front.nonzero(as_tuple=True)
     fronts = side_by_side(front, -Y[on_front], k, torch.inf)
     dominated = without_points(-ref_point, -infinite, k).below(fronts)
-    above = without_points(infinite, ref_point, k).below(
-        side_by_side(dominated.front, -dominated.corner, k, torch.inf)
-    )
+    above = without_points(infinite, ref_point, k).below(side_by_side(dominated.front, -dominated.corner, k, torch.inf))
     # Lacour et al. (2017), equation 2.
     lower = torch.stack([above.defining[:, : max(j, 1), j].amax(-1) for j in range(m)], -1)
     upper = torch.cat([infinite[:1].expand(len(lower), 1), above.corner[:, 1:]], -1)

@@ -32,7 +32,7 @@ SHORTEST = 1e-300
 LEAST = 1e-18
 """Boxes below this share of the greatest are left out."""
 
-AT_ONCE = 2**17
+AT_ONCE = 2**18
 """Boxes that are bounded together: a few such arrays fit into a core's cache."""
 
 

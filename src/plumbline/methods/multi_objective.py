@@ -82,9 +82,7 @@ class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
 
     def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
         """Return qLogNEHVI."""
-        return noisy_hypervolume(
-            surrogate, known_point(self.domain), round.data.X, self.options.mc_samples, round.seed
-        )
+        return noisy_hypervolume(surrogate, known_point(self.domain), round.data.X, self.options.mc_samples, round.seed)
 
 
 @methods.register("cehvi", ConformalOptions)
@@ -104,7 +102,7 @@ class NoisyHypervolumeOptions(ConformalOptions):
     """Options of conformal noisy expected hypervolume improvement.
 
     Attributes:
-        fronts: distinct draws of the front so far; each must be cut into boxes, which is dear in three outcomes.
+        fronts: distinct draws of the front so far; each is cut into boxes, of which there are many in three outcomes.
     """
 
     fronts: PositiveInt = 16
