@@ -94,7 +94,7 @@ def by_autograd(utility: AcquisitionFunction, X: Tensor) -> tuple[Tensor, Tensor
 
 def rounding(utility: NoisyImprovement | BatchUtility, X: Tensor) -> float:
     """What rounding errors amount to: the more, the better points tell the values of others."""
-    process = utility.told if isinstance(utility, NoisyImprovement) else utility.process
+    process = utility.known.told if isinstance(utility, NoisyImprovement) else utility.process
     roots = [process.root, process.at_batches(X).factor]
     return 1e-15 / min(float(root.diagonal(dim1=-2, dim2=-1).min()) for root in roots) ** 2
 
@@ -136,9 +136,8 @@ def test_values_and_gradients_are_botorchs(
 def noisy_reference(utility: NoisyImprovement, q: int) -> AcquisitionFunction:
     """BoTorch's on the process itself, where it would draw the baseline anew, with the same base samples."""
     base = sampler()
-    points = utility.baseline if utility.X_pending is None else torch.cat([utility.baseline, utility.X_pending])
-    reference = qLogNoisyExpectedImprovement(utility.process.model, points, base, prune_baseline=False)
-    base.base_samples = torch.cat([utility.z, utility.further(q)]).mT.unsqueeze(1)
+    reference = qLogNoisyExpectedImprovement(utility.process.model, utility.known.points, base, prune_baseline=False)
+    base.base_samples = torch.cat([utility.known.z, utility.further(q)]).mT.unsqueeze(1)
     return reference
 
 

@@ -35,6 +35,10 @@ class Differentiated(AcquisitionFunction):
         with torch.no_grad():
             return self.values(X.reshape(-1, *X.shape[-2:])).reshape(X.shape[:-2])
 
+    def with_pending(self, X: Tensor) -> Tensor:
+        """Return `b x q x d` points with the p pending ones behind them, `b x (q + p) x d`."""
+        return X if self.X_pending is None else torch.cat([X, self.X_pending.expand(len(X), -1, -1)], -2)
+
 
 class _ByHand(torch.autograd.Function):
     @staticmethod

@@ -3,9 +3,10 @@
 from itertools import combinations
 
 import torch
-from botorch.utils.multi_objective.box_decompositions.box_decomposition_list import BoxDecompositionList
 from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
 from torch import Tensor
+
+from plumbline.acquisition.fronts import cells_of_fronts
 
 
 def free_cells(ref_point: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
@@ -18,10 +19,11 @@ def free_cells(ref_point: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         Two `c x m`, or `k x c x m`.
     """
-    draws = Y if Y.ndim == 3 else [Y]
-    boxes = BoxDecompositionList(*(FastNondominatedPartitioning(ref_point=ref_point, Y=draw) for draw in draws))
-    lower, upper = boxes.get_hypercell_bounds()
-    return (lower, upper) if Y.ndim == 3 else (lower[0], upper[0])
+    m = Y.shape[-1]
+    if Y.ndim == 3 and m > 2:
+        return cells_of_fronts(ref_point, Y)
+    lower, upper = FastNondominatedPartitioning(ref_point=ref_point, Y=Y).get_hypercell_bounds()
+    return lower, upper
 
 
 def hypervolume_improvement(f: Tensor, lower: Tensor, upper: Tensor) -> Tensor:

@@ -5,18 +5,17 @@ BoTorch's values, draw by draw; by automatic differentiation a value and gradien
 
 import math
 from collections.abc import Callable
-from functools import cache
 
 import torch
 from botorch.acquisition.logei import TAU_MAX, TAU_RELU
 from botorch.acquisition.utils import prune_inferior_points
 from botorch.sampling import SobolQMCNormalSampler
-from botorch.utils.sampling import draw_sobol_normal_samples
 from torch import Size, Tensor
-from torch.nn.functional import softplus
 
 from plumbline.acquisition.differentiated import Differentiated
-from plumbline.models.exact_process import ExactProcess, JointMoments
+from plumbline.acquisition.draws import Draws, KnownDraws, draws_at, normal_draws
+from plumbline.acquisition.fat_tails import log_fat_relu, smooth_least
+from plumbline.models.exact_process import ExactProcess
 
 OfDraws = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps draws of f, `b x q x S`, to utilities, `b`, and their derivatives in the draws, `b x q x S`."""
@@ -26,24 +25,6 @@ TAU_STEP = 1e-3
 
 PRUNING = 2048
 """Draws that tell which of the observed points may be the best; BoTorch's."""
-
-
-def normal_draws(samples: int, seed: int) -> Callable[[int], Tensor]:
-    """Return what makes quasi-random standard normal draws of k values, `k x samples`, the same at every call.
-
-    They are those of BoTorch's `SobolQMCNormalSampler` with the same seed.
-    """
-
-    @cache
-    def draw(k: int) -> Tensor:
-        return draw_sobol_normal_samples(k, samples, dtype=torch.float64, seed=seed).mT.contiguous()
-
-    return draw
-
-
-def draws_of(root: Tensor, z: Tensor) -> Tensor:
-    """Return `root z`, `b x q x S`, of `b x q x k` matrices and `k x S` draws."""
-    return (root.flatten(0, 1) @ z).view(*root.shape[:-1], -1)
 
 
 class BatchUtility(Differentiated):
@@ -69,24 +50,18 @@ class BatchUtility(Differentiated):
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
-        seen, z, f = self.draws(X)
+        f, pull_back = self.draws(X)
         value, to_f = self.of_draws(f)
-        return value, seen.pull_back(to_f.sum(-1), to_f @ z.mT)[:, : X.shape[-2]]
+        return value, pull_back(to_f)[:, : X.shape[-2]]
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x q x d` points: `b`."""
-        return self.of_draws(self.draws(X)[-1])[0]
+        return self.of_draws(self.draws(X)[0])[0]
 
-    def draws(self, X: Tensor) -> tuple[JointMoments, Tensor, Tensor]:
-        """Return what is said of `b x q x d` points and the p pending ones, base samples and draws of f.
-
-        Returns:
-            the moments, `(q + p) x S`, and `b x (q + p) x S`.
-        """
-        if self.X_pending is not None:
-            X = torch.cat([X, self.X_pending.expand(len(X), -1, -1)], -2)
-        seen, z = self.process.at_batches(X), self.normal(X.shape[-2])
-        return seen, z, seen.mean.unsqueeze(-1) + draws_of(seen.root, z)
+    def draws(self, X: Tensor) -> Draws:
+        """Return draws of f at `b x q x d` points and the p pending ones, `b x (q + p) x S`."""
+        X = self.with_pending(X)
+        return draws_at(self.process, X, self.normal(X.shape[-2]))
 
 
 class NoisyImprovement(Differentiated):
@@ -113,40 +88,23 @@ class NoisyImprovement(Differentiated):
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
         """Make points, `p x d`, part of the baseline besides its own."""
         super().set_X_pending(X_pending)
-        known = self.baseline if X_pending is None else torch.cat([self.baseline, X_pending])
-        self.z = self.normal(len(known))
-        self.told = self.process.told(known)
-        k, units = len(known), self.process.units
-        f = self.told.y[-k:, None] + self.process.deviation * (self.told.root[-k:, -k:] @ self.z)
-        self.of_draws = log_batch_improvement(units.location + units.scale * f.amax(0))
+        points = self.baseline if X_pending is None else torch.cat([self.baseline, X_pending])
+        self.known = KnownDraws(self.process, points, self.normal(len(points)))
+        self.of_draws = log_batch_improvement(self.known.values.amax(0))
 
     def further(self, q: int) -> Tensor:
         """Return base samples of q points more, `q x S`."""
-        return self.normal(len(self.z) + q)[-q:]
+        return self.normal(len(self.known.points) + q)[-q:]
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
-        seen, z, f = self.draws(X)
+        f, pull_back = self.known.at(X, self.further(X.shape[-2]))
         value, to_f = self.of_draws(f)
-        to_f = self.process.units.scale * to_f
-        to_half = to_f.sum(-1, keepdim=True) * self.told.whitened
-        to_half[..., -len(self.z) :] += self.process.deviation * (to_f @ self.z.mT)
-        return value, seen.pull_back_standardised(to_half, self.process.deviation * (to_f @ z.mT))
+        return value, pull_back(to_f)
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x q x d` points: `b`."""
-        return self.of_draws(self.draws(X)[-1])[0]
-
-    def draws(self, X: Tensor) -> tuple[JointMoments, Tensor, Tensor]:
-        """Return what is said of `b x q x d` points, base samples, and draws of f given those at the baseline.
-
-        Returns:
-            the moments, `q x S`, and `b x q x S`.
-        """
-        seen, z = self.told.at_batches(X), self.further(X.shape[-2])
-        rows = torch.cat([seen.half[..., -len(self.z) :], seen.factor], -1)
-        spread = self.process.units.scale * self.process.deviation
-        return seen, z, seen.mean.unsqueeze(-1) + spread * draws_of(rows, torch.cat([self.z, z]))
+        return self.of_draws(self.known.at(X, self.further(X.shape[-2]))[0])[0]
 
 
 def noisy_improvement(process: ExactProcess, X: Tensor, samples: int, seed: int) -> NoisyImprovement:
@@ -206,29 +164,18 @@ def of_greatest(worth: Callable[[Tensor], tuple[Tensor, Tensor]]) -> OfDraws:
 def log_batch_improvement(best: Tensor) -> OfDraws:
     """Return the logarithm of the mean of a smooth `max_j (f_j - best)+`; Ament et al. (2023), BoTorch's fat tails.
 
-    Of each draw improvements are `tau h(u)` with `u = (f - best) / tau` and `h = softplus + 0.1 / (1 + u^2)`, and their
-    logarithms v have the maximum `max v + t log sum p((max v - v) / t)` with `p(r) = 2 / (2 + 2 r + r^2)`, whose
-    derivative is `-(1 + r) p^2`.
+    Of each draw it is the smooth maximum of the logarithms of smooth improvements.
 
     Args:
         best: of all draws, or of each, `S`.
     """
 
     def value(f: Tensor) -> tuple[Tensor, Tensor]:
-        u = (f - best) / TAU_RELU
-        bell = (1 + u.square()).reciprocal_()
-        soft = softplus(u).add_(bell, alpha=0.1)
-        v = soft.log().add_(math.log(TAU_RELU))
-        slope = torch.sigmoid(u).sub_(u.mul_(bell.square_()), alpha=0.2).div_(soft).div_(TAU_RELU)
-        top, chosen = v.max(1, keepdim=True)
-        r = (top - v).div_(TAU_MAX)
-        p = 2 / (2 + r * (2 + r))
-        total = p.sum(1, keepdim=True)
-        smooth = top + TAU_MAX * total.log()
-        weights = p.square_().mul_(1 + r).div_(total)
-        weights.scatter_add_(1, chosen, 1 - weights.sum(1, keepdim=True))
-        log_sum = smooth.logsumexp(-1, keepdim=True)
-        to_f = slope.mul_(weights).mul_((smooth - log_sum).exp_())
-        return log_sum[:, 0, 0] - math.log(f.shape[-1]), to_f
+        v, slopes = log_fat_relu((f - best).div_(TAU_RELU))
+        least, shares = smooth_least(v.neg_(), TAU_MAX)
+        smooth = math.log(TAU_RELU) - least
+        log_sum = smooth.logsumexp(-1)
+        weights = (smooth - log_sum.unsqueeze(-1)).exp_().div_(TAU_RELU)
+        return log_sum - math.log(f.shape[-1]), slopes().mul_(shares()).mul_(weights.unsqueeze(1))
 
     return value

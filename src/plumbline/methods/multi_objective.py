@@ -1,19 +1,15 @@
-"""Optimisation of several outcomes by hypervolume: BoTorch's acquisitions, and their conformal kin (CBO, B.5)."""
+"""Optimisation of several outcomes by hypervolume: expected, noisy, and their conformal kin (CBO, B.5)."""
 
 from collections.abc import Sequence
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.acquisition.multi_objective.logei import (
-    qLogExpectedHypervolumeImprovement,
-    qLogNoisyExpectedHypervolumeImprovement,
-)
-from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
 from pydantic import PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import Utility
+from plumbline.acquisition.expected_hypervolume import ExpectedHypervolume, noisy_hypervolume
 from plumbline.acquisition.hypervolume import free_cells, hypervolume_improvement
 from plumbline.calibration.conformal import factorise
 from plumbline.calibration.predictive import JointGaussianPredictive
@@ -22,9 +18,8 @@ from plumbline.history import History
 from plumbline.methods.base import Domain, Predictor, methods
 from plumbline.methods.composed import ComposedMethod, Round, whole
 from plumbline.methods.conformal import ConformalMethod, ConformalOptions, fit_outcomes, standardised
-from plumbline.methods.gp import GPOptions, base_samples, gaussian_predictor
+from plumbline.methods.gp import GPOptions, gaussian_predictor
 from plumbline.models.exact_process import ExactProcess
-from plumbline.models.process_model import ProcessModel
 from plumbline.reference_point import reference_point
 
 
@@ -77,13 +72,8 @@ class ExpectedHypervolumeImprovement(HypervolumeMethod):
 
     def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
         """Return qLogEHVI."""
-        partitioning = FastNondominatedPartitioning(ref_point=known_point(self.domain), Y=whole(round.data).Y)
-        return qLogExpectedHypervolumeImprovement(
-            ProcessModel(*surrogate),
-            known_point(self.domain),
-            partitioning,
-            sampler=base_samples(self.options.mc_samples, round.seed),
-        )
+        Y = whole(round.data).Y
+        return ExpectedHypervolume(surrogate, known_point(self.domain), Y, self.options.mc_samples, round.seed)
 
 
 @methods.register("nehvi", GPOptions)
@@ -92,13 +82,7 @@ class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
 
     def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
         """Return qLogNEHVI."""
-        return qLogNoisyExpectedHypervolumeImprovement(
-            ProcessModel(*surrogate),
-            known_point(self.domain),
-            round.data.X,
-            sampler=base_samples(self.options.mc_samples, round.seed),
-            prune_baseline=True,
-        )
+        return noisy_hypervolume(surrogate, known_point(self.domain), round.data.X, self.options.mc_samples, round.seed)
 
 
 @methods.register("cehvi", ConformalOptions)
@@ -118,7 +102,7 @@ class NoisyHypervolumeOptions(ConformalOptions):
     """Options of conformal noisy expected hypervolume improvement.
 
     Attributes:
-        fronts: distinct draws of the front so far; each must be cut into boxes, which is dear in three outcomes.
+        fronts: distinct draws of the front so far; each is cut into boxes, of which there are many in three outcomes.
     """
 
     fronts: PositiveInt = 16

@@ -1,0 +1,94 @@
+"""Joint draws of f at batches of points, with what pulls gradients in them back to the points."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import torch
+from botorch.utils.sampling import draw_sobol_normal_samples
+from torch import Tensor
+
+from plumbline.models.exact_process import ExactProcess
+
+Draws = tuple[Tensor, Callable[[Tensor], Tensor]]
+"""Draws of f, `b x q x S`, and what maps derivatives in them to those in the points, `b x q x d`."""
+
+
+def normal_draws(samples: int, seed: int) -> Callable[[int], Tensor]:
+    """Return what makes quasi-random standard normal draws of k values, `k x samples`, the same at every call.
+
+    They are those of BoTorch's `SobolQMCNormalSampler` with the same seed.
+    """
+
+    @cache
+    def draw(k: int) -> Tensor:
+        if k == 0:
+            return torch.empty(0, samples, dtype=torch.float64)
+        return draw_sobol_normal_samples(k, samples, dtype=torch.float64, seed=seed).mT.contiguous()
+
+    return draw
+
+
+def draws_of(root: Tensor, z: Tensor) -> Tensor:
+    """Return `root z`, `b x q x S`, of `b x q x k` matrices and `k x S` draws."""
+    return (root.flatten(0, 1) @ z).view(*root.shape[:-1], -1)
+
+
+def draws_at(process: ExactProcess, X: Tensor, z: Tensor) -> Draws:
+    """Return joint draws of f at batches of points.
+
+    Args:
+        process: whose they are.
+        X: `b x q x d`, in the problem's bounds.
+        z: `q x S` base samples.
+    """
+    seen = process.at_batches(X)
+    f = seen.mean.unsqueeze(-1) + draws_of(seen.root, z)
+    return f, lambda to_f: seen.pull_back(to_f.sum(-1), to_f @ z.mT)
+
+
+@dataclass(frozen=True)
+class KnownDraws:
+    """Draws of f at some points, made once, and those at others given each.
+
+    Attributes:
+        process: whose they are.
+        points: `k x d`, in the problem's bounds; there may be none.
+        z: `k x S` base samples.
+    """
+
+    process: ExactProcess
+    points: Tensor
+    z: Tensor
+
+    @cached_property
+    def told(self) -> ExactProcess:
+        """The process that is told f at the points."""
+        return self.process.told(self.points)
+
+    @property
+    def values(self) -> Tensor:
+        """The draws at the points, `k x S`, in the units of the observations."""
+        n, units = len(self.process.y), self.process.units
+        f = self.told.y[n:, None] + self.process.deviation * (self.told.root[n:, n:] @ self.z)
+        return units.location + units.scale * f
+
+    def at(self, X: Tensor, z: Tensor) -> Draws:
+        """Return joint draws of f at batches of points, each given its draw at the known ones.
+
+        Args:
+            X: `b x q x d`, in the problem's bounds.
+            z: `q x S` base samples.
+        """
+        n, scale, deviation = len(self.process.y), self.process.units.scale, self.process.deviation
+        seen = self.told.at_batches(X)
+        rows = torch.cat([seen.half[..., n:], seen.factor], -1)
+        f = seen.mean.unsqueeze(-1) + scale * deviation * draws_of(rows, torch.cat([self.z, z]))
+
+        def pull_back(to_f: Tensor) -> Tensor:
+            to_f = scale * to_f
+            to_half = to_f.sum(-1, keepdim=True) * self.told.whitened
+            to_half[..., n:] += deviation * (to_f @ self.z.mT)
+            return seen.pull_back_standardised(to_half, deviation * (to_f @ z.mT))
+
+        return f, pull_back
