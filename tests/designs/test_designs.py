@@ -231,7 +231,7 @@ def test_examples_are_those_of_the_problem() -> None:
 
 def test_every_design_has_a_module_of_its_own() -> None:
     modules = [entry.module for entry in designs.entries().values()]
-    assert len(set(modules)) == len(modules) == 8
+    assert len(set(modules)) == len(modules) == 9
 
 
 def test_an_unknown_design_or_option_is_told_with_what_there_is(table: Problem) -> None:
