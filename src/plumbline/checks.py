@@ -101,7 +101,7 @@ def check_claim(claim: Claim, grid: Grid, source: str) -> None:
     """Raise PlumblineError where a test speaks of trials that no preset has, or of what cannot be measured."""
     for test in claim.tests:
         _check_trials(test, grid, source)
-    metrics = sorted({test.metric for test in claim.tests})
+    metrics = sorted({test.metric for test in claim.tests} | ({claim.stuck.metric} if claim.stuck else set()))
     statistics = sorted({(test.statistic, tuple(sorted(test.options)), bool(test.baseline)) for test in claim.tests})
 
     def verify() -> None:

@@ -74,15 +74,15 @@ def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Sect
 
 
 def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one entry a claim with the list of its tests."""
-    return [
-        {
-            "tests": (rows := tests.to_dict("records")),
-            "counts": counts(tests["outcome"]),
-            **{str(key): value for key, value in rows[0].items()},
-        }
-        for _, tests in claims.groupby("claim", sort=False)
-    ]
+    """Return one entry a claim with the list of its tests, and how many of 100 small samples would look as claimed."""
+    grouped = []
+    for _, tests in claims.groupby("claim", sort=False):
+        rows = tests.fillna({"sentence": "", "published": "", "stuck": ""}).to_dict("records")
+        parts = tests.loc[tests["role"] == "primary", "outcome"]
+        first = rows[0]
+        seen = None if pd.isna(first["pattern"]) else round(100 * first["pattern"])
+        grouped.append({**first, "tests": rows, "counts": counts(parts), "seen": seen})
+    return grouped
 
 
 def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, list[Section]]]:
