@@ -34,6 +34,28 @@ def pooled(samples: Samples) -> tuple[Array, Array]:
     return np.concatenate([one.method for one in samples]), np.concatenate([_baseline(one) for one in samples])
 
 
+def alone(samples: Samples) -> Array:
+    """Return all seeds of all tasks in one sample of the method."""
+    return np.concatenate([one.method for one in samples])
+
+
+def minus(method: Array, baseline: Array) -> Array:
+    """Return the differences, 0 where both are the same: infinite widths too."""
+    with np.errstate(invalid="ignore"):
+        return np.where(method == baseline, 0.0, method - baseline)
+
+
+def over(method: Array, baseline: Array) -> Array:
+    """Return the ratios, 1 where both are the same: zero or infinite ones too."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(method == baseline, 1.0, method / baseline)
+
+
+def wins(method: Array, baseline: Array) -> Array:
+    """Return 1 where the method's number is higher, 0 where the baseline's is, 1/2 where they tie."""
+    return 0.5 + 0.5 * np.sign(minus(method, baseline))
+
+
 def _baseline(sample: Sample) -> Array:
     assert sample.baseline is not None, "checked by `check_statistic`"
     return sample.baseline
@@ -45,25 +67,24 @@ def _located(values: Array, location: Location, name: str) -> Inference:
 
 def difference(samples: Samples, location: Location, name: str) -> Inference:
     """Return the mean or the median of method minus baseline, seed by seed."""
-    method, baseline = pooled(samples)
-    return _located(method - baseline, location, name)
+    return _located(minus(*pooled(samples)), location, name)
 
 
 def ratio(samples: Samples, location: Location, name: str) -> Inference:
     """Return the method's mean divided by the baseline's, or the median of the ratios of each seed."""
     method, baseline = pooled(samples)
-    return Median(method / baseline) if location == "median" else Ratio(method, baseline, name)
+    return Median(over(method, baseline)) if location == "median" else Ratio(method, baseline, name)
 
 
 def value(samples: Samples, location: Location, name: str) -> Inference:
     """Return the mean or the median of the method's numbers."""
-    return _located(np.concatenate([one.method for one in samples]), location, name)
+    return _located(alone(samples), location, name)
 
 
 def distance_difference(samples: Samples, location: Location, name: str, level: float = 0.0) -> Inference:
     """Return the mean or the median of the distance to `level`, method minus baseline."""
     method, baseline = pooled(samples)
-    return _located(np.abs(method - level) - np.abs(baseline - level), location, name)
+    return _located(minus(np.abs(method - level), np.abs(baseline - level)), location, name)
 
 
 def spread_difference(samples: Samples, location: Location, name: str) -> Inference:
@@ -72,25 +93,22 @@ def spread_difference(samples: Samples, location: Location, name: str) -> Infere
     Brown & Forsythe (1974), of pairs.
     """
     method, baseline = pooled(samples)
-    return _located(np.abs(method - np.median(method)) - np.abs(baseline - np.median(baseline)), location, name)
+    return _located(minus(np.abs(method - np.median(method)), np.abs(baseline - np.median(baseline))), location, name)
 
 
 def share_above(samples: Samples, location: Location, name: str, level: float = 0.0) -> Inference:
     """Return the share of seeds whose number is above `level`."""
-    values = np.concatenate([one.method for one in samples])
-    return Share(float(np.sum(values > level)), len(values))
+    return Share((alone(samples) > level).astype(np.float64))
 
 
 def share_lower(samples: Samples, location: Location, name: str) -> Inference:
     """Return the share of seeds whose number is lower than the baseline's, ties by half: a sign test against .5."""
-    method, baseline = pooled(samples)
-    return Share(float(_wins(baseline - method).sum()), len(method))
+    return Share(1 - wins(*pooled(samples)))
 
 
 def share_higher(samples: Samples, location: Location, name: str) -> Inference:
     """Return the share of seeds whose number is higher than the baseline's, ties by half: a sign test against .5."""
-    method, baseline = pooled(samples)
-    return Share(float(_wins(method - baseline).sum()), len(method))
+    return Share(wins(*pooled(samples)))
 
 
 def consistent_wins(samples: Samples, location: Location, name: str) -> Inference:
@@ -98,11 +116,7 @@ def consistent_wins(samples: Samples, location: Location, name: str) -> Inferenc
 
     Well above one half, one of both is the better one throughout; one half and less, neither is.
     """
-    return ConsistentWins(np.stack([_wins(one.method - _baseline(one)) for one in samples], axis=1))
-
-
-def _wins(gap: Array) -> Array:
-    return 0.5 + 0.5 * np.sign(gap)
+    return ConsistentWins(np.stack([wins(one.method, _baseline(one)) for one in samples], axis=1))
 
 
 Statistic = Callable[..., Inference]
@@ -125,6 +139,12 @@ STATISTICS: dict[str, Statistic] = {
 ALONE = ("value", "share-above")
 """Those of a method alone; all others need a baseline."""
 
+SHARES = ("share-above", "share-lower", "share-higher", "consistent-wins")
+"""Those that are counts of seeds: of no other location than theirs."""
+
+SIDE_BY_SIDE = ("consistent-wins",)
+"""Those that look at a seed on all tasks at once; all others put the seeds of all tasks in one sample."""
+
 
 def find_statistic(name: str) -> Statistic:
     """Return a statistic by name; raise PlumblineError if there is none."""
@@ -133,14 +153,16 @@ def find_statistic(name: str) -> Statistic:
     return STATISTICS[name]
 
 
-def check_statistic(name: str, options: Iterable[str], baseline: bool) -> None:
-    """Raise PlumblineError where there is no such statistic, it has no such option, or it needs a baseline."""
+def check_statistic(name: str, options: Iterable[str], baseline: bool, location: Location = "mean") -> None:
+    """Raise PlumblineError where there is no such statistic or option, where it has no median, or needs a baseline."""
     allowed = list(inspect.signature(find_statistic(name)).parameters)[3:]
     for option in options:
         if option not in allowed:
             raise unknown(f"option of statistic {name!r}", option, allowed)
     if name not in ALONE and not baseline:
         raise PlumblineError(f"statistic {name!r} compares with a `baseline`: name one")
+    if name in SHARES and location != "mean":
+        raise PlumblineError(f"statistic {name!r} counts seeds, and has no `location: {location}`")
 
 
 def infer(statistic: str, samples: Samples, location: Location, name: str, options: Mapping[str, Any]) -> Inference:
@@ -151,6 +173,11 @@ def infer(statistic: str, samples: Samples, location: Location, name: str, optio
 def mean(values: Array, axis: int | tuple[int, ...]) -> Array:
     """Return the mean over `axis` of what there is: a round without a forecast does not blank the run."""
     return _known(np.mean, np.nanmean, values, axis)
+
+
+def median(values: Array, axis: int | tuple[int, ...]) -> Array:
+    """Return the median over `axis` of what there is."""
+    return _known(np.median, np.nanmedian, values, axis)
 
 
 def _known(whole: Callable[..., Any], known: Callable[..., Any], values: Array, axis: Any) -> Array:

@@ -19,7 +19,7 @@ def summarise(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
         A row a seed with the columns of `SUMMARIES`, and `rounds` that have a value; NaN where a run has none.
     """
     table = by_round(rows, metric)
-    rounds = table.loc[:, table.columns > 0]
+    rounds = table.drop(columns=0, errors="ignore")
     last = table.iloc[:, -1] if table.shape[1] else pd.Series(index=table.index, dtype=float)
     return pd.DataFrame(
         {"last": last, "mean": rounds.mean(axis=1), "median": rounds.median(axis=1), "rounds": rounds.count(axis=1)}
