@@ -367,12 +367,10 @@ def reference(
     from plumbline.analysis.reference import keep, keep_verdicts
 
     loaded = _plan(config)
-    if experiments:
+    for name in experiments or ():
         if folder is None:
             raise PlumblineError("say whose results to keep: --folder results/<preset>")
-        _folder(folder, "results")
-    for name in experiments or ():
-        keep(loaded, name, folder, store, output)
+        keep(loaded, name, _folder(folder, "results"), store, output)
     keep_verdicts(loaded, output)
 
 

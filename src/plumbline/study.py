@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse, read_yaml
@@ -195,6 +195,10 @@ class Beyond(Options):
     because: str
 
 
+def _alternatives(written: Any) -> Any:
+    return (written,) if isinstance(written, dict | ClaimTests) else written
+
+
 class Claim(Options):
     """A published statement, where it stands, and the test that decides about it; without an experiment it is not run.
 
@@ -216,15 +220,13 @@ class Claim(Options):
     sentence: str = ""
     seeds: int = Field(default=0, ge=0)
     experiment: str | None = None
-    primary: tuple[ClaimTests, ...] = ()
+    primary: Annotated[
+        tuple[ClaimTests, ...],
+        BeforeValidator(_alternatives, json_schema_input_type=ClaimTests | tuple[ClaimTests, ...]),
+    ] = ()
     secondary: tuple[ClaimTests, ...] = ()
     stuck: Stuck | None = None
     beyond: Beyond | None = None
-
-    @field_validator("primary", mode="before")
-    @classmethod
-    def _one_primary(cls, written: Any) -> Any:
-        return (written,) if isinstance(written, dict | ClaimTests) else written
 
     @property
     def tests(self) -> tuple[ClaimTest, ...]:

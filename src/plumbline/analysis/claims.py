@@ -6,13 +6,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from plumbline.analysis.measurements import (
+    Measurement,
+    describe,
+    effect,
+    favourable,
+    measure,
+    pattern,
+    stuck_runs,
+)
 from plumbline.analysis.runs import Asked, Runs
-from plumbline.errors import PlumblineError
 from plumbline.measures.inference import TAIL, Inference
-from plumbline.measures.statistics import Sample, infer
-from plumbline.seeding import stream_seed
 from plumbline.study import Claim, ClaimTest, Stuck
 
 Outcome = Literal["holds", "fails", "open"]
@@ -62,8 +67,6 @@ MIN_SEEDS = 4
 FEW_SEEDS = 10
 """A paper's seeds, up to which it is asked how often so few of ours would look as the paper has it."""
 
-DRAWS = 2_000
-
 
 class Judged(NamedTuple):
     """The single tests of a claim that were run, and whether all of the primary one's parts were."""
@@ -97,49 +100,6 @@ def judged(claim: Claim, there: Collection[tuple[str, str]]) -> Judged | None:
     return Judged(possible[best], secondary, whole[best], claim.stuck)
 
 
-class Measurement(NamedTuple):
-    """A test's samples, a task each, what is inferred of them, and how complete they are, in words."""
-
-    samples: Sequence[Sample]
-    found: Inference
-    seeds: int
-    budget: str
-
-
-def measure(test: ClaimTest, runs: Runs, name: str) -> Measurement:
-    """Return what a test comes to.
-
-    Raises:
-        PlumblineError: no runs, or none that share a seed with a value of the metric.
-    """
-    samples, gaps = [], ""
-    for task in test.tasks:
-        method = runs(task, test.method, test.metric)
-        numbers = pd.DataFrame({"method": method[test.of]})
-        if test.baseline is not None:
-            theirs = runs(test.baseline_task or task, test.baseline, test.metric)
-            numbers = numbers.join(theirs[test.of].rename("baseline"), how="inner")
-        numbers = numbers.dropna()
-        if numbers.empty:
-            against = f" and {test.baseline!r}" if test.baseline else ""
-            raise PlumblineError(f"{name}: no seed of {test.method!r}{against} on {task!r} has {test.metric}")
-        samples.append(numbers)
-        if (known := method["rounds"].mean()) < (rounds := method["of"].max()):
-            gaps = f", values in {known:.4g} of {rounds} rounds"
-    if test.statistic == "consistent-wins":  # seeds side by side
-        shared = sorted(set.intersection(*(set(numbers.index) for numbers in samples)))
-        samples = [numbers.loc[shared] for numbers in samples]
-    pairs = [_sample(numbers) for numbers in samples]
-    evaluations = int(runs(test.task, test.method, test.metric)["evaluations"].max())
-    found = infer(test.statistic, pairs, test.location, name, test.options)
-    return Measurement(pairs, found, min(len(pair.method) for pair in pairs), f"{evaluations} evaluations{gaps}")
-
-
-def _sample(numbers: pd.DataFrame) -> Sample:
-    baseline = numbers["baseline"].to_numpy(dtype=float) if "baseline" in numbers else None
-    return Sample(numbers["method"].to_numpy(dtype=float), baseline)
-
-
 def probabilities(test: ClaimTest, found: Inference) -> tuple[float, float]:
     """Return the probability of such data if the claim were false, and that if it were true, each at its boundary."""
     if test.range is not None:
@@ -161,9 +121,9 @@ def holm(probabilities: Sequence[float]) -> list[float]:
     return [float(p) for p in corrected]
 
 
-def outcomes(tests: Sequence[ClaimTest], measured: Sequence[Measurement]) -> list[tuple[Outcome, float]]:
+def outcomes(measured: Sequence[Measurement]) -> list[tuple[Outcome, float]]:
     """Return of tests that are judged together whether each holds or fails, and the corrected probability."""
-    pairs = [probabilities(test, one.found) for test, one in zip(tests, measured, strict=True)]
+    pairs = [probabilities(one.test, one.found) for one in measured]
     holding, failing = (holm([pair[side] for pair in pairs]) for side in (0, 1))
     found: list[tuple[Outcome, float]] = []
     for one, holds, fails in zip(measured, holding, failing, strict=True):
@@ -198,83 +158,25 @@ def counts(outcomes: Iterable[str]) -> str:
     return ", ".join(f"{found[one]} {words.get(one, one)}" for one in ("holds", "fails", "open") if found[one])
 
 
-def describe(test: ClaimTest) -> str:
-    """Return a test in words."""
-    against = f" - {test.baseline}" if test.baseline else ""
-    against += f" (of {test.baseline_task})" if test.baseline_task else ""
-    options = "".join(f", {key} {value}" for key, value in test.options.items())
-    location = "median " if test.location == "median" else ""
-    metric = {"last": f"final {test.metric}", "mean": f"mean {test.metric}", "median": f"median {test.metric}"}[test.of]
-    expected = f"{test.direction} than {test.threshold:g}"
-    if test.range is not None:
-        expected = f"within {test.range[0]:g} and {test.range[1]:g}"
-    return (
-        f"{location}{test.statistic} of {metric}, {test.method}{against} on {', '.join(test.tasks)}{options}: "
-        f"{expected}"
-    )
-
-
-def looks_as_claimed(test: ClaimTest, value: float) -> bool:
-    """Return whether a value is on the claimed side."""
-    if test.range is not None:
-        return test.range[0] < value < test.range[1]
-    return value > test.threshold if test.direction == "greater" else value < test.threshold
-
-
-def pattern(tests: Sequence[ClaimTest], measured: Sequence[Measurement], seeds: int, name: str) -> float:
-    """Return how often all tests look as claimed with so many of the seeds, drawn without replacement.
-
-    NaN where there are no more seeds than that.
-    """
-    there = min(one.seeds for one in measured)
-    if not 0 < seeds < there:
-        return float("nan")
-    rng = np.random.default_rng(stream_seed(name, seeds, "pattern"))
-    hits = 0
-    for _ in range(DRAWS):
-        drawn = rng.permutation(there)[:seeds]
-        hits += all(
-            looks_as_claimed(test, infer(test.statistic, _drawn(one, drawn), test.location, name, test.options).value)
-            for test, one in zip(tests, measured, strict=True)
-        )
-    return hits / DRAWS
-
-
-def _drawn(measured: Measurement, seeds: NDArray[np.intp]) -> list[Sample]:
-    return [
-        Sample(one.method[seeds], None if one.baseline is None else one.baseline[seeds]) for one in measured.samples
-    ]
-
-
-def facts(test: ClaimTest, measured: Measurement) -> dict[str, float]:
-    """Return what stands beside an estimate: the median seed, the share on the claimed side, the size of the effect."""
-    method = np.concatenate([one.method for one in measured.samples])
-    typical, away = method, method - test.threshold
-    if measured.samples[0].baseline is not None:
-        baseline = np.concatenate([one.baseline for one in measured.samples if one.baseline is not None])
-        typical, away = method - baseline, method - baseline - test.threshold * (test.statistic == "difference")
-        if test.statistic == "ratio":
-            typical, away = method / baseline, method - test.threshold * baseline
-    spread = away.std(ddof=1) if len(away) > 1 else np.nan
-    sided = away > 0 if test.direction == "greater" else away < 0
-    ties = 0.5 * np.mean(away == 0)
+def row(one: Measurement, outcome: Outcome, p: float) -> dict[str, Any]:
+    """Return what a table of claims says of a single test."""
+    low, high = one.found.interval()
     return {
-        "median": float(np.median(typical)),
-        "favourable": float(sided.mean() + ties) if test.range is None else np.nan,
-        "effect": float(away.mean() / spread) if spread > 0 else np.nan,
-        "detectable": measured.found.detectable,
+        "test": one.test.name,
+        "statistic": describe(one.test),
+        "published": one.test.published,
+        "ours": one.found.value,
+        "low": low,
+        "high": high,
+        "p": p,
+        "median": one.found.median,
+        "favourable": favourable(one.test, one.found),
+        "effect": effect(one.test, one.found),
+        "detectable": one.found.detectable,
+        "seeds": one.seeds,
+        "budget": one.budget,
+        "outcome": outcome,
     }
-
-
-def stuck(claim: Claim, test: ClaimTest, runs: Runs) -> str:
-    """Return how many runs of a test's methods ended stuck, in words; empty where the claim does not say when."""
-    if claim.stuck is None:
-        return ""
-    counted = []
-    for task, method in dict.fromkeys(test.trials):
-        last = runs(task, method, claim.stuck.metric)["last"]
-        counted.append(f"{method} {int((last > claim.stuck.above).sum())} of {len(last)}")
-    return ", ".join(counted)
 
 
 def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, data: str) -> pd.DataFrame:
@@ -287,41 +189,29 @@ def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, 
         runs: that they rest on.
         preset: of these runs.
         data: that they read.
+
+    Raises:
+        PlumblineError: runs or values that are not there.
     """
-    rows: list[dict[str, Any]] = []
-    of_claim: dict[str, Any] = {"paper_seeds": claim.seeds}
-    for role, some in (("primary", tests.primary), ("secondary", tests.secondary)):
-        measured = [measure(test, runs, f"{name}.{role}.{number}") for number, test in enumerate(some)]
-        found = outcomes(some, measured)
-        if role == "primary":
-            of_claim["verdict"] = verdict([outcome for outcome, _ in found], tests.whole)
-            of_claim["pattern"] = pattern(some, measured, claim.seeds if claim.seeds <= FEW_SEEDS else 0, name)
-        for test, one, (outcome, p) in zip(some, measured, found, strict=True):
-            low, high = one.found.interval()
-            rows.append(
-                {
-                    "claim": name,
-                    "experiment": claim.experiment,
-                    "source": claim.source,
-                    "statement": claim.statement,
-                    "sentence": claim.sentence,
-                    "role": role,
-                    "test": test.name,
-                    "statistic": describe(test),
-                    "published": test.published,
-                    "ours": one.found.value,
-                    "low": low,
-                    "high": high,
-                    "p": p,
-                    **facts(test, one),
-                    "seeds": one.seeds,
-                    "stuck": stuck(claim, test, runs),
-                    "budget": one.budget,
-                    "preset": preset,
-                    "data": data,
-                    "outcome": outcome,
-                }
-            )
+    by_role = {
+        role: [measure(test, runs, f"{name}.{role}.{number}") for number, test in enumerate(some)]
+        for role, some in (("primary", tests.primary), ("secondary", tests.secondary))
+    }
+    found = {role: outcomes(measured) for role, measured in by_role.items()}
+    shared = {
+        "claim": name,
+        **claim.model_dump(include={"experiment", "source", "statement", "sentence"}),
+        "preset": preset,
+        "data": data,
+        "paper_seeds": claim.seeds,
+        "pattern": pattern(by_role["primary"], claim.seeds, name) if claim.seeds <= FEW_SEEDS else np.nan,
+        "verdict": verdict([outcome for outcome, _ in found["primary"]], tests.whole),
+    }
     if claim.beyond is not None:
-        of_claim["verdict"] = claim.beyond.verdict
-    return pd.DataFrame([row | of_claim for row in rows], columns=COLUMNS)
+        shared["verdict"] = claim.beyond.verdict
+    rows = [
+        {**shared, "role": role, **row(one, *judgement), "stuck": stuck_runs(claim.stuck, one.test, runs)}
+        for role, measured in by_role.items()
+        for one, judgement in zip(measured, found[role], strict=True)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)

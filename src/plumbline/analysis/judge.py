@@ -9,6 +9,7 @@ import pandas as pd
 
 from plumbline.analysis.claims import COLUMNS, claim_rows, judged
 from plumbline.analysis.draw import data_label, evidence_of
+from plumbline.analysis.runs import COLUMNS as RUN
 from plumbline.analysis.runs import Runs, runs_of
 from plumbline.errors import PlumblineError
 from plumbline.measures.metrics import columns_of
@@ -53,8 +54,8 @@ def kept(reference: Path, experiment: str) -> Ran | None:
         return None
     try:
         about = json.loads((path.parent / "provenance.json").read_text(encoding="utf-8"))
-        return Ran(pd.read_csv(path), about["preset"], about["data"])
-    except (OSError, ValueError, KeyError) as error:
+        return Ran(pd.read_csv(path, usecols=RUN), about["preset"], about["data"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlumblineError(f"{path.parent}: {' '.join(str(error).split())[:200]}") from error
 
 
@@ -70,14 +71,15 @@ def judge(studies: Iterable[Study], found: Callable[[str], Ran | None]) -> pd.Da
     """
     frames = []
     for study in studies:
-        there = {name: found(name) for name in {claim.experiment for claim in study.claims.values()} if name}
+        claimed = dict.fromkeys(claim.experiment for claim in study.claims.values() if claim.experiment)
+        there = {name: one for name in claimed if (one := found(name)) is not None}
+        runs = {name: Runs(one.runs) for name, one in there.items()}
         for name, claim in study.claims.items():
-            one = there.get(claim.experiment or "")
-            if one is None:
+            if claim.experiment not in there:
                 continue
-            pairs = set(one.runs[["task", "method"]].itertuples(index=False, name=None))
-            if tests := judged(claim, pairs):
-                frames.append(claim_rows(name, claim, tests, Runs(one.runs), one.preset, one.data))
+            of = claim.experiment
+            if tests := judged(claim, runs[of].trials):
+                frames.append(claim_rows(name, claim, tests, runs[of], there[of].preset, there[of].data))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 

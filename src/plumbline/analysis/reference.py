@@ -87,6 +87,10 @@ def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
         new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
 
 
+WORDS = ("sentence", "test", "published", "stuck")
+"""Columns of a table of claims that may be empty, and are no numbers."""
+
+
 def read_claims(path: Path) -> pd.DataFrame:
     """Return a table of claims.
 
@@ -101,7 +105,7 @@ def read_claims(path: Path) -> pd.DataFrame:
         raise PlumblineError(f"{path} is no table of claims: {' '.join(str(error).split())[:200]}") from error
     if missing := [name for name in COLUMNS if name not in found]:
         raise PlumblineError(f"{path} is no table of claims: it has no column {missing[0]!r}")
-    return found
+    return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
 
 
 def by_number(claim: str) -> tuple[str, int]:
@@ -124,17 +128,16 @@ def effect(tests: pd.DataFrame) -> str:
 
 
 def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """Return the verdicts as a Markdown table, a row a claim, those not run too."""
-    lines = [
-        "| claim | statement | verdict | what was measured | estimate and 95% interval | seeds (the paper's) | experiment |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    """Return the verdicts as a Markdown table, a row a claim, those too that are not judged yet or not run."""
+    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
+    lines.append("|---|---|---|---|---|---|---|")
     primary = claims[claims["role"] == "primary"]
     tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
     for name, claim in sorted(
         ((name, claim) for study in studies for name, claim in study.claims.items()), key=lambda one: by_number(one[0])
     ):
-        cells = [name, claim.statement, "not run", "", "", f"– ({claim.seeds or '–'})", claim.experiment or "–"]
+        verdict = "not judged" if claim.experiment else "not run"
+        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", claim.experiment or "–"]
         if name in tests_of:
             first = tests_of[name].iloc[0]
             cells[2:6] = [
@@ -147,14 +150,16 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+NOT_JUDGED = "not run or judged"
+
 MARKS = {
     "reproduced": "🔵",
     "partly": "🔶",
     "not reproduced": "🟥",
     "inconclusive at this scale": "⚪",
-    "cannot fail": "◻️",
-    "does not apply": "◻️",
-    "not run": "–",
+    "cannot fail": "⬜",
+    "does not apply": "◇",
+    NOT_JUDGED: "–",
 }
 """Of verdicts, told apart by their shapes alone too."""
 
@@ -177,7 +182,7 @@ def verdict_grid(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Data
         numbered = {by_number(name): name for name in study.claims}
         letters = ", ".join(sorted({letters for letters, _ in numbered}))
         rows[f"**{letters}** {study.study}"] = {
-            number: MARKS[verdicts.get(name, "not run")] + DOUBTED * (name in doubted)
+            number: MARKS[verdicts.get(name, NOT_JUDGED)] + DOUBTED * (name in doubted and name in verdicts)
             for (_, number), name in numbered.items()
         }
     columns = range(1, max((number for cells in rows.values() for number in cells), default=0) + 1)
@@ -264,7 +269,8 @@ def keep_verdicts(plan: Plan, reference: Path) -> None:
     claims = judge_reference(plan, reference)
     if path.is_file():
         old = read_claims(path)
-        known = {name for study in plan.studies.values() for name in study.claims}
-        claims = pd.concat([old[~old["claim"].isin(known)], claims], ignore_index=True)
+        others = old[~old["claim"].isin([name for study in plan.studies.values() for name in study.claims])]
+        claims = claims if others.empty else pd.concat([others, claims], ignore_index=True)
+    claims = claims.sort_values("claim", kind="stable", key=lambda names: names.map(by_number))
     with atomic(path) as part:
-        claims.sort_values("claim", kind="stable").to_csv(part, index=False, float_format="%.6g")
+        claims.to_csv(part, index=False, float_format="%.6g")

@@ -39,6 +39,11 @@ class Runs:
             for (task, method, metric), rows in table.groupby(["task", "method", "metric"], sort=False, observed=True)
         }
 
+    @property
+    def trials(self) -> set[tuple[str, str]]:
+        """The tasks and methods that there are runs of."""
+        return {(task, method) for task, method, _ in self.tables}
+
     def __call__(self, task: str, method: str, metric: str) -> pd.DataFrame:
         """Return the runs of one method on one task by one metric, a row a seed.
 
@@ -47,5 +52,8 @@ class Runs:
         """
         if (task, method, metric) not in self.tables:
             known = ", ".join(sorted({f"{of} x {by}" for of, by, kept in self.tables if kept == metric}))
-            raise PlumblineError(f"no {metric} of runs of {method!r} on {task!r}; there are: {known or 'none'}")
+            raise PlumblineError(
+                f"no {metric} of {method!r} on {task!r} among the runs, but of: {known or 'none'}; if they were kept "
+                "before the claim was changed, keep them again: plumbline reference"
+            )
         return self.tables[task, method, metric]
