@@ -64,8 +64,8 @@ def rates(population: Population, seeds: int, repetitions: int, rng: np.random.G
         rng: of the draws.
 
     Returns:
-        Shares of samples: `above` and `below` of means that are said to be above or below the true one, `seen` of means
-        that are said to be above a threshold one deviation lower; `median above` and `median below` likewise.
+        Shares of samples: `above` and `below`, whose mean is said to be above or below the true one; `seen`, whose mean
+        is said to be above a threshold one deviation lower; `median above` and `median below`, as of the mean.
     """
     found = dict.fromkeys(("above", "below", "seen", "median above", "median below"), 0)
     for number in range(repetitions):
@@ -91,3 +91,16 @@ def error_rates(repetitions: int, seeds: tuple[int, ...] = SEEDS) -> pd.DataFram
             rng = np.random.default_rng([n, repetitions])
             rows.append({"differences": name, "seeds": n, **rates(population, n, repetitions, rng)})
     return pd.DataFrame(rows)
+
+
+COLUMNS = ("above", "below", "seen", "median above", "median below")
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return a table of `error_rates` as Markdown, in percent."""
+    lines = ["| differences | seeds | mean too high | too low | effect seen | median too high | too low |"]
+    lines.append("|---|--:|--:|--:|--:|--:|--:|")
+    for row in table.to_dict("records"):
+        cells = [row["differences"], str(row["seeds"]), *(f"{100 * row[name]:.1f}" for name in COLUMNS)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
