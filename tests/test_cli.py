@@ -59,13 +59,13 @@ claims:
     source: nowhere
     statement: Dice win.
     experiment: TINY-T1
-    tests:
-      - statistic: share-above
-        metric: regret
-        task: branin
-        method: dice
-        direction: greater
-        options: {level: 1.0}
+    primary:
+      statistic: share-above
+      metric: regret
+      task: branin
+      method: dice
+      direction: greater
+      options: {level: 1.0}
 """
 
 
@@ -334,6 +334,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("claims", "-o", "x.csv", "nope"), "no folder of results at nope"),
         (("report", "-o", "x.html", "nope"), "no folder of results at nope"),
         (("reference", "TINY-T1", "--folder", "nope"), "no folder of results at nope"),
+        (("reference", "TINY-T1"), "say whose results to keep: --folder results/<preset>"),
         (("failures", "--store", "nope"), "no folder of trials at nope"),
         (("track", "--artifacts", "nope"), "no folder of results at nope"),
         (

@@ -4,9 +4,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
+from plumbline.analysis.claims import judged
+from plumbline.analysis.judge import Ran, judge
+from plumbline.analysis.runs import COLUMNS
 from plumbline.config import Config, read_config
 from plumbline.errors import PlumblineError
 from plumbline.plan import Plan, load_plan
@@ -91,7 +96,8 @@ def test_quick_needs_no_download(plans: dict[str, Plan]) -> None:
 def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
     """A claim about a method that its experiment does not run would never get a verdict.
 
-    A test may be about one of the two presets alone, where the desk has models of its own, but no claim is.
+    A test may be about one of the two presets alone, where the desk has models of its own; no primary one is. Of it
+    the paper's preset runs every part.
     """
     for study in plans["paper"].studies.values():
         for name, claim in study.claims.items():
@@ -103,8 +109,29 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
             ]
             for test in claim.tests:
                 assert any(grid.issuperset(test.trials) for grid in grids), f"{name}: {test.task}"
-            for grid in grids:
-                assert any(grid.issuperset(test.trials) for test in claim.tests), name
+            desk, paper = (judged(claim, grid) for grid in grids)
+            assert desk is not None, name
+            assert paper is not None, name
+            assert paper.whole, name
+
+
+def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
+    """From runs of chance: no statistic, option or range stumbles."""
+    plan, rng = plans["paper"], np.random.default_rng(0)
+
+    def drawn(experiment: str) -> Ran:
+        claims = [claim for claim in plan.study_of(experiment).claims.values() if claim.experiment == experiment]
+        tests = [judged(claim, plan.whole_grid(experiment)) for claim in claims]
+        asked = dict.fromkeys(one for found in tests if found is not None for one in found.asked)
+        rows = [(*one, seed, *np.exp(rng.normal(size=3)), 9, 9, 12) for one in asked for seed in range(5)]
+        return Ran(pd.DataFrame(rows, columns=COLUMNS), "paper", "synthetic")
+
+    found = judge(plan.studies.values(), drawn)
+    claims = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiment}
+    assert set(found["claim"]) == claims
+    assert found[["ours", "low", "high", "p"]].notna().all(axis=None)
+    assert found["test"].notna().all()
+    assert (found["test"] != "").all()
 
 
 def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
@@ -240,8 +267,8 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
         ),
         (
             "studies/calibrated.yaml",
-            "        baseline: ucb-ml\n",
-            "",
+            "      method: calibrated-ucb\n      baseline: ucb-ml\n",
+            "      method: calibrated-ucb\n",
             "compares with a `baseline`",
         ),
         (

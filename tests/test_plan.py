@@ -72,8 +72,15 @@ STUDY: dict[str, Any] = {
             "source": "p. 1",
             "statement": "It is so.",
             "experiment": "F1",
-            "tests": [
-                {"statistic": "mean-level", "metric": "regret", "task": "branin", "method": "dice", "direction": "less"}
+            "primary": [
+                {
+                    "statistic": "value",
+                    "metric": "regret",
+                    "of": "mean",
+                    "task": "branin",
+                    "method": "dice",
+                    "direction": "less",
+                }
             ],
         }
     },
@@ -239,7 +246,7 @@ def set_at(*path: Any, value: Any) -> Callable[[Any], None]:
     return change
 
 
-TEST = ("claims", "K1", "tests", 0)
+TEST = ("claims", "K1", "primary", 0)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +288,27 @@ TEST = ("claims", "K1", "tests", 0)
         ("studies/toy.yaml", set_at(*TEST, "method", value="dise"), "claim K1: unknown method 'dise': did you mean"),
         ("studies/toy.yaml", set_at(*TEST, "baseline", value="dise"), "claim K1: unknown method 'dise': did you mean"),
         ("studies/toy.yaml", set_at(*TEST, "metric", value="regrets"), "claim K1: unknown metric 'regrets': did you"),
-        ("studies/toy.yaml", set_at(*TEST, "statistic", value="mean-lvl"), "claim K1: unknown statistic 'mean-lvl'"),
+        ("studies/toy.yaml", set_at(*TEST, "statistic", value="ratioo"), "claim K1: unknown statistic 'ratioo'"),
+        (
+            "studies/toy.yaml",
+            set_at("claims", "K1", "stuck", value={"metric": "regrets", "above": 1.0}),
+            "claim K1: unknown metric 'regrets': did you",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at(
+                *TEST,
+                value={
+                    "statistic": "share-above",
+                    "location": "median",
+                    "metric": "regret",
+                    "task": "branin",
+                    "method": "dice",
+                    "direction": "less",
+                },
+            ),
+            "claim K1: statistic 'share-above' counts seeds, and has no `location: median`",
+        ),
         (
             "studies/toy.yaml",
             set_at("experiments", "F1", "figure", value={"kind": "crves"}),

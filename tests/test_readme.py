@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from plumbline.analysis.reference import MARKS, doubt_table, read_doubts, verdict_grid, verdict_table
+from plumbline.analysis.reference import MARKS, doubt_table, read_claims, read_doubts, verdict_grid, verdict_table
 from plumbline.cli import app
 from plumbline.config import read_config
 from plumbline.plan import load_plan
@@ -142,7 +142,7 @@ def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
 
 def test_the_grid_is_that_of_the_reference_results():
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    assert README.count(verdict_grid(plan.studies.values(), pd.read_csv(CLAIMS), read_doubts(CLAIMS))) == 1
+    assert README.count(verdict_grid(plan.studies.values(), read_claims(CLAIMS), read_doubts(CLAIMS))) == 1
 
 
 def test_the_key_explains_every_mark():
@@ -151,7 +151,8 @@ def test_the_key_explains_every_mark():
 
 
 def test_verdicts_and_doubts_are_those_of_the_reference_results():
-    assert RESULTS.count(verdict_table(pd.read_csv(CLAIMS))) == 1
+    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
+    assert RESULTS.count(verdict_table(plan.studies.values(), read_claims(CLAIMS))) == 1
     assert RESULTS.count(doubt_table(read_doubts(CLAIMS))) == 1
 
 

@@ -36,13 +36,20 @@ def toy() -> dict[str, Any]:
             "T1": {"title": "No trials", "quick": {}},
         },
         "claims": {
-            "K1": {"source": "p. 1", "statement": "It is so.", "experiment": "F1", "tests": [{**TEST}]},
+            "K1": {"source": "p. 1", "statement": "It is so.", "experiment": "F1", "primary": [{**TEST}]},
             "K2": {"source": "p. 2", "statement": "It is not tried."},
         },
     }
 
 
-TEST = {"statistic": "mean-level", "metric": "regret", "task": "branin", "method": "dice", "direction": "less"}
+TEST = {
+    "statistic": "value",
+    "metric": "regret",
+    "of": "mean",
+    "task": "branin",
+    "method": "dice",
+    "direction": "less",
+}
 
 
 @pytest.fixture
@@ -76,11 +83,11 @@ def test_all_blocks_are_those_of_every_preset(study: Study) -> None:
 
 
 def claim(*tests: dict[str, Any]) -> Claim:
-    return parse(Claim, {"source": "s", "statement": "x", "experiment": "F1", "tests": tests}, "claim")
+    return parse(Claim, {"source": "s", "statement": "x", "experiment": "F1", "primary": tests}, "claim")
 
 
 def test_tests_that_share_fields_are_written_once() -> None:
-    shared = {"statistic": "final-difference", "metric": "regret", "direction": "less", "published": "so"}
+    shared = {"statistic": "difference", "metric": "regret", "direction": "less", "published": "so"}
     pairs = [["a", "b"], ["a", "c"]]
     tests = claim({**shared, "tasks": ["t", "u"], "pairs": pairs}, {**shared, "task": "v", "method": "d"}).tests
     assert [(test.task, test.method, test.baseline) for test in tests] == [
@@ -97,8 +104,9 @@ def test_a_baseline_may_be_on_another_task() -> None:
 
 def test_a_test_may_be_about_several_tasks_at_once() -> None:
     (test,) = claim({**TEST, "baseline": "grid", "also": ["hole"]}).tests
+    assert test.tasks == ("branin", "hole")
     assert test.trials == ((test.task, test.method), (test.task, "grid"), ("hole", test.method), ("hole", "grid"))
-    (alone,) = claim({**TEST, "statistic": "final-mean", "also": ["hole"]}).tests
+    (alone,) = claim({**TEST, "of": "last", "also": ["hole"]}).tests
     assert alone.trials == ((alone.task, alone.method), ("hole", alone.method))
     with pytest.raises(PlumblineError, match="leave `baseline_task` out"):
         claim({**TEST, "baseline": "grid", "baseline_task": "pit", "also": ["hole"]})
@@ -107,26 +115,75 @@ def test_a_test_may_be_about_several_tasks_at_once() -> None:
 def test_a_claim_round_trips() -> None:
     one = claim({**TEST, "baseline": "grid"})
     assert Claim.model_validate_json(one.model_dump_json()) == one
-    assert one.model_copy(update={"tests": one.tests[:0]}).tests == ()
+    assert Claim.model_validate(one.model_dump(mode="json")).tests == one.tests
+
+
+def test_one_primary_test_is_no_list() -> None:
+    written = {"source": "s", "statement": "x", "experiment": "F1", "primary": TEST}
+    assert parse(Claim, written, "claim") == claim(TEST)
+
+
+def test_the_primary_tests_come_first() -> None:
+    written = {
+        "source": "s",
+        "statement": "x",
+        "experiment": "F1",
+        "secondary": [{**TEST, "of": "last"}],
+        "primary": TEST,
+    }
+    assert [test.of for test in parse(Claim, written, "claim").tests] == ["mean", "last"]
+
+
+def test_what_no_trial_can_decide_says_why() -> None:
+    written = {"source": "s", "statement": "x", "experiment": "F1", "primary": TEST}
+    for beyond, message in (
+        ({"verdict": "cannot fail"}, "beyond.because: Field required"),
+        (
+            {"verdict": "reproduced", "because": "We know."},
+            "beyond.verdict: Input should be 'cannot fail' or 'does not",
+        ),
+    ):
+        with pytest.raises(PlumblineError, match=message):
+            parse(Claim, {**written, "beyond": beyond}, "claim")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tasks": ["t"]}, "0: give `task`, or several `tasks`"),
-        ({"task": None}, "0: give `task`, or several `tasks`"),
-        ({"pairs": [["a", "b"]]}, "0: give a `method` and maybe its `baseline`, or several `pairs`"),
-        ({"method": None}, "0: give a `method` and maybe its `baseline`, or several `pairs`"),
-        ({"method": None, "pairs": [["a", "b"]], "baseline": "c"}, "0: give a `method` and maybe its `baseline`"),
-        ({"metrics": "x"}, "0: unknown field 'metrics': did you mean 'metric'?"),
-        ({"direction": "more"}, "0: direction: Input should be 'less' or 'greater' (got 'more')"),
+        ({"direction": "within"}, "`range: [low, high]` is for `direction: within`, and that needs one"),
+        ({"range": [0.0, 1.0]}, "`range: [low, high]` is for `direction: within`, and that needs one"),
+        ({"direction": "within", "range": [1.0, 1.0]}, "the `range` ends where it begins, or before"),
+        ({"of": "first"}, "of: Input should be 'last', 'mean' or 'median' (got 'first')"),
+        ({"location": "mode"}, "location: Input should be 'mean' or 'median' (got 'mode')"),
+    ],
+)
+def test_a_measure_is_whole(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlumblineError) as caught:
+        claim({**TEST, **change})
+    assert message in str(caught.value)
+    assert claim({**TEST, "direction": "within", "range": [0.0, 1.0]}).tests[0].range == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tasks": ["t"]}, "primary.0: give `task`, or several `tasks`"),
+        ({"task": None}, "primary.0: give `task`, or several `tasks`"),
+        ({"pairs": [["a", "b"]]}, "primary.0: give a `method` and maybe its `baseline`, or several `pairs`"),
+        ({"method": None}, "primary.0: give a `method` and maybe its `baseline`, or several `pairs`"),
+        (
+            {"method": None, "pairs": [["a", "b"]], "baseline": "c"},
+            "primary.0: give a `method` and maybe its `baseline`",
+        ),
+        ({"metrics": "x"}, "primary.0: unknown field 'metrics': did you mean 'metric'?"),
+        ({"direction": "more"}, "primary.0.direction: Input should be 'less', 'greater' or 'within' (got 'more')"),
     ],
 )
 def test_tests_that_say_too_much_or_too_little(change: dict[str, Any], message: str) -> None:
     written = {key: value for key, value in {**TEST, **change}.items() if value is not None}
     with pytest.raises(PlumblineError) as caught:
         claim(written)
-    assert str(caught.value).startswith(f"claim: tests: {message}")
+    assert str(caught.value).startswith(f"claim: {message}")
     assert "\n" not in str(caught.value)
 
 
@@ -152,8 +209,11 @@ F1 = ("experiments", "F1")
     ("data", "message"),
     [
         (change(("claims", "K1", "experiment"), "F9"), "claim K1: unknown experiment 'F9': allowed: F1"),
-        (change(("claims", "K1", "tests"), []), "claim K1: give both `experiment` and `tests`, or neither: not run"),
-        (change(("claims", "K1", "experiment"), None), "claim K1: give both `experiment` and `tests`, or neither"),
+        (
+            change(("claims", "K1", "primary"), []),
+            "claim K1: give both `experiment` and `primary`, or neither: not run",
+        ),
+        (change(("claims", "K1", "experiment"), None), "claim K1: give both `experiment` and `primary`, or neither"),
         (change(("experiments", "a/b"), {"title": "x"}), "an experiment's name is letters, digits and . _ -"),
         (change((*F1, "sedes"), 3), "experiments.F1: unknown field 'sedes': did you mean 'seeds'?"),
         (change((*F1, "quick", "round"), 3), "experiments.F1.quick: unknown field 'round': did you mean 'rounds'?"),
@@ -164,8 +224,8 @@ F1 = ("experiments", "F1")
         (change((*F1, "grid", 0, "problems"), []), "experiments.F1.grid.0: unknown field 'problems'"),
         (change((*F1, "title"), None), "experiments.F1.title: Field required"),
         (
-            change(("claims", "K1", "tests", 0, "direction"), "more"),
-            "claims.K1.tests: 0: direction: Input should be 'less' or",
+            change(("claims", "K1", "primary", 0, "direction"), "more"),
+            "claims.K1.primary.0.direction: Input should be 'less', 'greater' or",
         ),
         (lambda: [1, 2], "Input should be"),
         (lambda: None, "Input should be"),

@@ -53,8 +53,7 @@ claims:
     source: nowhere
     statement: Dice win.
     experiment: TINY-T1
-    tests:
-      - {statistic: final-difference, metric: regret, task: branin, method: dice, baseline: flaky, direction: less}
+    primary: {statistic: difference, metric: regret, task: branin, method: dice, baseline: flaky, direction: less}
 """
 FLAKY = '''"""A method that fails, or dawdles, where a file says so."""
 

@@ -101,16 +101,18 @@ def check_claim(claim: Claim, grid: Grid, source: str) -> None:
     """Raise PlumblineError where a test speaks of trials that no preset has, or of what cannot be measured."""
     for test in claim.tests:
         _check_trials(test, grid, source)
-    metrics = sorted({test.metric for test in claim.tests})
-    statistics = sorted({(test.statistic, tuple(sorted(test.options)), bool(test.baseline)) for test in claim.tests})
+    metrics = sorted({test.metric for test in claim.tests} | ({claim.stuck.metric} if claim.stuck else set()))
+    statistics = sorted(
+        {(test.statistic, tuple(sorted(test.options)), bool(test.baseline), test.location) for test in claim.tests}
+    )
 
     def verify() -> None:
         from plumbline.measures.statistics import check_statistic
 
         check_metrics(metrics, source)
-        for name, options, baseline in statistics:
+        for name, options, baseline, location in statistics:
             try:
-                check_statistic(name, options, baseline)
+                check_statistic(name, options, baseline, location)
             except PlumblineError as error:
                 raise PlumblineError(f"{source}: {error}") from error
 

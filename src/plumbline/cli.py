@@ -353,21 +353,25 @@ def report(
 
 @app.command()
 def reference(
-    experiments: Annotated[list[str], typer.Argument(help="names of experiments that were run")],
-    folder: Annotated[Path, typer.Option(help="results of the preset that ran them")],
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="names of experiments that were run; none: judge again what is kept")
+    ] = None,
+    folder: Annotated[Path | None, typer.Option(help="results of the preset that ran them")] = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     output: Annotated[Path, typer.Option("--output", "-o", help="folder of the reference results")] = Path(
         "results/reference"
     ),
 ) -> None:
-    """Keep results for good: copy figures, tables, curves and verdicts with their provenance."""
-    from plumbline.analysis.reference import keep
+    """Keep results for good: copy figures, tables, curves and runs with their provenance, and judge them."""
+    from plumbline.analysis.reference import keep, keep_verdicts
 
     loaded = _plan(config)
-    _folder(folder, "results")
-    for name in experiments:
-        keep(loaded, name, folder, store, output)
+    for name in experiments or ():
+        if folder is None:
+            raise PlumblineError("say whose results to keep: --folder results/<preset>")
+        keep(loaded, name, _folder(folder, "results"), store, output)
+    keep_verdicts(loaded, output)
 
 
 @app.command()
@@ -388,7 +392,7 @@ def verdicts(
     elif show == "grid":
         print(verdict_grid(_plan(config).studies.values(), found, read_doubts(claims)))
     else:
-        print(verdict_table(found))
+        print(verdict_table(_plan(config).studies.values(), found))
 
 
 @app.command()

@@ -6,10 +6,10 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from plumbline.errors import PlumblineError, unknown
-from plumbline.options import Options, one_line, parse, read_yaml
+from plumbline.options import Options, parse, read_yaml
 from plumbline.specs import Diagnostics
 
 Preset = Literal["quick", "desk", "paper"]
@@ -91,23 +91,41 @@ class Experiment(Options):
 class Measure(Options):
     """What one or several tests measure and expect.
 
-    The statistic (see `plumbline.measures.statistics`) of `metric` is expected to be `direction` than `threshold`.
+    Each run comes to a number of `metric`: its `last` value, or the `mean` or the `median` of its rounds. The
+    `statistic` over seeds (see `plumbline.measures.statistics`) of these numbers, of their `mean` or their `median`
+    where there is a choice, is expected to be `less` or `greater` than `threshold`, or `within` a `range`: alike.
+
+    Attributes:
+        name: what is tested, in a few words.
+        published: what the document has, where a text, a table or a figure says it.
     """
 
+    name: str = ""
     statistic: str
     metric: str
-    direction: Literal["less", "greater"]
+    of: Literal["last", "mean", "median"] = "last"
+    location: Literal["mean", "median"] = "mean"
+    direction: Literal["less", "greater", "within"]
     threshold: float = 0.0
+    range: tuple[float, float] | None = None
     published: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _a_range_or_a_threshold(self) -> Self:
+        if (self.direction == "within") != (self.range is not None):
+            raise ValueError("`range: [low, high]` is for `direction: within`, and that needs one")
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("the `range` ends where it begins, or before")
+        return self
 
 
 class ClaimTest(Measure):
     """One measurable part of a claim: a method's statistic on a task, against a baseline or alone.
 
     The baseline is of `baseline_task` where one is given: then seeds share neither design nor noise, and pairing them
-    neither helps nor harms. With `also`, the statistic is of the values at the last rounds of `task` and of these
-    tasks: a task is in the place of a round.
+    neither helps nor harms. The tasks of `also` are judged together with `task`: their seeds in one sample, or side by
+    side, as the statistic has it.
     """
 
     task: str
@@ -115,6 +133,11 @@ class ClaimTest(Measure):
     baseline: str | None = None
     baseline_task: str | None = None
     also: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Return the tasks that are judged together."""
+        return (self.task, *self.also)
 
     @property
     def trials(self) -> tuple[tuple[str, str], ...]:
@@ -149,36 +172,66 @@ class ClaimTests(Measure):
             raise ValueError("`also` is of tasks that have a baseline of their own: leave `baseline_task` out")
         return self
 
-    def each(self) -> Iterator[dict[str, Any]]:
-        """Yield the fields of each single test: all pairs on the first task, then on the next."""
+    def each(self) -> Iterator[ClaimTest]:
+        """Yield each single test: all pairs on the first task, then on the next."""
         shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task", "also")}
         for task, (method, baseline) in product(
             self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),)
         ):
-            yield {**shared, "task": task, "method": method, "baseline": baseline}
+            yield ClaimTest.model_validate({**shared, "task": task, "method": method, "baseline": baseline})
 
 
-def _single_tests(written: Any) -> Any:
-    if not isinstance(written, list | tuple) or all(isinstance(entry, ClaimTest) for entry in written):
-        return written
-    tests: list[dict[str, Any]] = []
-    for number, entry in enumerate(written):
-        try:
-            tests.extend(ClaimTests.model_validate(entry).each())
-        except ValidationError as error:
-            raise ValueError(f"{number}: {one_line(error)}") from error
-    return tests
+class Stuck(Options):
+    """When a run of a claim counts as stuck: it ends with more than `above` of `metric`."""
+
+    metric: str
+    above: float
+
+
+class Beyond(Options):
+    """Why no trial can decide about a claim."""
+
+    verdict: Literal["cannot fail", "does not apply"]
+    because: str
+
+
+def _alternatives(written: Any) -> Any:
+    return (written,) if isinstance(written, dict | ClaimTests) else written
 
 
 class Claim(Options):
-    """A published statement, where it stands, and the tests that it must pass; without an experiment it is not run."""
+    """A published statement, where it stands, and the test that decides about it; without an experiment it is not run.
+
+    Attributes:
+        source: section and figure.
+        statement: what is claimed, in our words.
+        sentence: the document's own, in short.
+        seeds: the document's; 0 where it says nothing, or has none.
+        experiment: whose trials it rests on.
+        primary: the test that decides, with a part for each task and pair. Of several the first is taken whose trials a
+            preset runs in whole.
+        secondary: tests that are shown beside it, and count for nothing.
+        stuck: of runs, counted beside the verdict.
+        beyond: why no experiment of ours can decide about it: its measurements stand, its verdict says which.
+    """
 
     source: str
     statement: str
+    sentence: str = ""
+    seeds: int = Field(default=0, ge=0)
     experiment: str | None = None
-    tests: Annotated[
-        tuple[ClaimTest, ...], BeforeValidator(_single_tests, json_schema_input_type=tuple[ClaimTests, ...])
+    primary: Annotated[
+        tuple[ClaimTests, ...],
+        BeforeValidator(_alternatives, json_schema_input_type=ClaimTests | tuple[ClaimTests, ...]),
     ] = ()
+    secondary: tuple[ClaimTests, ...] = ()
+    stuck: Stuck | None = None
+    beyond: Beyond | None = None
+
+    @property
+    def tests(self) -> tuple[ClaimTest, ...]:
+        """Return all single tests, the primary ones first."""
+        return tuple(test for tests in (*self.primary, *self.secondary) for test in tests.each())
 
 
 class Hyperparameter(Options):
@@ -214,8 +267,10 @@ class Study(Options):
     def check(self, source: str) -> None:
         """Raise PlumblineError for a claim about an experiment that there is not, or about none."""
         for name, claim in self.claims.items():
-            if (claim.experiment is None) != (not claim.tests):
-                raise PlumblineError(f"{source}: claim {name}: give both `experiment` and `tests`, or neither: not run")
+            if (claim.experiment is None) != (not claim.primary):
+                raise PlumblineError(
+                    f"{source}: claim {name}: give both `experiment` and `primary`, or neither: not run"
+                )
             if claim.experiment is not None and claim.experiment not in self.experiments:
                 raise PlumblineError(
                     f"{source}: claim {name}: {unknown('experiment', claim.experiment, self.experiments)}"

@@ -55,6 +55,16 @@ FIGURES: dict[str, dict[str, Any]] = {
 }
 """Options of each kind of figure that fit the evidence of `usual`."""
 
+TEST: Row = {
+    "statistic": "difference",
+    "metric": "regret",
+    "task": "bowl",
+    "method": "calibrated",
+    "baseline": "plain",
+    "direction": "less",
+}
+"""A test of a claim that fits the evidence of `usual`, as YAML would have it."""
+
 COLUMNS = ["panel", "series", "x", "x2", "value", "low", "high"]
 LINE, SQUARE = [0.0, 0.5, 1.0], [(x, y) for x in (0.0, 0.5, 1.0) for y in (0.0, 0.5, 1.0)]
 INF = float("inf")

@@ -1,7 +1,8 @@
 """Claim A2, that neither method is consistently the better one, simulated where it is true and where it is not.
 
-The statistic is new, and of extremes over tasks, whose bootstrap is biased: what it says of data like the study's is
-measured here with the thresholds in use.
+With the claim's own thresholds and the paper's twenty seeds. That no method wins is shown by counts, exactly, for both
+methods: it is seen nearly always where the winner changes, but in one case of four or five only where both are alike on
+every task, and never with five seeds. What it never does, or as good as never, is to overlook a winner.
 """
 
 from collections import Counter
@@ -9,26 +10,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from plumbline.analysis.claims import outcome, verdict
-from plumbline.measures import statistics
-from plumbline.measures.statistics import find_statistic, paired_bootstrap
+from plumbline.analysis.claims import outcomes, verdict
+from plumbline.analysis.measurements import Measurement, samples
+from plumbline.measures.statistics import infer
 from plumbline.study import ClaimTest, load_study
 
-REPETITIONS = 60
+REPETITIONS = 100
 
 
-@pytest.fixture(scope="module", params=[0, 1], ids=["global", "turbo"])
+@pytest.fixture(scope="module", params=["primary", "secondary"])
 def test(request: pytest.FixtureRequest) -> ClaimTest:
     """One of the claim's tests: over four tasks, and over three."""
     study = load_study(Path(__file__).parents[2] / "config/studies/approximation.yaml")
-    return study.claims["A2"].tests[request.param]
-
-
-@pytest.fixture(autouse=True)
-def _fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "RESAMPLES", 1_000)
+    (tests,) = getattr(study.claims["A2"], request.param)
+    (one,) = tests.each()
+    return one
 
 
 def verdicts(test: ClaimTest, advantages: Sequence[float], seeds: int) -> Counter[str]:
@@ -36,19 +35,25 @@ def verdicts(test: ClaimTest, advantages: Sequence[float], seeds: int) -> Counte
     rng = np.random.default_rng(0)
     found: Counter[str] = Counter()
     for number in range(REPETITIONS):
-        gaps = np.array(advantages[: len(test.also) + 1]) + rng.standard_normal((seeds, len(test.also) + 1))
-        interval = paired_bootstrap(find_statistic(test.statistic), gaps, np.zeros_like(gaps), f"{number}")
-        found[verdict([outcome(interval, test, seeds)])] += 1
+        gaps = np.array(advantages[: len(test.tasks)]) + rng.standard_normal((seeds, len(test.tasks)))
+        numbers = tuple(pd.DataFrame({"method": gap, "baseline": 0.0}) for gap in gaps.T)
+        inferred = infer(test.statistic, samples(numbers), test.location, f"{number}", test.options)
+        ((outcome, _),) = outcomes([Measurement(test, numbers, inferred, "")])
+        found[verdict([outcome])] += 1
     return found
 
 
+def test_it_is_the_statistic_and_threshold_of_the_study(test: ClaimTest) -> None:
+    assert (test.statistic, test.direction, test.threshold) == ("consistent-wins", "less", 0.65)
+    assert len(test.tasks) in (3, 4)
+
+
 @pytest.mark.parametrize(
-    ("advantages", "least"), [((1.0, -1.0, 1.0, -1.0), 0.95), ((1.5, 1.5, -1.5, 1.5), 0.95), ((0.0,) * 4, 0.7)]
+    ("advantages", "least"), [((1.0, -1.0, 1.0, -1.0), 0.9), ((1.5, 1.5, -1.5, 1.5), 0.95), ((0.0,) * 4, 0.1)]
 )
-def test_it_is_accepted_where_the_winner_changes_and_where_there_is_none(
+def test_it_is_accepted_where_the_winner_changes_and_now_and_then_where_there_is_none(
     test: ClaimTest, advantages: Sequence[float], least: float
 ) -> None:
-    """With methods that are equal on all of three tasks, one may seem ahead on each: the rest is left open."""
     found = verdicts(test, advantages, seeds=20)
     assert found["reproduced"] >= least * REPETITIONS, found
     assert not found["not reproduced"]
@@ -62,13 +67,13 @@ def test_it_is_rejected_where_one_wins_throughout(test: ClaimTest, sign: int) ->
     assert not found["reproduced"]
 
 
-@pytest.mark.parametrize(("advantage", "most"), [(1.0, 0.05), (0.7, 0.3)])
-def test_a_smaller_lead_throughout_is_seldom_overlooked(test: ClaimTest, advantage: float, most: float) -> None:
-    """Leads of 84% and 76% of seeds; what is beyond .65 by little is left open more often than not."""
+@pytest.mark.parametrize("advantage", [1.0, 0.7, 0.386])
+def test_a_smaller_lead_throughout_is_never_overlooked(test: ClaimTest, advantage: float) -> None:
+    """Leads of 84% and 76% of seeds, and of 65%, which is the boundary."""
     found = verdicts(test, [advantage] * 4, seeds=20)
-    assert found["reproduced"] <= most * REPETITIONS, found
+    assert found["reproduced"] <= 0.04 * REPETITIONS, found
 
 
-def test_five_seeds_do_not_turn_a_clear_winner_into_none(test: ClaimTest) -> None:
-    found = verdicts(test, [2.0] * 4, seeds=5)
-    assert found["reproduced"] <= 0.05 * REPETITIONS, found
+@pytest.mark.parametrize("advantages", [(2.0,) * 4, (1.0, -1.0, 1.0, -1.0), (0.0,) * 4])
+def test_five_seeds_settle_nothing(test: ClaimTest, advantages: Sequence[float]) -> None:
+    assert verdicts(test, advantages, seeds=5)["inconclusive at this scale"] == REPETITIONS

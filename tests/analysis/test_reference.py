@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import made_evidence as made
 import matplotlib.pyplot as plt
@@ -15,10 +15,13 @@ from PIL import Image
 from plumbline.analysis.claims import COLUMNS, Verdict
 from plumbline.analysis.reference import (
     MARKS,
+    NOT_JUDGED,
     combined_provenance,
     doubt_table,
+    effect,
     keep,
     keep_figure,
+    keep_verdicts,
     merge,
     read_claims,
     read_doubts,
@@ -26,7 +29,9 @@ from plumbline.analysis.reference import (
     verdict_table,
 )
 from plumbline.analysis.style import PALETTE, house_style, panels
+from plumbline.config import read_config
 from plumbline.errors import PlumblineError
+from plumbline.plan import Plan, load_plan
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import write_table
 from plumbline.store import TrialFolder
@@ -97,7 +102,6 @@ def test_curves_are_kept_where_the_figure_shows_them(tmp_path: Path, kind: str, 
     plan = made.plan({"E": made.experiment(figure={"kind": kind, "options": made.FIGURES[kind]})})
     rows = made.trial()
     made.write(tmp_path / "quick/records/E.parquet", rows)
-    pd.DataFrame(columns=["claim", "experiment"]).to_csv(tmp_path / "quick/claims.csv", index=False)
     folder = TrialFolder(tmp_path / "store", rows[0]["key"])
     folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
     keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
@@ -105,26 +109,94 @@ def test_curves_are_kept_where_the_figure_shows_them(tmp_path: Path, kind: str, 
     assert (tmp_path / "reference/E/provenance.json").is_file()
 
 
+BETTER = {"source": "section 5", "statement": "S.", "experiment": "E", "seeds": 5, "primary": made.TEST}
+ROW = {"claim": "K1", "role": "primary", "test": "final regret", "ours": -1.234, "low": -2.0, "high": 0.05, "seeds": 20}
+
+
+def planned(*names: str, **changes: Any) -> Plan:
+    """Return a plan of these claims, about one experiment."""
+    experiment = made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}])
+    return made.plan({"E": experiment}, dict.fromkeys(names, BETTER | changes))
+
+
+def run(folder: Path, store: Path, seeds: int = 6) -> None:
+    """Write records as the preset's, and what trials leave."""
+    trials = [made.trial(method=method, seed=seed) for method in made.METHODS for seed in range(seeds)]
+    made.write(folder / "records/E.parquet", *trials)
+    for rows in trials:
+        one = TrialFolder(store, rows[0]["key"])
+        one.write_json(one.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
+
+
+class TestRunsThatAreKept:
+    @pytest.fixture
+    def plan(self, monkeypatch: pytest.MonkeyPatch) -> Plan:
+        monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
+        return planned("K1")
+
+    def test_verdicts_are_judged_by_them(self, plan: Plan, tmp_path: Path) -> None:
+        run(tmp_path / "quick", tmp_path / "store")
+        keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        keep_verdicts(plan, tmp_path / "reference")
+        found = read_claims(tmp_path / "reference/claims.csv")
+        assert found[["claim", "verdict", "seeds"]].to_numpy().tolist() == [["K1", "inconclusive at this scale", 6]]
+
+    def test_an_experiment_without_claims_has_none(self, plan: Plan, tmp_path: Path) -> None:
+        run(tmp_path / "quick", tmp_path / "store")
+        none = made.plan({"E": made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}])})
+        keep(none, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        assert not (tmp_path / "reference/E/E-runs.csv").exists()
+
+    def test_they_can_be_judged_anew(self, plan: Plan, tmp_path: Path) -> None:
+        """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""
+        run(tmp_path / "quick", tmp_path / "store")
+        keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        other = dict.fromkeys(COLUMNS, "x") | {"claim": "A1", "verdict": "partly"}
+        gone = dict.fromkeys(COLUMNS, "x") | {"claim": "K2", "verdict": "partly"}
+        pd.DataFrame([gone, other]).to_csv(tmp_path / "reference/claims.csv", index=False)
+        changed = planned("K10", "K2", primary=BETTER["primary"] | {"threshold": 100.0})
+        keep_verdicts(changed, tmp_path / "reference")
+        found = read_claims(tmp_path / "reference/claims.csv")
+        assert found[["claim", "verdict"]].to_numpy().tolist() == [
+            ["A1", "partly"],
+            ["K2", "reproduced"],
+            ["K10", "reproduced"],
+        ]
+
+    def test_without_any_the_table_has_its_columns(self, tmp_path: Path) -> None:
+        for _ in range(2):
+            keep_verdicts(planned("K1"), tmp_path)
+            assert read_claims(tmp_path / "claims.csv").columns.tolist() == COLUMNS
+
+
 def test_verdicts_as_markdown() -> None:
-    row = {
-        "claim": "K1",
-        "statement": "S.",
-        "experiment": "E",
-        "preset": "paper",
-        "seeds": 5,
-        "budget": "8 evaluations",
-    }
-    claims = pd.DataFrame([row | {"outcome": outcome, "verdict": "partly"} for outcome in ("holds", "open")])
-    assert verdict_table(claims).splitlines()[2:] == [
-        "| K1 | S. | E | paper: 5 seeds, 8 evaluations | **partly** | 1 / 0 / 1 |"
+    studies = list(planned("K2", "K10", "K1").studies.values())
+    rows = [ROW | {"outcome": "open", "verdict": "partly"}]
+    rows += [ROW | {"claim": "K10", "outcome": outcome, "verdict": "partly"} for outcome in ("holds", "fails", "fails")]
+    rows += [ROW | {"role": "secondary", "outcome": "holds", "verdict": "partly"}]
+    assert verdict_table(studies, pd.DataFrame(rows)).splitlines()[2:] == [
+        "| K1 | S. | **partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
+        "| K2 | S. | not judged |  |  | – (5) | E |",
+        "| K10 | S. | **partly** | final regret | 1 holds, 2 fail of 3 parts; -1.23 to -1.23 | 20 (5) | E |",
     ]
-    several = pd.DataFrame([row | {"claim": name, "outcome": "open", "verdict": "partly"} for name in ("C10", "C2")])
-    assert [line.split()[1] for line in verdict_table(several).splitlines()[2:]] == ["C2", "C10"]
+    listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
+    none = pd.DataFrame(columns=COLUMNS)
+    assert verdict_table(listed, none).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
+
+
+def test_an_estimate_in_words() -> None:
+    table = pd.DataFrame([ROW | {"low": float("-inf"), "high": float("inf"), "outcome": "open"}])
+    assert effect(table) == "-1.23 (-inf to inf)"
 
 
 def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
     pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
     assert len(read_claims(tmp_path / "claims.csv")) == 1
+    pd.DataFrame([dict.fromkeys(COLUMNS, 1.0) | {"claim": "K1", "test": "", "sentence": ""}]).to_csv(
+        tmp_path / "unnamed.csv"
+    )
+    unnamed = read_claims(tmp_path / "unnamed.csv")
+    assert unnamed[["test", "sentence"]].to_numpy().tolist() == [["", ""]], "no words are words"
     (tmp_path / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
     (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
     (tmp_path / "empty.csv").write_text("")
@@ -145,13 +217,13 @@ def test_a_grid_has_a_mark_a_claim_and_those_that_are_not_run() -> None:
     header, rule, first, second = verdict_grid([one, other], claims, doubts).splitlines()
     assert header == "| | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 |"
     assert rule.count(":-:") == 10
-    assert first == "| **C** made-up | 🔶 |  | –† |  |  |  |  |  |  | 🔵† |"
+    assert first == "| **C** made-up | 🔶 |  | – |  |  |  |  |  |  | 🔵† |"
     assert second == "| **A** other |  | – |  |  |  |  |  |  |  |  |"
     assert first.count("|") == second.count("|") == header.count("|")
 
 
 def test_every_verdict_has_a_mark_of_its_own() -> None:
-    assert {*get_args(Verdict), "not run"} == set(MARKS)
+    assert {*get_args(Verdict), NOT_JUDGED} == set(MARKS)
     assert len(set(MARKS.values())) == len(MARKS)
 
 
@@ -162,9 +234,11 @@ def test_doubts_lie_beside_the_claims(tmp_path: Path) -> None:
     assert doubt_table(doubts).splitlines()[2:] == ["| C1, C2 | D. | R. |"]
 
 
-def test_the_committed_doubts_are_about_verdicts_that_there_are(root: Path) -> None:
+def test_the_committed_doubts_are_about_claims_that_are_run(root: Path) -> None:
     path = root / "results/reference/claims.csv"
     doubts = read_doubts(path)
-    assert {name for names in doubts["claims"] for name in names.split()} <= set(pd.read_csv(path)["claim"])
+    plan = load_plan(read_config(root / "config/config.yaml"), root)
+    run = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiment}
+    assert {name for names in doubts["claims"] for name in names.split()} <= run
     assert doubts.notna().all(axis=None)
     assert not doubts.map(lambda text: "|" in text).any(axis=None)

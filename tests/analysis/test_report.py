@@ -2,14 +2,14 @@ import base64
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import made_evidence as made
 import pandas as pd
 import pytest
 
 from plumbline.analysis import report
-from plumbline.analysis.claims import COLUMNS
+from plumbline.analysis.claims import COLUMNS, Verdict
 from plumbline.analysis.report import data_uri, failures_in, number, write_report
 from plumbline.errors import PlumblineError
 from plumbline.plan import Plan
@@ -47,12 +47,15 @@ def claim_row(**changes: Any) -> dict[str, Any]:
         "experiment": "MADE-F1",
         "source": "section 5",
         "statement": "It is better.",
-        "statistic": "final-difference of regret",
+        "role": "primary",
+        "test": "final regret",
+        "statistic": "difference of final regret",
         "published": "better",
         "ours": -1.23456789,
         "low": -2.0,
         "high": -0.5,
         "seeds": 3,
+        "paper_seeds": 5,
         "budget": "8 evaluations",
         "preset": "quick",
         "data": "synthetic",
@@ -119,7 +122,7 @@ class TestPage:
         assert found.tags.count("img") == 2
 
     def test_verdicts_come_first(self, folder: Path) -> None:
-        verdicts = ["reproduced", "partly", "not reproduced", "inconclusive at this scale"]
+        verdicts = get_args(Verdict)
         claims = [claim_row(claim=f"K{i}", verdict=verdict) for i, verdict in enumerate(verdicts)]
         found = page(made.plan(experiments()), results(folder, claims=claims))
         for i, verdict in enumerate(verdicts):
@@ -130,7 +133,29 @@ class TestPage:
 
     def test_contradictions_are_not_hidden(self, folder: Path) -> None:
         claims = [claim_row(verdict="partly", outcome=outcome) for outcome in ("holds", "fails", "fails", "open")]
+        claims += [claim_row(verdict="partly", role="secondary", outcome="open")]
         assert "1 holds, 2 fail, 1 open" in page(made.plan(experiments()), results(folder, claims=claims)).words
+
+    def test_what_a_claim_says_and_how_often_few_seeds_look_so(self, folder: Path) -> None:
+        first = claim_row(sentence="Ours outperforms theirs", pattern=0.314, stuck="plain 3 of 5")
+        words = " ".join(page(made.plan(experiments()), results(folder, claims=[first])).words.split())
+        assert "Ours outperforms theirs" in words
+        assert "3 seeds (the paper's: 5), synthetic" in words
+        assert "31 of 100 draws of as many seeds as the paper has" in words
+        assert "plain 3 of 5" in words
+
+    def test_why_no_trial_can_decide_is_said(self, folder: Path) -> None:
+        test = {"statistic": "value", "metric": "regret", "task": "forrester", "method": "plain", "direction": "less"}
+        one = {"source": "p. 1", "statement": "S.", "experiment": "MADE-F1", "primary": test}
+        beyond = {"verdict": "cannot fail", "because": "A share is at most 1."}
+        done = results(folder, claims=[claim_row(verdict="cannot fail")])
+        assert "A share is at most 1." in page(made.plan(experiments(), {"K1": one | {"beyond": beyond}}), done).words
+        assert "A share is at most 1." not in page(made.plan(experiments(), {"K1": one}), done).words
+
+    def test_without_a_pattern_there_is_no_line_of_it(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder, claims=[claim_row(paper_seeds=0)]))
+        assert "of 100 draws" not in found.words
+        assert "the paper's" not in found.words
 
     def test_without_results_it_is_one_line(self, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="no folder of results at"):
@@ -206,7 +231,7 @@ class TestFailures:
         done = results(folder, made.trial(), made.failure(seed=1, error="NotPSDError: a kernel"), made.failure(seed=2))
         found = page(made.plan(experiments()), done)
         assert "2 trials failed" in found.words
-        assert found.words.index("2 trials failed") < found.words.index("A claim is")
+        assert found.words.index("2 trials failed") < found.words.index("One test decides")
         assert "2 of 6 trials failed:" in found.words
         assert "bowl plain seed 1: NotPSDError: a kernel" in found.words
 

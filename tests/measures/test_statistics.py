@@ -6,167 +6,102 @@ from numpy.testing import assert_allclose
 
 from plumbline.errors import PlumblineError
 from plumbline.measures import statistics
+from plumbline.measures.inference import ConsistentWins, Inference, Mean, Median, Ratio, Share
 from plumbline.measures.statistics import (
     STATISTICS,
-    Interval,
+    Location,
+    Sample,
     check_statistic,
     find_statistic,
+    infer,
     mean_and_standard_error,
     mean_interval,
     median_interval,
-    paired_bootstrap,
 )
 
+INF = np.inf
 METHOD = np.array([[4.0, 2.0, 1.0], [6.0, 3.0, 0.0]])
-BASELINE = np.array([[4.0, 4.0, 2.0], [5.0, 5.0, 4.0]])
+"""Two seeds, three rounds."""
 
-BY_HAND: dict[str, tuple[dict[str, Any], float]] = {
-    "final-difference": ({}, ((1 - 2) + (0 - 4)) / 2),
-    "mean-difference": ({}, (0 - 2 - 1 + 1 - 2 - 4) / 6),
-    # Means over seeds 5, 2.5, .5 against 4.5, 4.5, 3.
-    "share-of-steps-below": ({}, 2 / 3),
-    "share-above": ({"level": 0.5}, 1 / 2),
-    "final-mean": ({}, 0.5),
-    "mean-level": ({}, 16 / 6),
-    # Standard deviations .5 and 1 of the last columns.
-    "spread-difference": ({}, 0.5 - 1.0),
-    "deviation-difference": ({"level": 3.0}, ((2 - 1) + (3 - 1)) / 2),
-    "mean-ratio": ({}, 16 / 24),
-    "median-ratio": ({}, 2.5 / 4),
-    "final-ratio": ({}, 1 / 6),
-    # A tie and a win, two losses, two losses: of the method 0, of the baseline 1 - 3 / 4.
-    "consistent-wins": ({}, 1 / 4),
-}
-"""Options of each statistic, and its value for `METHOD` and `BASELINE`."""
-
-PAIRED = (
-    "final-difference",
-    "mean-difference",
-    "share-of-steps-below",
-    "spread-difference",
-    "deviation-difference",
-    "mean-ratio",
-    "median-ratio",
-    "final-ratio",
-    "consistent-wins",
+TASKS = (
+    Sample(np.array([1.0, 0.0, 4.0]), np.array([2.0, 4.0, 4.0])),
+    Sample(np.array([6.0]), np.array([3.0])),
 )
+"""Three seeds of one task, and one of another."""
 
+BY_HAND: dict[str, list[tuple[dict[str, Any], Location, type[Inference], float]]] = {
+    "difference": [({}, "mean", Mean, (-1 - 4 + 0 + 3) / 4), ({}, "median", Median, -0.5)],
+    "ratio": [({}, "mean", Ratio, 11 / 13), ({}, "median", Median, (0.5 + 1.0) / 2)],
+    "value": [({}, "mean", Mean, 11 / 4), ({}, "median", Median, 2.5)],
+    "distance-difference": [
+        ({"level": 3.0}, "mean", Mean, ((2 - 1) + (3 - 1) + 0 + (3 - 0)) / 4),
+        ({}, "median", Median, -0.5),
+    ],
+    # Medians 2.5 and 3.5: distances 1.5, 2.5, 1.5, 3.5 against 1.5, .5, .5, .5.
+    "spread-difference": [({}, "mean", Mean, (0 + 2 + 1 + 3) / 4), ({}, "median", Median, 1.5)],
+    "share-above": [({"level": 1.0}, "mean", Share, 2 / 4), ({}, "mean", Share, 3 / 4)],
+    "share-lower": [({}, "mean", Share, 2.5 / 4)],
+    "share-higher": [({}, "mean", Share, 1.5 / 4)],
+}
+"""Options, location, what is inferred, and its value for `TASKS` in one sample."""
 
-@pytest.fixture
-def fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "RESAMPLES", 1_000)
-
-
-def example(name: str) -> tuple[dict[str, Any], float]:
-    if name not in BY_HAND:
-        pytest.fail(f"statistic {name!r} has no example: add one to BY_HAND in {__file__}")
-    return BY_HAND[name]
+SIDE_BY_SIDE = (TASKS[0], Sample(np.array([6.0, 6.0, 6.0]), np.array([3.0, 7.0, 6.0])))
+"""Three seeds of two tasks: the method is ahead in half a seed of one, and in one and a half of the other."""
 
 
 class TestEachStatistic:
-    @pytest.mark.parametrize("name", STATISTICS)
+    @pytest.mark.parametrize("name", sorted(set(STATISTICS) - set(statistics.SIDE_BY_SIDE)))
     def test_by_hand(self, name: str) -> None:
-        options, value = example(name)
-        assert_allclose(STATISTICS[name](METHOD, BASELINE, **options), value, rtol=1e-12)
+        if name not in BY_HAND:
+            pytest.fail(f"statistic {name!r} has no example: add one to BY_HAND in {__file__}")
+        for options, location, kind, value in BY_HAND[name]:
+            found = infer(name, TASKS, location, "a", options)
+            assert isinstance(found, kind)
+            assert found.value == pytest.approx(value)
 
-    @pytest.mark.parametrize("name", STATISTICS)
-    def test_a_batch_is_the_same_as_one_after_another(self, name: str) -> None:
-        options, _ = example(name)
-        rng = np.random.default_rng(0)
-        method, baseline = rng.normal(size=(2, 7, 4, 3))
-        alone = [STATISTICS[name](m, b, **options) for m, b in zip(method, baseline, strict=True)]
-        assert_allclose(STATISTICS[name](method, baseline, **options), alone, rtol=1e-12)
+    def test_those_that_look_at_a_seed_on_all_tasks(self) -> None:
+        found = infer("consistent-wins", SIDE_BY_SIDE, "mean", "a", {})
+        assert isinstance(found, ConsistentWins)
+        assert found.value == pytest.approx(max(0.5 / 3, 1 - 1.5 / 3))
+        assert statistics.SIDE_BY_SIDE == ("consistent-wins",)
 
-    @pytest.mark.parametrize("name", PAIRED)
-    def test_comparisons_need_a_baseline(self, name: str) -> None:
-        with pytest.raises(PlumblineError, match="`baseline`"):
-            STATISTICS[name](METHOD, None)
+    @pytest.mark.parametrize("name", sorted(set(STATISTICS) - {"share-above", "value"}))
+    def test_a_method_beside_itself_is_neither_ahead_nor_behind(self, name: str) -> None:
+        same = np.array([1.0, 0.0, INF, 4.0, 2.0, 3.0, 9.0, 5.0])
+        found = infer(name, [Sample(same, same)], "mean", "a", {})
+        if name == "ratio":  # of means, which an infinite value has none of
+            found = infer(name, [Sample(same, same)], "median", "a", {})
+        even = {"ratio": 1.0, "share-lower": 0.5, "share-higher": 0.5, "consistent-wins": 0.5}.get(name, 0.0)
+        assert found.value == even
+        assert found.p_above(even) > 0.5
+        assert found.p_below(even) > 0.5
 
-    def test_ties_are_not_below_and_not_above(self) -> None:
-        assert STATISTICS["share-of-steps-below"](METHOD, METHOD) == 0
-        assert STATISTICS["share-above"](METHOD, None, level=1.0) == 0
-
-    def test_an_unknown_one_is_answered_with_the_nearest(self) -> None:
-        with pytest.raises(PlumblineError, match="unknown statistic 'final-men': did you mean 'final-mean'"):
-            find_statistic("final-men")
-
-
-class TestPairedBootstrap:
-    def test_the_value_is_the_statistic(self) -> None:
-        found = paired_bootstrap(find_statistic("final-difference"), METHOD, BASELINE, "K")
-        assert found.value == -2.5
-        assert (found.low, found.high) == (-4.0, -1.0)  # two seeds: both drawn alike in half of the resamples
-
-    def test_it_repeats_itself_and_depends_on_the_name(self) -> None:
-        method, baseline = np.random.default_rng(0).normal(size=(2, 12, 3))
-        first, again, other = (
-            paired_bootstrap(find_statistic("mean-difference"), method, baseline, name)
-            for name in ("K1.0", "K1.0", "K1.1")
-        )
-        assert first == again
-        assert first.value == other.value
-        assert first != other
-
-    def test_it_does_not_touch_global_streams(self) -> None:
-        np.random.seed(0)  # noqa: NPY002
-        before = np.random.get_state()[1].tolist()  # noqa: NPY002
-        paired_bootstrap(find_statistic("final-mean"), METHOD, None, "K")
-        assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
-
-    @pytest.mark.parametrize("name", ["final-difference", "mean-difference"])
+    @pytest.mark.parametrize("name", ["difference", "share-lower", "share-higher", "consistent-wins"])
     def test_what_a_seed_does_to_both_methods_drops_out(self, name: str) -> None:
-        rng = np.random.default_rng(1)
-        method, baseline = rng.normal(size=(2, 10, 4))
-        hard = 100 * rng.normal(size=(10, 1))
-        plain = paired_bootstrap(find_statistic(name), method, baseline, "K")
-        shifted = paired_bootstrap(find_statistic(name), method + hard, baseline + hard, "K")
-        assert_allclose(shifted, plain, rtol=1e-9, atol=1e-9)
+        method, baseline, hard = np.random.default_rng(0).normal(size=(3, 12))
+        plain = infer(name, [Sample(method, baseline)], "mean", "a", {})
+        shifted = infer(name, [Sample(method + 100 * hard, baseline + 100 * hard)], "mean", "a", {})
+        assert_allclose(shifted.interval(), plain.interval(), rtol=1e-6)
 
     def test_breaking_the_pairs_widens_the_interval(self) -> None:
-        rng = np.random.default_rng(2)
-        hard = 10 * rng.normal(size=(20, 1))
-        method, baseline = hard + rng.normal(size=(20, 1)), hard + rng.normal(size=(20, 1))
-        statistic = find_statistic("final-difference")
-        paired = paired_bootstrap(statistic, method, baseline, "K")
-        broken = paired_bootstrap(statistic, method, np.roll(baseline, 1, axis=0), "K")
-        assert broken.high - broken.low > 3 * (paired.high - paired.low)
+        method, baseline, hard = np.random.default_rng(2).normal(size=(3, 20))
+        method, baseline = method + 10 * hard, baseline + 10 * hard
+        low, high = infer("difference", [Sample(method, baseline)], "mean", "a", {}).interval()
+        broken_low, broken_high = infer(
+            "difference", [Sample(method, np.roll(baseline, 1))], "mean", "a", {}
+        ).interval()
+        assert broken_high - broken_low > 3 * (high - low)
 
-    def test_it_is_the_percentiles_of_a_literal_loop(self) -> None:
-        method, baseline = np.random.default_rng(3).normal(size=(2, 8, 3))
-        rng = np.random.default_rng(0)
-        values = []
-        for _ in range(20_000):
-            drawn = rng.integers(8, size=8)
-            values.append((method[drawn] - baseline[drawn])[:, -1].mean())
-        low, high = np.quantile(values, [0.025, 0.975])
-        found = paired_bootstrap(find_statistic("final-difference"), method, baseline, "K")
-        assert found.low == pytest.approx(low, abs=0.03 * (high - low))
-        assert found.high == pytest.approx(high, abs=0.03 * (high - low))
+    def test_ties_are_not_above(self) -> None:
+        assert infer("share-above", TASKS, "mean", "a", {"level": 4.0}).value == 1 / 4
 
-    @pytest.mark.usefixtures("fewer_resamples")
-    @pytest.mark.parametrize("name", ["final-mean", "final-difference"])
-    def test_its_interval_covers_the_truth_about_as_often_as_it_says(self, name: str) -> None:
-        rng = np.random.default_rng(4)
-        times = 300
-        covered = 0
-        for i in range(times):
-            method, baseline = rng.normal(size=(2, 30, 1))
-            found = paired_bootstrap(find_statistic(name), 0.7 + method, baseline, f"{i}")
-            covered += found.low <= 0.7 <= found.high
-        assert 0.88 < covered / times < 0.985
+    def test_a_baseline_of_zero_is_infinitely_surpassed(self) -> None:
+        sample = Sample(np.array([1.0, 2.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+        assert infer("ratio", [sample], "median", "a", {}).value == 2.0
 
-    def test_one_seed_has_no_interval(self) -> None:
-        found = paired_bootstrap(find_statistic("final-mean"), METHOD[:1], None, "K")
-        assert found.value == 1.0
-        assert np.isnan([found.low, found.high]).all()
-
-    def test_seeds_that_agree_have_an_interval_of_no_length(self) -> None:
-        same = np.ones((6, 3))
-        assert paired_bootstrap(find_statistic("final-mean"), same, None, "K") == Interval(1.0, 1.0, 1.0)
-
-    def test_options_reach_the_statistic(self) -> None:
-        found = paired_bootstrap(find_statistic("share-above"), METHOD, None, "K", level=-1.0)
-        assert found == Interval(1.0, 1.0, 1.0)
+    def test_an_unknown_one_is_answered_with_the_nearest(self) -> None:
+        with pytest.raises(PlumblineError, match="unknown statistic 'diference': did you mean 'difference'"):
+            find_statistic("diference")
 
 
 class TestMeanAndStandardError:
@@ -221,28 +156,9 @@ class TestMeanInterval:
 
 
 class TestGaps:
-    """Where a round of a seed has no value, statistics are over those that have one."""
+    """Where a round of a seed has no value, means are over those that have one."""
 
     METHOD = np.array([[4.0, np.nan, 1.0], [6.0, 3.0, np.nan], [5.0, 1.0, 4.0]])
-    BASELINE = np.array([[4.0, 4.0, 2.0], [5.0, 5.0, 4.0], [np.nan, 3.0, 5.0]])
-
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("final-difference", (-1 - 1) / 2),
-            ("mean-difference", (0 - 1 + 1 - 2 - 2 - 1) / 6),
-            ("share-above", 1 / 2),
-            ("final-mean", 2.5),
-            ("mean-level", 24 / 7),
-            ("mean-ratio", (24 / 7) / (32 / 8)),
-            ("median-ratio", 4 / 4),
-            ("final-ratio", 2.5 / (11 / 3)),
-            ("spread-difference", 1.5 - np.std([2, 4, 5])),
-        ],
-    )
-    def test_by_hand(self, name: str, value: float) -> None:
-        options = {"level": 1.5} if name == "share-above" else {}
-        assert_allclose(STATISTICS[name](self.METHOD, self.BASELINE, **options), value, rtol=1e-12)
 
     def test_means_and_errors_are_of_the_seeds_that_are_there(self) -> None:
         mean, error = mean_and_standard_error(self.METHOD)
@@ -260,20 +176,32 @@ class TestGaps:
 class TestCheckStatistic:
     def test_what_is_right_passes(self) -> None:
         check_statistic("share-above", ["level"], baseline=False)
-        check_statistic("final-difference", [], baseline=True)
+        check_statistic("difference", [], baseline=True, location="median")
 
     @pytest.mark.parametrize(
         ("name", "options", "message"),
         [
-            ("final-diff", [], "unknown statistic 'final-diff': did you mean"),
+            ("diffrence", [], "unknown statistic 'diffrence': did you mean"),
             ("share-above", ["levl"], "unknown option of statistic 'share-above' 'levl': did you mean 'level'"),
-            ("final-mean", ["level"], "unknown option of statistic 'final-mean' 'level'"),
-            ("mean-ratio", [], "statistic 'mean-ratio' compares with a `baseline`"),
+            ("value", ["level"], "unknown option of statistic 'value' 'level'"),
+            ("ratio", [], "statistic 'ratio' compares with a `baseline`"),
         ],
     )
     def test_mistakes_are_one_line(self, name: str, options: list[str], message: str) -> None:
         with pytest.raises(PlumblineError, match=message):
             check_statistic(name, options, baseline=False)
 
-    def test_those_that_compare_are_those_that_need_a_baseline(self) -> None:
-        assert {*STATISTICS} - {*statistics.ALONE} == {*PAIRED}
+    @pytest.mark.parametrize("name", statistics.SHARES)
+    def test_counts_of_seeds_have_no_median(self, name: str) -> None:
+        check_statistic(name, [], baseline=True)
+        with pytest.raises(PlumblineError, match=f"statistic '{name}' counts seeds, and has no `location: median`"):
+            check_statistic(name, [], baseline=True, location="median")
+
+    @pytest.mark.parametrize("name", STATISTICS)
+    def test_those_that_are_said_to_need_no_baseline_need_none(self, name: str) -> None:
+        alone = [Sample(np.arange(5.0), None)]
+        if name in statistics.ALONE:
+            assert infer(name, alone, "mean", "a", {}).value >= 0
+        else:
+            with pytest.raises(AssertionError):
+                infer(name, alone, "mean", "a", {})

@@ -1,69 +1,154 @@
-"""A verdict on every published claim."""
+"""A verdict on every published claim: docs/verdicts.md has the rule, and how often it errs."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.evidence import Evidence
-from plumbline.errors import PlumblineError
-from plumbline.measures.metrics import by_round
-from plumbline.measures.statistics import Interval, find_statistic, paired_bootstrap
-from plumbline.study import Claim, ClaimTest
+from plumbline.analysis.measurements import (
+    Measurement,
+    describe,
+    effect,
+    favourable,
+    measure,
+    pattern,
+    stuck_runs,
+)
+from plumbline.analysis.runs import Asked, Runs
+from plumbline.measures.inference import TAIL, Inference
+from plumbline.study import Claim, ClaimTest, Stuck
 
 Outcome = Literal["holds", "fails", "open"]
-Verdict = Literal["reproduced", "partly", "not reproduced", "inconclusive at this scale"]
+Verdict = Literal[
+    "reproduced", "partly", "not reproduced", "inconclusive at this scale", "cannot fail", "does not apply"
+]
 
 COLUMNS = [
     "claim",
     "experiment",
     "source",
     "statement",
+    "sentence",
+    "role",
+    "test",
     "statistic",
     "published",
     "ours",
     "low",
     "high",
+    "p",
+    "median",
+    "favourable",
+    "effect",
+    "detectable",
     "seeds",
+    "stuck",
     "budget",
     "preset",
     "data",
     "outcome",
+    "paper_seeds",
+    "pattern",
     "verdict",
 ]
-"""Of the table of claims: one row a test; `outcome` is the test's, `verdict` the claim's."""
+"""Of the table of claims: one row a test; `outcome` is the test's, what comes after it the claim's.
+
+`p` is what Holm's correction makes of the probability on the side where the estimate lies; `median` is of the seeds'
+differences (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the
+threshold in standard deviations of a seed, `detectable` the distance that would be seen four times in five. `pattern`
+is the share of draws of as many of our seeds as the paper has in which every part of the primary test looks as claimed.
+"""
+
+MIN_SEEDS = 4
+"""With fewer nothing is judged."""
+
+FEW_SEEDS = 10
+"""A paper's seeds, up to which it is asked how often so few of ours would look as the paper has it."""
 
 
-MIN_SEEDS = 5
-"""Below this many seeds a bootstrap interval is an ornament: the outcome is left open. CAL's own figures have five."""
+class Judged(NamedTuple):
+    """The single tests of a claim that were run, and whether all of the primary one's parts were."""
+
+    primary: tuple[ClaimTest, ...]
+    secondary: tuple[ClaimTest, ...]
+    whole: bool
+    stuck: Stuck | None = None
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Return the runs that the tests are about."""
+        tests = (*self.primary, *self.secondary)
+        of_stuck = [self.stuck.metric] if self.stuck else []
+        return [(*trial, metric) for test in tests for trial in test.trials for metric in (test.metric, *of_stuck)]
 
 
-def outcome(interval: Interval, test: ClaimTest, seeds: int) -> Outcome:
-    """Return whether a statistic is on the claimed side of the threshold with its whole interval, or on the other."""
-    if seeds < MIN_SEEDS:
-        return "open"
-    sign = 1 if test.direction == "greater" else -1
-    low, high = sorted((sign * (interval.low - test.threshold), sign * (interval.high - test.threshold)))
-    if np.isnan(low) or np.isnan(high):
-        return "open"
-    if low > 0:
-        return "holds"
-    return "fails" if high < 0 else "open"
+def judged(claim: Claim, there: Collection[tuple[str, str]]) -> Judged | None:
+    """Return what can be judged of a claim from these trials (task, method); None if nothing of its primary test.
 
-
-def verdict(outcomes: Sequence[Outcome]) -> Verdict:
-    """Return the verdict on a claim from the outcomes of its tests.
-
-    Reproduced if all hold; partly if some do; not reproduced if none holds and any fails; else the intervals are too
-    wide to tell.
+    Of several primary tests it is the first that can be judged in whole, or else the one of which most can be.
     """
-    if all(one == "holds" for one in outcomes):
-        return "reproduced"
-    if "holds" in outcomes:
+    primaries = [tuple(entry.each()) for entry in claim.primary]
+    possible = [tuple(test for test in parts if set(there).issuperset(test.trials)) for parts in primaries]
+    whole = [len(some) == len(parts) for some, parts in zip(possible, primaries, strict=True)]
+    best = max(range(len(possible)), key=lambda one: (whole[one], len(possible[one]), -one), default=None)
+    if best is None or not possible[best]:
+        return None
+    tests = (test for entry in claim.secondary for test in entry.each())
+    secondary = tuple(test for test in tests if set(there).issuperset(test.trials))
+    return Judged(possible[best], secondary, whole[best], claim.stuck)
+
+
+def probabilities(test: ClaimTest, found: Inference) -> tuple[float, float]:
+    """Return the probability of such data if the claim were false, and that if it were true, each at its boundary."""
+    if test.range is not None:
+        low, high = test.range
+        return max(found.p_above(low), found.p_below(high)), min(found.p_below(low), found.p_above(high))
+    sides = found.p_above(test.threshold), found.p_below(test.threshold)
+    return sides if test.direction == "greater" else sides[::-1]
+
+
+def holm(probabilities: Sequence[float]) -> list[float]:
+    """Return probabilities corrected for their number: all of those below a level err together no oftener than it.
+
+    Holm (1979).
+    """
+    order = np.argsort(probabilities)
+    steps = np.asarray(probabilities)[order] * np.arange(len(order), 0, -1)
+    corrected = np.empty(len(order))
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return [float(p) for p in corrected]
+
+
+def outcomes(measured: Sequence[Measurement]) -> list[tuple[Outcome, float]]:
+    """Return of tests that are judged together whether each holds or fails, and the corrected probability."""
+    pairs = [probabilities(one.test, one.found) for one in measured]
+    holding, failing = (holm([pair[side] for pair in pairs]) for side in (0, 1))
+    found: list[tuple[Outcome, float]] = []
+    for one, holds, fails in zip(measured, holding, failing, strict=True):
+        outcome: Outcome = "open"
+        if one.seeds >= MIN_SEEDS and min(holds, fails) <= TAIL:
+            outcome = "holds" if holds < fails else "fails"
+        found.append((outcome, min(holds, fails)))
+    return found
+
+
+def verdict(parts: Sequence[Outcome], whole: bool = True) -> Verdict:
+    """Return the verdict from the outcomes of the parts of the primary test.
+
+    Reproduced if all hold; partly if some do, or all of those that were run where others were not; not reproduced if
+    none holds and any fails; else the data cannot tell.
+
+    Args:
+        parts: outcomes.
+        whole: whether all parts were run.
+    """
+    if all(one == "holds" for one in parts):
+        return "reproduced" if whole else "partly"
+    if "holds" in parts:
         return "partly"
-    return "not reproduced" if "fails" in outcomes else "inconclusive at this scale"
+    return "not reproduced" if "fails" in parts else "inconclusive at this scale"
 
 
 def counts(outcomes: Iterable[str]) -> str:
@@ -73,95 +158,60 @@ def counts(outcomes: Iterable[str]) -> str:
     return ", ".join(f"{found[one]} {words.get(one, one)}" for one in ("holds", "fails", "open") if found[one])
 
 
-class Measurement(NamedTuple):
-    """A statistic with its interval, the seeds that it rests on (those of both methods), and the gaps in its rounds."""
+def row(one: Measurement, outcome: Outcome, p: float) -> dict[str, Any]:
+    """Return what a table of claims says of a single test."""
+    low, high = one.found.interval()
+    return {
+        "test": one.test.name,
+        "statistic": describe(one.test),
+        "published": one.test.published,
+        "ours": one.found.value,
+        "low": low,
+        "high": high,
+        "p": p,
+        "median": one.found.median,
+        "favourable": favourable(one.test, one.found),
+        "effect": effect(one.test, one.found),
+        "detectable": one.found.detectable,
+        "seeds": one.seeds,
+        "budget": one.budget,
+        "outcome": outcome,
+    }
 
-    interval: Interval
-    seeds: int
-    gaps: str
 
+def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, data: str) -> pd.DataFrame:
+    """Return the rows of one claim: a measurement a test, and the verdict that its primary test comes to.
 
-def measure(test: ClaimTest, evidence: Evidence, name: str) -> Measurement:
-    """Return what a test comes to, over the rounds that have a value.
+    Args:
+        name: of the claim.
+        claim: what was claimed.
+        tests: those that were run.
+        runs: that they rest on.
+        preset: of these runs.
+        data: that they read.
 
     Raises:
-        PlumblineError: no trials, or none that share a seed and a round with a value of the metric.
+        PlumblineError: runs or values that are not there.
     """
-    tables = [by_round(evidence.trials(*trials), test.metric) for trials in test.trials]
-    if test.baseline is None:
-        pairs: list[tuple[pd.DataFrame, pd.DataFrame | None]] = [(table, None) for table in tables]
-    else:
-        pairs = [one.align(other, join="inner") for one, other in zip(tables[::2], tables[1::2], strict=True)]
-    method, baseline = last_rounds(pairs) if test.also else pairs[0]
-    if method.size == 0:
-        against = f" and {test.baseline!r}" if test.baseline else ""
-        raise PlumblineError(
-            f"{name}: no seed and round of {test.method!r}{against} on {test.task!r} has {test.metric}"
-        )
-    interval = paired_bootstrap(
-        find_statistic(test.statistic),
-        method.to_numpy(),
-        None if baseline is None else baseline.to_numpy(),
-        name,
-        **test.options,
-    )
-    known = method.notna() if baseline is None else method.notna() & baseline.notna()
-    rounds = int(evidence.trials(test.task, test.method)["iteration"].max())
-    return Measurement(interval, len(method), "" if test.also else _gaps(known, rounds))
-
-
-def last_rounds(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame | None]]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return the last values of several tasks, a column each, of the seeds that all of them have."""
-    if any(method.empty for method, _ in pairs):
-        return pd.DataFrame(), None
-
-    def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-        return pd.concat([table.iloc[:, -1] for table in tables], axis=1, join="inner", ignore_index=True)
-
-    baselines = [baseline for _, baseline in pairs if baseline is not None]
-    return side_by_side([method for method, _ in pairs]), side_by_side(baselines) if baselines else None
-
-
-def _gaps(known: pd.DataFrame, rounds: int) -> str:
-    """Return in how many rounds after the initial design a value is known, a mean over seeds; empty where in all."""
-    there = known.to_numpy()[:, known.columns.to_numpy() > 0].sum() / len(known)
-    return "" if there == rounds else f", values in {there:.4g} of {rounds} rounds"
-
-
-def describe(test: ClaimTest) -> str:
-    """Return a test in words."""
-    against = f" - {test.baseline}" if test.baseline else ""
-    against += f" (of {test.baseline_task})" if test.baseline_task else ""
-    options = "".join(f", {key} {value}" for key, value in test.options.items())
-    return (
-        f"{test.statistic} of {test.metric}, {test.method}{against} on {', '.join((test.task, *test.also))}{options}: "
-        f"{test.direction} than {test.threshold:g}"
-    )
-
-
-def claim_rows(name: str, claim: Claim, evidence: Evidence, preset: str, data: str) -> pd.DataFrame:
-    """Return the rows of one claim: a measurement a test, and the verdict on all of them."""
-    rows: list[dict[str, Any]] = []
-    for number, test in enumerate(claim.tests):
-        interval, seeds, gaps = measure(test, evidence, f"{name}.{number}")
-        trials = evidence.trials(test.task, test.method)
-        rows.append(
-            {
-                "claim": name,
-                "experiment": claim.experiment,
-                "source": claim.source,
-                "statement": claim.statement,
-                "statistic": describe(test),
-                "published": test.published,
-                "ours": interval.value,
-                "low": interval.low,
-                "high": interval.high,
-                "seeds": seeds,
-                "budget": f"{trials['evaluation'].max() + 1} evaluations{gaps}",
-                "preset": preset,
-                "data": data,
-                "outcome": outcome(interval, test, seeds),
-            }
-        )
-    judged = verdict([row["outcome"] for row in rows])
-    return pd.DataFrame([row | {"verdict": judged} for row in rows], columns=COLUMNS)
+    by_role = {
+        role: [measure(test, runs, f"{name}.{role}.{number}") for number, test in enumerate(some)]
+        for role, some in (("primary", tests.primary), ("secondary", tests.secondary))
+    }
+    found = {role: outcomes(measured) for role, measured in by_role.items()}
+    shared = {
+        "claim": name,
+        **claim.model_dump(include={"experiment", "source", "statement", "sentence"}),
+        "preset": preset,
+        "data": data,
+        "paper_seeds": claim.seeds,
+        "pattern": pattern(by_role["primary"], claim.seeds, name) if claim.seeds <= FEW_SEEDS else np.nan,
+        "verdict": verdict([outcome for outcome, _ in found["primary"]], tests.whole),
+    }
+    if claim.beyond is not None:
+        shared["verdict"] = claim.beyond.verdict
+    rows = [
+        {**shared, "role": role, **row(one, *judgement), "stuck": stuck_runs(claim.stuck, one.test, runs)}
+        for role, measured in by_role.items()
+        for one, judgement in zip(measured, found[role], strict=True)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)

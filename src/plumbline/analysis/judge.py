@@ -1,50 +1,98 @@
-"""The verdicts of a run: each experiment's evidence read once, by the columns that its claims need."""
+"""The verdicts of a run: each experiment's runs read once, by the columns that its claims need."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
-from plumbline.analysis.claims import COLUMNS, claim_rows
+from plumbline.analysis.claims import COLUMNS, claim_rows, judged
 from plumbline.analysis.draw import data_label, evidence_of
+from plumbline.analysis.runs import COLUMNS as RUN
+from plumbline.analysis.runs import Runs, runs_of
+from plumbline.errors import PlumblineError
 from plumbline.measures.metrics import columns_of
 from plumbline.plan import Plan
-from plumbline.study import Claim
+from plumbline.study import Study
+
+RUNS = "{0}/{0}-runs.csv"
+"""Of an experiment, in the folder of the reference results."""
 
 
-def claimed(plan: Plan) -> dict[str, dict[str, Claim]]:
-    """Return the claims that this run can judge, by experiment and name: without tests that the preset leaves out."""
-    found: dict[str, dict[str, Claim]] = {}
-    for study, experiment, _ in plan.experiments():
-        there = {(trial.task, trial.method.label) for trial in plan.trials(experiment)}
-        for name, claim in study.claims.items():
-            tests = tuple(test for test in claim.tests if there.issuperset(test.trials))
-            if claim.experiment == experiment and tests:
-                found.setdefault(experiment, {})[name] = claim.model_copy(update={"tests": tests})
-    return found
+class Ran(NamedTuple):
+    """The runs of an experiment that its claims are about, the preset that made them, and the data that they read."""
+
+    runs: pd.DataFrame
+    preset: str
+    data: str
 
 
-def judge(plan: Plan, records: Mapping[str, Path]) -> pd.DataFrame:
-    """Return the verdicts on the claims of the experiments in `records` (name to file), in the order of the studies.
+def ran(plan: Plan, experiment: str, records: Path) -> Ran | None:
+    """Return what was run of an experiment, from its collected records; None where no claim is about it.
 
     Raises:
-        PlumblineError: records that cannot be read; a claim whose trials or values are not there.
+        PlumblineError: records that cannot be read; trials that are not there.
     """
-    frames: dict[str, pd.DataFrame] = {}
-    for experiment, claims in claimed(plan).items():
-        if experiment not in records:
-            continue
-        metrics = [test.metric for claim in claims.values() for test in claim.tests]
-        found = evidence_of(plan, experiment, columns_of(metrics), records[experiment])
-        data = data_label(plan, experiment) or "synthetic"
-        for name, claim in claims.items():
-            frames[name] = claim_rows(name, claim, found, plan.config.preset, data)
-    order = [name for study in plan.studies.values() for name in study.claims if name in frames]
-    if not order:
-        return pd.DataFrame(columns=COLUMNS)
-    return pd.concat([frames[name] for name in order], ignore_index=True)
+    there = {(trial.task, trial.method.label) for trial in plan.trials(experiment)}
+    claims = [one for one in plan.study_of(experiment).claims.values() if one.experiment == experiment]
+    asked = [one for claim in claims if (tests := judged(claim, there)) for one in tests.asked]
+    if not asked:
+        return None
+    evidence = evidence_of(plan, experiment, columns_of(metric for _, _, metric in asked), records)
+    return Ran(runs_of(evidence, asked), plan.config.preset, data_label(plan, experiment) or "synthetic")
+
+
+def kept(reference: Path, experiment: str) -> Ran | None:
+    """Return what was run of an experiment, from the reference results; None where there is nothing.
+
+    Raises:
+        PlumblineError: a file that cannot be read.
+    """
+    path = reference / RUNS.format(experiment)
+    if not path.is_file():
+        return None
+    try:
+        about = json.loads((path.parent / "provenance.json").read_text(encoding="utf-8"))
+        return Ran(pd.read_csv(path, usecols=RUN), about["preset"], about["data"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PlumblineError(f"{path.parent}: {' '.join(str(error).split())[:200]}") from error
+
+
+def judge(studies: Iterable[Study], found: Callable[[str], Ran | None]) -> pd.DataFrame:
+    """Return the verdicts on the claims of studies, in their order.
+
+    Args:
+        studies: with the claims.
+        found: what was run of an experiment, None where nothing was.
+
+    Raises:
+        PlumblineError: a claim whose runs or values are not there.
+    """
+    frames = []
+    for study in studies:
+        claimed = dict.fromkeys(claim.experiment for claim in study.claims.values() if claim.experiment)
+        there = {name: one for name in claimed if (one := found(name)) is not None}
+        runs = {name: Runs(one.runs) for name, one in there.items()}
+        for name, claim in study.claims.items():
+            if claim.experiment not in there:
+                continue
+            of = claim.experiment
+            if tests := judged(claim, runs[of].trials):
+                frames.append(claim_rows(name, claim, tests, runs[of], there[of].preset, there[of].data))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
 def judge_folder(plan: Plan, folder: Path) -> pd.DataFrame:
     """Return the verdicts on all claims of this run, from the collected records in the folder of its results."""
-    return judge(plan, {name: folder / "records" / f"{name}.parquet" for name in claimed(plan)})
+    claimed = set(plan.claimed())
+
+    def found(name: str) -> Ran | None:
+        return ran(plan, name, folder / "records" / f"{name}.parquet") if name in claimed else None
+
+    return judge(plan.studies.values(), found)
+
+
+def judge_reference(plan: Plan, reference: Path) -> pd.DataFrame:
+    """Return the verdicts on all claims from the runs that are kept with the reference results."""
+    return judge(plan.studies.values(), lambda name: kept(reference, name))

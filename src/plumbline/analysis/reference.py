@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from plumbline.analysis.claims import COLUMNS
+from plumbline.analysis.claims import COLUMNS, counts
 from plumbline.analysis.draw import budget_label, data_label, evidence_of
 from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.judge import RUNS, judge_reference, ran
 from plumbline.analysis.outputs import figures
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
@@ -86,6 +87,10 @@ def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
         new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
 
 
+WORDS = ("sentence", "test", "published", "stuck")
+"""Columns of a table of claims that may be empty, and are no numbers."""
+
+
 def read_claims(path: Path) -> pd.DataFrame:
     """Return a table of claims.
 
@@ -100,7 +105,7 @@ def read_claims(path: Path) -> pd.DataFrame:
         raise PlumblineError(f"{path} is no table of claims: {' '.join(str(error).split())[:200]}") from error
     if missing := [name for name in COLUMNS if name not in found]:
         raise PlumblineError(f"{path} is no table of claims: it has no column {missing[0]!r}")
-    return found
+    return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
 
 
 def by_number(claim: str) -> tuple[str, int]:
@@ -109,26 +114,52 @@ def by_number(claim: str) -> tuple[str, int]:
     return letters, int(claim[len(letters) :] or 0)
 
 
-def verdict_table(claims: pd.DataFrame) -> str:
-    """Return the verdicts as a Markdown table, a row a claim, as the README has them."""
-    lines = ["| claim | statement | experiment | scale | verdict | holds / fails / open |", "|---|---|---|---|---|---|"]
-    tests_of = {str(name): tests for name, tests in claims.groupby("claim", sort=False)}
-    for name in sorted(tests_of, key=by_number):
-        tests = tests_of[name]
-        first = tests.iloc[0]
-        scale = f"{first['preset']}: {first['seeds']} seeds, {first['budget']}"
-        counts = " / ".join(str((tests["outcome"] == outcome).sum()) for outcome in ("holds", "fails", "open"))
-        cells = (name, first["statement"], first["experiment"], scale, f"**{first['verdict']}**", counts)
+def effect(tests: pd.DataFrame) -> str:
+    """Return what the primary test of a claim comes to, in words.
+
+    Args:
+        tests: the rows of its parts.
+    """
+    if len(tests) > 1:
+        low, high = tests["ours"].min(), tests["ours"].max()
+        return f"{counts(tests['outcome'])} of {len(tests)} parts; {low:.3g} to {high:.3g}"
+    (one,) = tests.to_dict("records")
+    return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
+
+
+def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
+    """Return the verdicts as a Markdown table, a row a claim, those too that are not judged yet or not run."""
+    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    primary = claims[claims["role"] == "primary"]
+    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
+    for name, claim in sorted(
+        ((name, claim) for study in studies for name, claim in study.claims.items()), key=lambda one: by_number(one[0])
+    ):
+        verdict = "not judged" if claim.experiment else "not run"
+        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", claim.experiment or "–"]
+        if name in tests_of:
+            first = tests_of[name].iloc[0]
+            cells[2:6] = [
+                f"**{first['verdict']}**",
+                first["test"],
+                effect(tests_of[name]),
+                f"{first['seeds']} ({claim.seeds or '–'})",
+            ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
+
+NOT_JUDGED = "not run or judged"
 
 MARKS = {
     "reproduced": "🔵",
     "partly": "🔶",
     "not reproduced": "🟥",
     "inconclusive at this scale": "⚪",
-    "not run": "–",
+    "cannot fail": "⬜",
+    "does not apply": "◇",
+    NOT_JUDGED: "–",
 }
 """Of verdicts, told apart by their shapes alone too."""
 
@@ -151,7 +182,7 @@ def verdict_grid(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Data
         numbered = {by_number(name): name for name in study.claims}
         letters = ", ".join(sorted({letters for letters, _ in numbered}))
         rows[f"**{letters}** {study.study}"] = {
-            number: MARKS[verdicts.get(name, "not run")] + DOUBTED * (name in doubted)
+            number: MARKS[verdicts.get(name, NOT_JUDGED)] + DOUBTED * (name in doubted and name in verdicts)
             for (_, number), name in numbered.items()
         }
     columns = range(1, max((number for cells in rows.values() for number in cells), default=0) + 1)
@@ -225,6 +256,21 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
     }
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
-    claims = pd.read_csv(folder / "claims.csv")
-    merge(reference / "claims.csv", claims[claims["experiment"] == name], ["claim"])
+    found_runs = ran(plan, name, folder / "records" / f"{name}.parquet")
+    if found_runs is not None:
+        with atomic(reference / RUNS.format(name)) as part:
+            found_runs.runs.to_csv(part, index=False, float_format="%.8g")
     merge(reference / "costs.csv", costs(found.rows), ["task", "method"])
+
+
+def keep_verdicts(plan: Plan, reference: Path) -> None:
+    """Judge the claims of the plan's studies anew by the runs that are kept; verdicts of other studies stay."""
+    path = reference / "claims.csv"
+    claims = judge_reference(plan, reference)
+    if path.is_file():
+        old = read_claims(path)
+        others = old[~old["claim"].isin([name for study in plan.studies.values() for name in study.claims])]
+        claims = claims if others.empty else pd.concat([others, claims], ignore_index=True)
+    claims = claims.sort_values("claim", kind="stable", key=lambda names: names.map(by_number))
+    with atomic(path) as part:
+        claims.to_csv(part, index=False, float_format="%.6g")

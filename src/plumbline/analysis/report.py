@@ -74,15 +74,15 @@ def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Sect
 
 
 def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one entry a claim with the list of its tests."""
-    return [
-        {
-            "tests": (rows := tests.to_dict("records")),
-            "counts": counts(tests["outcome"]),
-            **{str(key): value for key, value in rows[0].items()},
-        }
-        for _, tests in claims.groupby("claim", sort=False)
-    ]
+    """Return one entry a claim with the list of its tests, and how many of 100 small samples would look as claimed."""
+    grouped: list[dict[str, Any]] = []
+    for _, tests in claims.groupby("claim", sort=False):
+        rows = [dict(zip(tests.columns, row, strict=True)) for row in tests.itertuples(index=False, name=None)]
+        parts = tests.loc[tests["role"] == "primary", "outcome"]
+        first = rows[0]
+        seen = None if pd.isna(first["pattern"]) else round(100 * first["pattern"])
+        grouped.append({**first, "tests": rows, "counts": counts(parts), "seen": seen})
+    return grouped
 
 
 def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, list[Section]]]:
@@ -112,6 +112,12 @@ def write_report(plan: Plan, folder: Path, output: Path, claims_path: Path) -> N
             for name, claim in study.claims.items()
             if claim.experiment is None
         ],
+        beyond={
+            name: claim.beyond.because
+            for study in plan.studies.values()
+            for name, claim in study.claims.items()
+            if claim.beyond is not None
+        },
         reference=sorted(grouped_claims(reference), key=lambda one: by_number(one["claim"])),
         studies=studies,
         failures=sum(len(one.failures) for _, sections in studies for one in sections),

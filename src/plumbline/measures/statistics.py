@@ -1,34 +1,173 @@
-"""Statistics over seeds, with bootstrap intervals that keep the pairs together."""
+"""Statistics over seeds: those that claims are judged by, with what can be inferred of them, and those of figures."""
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import bootstrap
 from scipy.stats import t as student
 
 from plumbline.errors import PlumblineError, unknown
+from plumbline.measures.inference import CONFIDENCE, ConsistentWins, Inference, Mean, Median, Ratio, Share
 from plumbline.seeding import stream_seed
 
 Array = NDArray[np.float64]
-
-Statistic = Callable[..., Array]
-"""Of `... x seeds x rounds` values of a method, and of a baseline on the same seeds (or None): `...` numbers."""
-
-CONFIDENCE = 0.95
-RESAMPLES = 10_000
+Location = Literal["mean", "median"]
 
 
-class Interval(NamedTuple):
-    """A statistic with its bootstrap interval."""
+class Sample(NamedTuple):
+    """A number a seed of a method on one task, and of a baseline on the same seeds, or None: `n` each."""
 
-    value: float
-    low: float
-    high: float
+    method: Array
+    baseline: Array | None
+
+
+Samples = Sequence[Sample]
+"""A sample a task; statistics say whether they are one sample or stand side by side."""
+
+
+def pooled(samples: Samples) -> tuple[Array, Array]:
+    """Return all seeds of all tasks in one sample of the method and one of the baseline."""
+    return np.concatenate([one.method for one in samples]), np.concatenate([_baseline(one) for one in samples])
+
+
+def alone(samples: Samples) -> Array:
+    """Return all seeds of all tasks in one sample of the method."""
+    return np.concatenate([one.method for one in samples])
+
+
+def minus(method: Array, baseline: Array) -> Array:
+    """Return the differences, 0 where both are the same: infinite widths too."""
+    with np.errstate(invalid="ignore"):
+        return np.where(method == baseline, 0.0, method - baseline)
+
+
+def over(method: Array, baseline: Array) -> Array:
+    """Return the ratios, 1 where both are the same: zero or infinite ones too."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(method == baseline, 1.0, method / baseline)
+
+
+def wins(method: Array, baseline: Array) -> Array:
+    """Return 1 where the method's number is higher, 0 where the baseline's is, 1/2 where they tie."""
+    return 0.5 + 0.5 * np.sign(minus(method, baseline))
+
+
+def _baseline(sample: Sample) -> Array:
+    assert sample.baseline is not None, "checked by `check_statistic`"
+    return sample.baseline
+
+
+def _located(values: Array, location: Location, name: str) -> Inference:
+    return Median(values) if location == "median" else Mean(values, name)
+
+
+def difference(samples: Samples, location: Location, name: str) -> Inference:
+    """Return the mean or the median of method minus baseline, seed by seed."""
+    return _located(minus(*pooled(samples)), location, name)
+
+
+def ratio(samples: Samples, location: Location, name: str) -> Inference:
+    """Return the method's mean divided by the baseline's, or the median of the ratios of each seed."""
+    method, baseline = pooled(samples)
+    return Median(over(method, baseline)) if location == "median" else Ratio(method, baseline, name)
+
+
+def value(samples: Samples, location: Location, name: str) -> Inference:
+    """Return the mean or the median of the method's numbers."""
+    return _located(alone(samples), location, name)
+
+
+def distance_difference(samples: Samples, location: Location, name: str, level: float = 0.0) -> Inference:
+    """Return the mean or the median of the distance to `level`, method minus baseline."""
+    method, baseline = pooled(samples)
+    return _located(minus(np.abs(method - level), np.abs(baseline - level)), location, name)
+
+
+def spread_difference(samples: Samples, location: Location, name: str) -> Inference:
+    """Return the mean or the median distance to the sample's median, method minus baseline: who is steadier.
+
+    Brown & Forsythe (1974), of pairs.
+    """
+    method, baseline = pooled(samples)
+    return _located(minus(np.abs(method - np.median(method)), np.abs(baseline - np.median(baseline))), location, name)
+
+
+def share_above(samples: Samples, location: Location, name: str, level: float = 0.0) -> Inference:
+    """Return the share of seeds whose number is above `level`."""
+    return Share((alone(samples) > level).astype(np.float64))
+
+
+def share_lower(samples: Samples, location: Location, name: str) -> Inference:
+    """Return the share of seeds whose number is lower than the baseline's, ties by half: a sign test against .5."""
+    return Share(1 - wins(*pooled(samples)))
+
+
+def share_higher(samples: Samples, location: Location, name: str) -> Inference:
+    """Return the share of seeds whose number is higher than the baseline's, ties by half: a sign test against .5."""
+    return Share(wins(*pooled(samples)))
+
+
+def consistent_wins(samples: Samples, location: Location, name: str) -> Inference:
+    """Return the share of seeds that one of both is higher in on every task, of the one with more; seeds are paired.
+
+    Well above one half, one of both is the better one throughout; one half and less, neither is.
+    """
+    return ConsistentWins(np.stack([wins(one.method, _baseline(one)) for one in samples], axis=1))
+
+
+Statistic = Callable[..., Inference]
+
+STATISTICS: dict[str, Statistic] = {
+    function.__name__.replace("_", "-"): function
+    for function in (
+        difference,
+        ratio,
+        value,
+        distance_difference,
+        spread_difference,
+        share_above,
+        share_lower,
+        share_higher,
+        consistent_wins,
+    )
+}
+
+ALONE = ("value", "share-above")
+"""Those of a method alone; all others need a baseline."""
+
+SHARES = ("share-above", "share-lower", "share-higher", "consistent-wins")
+"""Those that are counts of seeds: of no other location than theirs."""
+
+SIDE_BY_SIDE = ("consistent-wins",)
+"""Those that look at a seed on all tasks at once; all others put the seeds of all tasks in one sample."""
+
+
+def find_statistic(name: str) -> Statistic:
+    """Return a statistic by name; raise PlumblineError if there is none."""
+    if name not in STATISTICS:
+        raise unknown("statistic", name, STATISTICS)
+    return STATISTICS[name]
+
+
+def check_statistic(name: str, options: Iterable[str], baseline: bool, location: Location = "mean") -> None:
+    """Raise PlumblineError where there is no such statistic or option, where it has no median, or needs a baseline."""
+    allowed = list(inspect.signature(find_statistic(name)).parameters)[3:]
+    for option in options:
+        if option not in allowed:
+            raise unknown(f"option of statistic {name!r}", option, allowed)
+    if name not in ALONE and not baseline:
+        raise PlumblineError(f"statistic {name!r} compares with a `baseline`: name one")
+    if name in SHARES and location != "mean":
+        raise PlumblineError(f"statistic {name!r} counts seeds, and has no `location: {location}`")
+
+
+def infer(statistic: str, samples: Samples, location: Location, name: str, options: Mapping[str, Any]) -> Inference:
+    """Return what the samples say of a statistic; `name` is what resamples are seeded by."""
+    return find_statistic(statistic)(samples, location, name, **options)
 
 
 def mean(values: Array, axis: int | tuple[int, ...]) -> Array:
@@ -48,163 +187,6 @@ def _known(whole: Callable[..., Any], known: Callable[..., Any], values: Array, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of an empty slice, which is NaN
         return known(values, axis=axis)
-
-
-def _need(baseline: Array | None) -> Array:
-    if baseline is None:
-        raise PlumblineError("this statistic compares with a `baseline`: name one in the claim's test")
-    return baseline
-
-
-def final_difference(method: Array, baseline: Array | None) -> Array:
-    """Return the mean over seeds of method minus baseline at the last round; `... x seeds x rounds` in."""
-    return mean((method - _need(baseline))[..., -1], -1)
-
-
-def mean_difference(method: Array, baseline: Array | None) -> Array:
-    """Return the mean over seeds and rounds of method minus baseline: who is ahead, on average over the run."""
-    return mean(method - _need(baseline), (-2, -1))
-
-
-def share_of_steps_below(method: Array, baseline: Array | None) -> Array:
-    """Return the share of rounds at which the mean over seeds is lower than the baseline's."""
-    return (mean(method, -2) < mean(_need(baseline), -2)).mean(axis=-1)
-
-
-def share_above(method: Array, baseline: Array | None, level: float = 0.0) -> Array:
-    """Return the share of seeds that end above `level`."""
-    last = method[..., -1]
-    return mean(np.where(np.isnan(last), np.nan, last > level), -1)
-
-
-def final_mean(method: Array, baseline: Array | None) -> Array:
-    """Return the mean over seeds at the last round."""
-    return mean(method[..., -1], -1)
-
-
-def mean_level(method: Array, baseline: Array | None) -> Array:
-    """Return the mean over seeds and rounds."""
-    return mean(method, (-2, -1))
-
-
-def spread_difference(method: Array, baseline: Array | None) -> Array:
-    """Return the standard deviation over seeds at the last round, method minus baseline: who is steadier."""
-    ours, theirs = (_known(np.std, np.nanstd, values[..., -1], -1) for values in (method, _need(baseline)))
-    return ours - theirs
-
-
-def deviation_difference(method: Array, baseline: Array | None, level: float = 0.0) -> Array:
-    """Return the mean over seeds of the distance to `level` at the last round, method minus baseline."""
-    distance = np.abs(method - level) - np.abs(_need(baseline) - level)
-    return mean(distance[..., -1], -1)
-
-
-def mean_ratio(method: Array, baseline: Array | None) -> Array:
-    """Return the mean over seeds and rounds of the method divided by the baseline's."""
-    return mean(method, (-2, -1)) / mean(_need(baseline), (-2, -1))
-
-
-def median_ratio(method: Array, baseline: Array | None) -> Array:
-    """Return the median over seeds and rounds of the method divided by the baseline's: for times, which have tails."""
-    return median(method, (-2, -1)) / median(_need(baseline), (-2, -1))
-
-
-def final_ratio(method: Array, baseline: Array | None) -> Array:
-    """Return the mean over seeds at the last round, divided by the baseline's."""
-    return mean(method[..., -1], -1) / mean(_need(baseline)[..., -1], -1)
-
-
-def consistent_wins(method: Array, baseline: Array | None) -> Array:
-    """Return the share of seeds that one of both wins wherever it is compared: the share of the one with more.
-
-    A round (or a task, see `ClaimTest`) has a share of seeds in which the method is above the baseline, ties by half.
-    The least of them is the method's, and one minus the greatest the baseline's. Well above one half, one of both is
-    the better one throughout; one half and less, neither is.
-    """
-    gap = method - _need(baseline)
-    shares = mean(np.where(np.isnan(gap), np.nan, 0.5 + 0.5 * np.sign(gap)), -2)
-    return np.maximum(shares.min(axis=-1), 1 - shares.max(axis=-1))
-
-
-STATISTICS: dict[str, Statistic] = {
-    function.__name__.replace("_", "-"): function
-    for function in (
-        final_difference,
-        mean_difference,
-        share_of_steps_below,
-        share_above,
-        final_mean,
-        mean_level,
-        spread_difference,
-        deviation_difference,
-        mean_ratio,
-        median_ratio,
-        final_ratio,
-        consistent_wins,
-    )
-}
-
-
-ALONE = ("share-above", "final-mean", "mean-level")
-"""Those of a method alone; all others need a baseline."""
-
-
-def find_statistic(name: str) -> Statistic:
-    """Return a statistic by name; raise PlumblineError if there is none."""
-    if name not in STATISTICS:
-        raise unknown("statistic", name, STATISTICS)
-    return STATISTICS[name]
-
-
-def check_statistic(name: str, options: Iterable[str], baseline: bool) -> None:
-    """Raise PlumblineError where there is no such statistic, it has no such option, or it needs a baseline."""
-    parameters = inspect.signature(find_statistic(name)).parameters
-    allowed = list(parameters)[2:]
-    for option in options:
-        if option not in allowed:
-            raise unknown(f"option of statistic {name!r}", option, allowed)
-    if name not in ALONE and not baseline:
-        raise PlumblineError(f"statistic {name!r} compares with a `baseline`: name one")
-
-
-def paired_bootstrap(
-    statistic: Statistic, method: Array, baseline: Array | None, name: str, **options: Any
-) -> Interval:
-    """Return a statistic with its percentile bootstrap interval over seeds.
-
-    Seeds are drawn with replacement, a seed's method and baseline runs together: they share design and noise.
-
-    Args:
-        statistic: of `... x seeds x rounds` arrays.
-        method: `seeds x rounds`.
-        baseline: the same seeds and rounds, or None.
-        name: what the draw is seeded by, so that a claim's interval is the same each time.
-        options: of the statistic.
-
-    Returns:
-        The value, and the interval of level 0.95; NaN bounds with fewer than two seeds.
-    """
-    value = float(statistic(method, baseline, **options))
-    seeds = len(method)
-    if seeds < 2:
-        return Interval(value, np.nan, np.nan)
-
-    def of_drawn(drawn: Array) -> Array:
-        rows = drawn.astype(int)
-        return statistic(method[rows], None if baseline is None else baseline[rows], **options)
-
-    # `drawn` arrives as `batch x seeds` row numbers: scipy resamples them along the last axis.
-    result = bootstrap(
-        (np.arange(seeds),),
-        lambda drawn, axis: of_drawn(np.asarray(drawn)),
-        n_resamples=RESAMPLES,
-        batch=1_000,
-        vectorized=True,
-        confidence_level=CONFIDENCE,
-        method="percentile",
-        rng=np.random.default_rng(stream_seed(name, 0, "bootstrap")),
-    )
-    return Interval(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
 
 
 def mean_and_standard_error(values: Array) -> tuple[Array, Array]:

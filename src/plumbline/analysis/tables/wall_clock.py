@@ -7,8 +7,9 @@ from pydantic import Field, PositiveFloat
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
 from plumbline.errors import PlumblineError
+from plumbline.measures.inference import Ratio
 from plumbline.measures.metrics import by_round
-from plumbline.measures.statistics import mean_and_standard_error, mean_ratio, paired_bootstrap
+from plumbline.measures.statistics import mean_and_standard_error
 
 
 class WallClockOptions(OutputOptions):
@@ -38,8 +39,9 @@ def ratio(seconds: pd.DataFrame, unit: pd.DataFrame, name: str) -> dict[str, flo
     ours, theirs = seconds.align(unit, join="inner")
     if ours.empty:
         raise PlumblineError(f"{name}: no seed and round that both methods have")
-    interval = paired_bootstrap(mean_ratio, ours.to_numpy(), theirs.to_numpy(), name)
-    return {"ratio": interval.value, "ratio low": interval.low, "ratio high": interval.high}
+    found = Ratio(ours.mean(axis=1).to_numpy(), theirs.mean(axis=1).to_numpy(), name)
+    low, high = found.interval()
+    return {"ratio": found.value, "ratio low": low, "ratio high": high}
 
 
 @tables.register("wall-clock", WallClockOptions)
