@@ -49,6 +49,12 @@ FIGURES: dict[str, dict[str, Any]] = {
         "label": "regret",
         "dots": {"plain, in a bowl": ["bowl", "plain"], "calibrated, in a valley": ["valley", "calibrated"]},
     },
+    "run-ends": {
+        "metric": "regret",
+        "label": "regret",
+        "panels": [{"task": "bowl", "first": 2, "title": "two seeds"}, {"task": "bowl"}, {"task": "valley"}],
+        "stuck": 0.5,
+    },
     "set-bands": {"task": "bowl"},
     "set-parts": {"task": "bowl"},
     "coverage-density": {"level": 0.5, "panels": [{"task": "bowl", "title": "A bowl"}]},

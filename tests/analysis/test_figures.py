@@ -11,8 +11,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy.special import ndtri
@@ -20,10 +22,11 @@ from scipy.special import ndtri
 from plumbline.analysis import style
 from plumbline.analysis.draw import columns_for, draw
 from plumbline.analysis.evidence import PLACE, Evidence
+from plumbline.analysis.figures.run_ends import SPREAD, swarm
 from plumbline.analysis.outputs import OutputOptions, figures
 from plumbline.errors import PlumblineError
 from plumbline.looks import Look
-from plumbline.measures.metrics import check_metric
+from plumbline.measures.metrics import by_round, check_metric
 from plumbline.measures.statistics import mean_interval
 from plumbline.options import parse
 from plumbline.plan import Plan
@@ -521,6 +524,57 @@ class TestFinalDots:
     def test_dots_that_a_preset_leaves_out_are_left_out(self, found: Evidence) -> None:
         ax = build("final-dots", found, dots={"a": ("bowl", "plain"), "b": ("bowl", "no-such")}).axes[0]
         assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a"]
+
+
+class TestRunEnds:
+    def test_every_seed_is_a_dot_and_the_median_a_line(self, found: Evidence) -> None:
+        ax = build("run-ends", found).axes[1]
+        dots = [np.asarray(part.get_offsets()) for part in ax.collections if isinstance(part, PathCollection)]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["plain", "calibrated"]
+        for heights, method in zip((part[:, 1] for part in dots), made.METHODS, strict=True):
+            expected = metric_ends(found, "bowl", method)
+            np.testing.assert_allclose(np.sort(heights), np.sort(expected))
+            medians = [
+                line for part in ax.collections if isinstance(part, LineCollection) for line in part.get_segments()
+            ]
+            assert any(line[0][1] == pytest.approx(np.median(expected)) for line in medians)
+
+    def test_the_first_seeds_alone_on_the_same_axis(self, found: Evidence) -> None:
+        few, all_of_them, _ = build("run-ends", found).axes
+        counts = [
+            [len(part.get_offsets()) for part in ax.collections if isinstance(part, PathCollection)]
+            for ax in (few, all_of_them)
+        ]
+        assert counts == [[2, 2], [made.SEEDS] * 2]
+        assert few.get_ylim() == all_of_them.get_ylim()
+
+    def test_those_above_the_level_are_counted(self, folder: Path) -> None:
+        trials = [made.trial(seed=seed, regret=lambda s, i: 0.1 if s < 3 else 9.0) for seed in range(5)]
+        ax = build("run-ends", made.read(folder, *trials), panels=[{"task": "bowl"}], stuck=5.0).axes[0]
+        assert [text.get_text() for text in ax.texts] == ["2 of 5"]
+
+    @given(st.lists(st.floats(0, 1), min_size=1, max_size=80))
+    def test_dots_stay_in_the_lane_of_their_method(self, values: list[float]) -> None:
+        assert np.abs(swarm(np.array(values), 0.0, 1.0)).max() <= SPREAD + 1e-9
+
+
+def metric_ends(found: Evidence, task: str, method: str) -> np.ndarray:
+    return by_round(found.trials(task, method), "regret").iloc[:, -1].to_numpy()
+
+
+class TestDifferences:
+    def test_a_row_is_less_a_method_seed_by_seed(self, found: Evidence) -> None:
+        rows = [{"metric": "regret", "label": "less plain", "minus": "plain"}]
+        ax = build("curves", found, rows=rows, band="mean-error", queries=False).axes[0]
+        lines = {line.get_label(): np.asarray(line.get_ydata()) for line in ax.get_lines()}
+        ours, theirs = (by_round(found.trials("bowl", method), "regret") for method in ("calibrated", "plain"))
+        np.testing.assert_allclose(lines["calibrated"], (ours - theirs).mean())
+        np.testing.assert_allclose(lines["plain"], 0.0)
+
+    def test_a_method_that_is_not_there_is_one_line(self, found: Evidence) -> None:
+        rows = [{"metric": "regret", "label": "less that", "minus": "nobody"}]
+        with pytest.raises(PlumblineError, match="no trials of 'nobody'"):
+            build("curves", found, rows=rows)
 
 
 class TestCoverageDensity:

@@ -16,8 +16,9 @@ from matplotlib.patches import Wedge
 from plumbline.analysis import style
 from plumbline.analysis.draw import draw
 from plumbline.analysis.evidence import Evidence, evidence
-from plumbline.analysis.intervals import draw_sets, draw_union, tint
+from plumbline.analysis.intervals import draw_sets, draw_union
 from plumbline.analysis.outputs import figures
+from plumbline.analysis.style import tint
 from plumbline.errors import PlumblineError
 from plumbline.plan import Plan
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 
+from plumbline.analysis.style import tint
 from plumbline.errors import PlumblineError
 
 
@@ -14,12 +14,6 @@ def series(table: pd.DataFrame, panel: str, name: str) -> pd.DataFrame:
     if chosen.empty:
         raise PlumblineError(f"no {name!r} in panel {panel!r}: is the figure of another kind than the illustration?")
     return chosen
-
-
-def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
-    """Return `colour` on white: opaque, for bars side by side would show where transparent ones overlap."""
-    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
-    return red, green, blue
 
 
 def draw_sets(ax: Axes, sets: pd.DataFrame, limits: tuple[float, float], colour: str, label: str) -> float:

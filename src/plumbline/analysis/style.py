@@ -9,7 +9,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import is_color_like
+from matplotlib.colors import is_color_like, to_rgb
 from matplotlib.figure import Figure
 
 from plumbline.errors import unknown
@@ -90,6 +90,12 @@ def colour(name: str) -> str:
     if not (name.startswith("#") and is_color_like(name)):
         raise unknown("colour", name, PALETTE)
     return name
+
+
+def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
+    """Return `colour` on white: opaque, for bars side by side would show where transparent ones overlap."""
+    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
+    return red, green, blue
 
 
 def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

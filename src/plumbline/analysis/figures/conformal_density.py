@@ -4,8 +4,9 @@ from matplotlib.figure import Figure
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.intervals import draw_union, series, tint
+from plumbline.analysis.intervals import draw_union, series
 from plumbline.analysis.outputs import OutputOptions, figures
+from plumbline.analysis.style import tint
 
 
 @figures.register("conformal-density", OutputOptions)

@@ -7,8 +7,9 @@ from matplotlib.ticker import MultipleLocator
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.intervals import draw_union, series, tint
+from plumbline.analysis.intervals import draw_union, series
 from plumbline.analysis.outputs import OutputOptions, figures
+from plumbline.analysis.style import tint
 
 BETTER, KEPT, GUESS = style.CALIBRATED, "0.45", style.QUERY
 """Data that score better than the guess, the others, and the guess."""

@@ -41,10 +41,12 @@ class Row(Options):
         limits: of the axis.
         logarithmic: whether that is logarithmic.
         methods: those of the panels that are drawn in this row; all where none are named.
+        minus: a method whose value is taken off each other's, seed by seed: who is ahead, where bands overlap.
     """
 
     metric: str
     label: str
+    minus: str | None = None
     nominal: str | None = None
     optimum: bool = False
     minimise: bool = False
@@ -125,6 +127,7 @@ class CurvesOptions(OutputOptions):
     def names(self) -> Names:
         """Return what rows and panels name."""
         methods = [*(panel.methods for panel in self.panels), *(row.methods for row in self.rows)]
+        methods += [(row.minus,) for row in self.rows if row.minus]
         return Names(
             tuple(panel.task for panel in self.panels),
             tuple(chain.from_iterable(methods)),
@@ -162,9 +165,18 @@ def draw_row(
     nominal: pd.DataFrame | None = None
     methods = [method for method in found.named(row.methods or panel.methods, panel.task) if method in panel.methods]
     few = len(methods) <= 4
+    taken_off: pd.DataFrame | None = None
+    if row.minus is not None:
+        taken_off = by_round(found.trials(panel.task, row.minus), row.metric)
+        methods = [method for method in methods if method != row.minus]
+        ax.axhline(0.0, **looks[row.minus], linewidth=1.2, label=found.look(row.minus).legend)
     for i, method in enumerate(methods):
         trials, look = found.trials(panel.task, method), looks[method]
-        table = sign * by_round(trials, row.metric)
+        table = by_round(trials, row.metric)
+        if taken_off is not None:
+            ours, theirs = table.align(taken_off, join="inner")
+            table = ours - theirs
+        table = sign * table
         if table.empty:
             continue  # a method without a model has no coverage
         steps = evaluations(trials, table.columns, options.queries)
@@ -224,13 +236,14 @@ def draw_optimum(ax: Axes, optimum: float, row: Row) -> None:
 
 def share_scales(axes: Sequence[Axes], rows: Sequence[Row]) -> None:
     """Give the panels of one task that draw the same metric the same limits."""
-    first: dict[str, Axes] = {}
+    first: dict[tuple[str, str | None], Axes] = {}
     for ax, row in zip(axes, rows, strict=True):
-        if row.metric in first:
-            ax.sharey(first[row.metric])
+        drawn = (row.metric, row.minus)
+        if drawn in first:
+            ax.sharey(first[drawn])
             if row.limits is None:
                 ax.autoscale(axis="y")
-        first.setdefault(row.metric, ax)
+        first.setdefault(drawn, ax)
 
 
 def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:

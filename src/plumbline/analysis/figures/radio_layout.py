@@ -8,8 +8,9 @@ from matplotlib.patches import Polygon, Wedge
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.intervals import series, tint
+from plumbline.analysis.intervals import series
 from plumbline.analysis.outputs import OutputOptions, figures
+from plumbline.analysis.style import tint
 
 USER, UAV = "#0173b2", "#d55e00"
 """Colours of the two kinds of users."""

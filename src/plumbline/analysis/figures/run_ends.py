@@ -1,0 +1,152 @@
+"""Where each run ends, a dot a seed: means hide who got stuck, and how few seeds a paper may have seen."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from pydantic import PositiveInt
+
+from plumbline.analysis import style
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.errors import PlumblineError
+from plumbline.measures.metrics import by_round
+from plumbline.measures.statistics import mean_interval
+from plumbline.options import Options
+
+Array = NDArray[np.float64]
+
+SPREAD = 0.3
+"""Half of the width that the dots of a method take, where methods are one apart."""
+
+
+class EndsPanel(Options):
+    """The runs on a task.
+
+    Attributes:
+        task: what methods ran on.
+        title: of the panel; the task's own where it is empty.
+        first: only so many seeds, those that a paper could have had; all where none is given.
+    """
+
+    task: str
+    title: str = ""
+    first: PositiveInt | None = None
+
+
+class RunEndsOptions(OutputOptions):
+    """Options of the figure.
+
+    Attributes:
+        metric: what is drawn, at the last round.
+        label: its axis.
+        panels: side by side; one a task where none are named.
+        methods: from left to right; all where none are named.
+        stuck: runs that end above this are counted over their method.
+        logarithmic: whether the axis is.
+        limits: of the axis.
+    """
+
+    metric: str
+    label: str
+    panels: tuple[EndsPanel, ...] = ()
+    methods: tuple[str, ...] = ()
+    stuck: float | None = None
+    logarithmic: bool = False
+    limits: tuple[float | None, float | None] | None = None
+
+    keeps_curves = False
+
+    def names(self) -> Names:
+        """Return the tasks, the methods and the metric."""
+        return Names(tuple(panel.task for panel in self.panels), self.methods, (self.metric,))
+
+
+def ends(found: Evidence, panel: EndsPanel, method: str, metric: str) -> pd.Series:
+    """Return the last value of each run, by seed, that has one."""
+    table = by_round(found.trials(panel.task, method), metric)
+    if table.empty:
+        return pd.Series(dtype=float)
+    return table.iloc[:, -1].dropna().sort_index().iloc[: panel.first]
+
+
+def swarm(values: Array, low: float, high: float) -> Array:
+    """Return how far to the side each dot lies, so that those of nearly the same value stand beside each other.
+
+    Args:
+        values: `n`.
+        low, high: of the axis, where values lie evenly.
+    """
+    height = (high - low) / 40 or 1.0
+    bins = np.round((values - low) / height).astype(int)
+    aside = np.zeros(len(values))
+    for one in np.unique(bins):
+        places = np.flatnonzero(bins == one)
+        steps = np.arange(len(places)) - (len(places) - 1) / 2
+        aside[places] = steps * min(0.09, 2 * SPREAD / max(len(places), 1))
+    return aside
+
+
+def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions) -> None:
+    """Draw the dots of each method, their mean with its 95% interval, and their median."""
+    looks = style.lines(found.looks, found.methods())
+    values = {method: ends(found, panel, method, options.metric).to_numpy() for method in methods}
+    scale = np.log10 if options.logarithmic else np.asarray
+    everything = scale(np.concatenate(list(values.values())))
+    for place, method in enumerate(methods):
+        seeds, colour = values[method], looks[method]["color"]
+        if not len(seeds):
+            continue
+        aside = swarm(scale(seeds), float(everything.min()), float(everything.max()))
+        ax.scatter(place + aside, seeds, s=9, color=style.tint(colour, 0.55), linewidths=0, zorder=2)
+        low, mean, high = (float(one) for one in mean_interval(seeds, level=0.95))
+        ax.errorbar(
+            [place],
+            [mean],
+            [[mean - low], [high - mean]],
+            color=colour,
+            marker="o",
+            markersize=5,
+            capsize=3,
+            zorder=4,
+            label="mean and 95% interval",
+        )
+        median = np.median(seeds)
+        ax.hlines(median, place - SPREAD, place + SPREAD, color="0.15", linewidth=1.6, zorder=3, label="median")
+        if options.stuck is not None and (count := int((seeds > options.stuck).sum())):
+            ax.annotate(
+                f"{count} of {len(seeds)}", (place, 1.0), xycoords=("data", "axes fraction"), ha="center", fontsize=7
+            )
+    if options.stuck is not None:
+        ax.axhline(options.stuck, color="0.5", linestyle=":", linewidth=1)
+    if options.logarithmic:
+        ax.set_yscale("log")
+    if options.limits:
+        ax.set_ylim(*options.limits)
+    legends = [found.look(method).legend for method in methods]
+    ax.set_xticks(range(len(methods)), legends, rotation=30, ha="right", rotation_mode="anchor")
+    ax.set_xlim(-0.6, len(methods) - 0.4)
+
+
+@figures.register("run-ends", RunEndsOptions)
+def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
+    """The last value of each run, a dot a seed; their mean with its 95% interval, and their median, a line."""
+    asked = options.panels or tuple(EndsPanel(task=task) for task in evidence.tasks)
+    columns = [panel for panel in asked if evidence.named(options.methods or evidence.methods(), panel.task)]
+    if not columns:
+        raise PlumblineError("no trials of any of the panels: nothing to draw")
+    figure, (axes,) = style.panels(1, len(columns))
+    for ax, panel in zip(axes, columns, strict=True):
+        methods = evidence.named(options.methods or evidence.methods(panel.task), panel.task)
+        draw_panel(ax, evidence, panel, list(dict.fromkeys(methods)), options)
+        ax.set_title(panel.title or evidence.title(panel.task), pad=14 if options.stuck is not None else None)
+    for ax, panel in zip(axes, columns, strict=True):
+        first = next(other for other, of in zip(axes, columns, strict=True) if of.task == panel.task)
+        if first is not ax:
+            ax.sharey(first)
+            ax.autoscale(axis="y")
+    axes[0].set_ylabel(options.label)
+    axes[len(axes) // 2].set_xlabel("method")
+    style.add_legend(figure)
+    return figure
