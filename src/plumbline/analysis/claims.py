@@ -151,6 +151,12 @@ def verdict(parts: Sequence[Outcome], whole: bool = True) -> Verdict:
     return "not reproduced" if "fails" in parts else "inconclusive at this scale"
 
 
+def by_number(claim: str) -> tuple[str, int]:
+    """Return what sorts claims as one counts: C2 before C10."""
+    letters = claim.rstrip("0123456789")
+    return letters, int(claim[len(letters) :] or 0)
+
+
 def counts(outcomes: Iterable[str]) -> str:
     """Return how many tests hold, fail and are open, in words: `partly` alone would hide a contradiction."""
     found = Counter(outcomes)

@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from plumbline.analysis.claims import COLUMNS, counts
+from plumbline.analysis.claims import COLUMNS, by_number, counts
 from plumbline.analysis.draw import budget_label, data_label, evidence_of
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.judge import RUNS, judge_reference, ran
 from plumbline.analysis.outputs import figures
+from plumbline.analysis.small_samples import write_small_samples
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
 from plumbline.measures.metrics import METRICS, by_round, columns_of
@@ -106,12 +107,6 @@ def read_claims(path: Path) -> pd.DataFrame:
     if missing := [name for name in COLUMNS if name not in found]:
         raise PlumblineError(f"{path} is no table of claims: it has no column {missing[0]!r}")
     return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
-
-
-def by_number(claim: str) -> tuple[str, int]:
-    """Return what sorts claims as one counts: C2 before C10."""
-    letters = claim.rstrip("0123456789")
-    return letters, int(claim[len(letters) :] or 0)
 
 
 def effect(tests: pd.DataFrame) -> str:
@@ -264,7 +259,10 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
 
 
 def keep_verdicts(plan: Plan, reference: Path) -> None:
-    """Judge the claims of the plan's studies anew by the runs that are kept; verdicts of other studies stay."""
+    """Judge the claims of the plan's studies anew by the runs that are kept; verdicts of other studies stay.
+
+    How often small samples look as claimed is drawn anew too.
+    """
     path = reference / "claims.csv"
     claims = judge_reference(plan, reference)
     if path.is_file():
@@ -274,3 +272,4 @@ def keep_verdicts(plan: Plan, reference: Path) -> None:
     claims = claims.sort_values("claim", kind="stable", key=lambda names: names.map(by_number))
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
+    write_small_samples(claims, reference / "small-samples.png")

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
-from plumbline.analysis.claims import counts
+from plumbline.analysis.claims import by_number, counts
 from plumbline.analysis.collect import failures_of
 from plumbline.analysis.draw import data_label
-from plumbline.analysis.reference import by_number, read_claims
+from plumbline.analysis.reference import read_claims
 from plumbline.errors import PlumblineError
 from plumbline.files import write_text
 from plumbline.plan import Plan

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
-from plumbline.analysis.reference import by_number
+from plumbline.analysis.claims import by_number
 from plumbline.files import atomic
 
 VERDICT_COLOURS = {
