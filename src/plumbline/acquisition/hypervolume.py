@@ -17,10 +17,9 @@ def free_cells(ref_point: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
         Y: `n x m`, or `k x n x m` for `k` draws.
 
     Returns:
-        Two `c x m`, or `k x c x m`.
+        Two `c x m`, or `k x c x m`: draws with fewer boxes have empty ones besides.
     """
-    m = Y.shape[-1]
-    if Y.ndim == 3 and m > 2:
+    if Y.ndim == 3 and Y.shape[-1] > 2:
         return cells_of_fronts(ref_point, Y)
     lower, upper = FastNondominatedPartitioning(ref_point=ref_point, Y=Y).get_hypercell_bounds()
     return lower, upper

@@ -98,19 +98,12 @@ def _log_sum(f: Tensor, cells: Cells, width: float) -> tuple[Tensor, Callable[[]
         width: of smooth minima.
     """
     m, b, q, S = f.shape
-    C, own = cells.lower.shape[1:]
     bounds = _bounds(f.transpose(1, 2).contiguous(), cells)
     top = bounds.amax((0, 2, 3))
-    counts = bounds > LEAST * top[:, None, None]
-    # Where some point counts: a cell in a draw for a batch.
-    place = counts.any(0).view(-1).nonzero().squeeze(-1)
-    counts = counts.view(q, -1)[:, place]
-    batch, draw = place.div(C * S, rounding_mode="floor"), place % S
-    cell = place % (C * S) if own > 1 else place.div(S, rounding_mode="floor") % C
-    start = batch * (q * S) + draw
+    counts, batch, draw, cell = _places(bounds > LEAST * top[:, None, None], cells)
     # Each point that counts somewhere, and where it does.
     point, where = counts.nonzero().unbind(1)
-    source = start[where] + point * S
+    source = ((batch * q)[where] + point) * S + draw[where]
     ahead = f.reshape(m, -1)[:, source] - cells.lower.view(m, -1)[:, cell[where]]
     v, slopes = log_fat_relu(ahead.div_(TAU_RELU))
     log_length, log_top = (cells.length / TAU_RELU).log().view(m, -1), (top / TAU_RELU**m).log()
@@ -136,6 +129,23 @@ def _log_sum(f: Tensor, cells: Cells, width: float) -> tuple[Tensor, Callable[[]
         return to_f.scatter_add_(1, source.expand(m, -1), to_v.mul_(slopes()).div_(TAU_RELU)).view(f.shape)
 
     return log_top + total.log() + m * math.log(TAU_RELU), derivatives
+
+
+def _places(counts: Tensor, cells: Cells) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return where some point of a batch counts: n cells, each in one draw.
+
+    Args:
+        counts: `q x b x C x S`, whether each point does.
+        cells: free.
+
+    Returns:
+        Whether each point does there, `q x n`, and numbers of batches, of draws, and of cells or of those of all draws.
+    """
+    q, _, C, S = counts.shape
+    place = counts.any(0).view(-1).nonzero().squeeze(-1)
+    batch, within = place.div(C * S, rounding_mode="floor"), place % (C * S)
+    cell = within if cells.lower.shape[-1] > 1 else within.div(S, rounding_mode="floor")
+    return counts.view(q, -1)[:, place], batch, within % S, cell
 
 
 def _subsets(counts: Tensor, rank: Tensor, size: int) -> tuple[Tensor, Tensor]:
