@@ -26,7 +26,7 @@ PANELS = (
     Panel("f", "(a) Branin, turned upside down", "f(x), standardised", "viridis"),
     Panel("ucb", "(b) UCB", "UCB(x)", "viridis"),
     Panel("cucb", "(c) conformal UCB", "CUCB(x)", "viridis"),
-    Panel("ratio", "(d) normalised density ratio", "weight of x", "magma"),
+    Panel("ratio", "(d) normalised density ratio", "ratio, 1 on average over the data", "magma"),
 )
 
 
@@ -70,7 +70,7 @@ def branin_surfaces(evidence: Evidence, options: OutputOptions) -> Figure:
         figure.colorbar(draw_surface(ax, surface, panel.colours), ax=ax, label=panel.label)
         ax.plot(data["x"], data["x2"], "o", color="black", markeredgecolor="white", markersize=5, label="data")
         if panel.name == "ratio":
-            draw_level(ax, surface, alpha)
+            draw_level(ax, series(found, "weight", "surface"), alpha)
         if panel.name in ("ucb", "cucb"):
             draw_query(ax, series(found, panel.name, "query"))
         ax.set_title(panel.title)
