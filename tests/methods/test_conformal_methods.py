@@ -12,6 +12,7 @@ import torch
 from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, rows, table
 
 from plumbline.acquisition.conformal import Utility
+from plumbline.acquisition.gains import Improvement
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
@@ -213,6 +214,34 @@ def test_randomised_sets_cover_by_the_probability_of_their_coin() -> None:
     assert set(plain(X).covers(y, 0.3).tolist()) <= {0.0, 1.0}
     assert (randomised(X).covers(y, 0.3) <= plain(X).covers(y, 0.3)).all()
     assert ((randomised(X).covers(y, 0.3) > 0) & (randomised(X).covers(y, 0.3) < 1)).any()
+
+
+def test_a_stale_model_knows_the_initial_design_alone() -> None:
+    place = noisy(20)
+    begun = History(place.history.X, place.history.Y, 8)
+    first = History(place.history.X[:8], place.history.Y[:8], 8)
+    stale = make("cei", place, stale=True, ratio={**QUICK_CONFORMAL["ratio"], "ema": 0.0})
+    now, then = ask(stale, begun, 1), ask(stale, first, 1)
+    assert torch.equal(now.X, then.X)
+    assert now.notes == then.notes
+    assert now.notes["alpha"] == pytest.approx(8**-0.5)
+    assert now.notes["effective_sample_size"] == pytest.approx(9.0)
+    assert not torch.equal(now.X, ask(make("cei", place), begun, 1).X)
+
+
+def test_an_incumbent_of_a_share_is_in_units_of_that_share() -> None:
+    place = noisy(12)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    method = make("cei", place, incumbent_share=0.75)
+    assert isinstance(method, ConformalMethod)
+    bests = []
+    for seed in range(6):
+        utility = method.gain(models, place.history, 0.3, torch.Generator().manual_seed(seed))
+        assert isinstance(utility.value, Improvement)
+        some = place.history.Y[torch.randperm(12, generator=torch.Generator().manual_seed(seed))[:9]]
+        bests.append(utility.value.best.item())
+        assert bests[-1] == pytest.approx(((some.max() - some.mean()) / some.std()).item())
+    assert len(set(bests)) > 1
 
 
 def test_the_loop_is_inherited() -> None:

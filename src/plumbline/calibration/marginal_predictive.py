@@ -38,5 +38,6 @@ class MarginalPredictive:
         return torch.stack([one.covers(y[:, i], alpha) for i, one in enumerate(self.outcomes)]).mean(dim=0)
 
     def width(self, alpha: float) -> Tensor:
-        """Return the product of the lengths of the sets: `n`."""
-        return torch.stack([one.width(alpha) for one in self.outcomes]).prod(dim=0)
+        """Return the product of the lengths of the sets, `n`; 0 where one of them is empty."""
+        widths = torch.stack([one.width(alpha) for one in self.outcomes])
+        return torch.where((widths == 0).any(dim=0), 0.0, widths.prod(dim=0))
