@@ -149,8 +149,8 @@ def ranking_problem(
     y = torch.from_numpy(table[options.target].to_numpy("float64", copy=True)) * (1 if options.maximise else -1)
     rows, held = pool(len(table), options.pool, options.holdout_fraction, generator)
     function = TabularProblem(X[rows], y[rows], X[held], y[held])
-    table = Table(function.bounds, function.candidates)
-    return problem_of(function, space=table, holdout=function.holdout, notes=places(y[rows]))
+    space = Table(function.bounds, function.candidates)
+    return problem_of(function, space=space, holdout=function.holdout, notes=places(y[rows]))
 
 
 def ranking(options: RankingOptions, features: Sequence[str], context: Context) -> Problem:

@@ -30,10 +30,18 @@ PANELS = (
 )
 
 
+DECADES = 100.0
+"""Positive values that differ by more than this factor have logarithmic colours."""
+
+
 def draw_surface(ax: Axes, surface: pd.DataFrame, colours: str) -> ScalarMappable:
     """Draw values on a grid of the unit square."""
     values = surface.pivot(index="x2", columns="x", values="value")
-    return ax.pcolormesh(values.columns, values.index, values, cmap=colours, shading="nearest", rasterized=True)
+    low, high = values.to_numpy().min(), values.to_numpy().max()
+    norm = "log" if 0 < DECADES * low < high else "linear"
+    return ax.pcolormesh(
+        values.columns, values.index, values, cmap=colours, norm=norm, shading="nearest", rasterized=True
+    )
 
 
 def draw_level(ax: Axes, surface: pd.DataFrame, level: float) -> None:

@@ -167,8 +167,8 @@ def draw_panel(
         ax.axhspan(low, high, color=looks[method]["color"], alpha=0.1, linewidth=0)
     if row.nominal:
         every = [point for points in (*lines.values(), constant) for point in points]
-        level = np.nanmean([final_interval(found, point.task, point.method, row.nominal)[1] for point in every])
-        ax.axhline(level, color="0.25", linestyle=":", linewidth=1.2, label=style.NOMINAL)
+        levels = [final_interval(found, point.task, point.method, row.nominal)[1] for point in every]
+        ax.axhline(float(np.nanmean(levels)), color="0.25", linestyle=":", linewidth=1.2, label=style.NOMINAL)
     if options.logarithmic:
         ax.set_xscale("log")
     ticks = sorted(set(values))
