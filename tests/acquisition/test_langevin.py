@@ -1,6 +1,7 @@
 """Langevin chains: where they may go, and where they end."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from plumbline.acquisition.langevin import (
     reflect,
     starts,
 )
+from plumbline.library import load_library
 
 coordinates = st.lists(st.floats(-50, 50), min_size=1, max_size=6)
 
@@ -219,6 +221,13 @@ def test_all_departures_together_are_the_published_walk() -> None:
     assert len(told) == len(expected) == 68
     torch.testing.assert_close(torch.stack(told), torch.stack(expected), rtol=1e-9, atol=1e-12)
     assert (visited > 1).any(), "chains go through soft walls"
+
+
+@pytest.mark.parametrize("name", ["cei-code", "cnei-code", "cucb-code"])
+def test_the_library_has_methods_with_the_published_walk(name: str) -> None:
+    options = load_library(Path(__file__).parents[2] / "config").methods[name].ref.options
+    assert LangevinOptions(**options["search"]) == PUBLISHED
+    assert options["posterior"] == {"maximum": "outside"}
 
 
 def test_the_rate_falls_to_a_sixteenth_and_rises_again() -> None:
