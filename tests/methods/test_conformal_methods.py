@@ -244,6 +244,21 @@ def test_an_incumbent_of_a_share_is_in_units_of_that_share() -> None:
     assert len(set(bests)) > 1
 
 
+def test_a_noisy_baseline_of_a_share_is_the_best_of_that_share_in_each_draw() -> None:
+    place = noisy(12)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    every, some = (make("cnei", place, incumbent_share=share) for share in (1.0, 0.25))
+    assert isinstance(every, ConformalMethod)
+    assert isinstance(some, ConformalMethod)
+    whole, part = (one.gain(models, place.history, 0.3, torch.Generator().manual_seed(0)) for one in (every, some))
+    assert isinstance(whole.value, Improvement)
+    assert isinstance(part.value, Improvement)
+    assert whole.baseline is not None
+    assert (part.value.best <= whole.value.best).all()
+    assert (part.value.best < whole.value.best).any()
+    assert torch.isin(part.value.best, whole.baseline.values).all()
+
+
 def test_the_loop_is_inherited() -> None:
     from plumbline.methods.base import methods
 

@@ -84,17 +84,32 @@ class ConformalOptions(Options):
     stale: bool = False
 
 
-class ConformalImprovementOptions(ConformalOptions):
+class ConformalIncumbentOptions(ConformalOptions):
+    """Options of conformal methods that improve on what the data have.
+
+    Attributes:
+        incumbent_share: of the data, drawn anew each round, whose best is to be improved on: three quarters in the
+            later version of CBO's code, whose model has all data.
+    """
+
+    incumbent_share: float = Field(default=1.0, gt=0.0, le=1.0)
+
+    def rivals(self, n: int, generator: Generator) -> Tensor | None:
+        """Return which of `n` data are to be improved on; None for all of them."""
+        share = round(self.incumbent_share * n)
+        return torch.randperm(n, generator=generator)[:share] if 1 < share < n else None
+
+
+class ConformalImprovementOptions(ConformalIncumbentOptions):
     """Options of conformal expected improvement.
+
+    The best of a share of the data is in units of that share's own mean and deviation.
 
     Attributes:
         jitter: what must be gained over the best observation to count, in standard deviations of the observations.
-        incumbent_share: of the data, drawn anew each round, whose best is to be improved on, in units of that share's
-            own mean and deviation: three quarters in the later version of CBO's code, whose model has all data.
     """
 
     jitter: NonNegativeFloat = 0.0
-    incumbent_share: float = Field(default=1.0, gt=0.0, le=1.0)
 
 
 @dataclass(frozen=True)
@@ -351,23 +366,28 @@ class ConformalExpectedImprovement(ConformalMethod):
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best observation."""
-        best = standardised(processes, data.Y).max()
-        share = round(self.options.incumbent_share * len(data))
-        if 1 < share < len(data):
-            some = data.Y[torch.randperm(len(data), generator=generator)[:share]]
-            best = (some.max() - some.mean()) / some.std()
+        rivals = self.options.rivals(len(data), generator)
+        if rivals is None:
+            best = standardised(processes, data.Y).max()
+        else:
+            Y = data.Y[rivals]
+            best = (Y.max() - Y.mean()) / Y.std()
         return Utility(Improvement(best + self.options.jitter))
 
 
-@methods.register("cnei", ConformalOptions)
+@methods.register("cnei", ConformalIncumbentOptions)
 class ConformalNoisyExpectedImprovement(ConformalMethod):
     """Conformal noisy expected improvement: over the best value of `f` at the data, itself uncertain; CBO, eq. 10."""
+
+    options: ConformalIncumbentOptions
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best of a joint draw."""
         factors = [factorise(process) for process in processes]
         baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
-        return Utility(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
+        rivals = self.options.rivals(len(data), generator)
+        values = baseline.values.squeeze(-1) if rivals is None else baseline.values[:, rivals, 0]
+        return Utility(Improvement(values.amax(dim=-1)), baseline=baseline)
 
 
 @methods.register("cucb", ConformalOptions)
