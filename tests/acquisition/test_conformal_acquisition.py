@@ -61,7 +61,10 @@ def tilted(U: Tensor) -> Tensor:
 
 
 def acquire(
-    processes: Sequence[ExactProcess], utility: Utility, ratio: Callable[[Tensor], Tensor] = tilted, **options: float
+    processes: Sequence[ExactProcess],
+    utility: Utility,
+    ratio: Callable[[Tensor], Tensor] = tilted,
+    **options: float | str,
 ) -> ConformalAcquisition:
     alpha = options.pop("alpha", 0.3)
     given = ConformalPosteriorOptions(**{"candidates": 32, "tau": 0.05, **options})
@@ -82,6 +85,7 @@ def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
     """CBO, equation 7, section B.3 and B.7, one label after another."""
     processes = [factors.process for factors in acquisition.factors]
     alpha, tau, utility = acquisition.alpha, acquisition.options.tau, acquisition.utility
+    outside = acquisition.options.maximum == "outside"
     values = []
     for x in X:
         U = processes[0].units.inputs(x)
@@ -107,30 +111,34 @@ def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
                 scores = scores + torch.distributions.Normal(mean, sd).log_prob(torch.cat([process.y, label]))
                 root = torch.linalg.cholesky(covariance[n:, n:])
                 draws.append(mean[n:] + utility.spread * root @ for_f[j, :, i])
-            mask = 1.0
-            for i in range(q):
-                conforms = torch.sigmoid((scores[n + i] - scores[:n]) / tau)
-                mass = w[i, :n] @ conforms + w[i, n]
-                mask = mask * torch.sigmoid((mass - alpha) / tau)
-            accepted.append(mask)
+            conform = torch.sigmoid((scores[n:, None] - scores[:n]) / tau)
+            masks = torch.sigmoid(((w[:, :n] * conform).sum(dim=-1) + w[:, n] - alpha) / tau)
             densities.append(density)
             f = torch.stack(draws, dim=-1)
-            worths.append(utility.value(f[None, None], means[None, None]).squeeze())
-        m, u = torch.stack(accepted), torch.stack(worths)
-        v = m / torch.tensor(densities)
-        out = 1 - m
-        value = (1 - alpha) * u @ v / v.sum() + alpha * u @ out / out.sum()
-        values.append(value * torch.sigmoid((alpha - w[:, n]) / tau).prod())
+            # A batch as a whole, or each of its points alone.
+            groups = [[i] for i in range(q)] if outside else [list(range(q))]
+            accepted.append([masks[group].prod() for group in groups])
+            worths.append([utility.value(f[group][None, None], means[group][None, None]).squeeze() for group in groups])
+        expected = []
+        for group, mask, worth in zip(groups, zip(*accepted, strict=True), zip(*worths, strict=True), strict=True):
+            m, u = torch.stack(mask), torch.stack(worth)
+            v = m / torch.tensor(densities)
+            out = 1 - m
+            value = (1 - alpha) * u @ v / v.sum() + alpha * u @ out / out.sum()
+            expected.append(value * torch.sigmoid((alpha - w[group, n]) / tau).prod())
+        values.append(torch.stack(expected).max())
     return torch.stack(values)
 
 
+@pytest.mark.parametrize("maximum", ["inside", "outside"])
 @pytest.mark.parametrize("optimistic", [False, True])
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("m", [1, 2])
 def test_the_value_is_equation_7(
-    m: int, q: int, optimistic: bool, processes: list[ExactProcess], bounds: Tensor
+    m: int, q: int, optimistic: bool, maximum: str, processes: list[ExactProcess], bounds: Tensor
 ) -> None:
-    acquisition = acquire(processes[:m], Utility(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0))
+    utility = Utility(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0)
+    acquisition = acquire(processes[:m], utility, maximum=maximum)
     X = batches(bounds, 3, q)
     with torch.no_grad():
         torch.testing.assert_close(acquisition(X), by_the_letter(acquisition, X), rtol=1e-6, atol=1e-8)
@@ -171,6 +179,15 @@ def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: ExactPr
     assert (flat(points) > gaussian).all()
 
 
+def test_outside_the_maximum_is_less_and_for_one_point_the_same(process: ExactProcess, bounds: Tensor) -> None:
+    inside, outside = (acquire([process], Utility(gain), no_shift, maximum=where) for where in ("inside", "outside"))
+    alone, three = batches(bounds, 4, 1), batches(bounds, 4, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(inside(alone), outside(alone), rtol=1e-14, atol=0)
+        assert (outside(three) < inside(three)).any()
+        assert not torch.allclose(outside(three), inside(three))
+
+
 def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Tensor]:
     """Values and gradients by automatic differentiation of equation 7 as it is written."""
     U = U.clone().requires_grad_()
@@ -178,19 +195,26 @@ def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Ten
     systems = [augment(factors, U) for factors in acquisition.factors]
     draws = acquisition.draw(systems)
     mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
-    worth = acquisition.utility.value(draws.f, mean)
     weights = importance_weights(acquisition.log_ratio(data), acquisition.log_ratio(U))
     z = draws.z.expand(len(U), -1, -1, -1)
     conforms = torch.sigmoid(quadratics(systems) / tau @ powers(z).mT.unsqueeze(1))
     mass = (weights[..., None, :-1] @ conforms).squeeze(-2) + weights[..., -1:]
-    logits = (mass - alpha) / tau
-    inside = logsigmoid(logits).sum(dim=1)
-    alone = U.shape[1] == 1
-    outside = logsigmoid(-logits).squeeze(1) if alone else torch.log(-torch.expm1(inside.clamp_max(-1e-12)))
-    v = torch.softmax(inside + 0.5 * z.square().sum(dim=(-2, -1)), dim=-1)
-    v_outside = torch.softmax(outside, dim=-1)
-    expected = (((1 - alpha) * v + alpha * v_outside) * worth).sum(dim=-1)
-    value = expected * torch.sigmoid((alpha - weights[..., -1]) / tau).prod(dim=-1)
+    logits, bounded = (mass - alpha) / tau, torch.sigmoid((alpha - weights[..., -1]) / tau)
+
+    def integrated(worth: Tensor, logits: Tensor) -> Tensor:
+        inside = logsigmoid(logits).sum(dim=1)
+        alone = logits.shape[1] == 1
+        outside = logsigmoid(-logits).squeeze(1) if alone else torch.log(-torch.expm1(inside.clamp_max(-1e-12)))
+        v = torch.softmax(inside + 0.5 * z.square().sum(dim=(-2, -1)), dim=-1)
+        return (((1 - alpha) * v + alpha * torch.softmax(outside, dim=-1)) * worth).sum(dim=-1)
+
+    if acquisition.options.maximum == "inside":
+        value = integrated(acquisition.utility.value(draws.f, mean), logits) * bounded.prod(dim=-1)
+    else:
+        points = [slice(i, i + 1) for i in range(U.shape[1])]
+        worths = [acquisition.utility.value(draws.f[:, :, i], mean[:, :, i]) for i in points]
+        each = [integrated(worth, logits[:, i]) for worth, i in zip(worths, points, strict=True)]
+        value = (torch.stack(each, dim=-1) * bounded).amax(dim=-1)
     (gradient,) = torch.autograd.grad(value.sum(), U)
     return value.detach(), gradient
 
@@ -230,10 +254,11 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
     data = factors[0].inputs
     classes = RatioOptions(steps=20, hidden=8, learning_rate=3e-2, ema=1.0, clip=clip)
     ratio = fit_ratio(data, data / 2 + 0.4, classes, stream(seed))
-    options = ConformalPosteriorOptions(candidates=k, tau=draw(st.sampled_from([1e-2, 0.1, 0.5])))
+    tau, maximum = draw(st.sampled_from([1e-2, 0.1, 0.5])), draw(st.sampled_from(["inside", "outside"]))
+    options = ConformalPosteriorOptions(candidates=k, tau=tau, maximum=maximum)
     alpha = draw(st.sampled_from([0.1, 0.35, 0.8]))
     U = torch.rand(3, q, d, generator=stream(seed + 50), dtype=torch.float64)
-    note(f"{kind}, {kernel}, n = {n}, q = {q}, clip = {clip}, tau = {options.tau}, alpha = {alpha}, seed = {seed}")
+    note(f"{kind}, {kernel}, n = {n}, q = {q}, clip = {clip}, tau = {tau}, {maximum}, alpha = {alpha}, seed = {seed}")
     return ConformalAcquisition(factors, utility, ratio, alpha, options, seed), U
 
 

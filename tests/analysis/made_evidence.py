@@ -101,7 +101,7 @@ def surface(panel: str) -> pd.DataFrame:
 
 ILLUSTRATED: dict[str, list[pd.DataFrame]] = {
     "branin-surfaces": [
-        *map(surface, ("f", "ucb", "cucb", "ratio")),
+        *map(surface, ("f", "ucb", "cucb", "ratio", "weight")),
         *(shown(panel, "query", x=[0.2], x2=[0.4]) for panel in ("ucb", "cucb")),
         shown("all", "data", x=[0.8, 0.9], x2=[0.7, 0.9]),
         number("all", "alpha", 0.35),

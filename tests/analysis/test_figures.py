@@ -477,6 +477,17 @@ class TestSweepOfMethods:
         ax = build("curves", knobs(folder), panels=[{"task": "bowl", "methods": ["bo", "cbo"]}]).axes[0]
         assert [line.get_label() for line in ax.lines] == ["BO", "CBO", "CBO"]
 
+    def test_a_row_a_metric_and_a_column_a_task(self, folder: Path) -> None:
+        found = knobs(folder)
+        below = [{"metric": "query_coverage", "label": "coverage", "nominal": "mean_nominal_coverage"}]
+        task = found.tasks[0]
+        figure = build("sweep", found, parameter="alpha", below=below, columns=[task, "no-such"])
+        above, last = figure.axes
+        assert list(drawn_lines(above)) == list(drawn_lines(last)) == ["CBO", "wide CBO"]
+        assert (above.get_ylabel(), last.get_ylabel(), last.get_xlabel()) == ("regret", "coverage", "alpha")
+        assert style.NOMINAL in [line.get_label() for line in last.lines]
+        assert style.NOMINAL not in [line.get_label() for line in above.lines]
+
 
 class TestSweepOfTasks:
     def test_points_are_means_at_the_end_with_their_interval(self, found: Evidence) -> None:

@@ -63,6 +63,33 @@ def test_the_moving_average_starts_where_there_is_no_shift() -> None:
     assert torch.equal(no_shift(U), torch.zeros(4, 2).double())
 
 
+def test_a_moving_average_that_does_not_move_says_that_there_is_no_shift() -> None:
+    U = torch.rand(4, 2, 2, generator=stream(), dtype=torch.float64)
+    options = RatioOptions(ema=0.0, steps=20, learning_rate=0.1)
+    ratio = fit_ratio(gaussian(0.4, 9, 0, 2), gaussian(0.6, 8, 1, 2), options, stream())
+    assert torch.equal(ratio(U), torch.zeros(4, 2).double())
+
+
+@pytest.mark.parametrize(("n", "m"), [(20, 50), (40, 30), (30, 30)])
+def test_published_class_weights_are_those_of_its_loss(n: int, m: int) -> None:
+    """Binary cross-entropy over all rows, each query's times (n - m) / m: less than nothing where queries are more."""
+    data, queries = gaussian(0.4, n, 0, 2), gaussian(0.6, m, 1, 2)
+    options = RatioOptions(hidden=6, ema=1.0, classes="published", weight_decay=0.0, learning_rate=1e-3)
+    mine = RatioClassifier(2, options, stream())
+    theirs = network(mine.parameters, 2, 6).requires_grad_(requires_grad=True)
+    adam = torch.optim.Adam(theirs.parameters(), lr=1e-3)
+    loss = nn.BCEWithLogitsLoss(pos_weight=torch.tensor([(n - m) / m]).double())
+    labels = torch.cat([torch.zeros(n), torch.ones(m)]).double()[:, None]
+    for _ in range(30):
+        mine.update(data, queries)
+        adam.zero_grad()
+        loss(theirs(2 * torch.cat([data, queries]) - 1), labels).backward()
+        adam.step()
+    torch.testing.assert_close(
+        mine.parameters, parameters_to_vector(theirs.parameters()).detach(), rtol=1e-8, atol=1e-8
+    )
+
+
 def test_the_moving_average_moves_by_its_weight() -> None:
     ratio = RatioClassifier(2, RatioOptions(ema=0.25, hidden=4), stream())
     expected = torch.zeros_like(ratio.parameters)
@@ -187,7 +214,7 @@ def test_weights_pull_gradients_back_to_the_points() -> None:
     assert torch.equal(pull_back(to_ratio), ratio.with_pull_back(U)[1](to_ratio)[0])
 
 
-@pytest.mark.parametrize("wrong", [{"clip": 1.0}, {"ema": 0.0}, {"ema": 1.5}, {"hidden": 0}, {"steps": -1}])
+@pytest.mark.parametrize("wrong", [{"clip": 1.0}, {"ema": -0.1}, {"ema": 1.5}, {"hidden": 0}, {"steps": -1}])
 def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
         RatioOptions(**wrong)

@@ -2,8 +2,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from plumbline.designs.base import designs, initial_design
+from plumbline.designs.part import PartOptions, part_of
 from plumbline.designs.random_orthant import random_orthant
 from plumbline.designs.sobol import sobol
 from plumbline.designs.two_corners import two_corners
@@ -56,6 +58,30 @@ def test_leaves_the_global_stream_alone(design) -> None:
     before = torch.get_rng_state()
     design(BOUNDS, 5, generator(0))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_part_of_the_box_or_what_is_outside_of_it(outside: bool) -> None:
+    bounds = torch.tensor([[-10.0, -4.0], [10.0, 8.0]], dtype=torch.float64)
+    options = PartOptions(low=-3.0, high=3.0, outside=outside)
+    X = part_of(bounds, 200, generator(3), options)
+    assert X.shape == (200, 2)
+    assert ((bounds[0] <= X) & (bounds[1] >= X)).all()
+    assert ((X.abs() <= 3).all(dim=-1) != outside).all()
+    assert X.amax() > (7 if outside else 2.9)
+    assert torch.equal(X, part_of(bounds, 200, generator(3), options))
+
+
+@pytest.mark.parametrize("options", [{"low": -4.5, "high": 3.0}, {"low": -4.0, "high": 8.0, "outside": True}])
+def test_a_part_that_is_not_in_the_box_or_leaves_nothing_is_refused(options: dict[str, float]) -> None:
+    bounds = torch.tensor([[-4.0, -4.0], [8.0, 8.0]], dtype=torch.float64)
+    with pytest.raises(PlumblineError, match="must lie inside of the box"):
+        part_of(bounds, 5, generator(3), PartOptions(**options))
+
+
+def test_a_part_has_its_ends_in_order() -> None:
+    with pytest.raises(ValidationError, match="`low` must be less than `high`"):
+        PartOptions(low=1.0, high=1.0)
 
 
 def test_orthant_is_one_and_seeds_reach_all() -> None:
@@ -231,7 +257,7 @@ def test_examples_are_those_of_the_problem() -> None:
 
 def test_every_design_has_a_module_of_its_own() -> None:
     modules = [entry.module for entry in designs.entries().values()]
-    assert len(set(modules)) == len(modules) == 9
+    assert len(set(modules)) == len(modules) == 10
 
 
 def test_an_unknown_design_or_option_is_told_with_what_there_is(table: Problem) -> None:

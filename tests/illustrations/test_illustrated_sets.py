@@ -198,6 +198,8 @@ class TestBraninSurfaces:
         surface = of(frame, "f", "surface")
         values = branin(low + width * torch.tensor(surface[["x", "x2"]].to_numpy()))
         np.testing.assert_allclose(surface["value"], (values - seen.mean()) / seen.std())
-        assert of(frame, "ratio", "surface")["value"].between(0, 1).all()
+        weights = of(frame, "weight", "surface")["value"].to_numpy()
+        assert ((weights > 0) & (weights < 1)).all()
+        np.testing.assert_allclose(of(frame, "ratio", "surface")["value"], 8 * weights / (1 - weights))
         for panel in ("ucb", "cucb"):
             assert of(frame, panel, "query")[["x", "x2"]].iloc[0].between(0, 1).all()

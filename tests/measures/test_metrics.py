@@ -10,13 +10,16 @@ import made_evidence as made
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from plumbline.calibration.diagnostics import calibration_score
 from plumbline.errors import PlumblineError
 from plumbline.measures.frames import frame_of
 from plumbline.measures.metrics import METRICS, by_round, check_metric, columns_of, find_metric, metric
+from plumbline.problems.tabular import places
 from plumbline.records import RECORD, SECONDS
 
 Row = dict[str, Any]
@@ -101,6 +104,13 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
             values.append(np.nan)
         elif name == "cumulative_regret":
             values.append(sum(other["optimum"] - other["f"] for other in past))
+        elif name == "cumulative_regret_area":
+            sums = np.cumsum([other["optimum"] - other["f"] for other in past])
+            values.append(np.mean(sums))
+        elif name.startswith("ranking_regret"):
+            values.append(np.nan)  # no table, no notes
+        elif name == "vacuous_sets":
+            values.append(np.mean([np.isinf(other["width"][0]) for other in past]))
         elif name == "query_coverage":
             values.append(np.mean([other["covered"][0] for other in past]))
         elif name == "mean_nominal_coverage":
@@ -191,6 +201,36 @@ class TestMetric:
         found = frame(trial)
         np.testing.assert_allclose(by_round(found, "mean_nominal_coverage").to_numpy(), [[0.5, 0.6, 0.7]])
         np.testing.assert_allclose(by_round(found, "nominal_coverage").to_numpy(), [[0.5, 0.7, 0.9]])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 6), min_size=6, max_size=14), st.integers(0, 99), st.integers(1, 5))
+def test_regret_against_the_best_row_left_is_what_a_loop_over_the_table_says(
+    table: list[int], seed: int, rounds: int
+) -> None:
+    """Values with ties; the worst two come first, then others in any order."""
+    values = torch.tensor(sorted(table), dtype=torch.float64)
+    order = (2 + np.random.default_rng(seed).permutation(len(values) - 2)[:rounds]).tolist()
+    trial = made.trial(rounds=rounds, optimum=float(values.max()))
+    queries, notes = trial[made.INITIAL :], places(values)
+    left, total, expected = values[2:].tolist(), 0.0, []
+    for row, place in zip(queries, order, strict=True):
+        f = values[place].item()
+        row |= {"f": [f], "notes": {f"problem.{name}": x for name, x in notes(Tensor(), values[[place], None]).items()}}
+        total += max(left) - f
+        left.remove(f)
+        expected.append(total)
+    found = frame(trial)
+    assert by_round(found, "ranking_regret").to_numpy()[0].tolist() == pytest.approx(expected)
+    areas = np.cumsum(expected) / np.arange(1, rounds + 1)
+    assert by_round(found, "ranking_regret_area").to_numpy()[0].tolist() == pytest.approx(areas)
+
+
+def test_sets_that_are_the_whole_line_are_vacuous() -> None:
+    trial = made.trial(rounds=3)
+    for row, width in zip(trial[made.INITIAL :], (math.inf, 2.0, math.inf), strict=True):
+        row["width"] = [width, 1.0]
+    np.testing.assert_allclose(by_round(frame(trial), "vacuous_sets").to_numpy(), [[1.0, 0.5, 2 / 3]])
 
 
 def several(F: np.ndarray, roles: list[str], seed: int = 0, ref_point: list[float] | None = None) -> list[Row]:

@@ -12,6 +12,7 @@ import torch
 from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, rows, table
 
 from plumbline.acquisition.conformal import Utility
+from plumbline.acquisition.gains import Improvement
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
@@ -24,6 +25,7 @@ from plumbline.methods.conformal import (
     SeparatedClassesWarning,
     UnboundedSetWarning,
     Walk,
+    WorthlessRowsWarning,
     draw_rows,
     fit_outcomes,
     standardised,
@@ -154,6 +156,109 @@ def test_forecasts_of_queries_know_the_shift(place: Situation) -> None:
     assert forecast.weights[0, 0, -1].item() == pytest.approx(proposal.notes["own_weight"])
 
 
+def far_table(n: int) -> Situation:
+    """Data in a corner, rows elsewhere."""
+    elsewhere = BOX[1] - 0.1 * (BOX[1] - BOX[0]) * torch.rand(n, 2, generator=torch.Generator().manual_seed(0))
+    return noisy(12, Domain(Table(BOX, elsewhere.double())), width=0.05)
+
+
+MASKED = {
+    "ratio": {"hidden": 16, "ema": 1.0, "learning_rate": 0.05, "steps": 300, "clip": 1e6},
+    "posterior": {"candidates": 16, "tau": 1e-6},
+}
+
+
+def test_rows_that_are_all_masked_are_told_apart_by_what_they_would_be_worth() -> None:
+    place = far_table(10)
+    kinds, _ = warned(make("cucb", place, **MASKED), place)
+    assert WorthlessRowsWarning in kinds
+    proposal = ask(make("cucb", place, **MASKED), place.history, 1)
+    assert proposal.acquisition is not None
+    assert isinstance(place.domain.space, Table)
+    worth = proposal.acquisition(place.domain.space.rows)
+    assert len(worth.unique()) == 10
+    assert torch.equal(proposal.X[0], place.domain.space.rows[worth.argmax()])
+
+
+def test_by_chance_any_of_the_masked_rows_comes_first() -> None:
+    place = far_table(5)
+    method = make("cucb", place, **MASKED, worthless="chance")
+    asked = {tuple(method.ask(place.history, 1, torch.Generator().manual_seed(i)).X[0].tolist()) for i in range(12)}
+    assert len(asked) > 2
+    proposal = ask(method, place.history, 1)
+    assert proposal.acquisition is not None
+    assert proposal.acquisition(proposal.X).item() == 0.0
+
+
+def test_where_rows_differ_in_worth_their_order_does_not_matter() -> None:
+    place = table(30, 20)
+    assert isinstance(place.domain.space, Table)
+    turned = replace(place.domain, space=Table(BOX, place.domain.space.rows.flip(0)))
+    first = ask(make("cucb", place), place.history, 1)
+    other = ask(make("cucb", Situation(turned, place.history)), place.history, 1)
+    assert first.X.shape == other.X.shape == (1, 2)
+    assert first.acquisition is not None
+    worth = first.acquisition(place.domain.space.rows)
+    assert torch.equal(first.X[0], place.domain.space.rows[worth.argmax()])
+
+
+def test_randomised_sets_cover_by_the_probability_of_their_coin() -> None:
+    place = noisy(12)
+    plain, randomised = (
+        make("cucb", place, randomised=randomised).predictor(place.history) for randomised in (False, True)
+    )
+    assert plain is not None
+    assert randomised is not None
+    X = rows(200, 5)
+    y = objective(X).squeeze(-1)
+    assert set(plain(X).covers(y, 0.3).tolist()) <= {0.0, 1.0}
+    assert (randomised(X).covers(y, 0.3) <= plain(X).covers(y, 0.3)).all()
+    assert ((randomised(X).covers(y, 0.3) > 0) & (randomised(X).covers(y, 0.3) < 1)).any()
+
+
+def test_a_stale_model_knows_the_initial_design_alone() -> None:
+    place = noisy(20)
+    begun = History(place.history.X, place.history.Y, 8)
+    first = History(place.history.X[:8], place.history.Y[:8], 8)
+    stale = make("cei", place, stale=True, ratio={**QUICK_CONFORMAL["ratio"], "ema": 0.0})
+    now, then = ask(stale, begun, 1), ask(stale, first, 1)
+    assert torch.equal(now.X, then.X)
+    assert now.notes == then.notes
+    assert now.notes["alpha"] == pytest.approx(8**-0.5)
+    assert now.notes["effective_sample_size"] == pytest.approx(9.0)
+    assert not torch.equal(now.X, ask(make("cei", place), begun, 1).X)
+
+
+def test_an_incumbent_of_a_share_is_in_units_of_that_share() -> None:
+    place = noisy(12)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    method = make("cei", place, incumbent_share=0.75)
+    assert isinstance(method, ConformalMethod)
+    bests = []
+    for seed in range(6):
+        utility = method.gain(models, place.history, 0.3, torch.Generator().manual_seed(seed))
+        assert isinstance(utility.value, Improvement)
+        some = place.history.Y[torch.randperm(12, generator=torch.Generator().manual_seed(seed))[:9]]
+        bests.append(utility.value.best.item())
+        assert bests[-1] == pytest.approx(((some.max() - some.mean()) / some.std()).item())
+    assert len(set(bests)) > 1
+
+
+def test_a_noisy_baseline_of_a_share_is_the_best_of_that_share_in_each_draw() -> None:
+    place = noisy(12)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    every, some = (make("cnei", place, incumbent_share=share) for share in (1.0, 0.25))
+    assert isinstance(every, ConformalMethod)
+    assert isinstance(some, ConformalMethod)
+    whole, part = (one.gain(models, place.history, 0.3, torch.Generator().manual_seed(0)) for one in (every, some))
+    assert isinstance(whole.value, Improvement)
+    assert isinstance(part.value, Improvement)
+    assert whole.baseline is not None
+    assert (part.value.best <= whole.value.best).all()
+    assert (part.value.best < whole.value.best).any()
+    assert torch.isin(part.value.best, whole.baseline.values).all()
+
+
 def test_the_loop_is_inherited() -> None:
     from plumbline.methods.base import methods
 
@@ -270,3 +375,29 @@ def test_a_polished_search_ends_higher_than_where_the_chains_end(q: int) -> None
     if q == 1:
         assert polished.acquisition(polished.X) >= polished.acquisition(plain.X)
         assert not torch.equal(plain.X, polished.X)
+
+
+CODE = {"friction": 0.1, "half_period": 2, "cooled": True, "bounds": "walls", "asks_for": "best"}
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("polish", [0, 20])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_published_search_asks_for_the_best_state_inside(name: str, polish: int, q: int) -> None:
+    place = noisy(20)
+    search = {**QUICK_CONFORMAL["search"], **CODE, "steps": 12, "learning_rate": 0.02, "polish": polish}
+    method = make(name, place, search=search, posterior={"candidates": 16, "maximum": "outside"})
+    proposal = ask(method, place.history, q)
+    assert proposal.X.shape == (q, 2)
+    assert (place.domain.bounds[0] <= proposal.X).all()
+    assert (place.domain.bounds[1] >= proposal.X).all()
+
+
+def test_the_best_state_is_no_worse_than_the_end_of_the_same_chains() -> None:
+    place = noisy(20)
+    end, best = (
+        ask(make("cucb", place, search={**QUICK_CONFORMAL["search"], "asks_for": which}), place.history, 1)
+        for which in ("end", "best")
+    )
+    assert end.acquisition is not None
+    assert end.acquisition(best.X) >= end.acquisition(end.X)

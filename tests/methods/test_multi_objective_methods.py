@@ -6,11 +6,14 @@ from botorch.utils.multi_objective.hypervolume import Hypervolume
 from botorch.utils.multi_objective.pareto import is_non_dominated
 from situations import BOX, QUICK, QUICK_CONFORMAL, REF_POINT, Situation, ask, box, objective, outcomes_of, rows, table
 
+from plumbline.calibration.conformal import factorise
 from plumbline.calibration.conformal_predictive import ConformalPredictive
+from plumbline.calibration.density_ratio import no_shift
 from plumbline.calibration.predictive import JointGaussianPredictive
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, Method, build_method
-from plumbline.methods.conformal import ConformalMethod, fit_outcomes, standardised
+from plumbline.methods.conformal import ConformalMethod, conformal_predictor, fit_outcomes, standardised
+from plumbline.methods.gp import gaussian_predictor
 from plumbline.models.exact_gpytorch import gpytorch_model
 from plumbline.models.exact_process import ModelOptions
 from plumbline.spaces.box import Box
@@ -118,3 +121,34 @@ def test_points_that_are_dominated_for_certain_are_worth_less(name: str) -> None
     good, bad = X[height.argmax()], X[(Y - REF_POINT).amin(dim=-1).argmin()]
     place = Situation(Domain(Table(BOX, torch.stack([bad, good])), outcomes_of(2)), PLACES["box"].history)
     assert torch.equal(ask(make(name, place), place.history, 1).X, good[None])
+
+
+@pytest.mark.parametrize("name", ["ehvi", "nehvi", "cehvi"])
+def test_sets_of_single_outcomes_are_those_of_methods_of_one_outcome(name: str) -> None:
+    place, X = PLACES["box"], rows(40, 9)
+    method = build_method(name, {**OPTIONS[name], "sets": "marginal"}, place.domain)
+    predictor = method.predictor(place.history)
+    assert predictor is not None
+    forecast, y = predictor(X), objective(X, 2)
+    models = fit_outcomes(place.history, BOX, getattr(method.options, "model"))  # noqa: B009
+    if name in CONFORMAL:
+        alone = [conformal_predictor([factorise(model)], no_shift)(X) for model in models]
+    else:
+        alone = [gaussian_predictor(model)(X) for model in models]
+    covered = torch.stack([one.covers(y[:, i], 0.3) for i, one in enumerate(alone)])
+    torch.testing.assert_close(forecast.covers(y, 0.3), covered.mean(dim=0))
+    assert {0.0, 0.5, 1.0} >= set(forecast.covers(y, 0.3).tolist())
+    # An empty set leaves nothing, even of the whole line.
+    volume = alone[0].width(0.3) * alone[1].width(0.3)
+    torch.testing.assert_close(forecast.width(0.3), volume.nan_to_num(nan=0.0, posinf=torch.inf))
+    torch.testing.assert_close(forecast.mean, torch.stack([one.mean for one in alone], dim=-1))
+    joint = make(name, place).predictor(place.history)
+    assert joint is not None
+    torch.testing.assert_close(forecast.log_prob(y), joint(X).log_prob(y))
+
+
+@pytest.mark.parametrize("name", ["ehvi", "cehvi"])
+def test_how_sets_are_judged_changes_no_query(name: str) -> None:
+    place = PLACES["box"]
+    marginal = build_method(name, {**OPTIONS[name], "sets": "marginal"}, place.domain)
+    assert torch.equal(ask(make(name, place), place.history, 1).X, ask(marginal, place.history, 1).X)

@@ -8,6 +8,7 @@ from plumbline.errors import PlumblineError
 from plumbline.problems.build import build_problem, problem_of
 from plumbline.problems.evaluation import evaluate, noise_std
 from plumbline.problems.heteroscedastic import DoubleKnot, Heteroscedastic, NoisyAckley, Rippled, Sinc
+from plumbline.problems.heteroscedastic_as_published import PublishedSinc
 from plumbline.spaces.box import uniform
 
 EACH = {"sinc": Sinc(1.0), "double-knot": DoubleKnot(0.1), "rippled": Rippled(1.0), "ackley-noisy": NoisyAckley(1.0)}
@@ -74,6 +75,21 @@ def test_optimum_is_where_climbing_from_many_points_ends(problem: Heteroscedasti
     assert -found.fun <= problem.optimal_value + 1e-12
     nearest = (problem.optimizers - torch.as_tensor(found.x)).norm(dim=-1).min()
     assert nearest.item() == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_published_scripts_noise_is_turned_round(context) -> None:
+    X = column(-10.0, -1.0, 0.0, 4.0)
+    std = noise_std(build_problem("sinc-code", {}, context(0)), X)
+    assert std.flatten().tolist() == pytest.approx([math.sqrt(2 / (1 + math.exp(-x / 2))) for x in (-10, -1, 0, 4)])
+    assert torch.equal(PublishedSinc(1.0)(X, noise=False), Sinc(1.0)(X, noise=False))
+
+
+def test_the_published_norm_is_of_exponent_minus_one(context) -> None:
+    X = torch.tensor([[0.5, -2.0], [6.0, 6.0], [0.0, 3.0]], dtype=torch.float64)
+    std = noise_std(build_problem("double-knot-code", {}, context(0)), X).flatten()
+    expected = [0.1 * torch.linalg.vector_norm(x, -1).item() for x in X]
+    assert std.square().tolist() == pytest.approx(expected)
+    assert std[2] == 0.0
 
 
 def test_sincs_noise_variance(context) -> None:

@@ -10,7 +10,7 @@ from plumbline.data.molecules import DESCRIPTORS
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
 from plumbline.problems.build import build_problem
-from plumbline.problems.tabular import MoleculeOptions, TabularProblem, pool, ranking_problem
+from plumbline.problems.tabular import MoleculeOptions, TabularProblem, places, pool, ranking_problem
 
 ASKED = {"dataset": "small-molecules", "target": "qed", "pool": 30}
 
@@ -35,6 +35,17 @@ def test_looks_rows_up_in_any_order_and_shape(problem: TabularProblem) -> None:
 
 def test_optimum_is_the_best_candidate_not_the_best_holdout(problem: TabularProblem) -> None:
     assert problem.optimal_value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("f", "noted"),
+    [(3.0, (0, 2, 1.0)), (1.0, (2, 1, 0.5)), (0.5, (3, 1, 0.5))],
+)
+def test_an_evaluation_is_noted_with_its_place(f: float, noted: tuple[float, ...]) -> None:
+    notes = places(torch.tensor([1.0, 3.0, 0.5, 3.0], dtype=torch.float64))
+    F = torch.tensor([[f]], dtype=torch.float64)
+    assert notes(F, F) == dict(zip(("greater", "equal", "next"), noted, strict=True))
+    assert notes(torch.cat([F, F]), torch.cat([F, F])) == {}
 
 
 @pytest.mark.parametrize("x", [[0.5, 7.0], [0.0, 7.5], [1e-12, 7.0]])
@@ -85,6 +96,13 @@ def test_minimised_target_is_negated(molecule_table: pd.DataFrame) -> None:
     assert torch.equal(rows, down.space.rows)
     assert torch.equal(up.function(rows, noise=False), -down.function(rows, noise=False))
     assert down.optimum == -up.function(rows, noise=False).min()
+
+
+def test_without_a_holdout_all_of_the_pool_is_candidates(context) -> None:
+    problem = build_problem("molecules", {**ASKED, "holdout_fraction": 0.0}, context(0))
+    assert len(problem.space.rows) == 30
+    assert problem.holdout is not None
+    assert len(problem.holdout) == 0
 
 
 def test_seeds_draw_different_pools(context) -> None:

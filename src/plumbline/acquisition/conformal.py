@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from botorch.utils.sampling import draw_sobol_normal_samples
 from botorch.utils.transforms import concatenate_pending_points
 from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from plumbline.acquisition.baseline import BaselineDraws
 from plumbline.acquisition.differentiated import Differentiated
+from plumbline.acquisition.integration import Labelled, expectation, greatest_expectation
 from plumbline.calibration.conformal import (
     Augmented,
     Factors,
@@ -28,10 +29,6 @@ from plumbline.calibration.conformal import (
 from plumbline.calibration.density_ratio import LogRatio, weights_at, weights_with_pull_back
 from plumbline.models.whitened import cholesky_pull_back
 from plumbline.options import Options
-from plumbline.pull_back import with_pull_back
-
-TINY = 1e-12
-"""The log probability that all labels of a batch are accepted is kept this far from 0, where rejection has no log."""
 
 
 class ConformalPosteriorOptions(Options):
@@ -40,10 +37,13 @@ class ConformalPosteriorOptions(Options):
     Attributes:
         candidates: labels a batch of points, `k`.
         tau: strength of the sigmoid relaxation; acquisitions need it for their gradients, reported sets are exact.
+        maximum: whether the greatest of a batch's points is taken inside of the expectation over labels, which is what
+            the text defines, or outside of it: the greatest expectation of a single point, as in CBO's code.
     """
 
     candidates: PositiveInt = 256
     tau: PositiveFloat = 1e-2
+    maximum: Literal["inside", "outside"] = "inside"
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ class ConformalAcquisition(Differentiated):
         alpha: float,
         options: ConformalPosteriorOptions,
         seed: int,
+        masked: bool = True,
     ) -> None:
         """Make the acquisition.
 
@@ -122,6 +123,7 @@ class ConformalAcquisition(Differentiated):
             alpha: miscoverage of the sets.
             options: of the posterior.
             seed: of the base samples.
+            masked: whether points whose set is the whole line are worth nothing; CBO, B.7.
         """
         super().__init__(model=factors[0].process.model)
         self.X_pending = None
@@ -131,12 +133,21 @@ class ConformalAcquisition(Differentiated):
         self.alpha = alpha
         self.options = options
         self.seed = seed
+        self.masked = masked
         self._base: dict[int, tuple[Tensor, Tensor]] = {}
         self._fixed: dict[int, tuple[Tensor, Tensor]] = {}
 
     def under(self, log_ratio: LogRatio) -> "ConformalAcquisition":
         """Return the same acquisition under another density ratio."""
-        return ConformalAcquisition(self.factors, self.utility, log_ratio, self.alpha, self.options, self.seed)
+        return ConformalAcquisition(
+            self.factors, self.utility, log_ratio, self.alpha, self.options, self.seed, self.masked
+        )
+
+    def unmasked(self) -> "ConformalAcquisition":
+        """Return the same acquisition, where points are worth something even if their sets are the whole line."""
+        return ConformalAcquisition(
+            self.factors, self.utility, self.log_ratio, self.alpha, self.options, self.seed, masked=False
+        )
 
     @concatenate_pending_points
     def forward(self, X: Tensor) -> Tensor:
@@ -176,28 +187,30 @@ class ConformalAcquisition(Differentiated):
         systems, pull_systems = zip(*(augment_with_pull_back(factors, U) for factors in self.factors), strict=True)
         draws = self.draw(systems)
         mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
-        worth, pull_worth = with_pull_back(self.utility.value, draws.f, mean, record=record)
         coefficients, pull_coefficients = quadratics_with_pull_back(systems)
         weights, pull_ratio = weights_with_pull_back(self.log_ratio, self.factors[0].inputs, U, record)
         mass, through_mass = relaxed_mass_with_pull_back(coefficients, weights, draws.monomials, tau)
-        expected, pull_expected = expected_with_pull_back((mass - alpha) / tau, draws.log_density, worth, alpha)
-        # The mask is 0 where the set is the whole line: CBO, B.7.
-        bounded = torch.sigmoid((alpha - through_mass.own) / tau)
-        in_distribution = bounded.prod(dim=-2).squeeze(-1)
-        value = expected * in_distribution
+        bounded = ((alpha - through_mass.own) / tau).squeeze(-1)
+        labelled = Labelled(
+            f=draws.f,
+            mean=mean,
+            accept=(mass - alpha) / tau,
+            log_density=draws.log_density,
+            bounded=bounded if self.masked else torch.full_like(bounded, torch.inf),
+        )
+        integrate = greatest_expectation if self.options.maximum == "outside" else expectation
+        value, pull_labelled = integrate(self.utility.value, labelled, alpha, record)
 
         def pull_back() -> Tensor:
-            to_logits, to_log_density, to_worth = pull_expected(in_distribution)
-            to_mass = to_logits / tau
-            to_f, to_mean = pull_worth(to_worth)
+            to = pull_labelled(torch.ones_like(value))
+            to_mass = to.accept / tau
             to_z = None
             if not draws.fixed:
                 to_z = powers_pull_back(draws.z, through_mass.to_monomials(to_mass).sum(dim=1))
-                to_z = to_z - to_log_density[..., None, None] * draws.z
+                to_z = to_z - to.log_density[..., None, None] * draws.z
             to_slopes = pull_coefficients(through_mass.to_coefficients(to_mass))
-            to_own = (bounded - 1) * (value / tau).view(-1, 1, 1)
-            to_U = pull_ratio(through_mass.to_log_ratio(to_mass, to_own))
-            pulls = draws.pull_back(to_z, to_f, to_mean)
+            to_U = pull_ratio(through_mass.to_log_ratio(to_mass, -to.bounded.unsqueeze(-1) / tau))
+            pulls = draws.pull_back(to_z, to.f, to.mean)
             for pull_system, to_system, to_slope in zip(pull_systems, pulls, to_slopes, strict=True):
                 to_U = to_U + pull_system(to_system, to_slope)
             return to_U
@@ -259,58 +272,8 @@ class ConformalAcquisition(Differentiated):
         return weights_at(self.log_ratio, self.factors[0].inputs, U)
 
 
-def expected_with_pull_back(
-    logits: Tensor, log_density: Tensor, worth: Tensor, alpha: float
-) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-    """Return `(1 - alpha) u'v + alpha u'v'`, CBO, eq. 7, and what pulls gradients back to all but alpha.
-
-    With `A` the log probability that a batch of labels is accepted and `R` that it is not, `v` is the softmax of `A`
-    less the log density, and `v'` that of `R`. So `to_A = (1 - alpha) v (u - u'v)`, `to_R = alpha v' (u - u'v')` and
-    `to_u = (1 - alpha) v + alpha v'`. The derivative of `A` in a logit is 1 less its sigmoid; that of `R` is as much
-    over `1 - exp(-A)`, which at q = 1 is minus the sigmoid.
-
-    Args:
-        logits: `b x q x k`, of the acceptance of each label of a batch.
-        log_density: of the labels up to a constant, `b x k` or `1 x k`.
-        worth: `u`, `b x k`.
-        alpha: miscoverage.
-
-    Returns:
-        `b`, and a function of the gradient in it.
-    """
-    each = logsigmoid(logits)
-    inside = each.sum(dim=1)
-    # For one label the log probability of rejection is that of acceptance less the logit.
-    alone = logits.shape[1] == 1
-    outside = inside - logits.squeeze(1) if alone else _log_complement(inside)
-    v_inside, v_outside = (inside - log_density).softmax(dim=-1), outside.softmax(dim=-1)
-    u_inside, u_outside = torch.linalg.vecdot(v_inside, worth), torch.linalg.vecdot(v_outside, worth)
-
-    def pull_back(to_expected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        scale = to_expected.unsqueeze(-1)
-        to_inside = (worth - u_inside.unsqueeze(-1)) * v_inside * ((1 - alpha) * scale)
-        to_outside = (worth - u_outside.unsqueeze(-1)) * v_outside * (alpha * scale)
-        to_each = to_inside + (to_outside if alone else to_outside * _log_complement_slope(inside))
-        to_logits = -to_each.unsqueeze(1) * torch.expm1(each)
-        if alone:
-            to_logits = to_logits - to_outside.unsqueeze(1)
-        return to_logits, -to_inside, torch.lerp(v_inside, v_outside, alpha) * scale
-
-    return torch.lerp(u_inside, u_outside, alpha), pull_back
-
-
 def _log_density(z: Tensor) -> Tensor:
     return -0.5 * z.square().sum(dim=(-2, -1))
-
-
-def _log_complement(log_p: Tensor) -> Tensor:
-    """Return `log(1 - p)` of log probabilities."""
-    return torch.log(-torch.expm1(log_p.clamp_max(-TINY)))
-
-
-def _log_complement_slope(log_p: Tensor) -> Tensor:
-    """Return the derivative `-1 / (1 / p - 1)` of `log(1 - p)` in `log p`; 0 where that is kept from 0."""
-    return torch.where(log_p > -TINY, 0.0, -torch.expm1(-log_p.clamp_max(-TINY)).reciprocal())
 
 
 def _upper_half(system: Augmented, z: Tensor) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]:

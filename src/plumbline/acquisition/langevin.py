@@ -1,4 +1,8 @@
-"""Stochastic gradient Langevin dynamics in the unit cube, with a density ratio that is learned on the way."""
+"""Stochastic gradient Langevin dynamics in the unit cube, with a density ratio that is learned on the way.
+
+By default steps are plain ones, as CBO's Algorithm 4 reads. The published code (88f337f) walks otherwise; each of its
+departures is an option, and `config/methods.yaml` has them all at once, as `cucb-code` and its like.
+"""
 
 import math
 from collections.abc import Callable
@@ -7,7 +11,7 @@ from typing import Literal
 import torch
 from botorch.optim.initializers import initialize_q_batch
 from botorch.utils.sampling import draw_sobol_samples
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.options import Options
@@ -19,6 +23,13 @@ WithGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps them to values and gradients, `b` and `b x q x d`."""
 
 
+FLOOR = 1 / 16
+"""What a cosine schedule leaves of the learning rate half a period after its start."""
+
+WALL, THICKNESS = 100.0, 0.01
+"""Height and thickness of the soft walls outside of the cube, in units of the objective and of the cube."""
+
+
 class LangevinOptions(Options):
     """Options of the chains; defaults of CBO, appendix D.
 
@@ -27,26 +38,62 @@ class LangevinOptions(Options):
         steps: in all.
         burn_in: of these, whose iterates are not taken for draws of the query distribution.
         learning_rate: step along the gradient.
-        temperature: of the noise, whose variance a step is twice learning rate times temperature.
-        bounds: what happens at the faces of the cube: chains bounce off, or stay on them.
+        half_period: steps in which the learning rate falls along a cosine to a sixteenth of itself, to rise again in as
+            many; None for one that stays.
+        friction: share of its velocity that a chain loses in a step; 1 for plain steps, without any velocity.
+        temperature: of the noise, whose variance a step is twice learning rate times temperature (times friction).
+        cooled: whether the temperature is divided by the root of the number of inputs.
+        bounds: what happens at the faces of the cube: chains bounce off, stay on them, or go through and are drawn back
+            by walls that are soft (CBO's code).
         raw_samples: Sobol points that the starts are chosen from, better ones more likely.
-        polish: iterations of L-BFGS-B from where the chains end, with the density ratio that they learned; the paper
-            has none, and asks for where a chain ends.
+        asks_for: the best of where the chains end, or of all iterates since the burn-in that lie in the cube; under the
+            density ratio that they learned, either way.
+        polish: iterations of L-BFGS-B from there, under the same ratio; the paper has none.
     """
 
     chains: PositiveInt = 5
     steps: PositiveInt = 100
     burn_in: NonNegativeInt = 25
     learning_rate: PositiveFloat = 1e-3
+    half_period: PositiveInt | None = None
+    friction: float = Field(default=1.0, gt=0.0, le=1.0)
     temperature: NonNegativeFloat = 1e-3
-    bounds: Literal["reflect", "clamp"] = "reflect"
+    cooled: bool = False
+    bounds: Literal["reflect", "clamp", "walls"] = "reflect"
     raw_samples: PositiveInt = 64
+    asks_for: Literal["end", "best"] = "end"
     polish: NonNegativeInt = 0
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step, counted from 0."""
+        if self.half_period is None:
+            return self.learning_rate
+        height = (1 + math.cos(math.pi * step / self.half_period)) / 2
+        return self.learning_rate * (FLOOR + (1 - FLOOR) * height)
+
+    def heat(self, dim: int) -> float:
+        """Return the temperature in `dim` dimensions."""
+        return self.temperature / math.sqrt(dim) if self.cooled else self.temperature
 
 
 def reflect(U: Tensor) -> Tensor:
     """Return points bounced off the faces of the unit cube until they are inside."""
     return 1 - (1 - U.remainder(2)).abs()
+
+
+def bounced(U: Tensor) -> Tensor:
+    """Return 1 or -1, for each coordinate, by which a velocity is multiplied where `reflect` brings it inside."""
+    return torch.where(U.remainder(2) > 1, -1.0, 1.0)
+
+
+def push_of_walls(U: Tensor) -> Tensor:
+    """Return the force of the soft walls on points `b x q x d`.
+
+    It is the gradient of `-100 (mean sigmoid(-U / .01) + mean sigmoid((U - 1) / .01))`, whose means are over all
+    chains, points and coordinates: far outside there is none.
+    """
+    low, high = (-U / THICKNESS).sigmoid(), ((U - 1) / THICKNESS).sigmoid()
+    return WALL / THICKNESS / U.numel() * (low * (1 - low) - high * (1 - high))
 
 
 def starts(objective: Objective, dim: int, q: int, options: LangevinOptions, generator: Generator) -> Tensor:
@@ -70,7 +117,10 @@ def langevin(
     generator: Generator,
     after_step: Callable[[Tensor], None] = lambda visited: None,
 ) -> Tensor:
-    """Return where the chains end; CBO, Algorithm 4.
+    """Return where chains went, `steps x chains x q x d`; CBO, Algorithm 4.
+
+    With friction `c` they have a velocity `V`, at first zero: `V <- (1 - c) V + rate * gradient + noise`, `U <- U + V`,
+    the noise of variance `2 c * rate * temperature`. With soft walls they may be outside of the cube.
 
     Args:
         objective: whose exponential the chains are to sample, with its gradient.
@@ -79,14 +129,37 @@ def langevin(
         generator: of the noise.
         after_step: told of all iterates since the burn-in, `t x chains x q x d`, after each step since then.
     """
-    scale = math.sqrt(2 * options.learning_rate * options.temperature)
-    visited = U.new_empty(options.steps, *U.shape)
+    heat, kept = options.heat(U.shape[-1]), 1 - options.friction
+    visited, velocity = U.new_empty(options.steps, *U.shape), torch.zeros_like(U)
     for step in range(options.steps):
         _, gradient = objective(U)
+        gradient = gradient.nan_to_num(0.0)
+        if options.bounds == "walls":
+            gradient = gradient + push_of_walls(U)
+        rate = options.rate(step)
         noise = torch.randn(U.shape, generator=generator, dtype=U.dtype)
-        U = U + options.learning_rate * gradient.nan_to_num(0.0) + scale * noise
-        U = reflect(U) if options.bounds == "reflect" else U.clamp(0.0, 1.0)
+        velocity = kept * velocity + rate * gradient + math.sqrt(2 * options.friction * rate * heat) * noise
+        U = U + velocity
+        if options.bounds == "reflect":
+            velocity, U = velocity * bounced(U), reflect(U)
+        elif options.bounds == "clamp":
+            U = U.clamp(0.0, 1.0)
         visited[step] = U
         if step >= options.burn_in:
             after_step(visited[options.burn_in : step + 1])
-    return U
+    return visited
+
+
+def askable(first: Tensor, visited: Tensor, options: LangevinOptions) -> Tensor:
+    """Return the states of chains that may be asked for, all of them in the cube: `n x q x d`.
+
+    Args:
+        first: `chains x q x d`, where they started: what is left where none of the iterates is in the cube.
+        visited: `steps x chains x q x d`.
+        options: of the chains.
+    """
+    if options.asks_for == "end":
+        return visited[-1].clamp(0.0, 1.0)
+    since = visited[options.burn_in :].flatten(end_dim=1)
+    inside = ((since >= 0) & (since <= 1)).all(dim=-1).all(dim=-1)
+    return since[inside] if bool(inside.any()) else first

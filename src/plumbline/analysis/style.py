@@ -141,6 +141,10 @@ QUERY, TRUTH = "#cc0000", "0.25"
 """Of the star where a method asks, and of the dashed line that it does not know."""
 
 
+NOMINAL = "1 - alpha"
+"""Words of the legend for the level that coverage should have."""
+
+
 def line_width(place: int, count: int) -> float:
     """Return the width of one of `count` lines, drawn one after another: of few, the first are wider.
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
@@ -59,17 +59,26 @@ class RatioOptions(Options):
         hidden: width of the two hidden layers.
         learning_rate: of Adam.
         weight_decay: of Adam.
-        ema: weight of the newest parameters in their moving average; 1 for no average.
+        ema: weight of the newest parameters in their moving average; 1 for no average, 0 for a ratio that stays one.
         steps: updates on a candidate pool (in a box there is one a Langevin step).
+        classes: how both weigh in the loss: alike; or, as CBO's code ranks, each of `m` queries `(n - m) / m` times as
+            much as each of `n` data, which is less than nothing where there are more queries.
         clip: ratios are kept in `[1 / clip, clip]`: a classifier that separates perfectly would say 0 or infinity.
     """
 
     hidden: PositiveInt = 64
     learning_rate: PositiveFloat = 1e-3
     weight_decay: NonNegativeFloat = 1e-4
-    ema: float = Field(default=2e-2, gt=0.0, le=1.0)
+    ema: float = Field(default=2e-2, ge=0.0, le=1.0)
     steps: NonNegativeInt = 256
+    classes: Literal["alike", "published"] = "alike"
     clip: float = Field(default=1e3, gt=1.0)
+
+    def class_weights(self, n: int, m: int) -> tuple[float, float]:
+        """Return what each of `n` data and of `m` queries weighs in the loss."""
+        if self.classes == "alike":
+            return 1 / n, 1 / m
+        return 1 / (n + m), (n - m) / m / (n + m)
 
 
 ADAM = (0.9, 0.999, 1e-8)
@@ -108,17 +117,18 @@ class RatioClassifier:
     def update(self, data: Tensor, queries: Tensor) -> None:
         """Take one step on all of `data` (`n x d`) and `queries` (`m x d`).
 
-        Of Adam, with weight decay in the gradient, down the mean of `softplus(logit)` over the data plus the mean of
-        `softplus(-logit)` over the queries.
+        Of Adam, with weight decay in the gradient, down the sum of `softplus(logit)` over the data plus that of
+        `softplus(-logit)` over the queries, by the weights of the classes: alike, these are means.
         """
+        of_datum, of_query = self.options.class_weights(len(data), len(queries))
         with torch.no_grad():
             x = torch.cat([data, queries]).mul_(2).sub_(1)
             layers = self._newest
             first, second, logits = _activations(layers, x)
             to_logits = logits.sigmoid()
             of_data, of_queries = to_logits.split([len(data), len(queries)])
-            of_data.div_(len(data))
-            of_queries.sub_(1).div_(len(queries))
+            of_data.mul_(of_datum)
+            of_queries.sub_(1).mul_(of_query)
             to_second, to_first = _pull_back(layers, first, second, to_logits)
             for (to_weight, to_bias), inputs, to_outputs in zip(
                 self._slopes, (x, first, second), (to_first, to_second, to_logits.unsqueeze(-1)), strict=True

@@ -66,7 +66,7 @@ def square(points: int) -> Tensor:
 
 @illustrations.register("branin-surfaces", SurfacesOptions)
 def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFrame:
-    """Branin, UCB, conformal UCB and the density ratio that it learned, with data in one corner only."""
+    """Branin, UCB, conformal UCB, its density ratio and the weight of each point, with data in one corner only."""
     problem = build_problem("branin", {}, Context(Path(), generator))
     function = problem.function
     low, width = problem.bounds[0], problem.bounds[1] - problem.bounds[0]
@@ -88,7 +88,9 @@ def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFr
         query = ((proposal.X - low) / width).squeeze(0)
         parts.append(rows(panel, "query", x=float(query[0]), x2=float(query[1])))
         if isinstance(forecast := proposal.predict(points), ConformalPredictive):
-            surfaces["ratio"] = forecast.weights[:, 0, -1]
+            surfaces["weight"] = forecast.weights[:, 0, -1]
+            # Weights are ratios over their sum: this is the ratio at a point over its mean at the data.
+            surfaces["ratio"] = options.n * surfaces["weight"] / (1 - surfaces["weight"])
     return table(
         [
             *(rows(panel, "surface", x=U[:, 0], x2=U[:, 1], value=values) for panel, values in surfaces.items()),

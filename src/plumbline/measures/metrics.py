@@ -229,6 +229,52 @@ def cumulative_regret(rows: pd.DataFrame) -> pd.Series:
     return metric(queries, "instant_regret").groupby(queries["seed"]).cumsum()
 
 
+@_enter("running", "cumulative_regret", kept=True)
+def cumulative_regret_area(rows: pd.DataFrame) -> pd.Series:
+    """Return the area under the curve of cumulative regret so far, over the number of queries: its mean."""
+    return _running_mean(metric(rows, "cumulative_regret"), rows)
+
+
+def regrets_of_rest(values: Array, greater: Array, equal: Array, after: Array, best: Array) -> Array:
+    """Return the sum so far of how far the best row that is left lies above the one asked for, in one trial.
+
+    Rows with one value are a group, which is known by how many rows are `greater`; when all its `equal` members are
+    taken, the best that is left has the value `after` it. `best` is that of the first group.
+    """
+    found = np.full(len(values), np.nan)
+    if np.isnan(greater).any():  # nothing was noted: the problem is no table
+        return found
+    taken, sizes = dict[float, int](), dict[float, tuple[float, float]]()
+    total, group, left = 0.0, 0.0, best[0] if len(best) else np.nan
+    for i, value in enumerate(values):
+        total += left - value
+        found[i] = total
+        taken[greater[i]] = taken.get(greater[i], 0) + 1
+        sizes[greater[i]] = equal[i], after[i]
+        while group in sizes and taken[group] >= sizes[group][0]:
+            size, left = sizes[group]
+            group += size
+    return found
+
+
+@_enter("running", "f", "roles", "optimum", "notes", kept=True)
+def ranking_regret(rows: pd.DataFrame) -> pd.Series:
+    """Return the sum of regrets of all queries so far, each against the best row of a table that is left (CBO, C.3).
+
+    For initial designs without any of the best rows.
+    """
+    queries = _queries(rows)
+    notes = (lookup(queries["notes"], f"problem.{name}") for name in ("greater", "equal", "next"))
+    values = _of_trials(queries, regrets_of_rest, _objective(queries, "f"), *notes, _optimum(queries))
+    return pd.Series(values, index=queries.index)
+
+
+@_enter("running", "ranking_regret", kept=True)
+def ranking_regret_area(rows: pd.DataFrame) -> pd.Series:
+    """Return the area under the curve of ranking regret so far, over the number of queries: its mean."""
+    return _running_mean(metric(rows, "ranking_regret"), rows)
+
+
 @_enter("query", "f", "roles", streamed=True)
 def violation(rows: pd.DataFrame) -> Array:
     """Return by how much constraints fail: shortfalls and absolute equalities added up; NaN without constraints."""
@@ -373,6 +419,13 @@ def f_miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
 def set_width(rows: pd.DataFrame) -> pd.Series:
     """Return the length of the model's set at the query."""
     return _of_level(rows, "width")
+
+
+@_enter("running", "width", kept=True)
+def vacuous_sets(rows: pd.DataFrame) -> pd.Series:
+    """Return the share of queries so far whose set was the whole line: it covers whatever comes."""
+    widths = _of_level(_queries(rows), "width")
+    return _running_mean(widths.eq(np.inf).astype(float).where(widths.notna()), rows)
 
 
 @_enter("round", "holdout_coverage", kept=True, streamed=True)

@@ -5,17 +5,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from botorch.generation.gen import gen_candidates_scipy
-from pydantic import NonNegativeFloat, field_validator
+from pydantic import Field, NonNegativeFloat, field_validator
 from torch import Generator, Tensor
 
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import ConformalAcquisition, ConformalPosteriorOptions, Utility
 from plumbline.acquisition.gains import Improvement, UpperBound
-from plumbline.acquisition.langevin import LangevinOptions, WithGradient, langevin, starts
+from plumbline.acquisition.langevin import LangevinOptions, WithGradient, askable, langevin, starts
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
@@ -35,6 +35,9 @@ from plumbline.options import Options
 from plumbline.seeding import draw_seed
 from plumbline.spaces.table import Table, best_rows
 
+VALUED_AT_ONCE = 64
+"""Batches of points whose labels are scored together: more do not fit into the processor's cache."""
+
 
 class UnboundedSetWarning(UserWarning):
     """The conformal set of a query is the whole line: its own weight exceeds alpha."""
@@ -52,6 +55,10 @@ class NoiseAtBoundWarning(UserWarning):
     """The noise variance of the fitted model lies at the bound of its range."""
 
 
+class WorthlessRowsWarning(UserWarning):
+    """Every row of a table is worth exactly nothing, as where no row has a bounded conformal set."""
+
+
 class ConformalOptions(Options):
     """Options of conformal Bayesian optimisation; defaults of CBO, appendix D.
 
@@ -61,6 +68,10 @@ class ConformalOptions(Options):
         posterior: candidate labels and relaxation.
         ratio: the classifier of queries against data.
         search: Langevin chains in a box; a table's rows are enumerated.
+        worthless: what decides where all rows of a table are worth exactly nothing since none of them has a bounded
+            set: what they would be worth without that mask, or chance, as in CBO's code.
+        randomised: whether coverage is that of Algorithm 2's sets instead of Algorithm 1's.
+        stale: whether model, level and incumbent stay as the initial design has them, as in the script of figure 6.
     """
 
     model: ModelOptions = ModelOptions(priors="conformal")
@@ -68,6 +79,9 @@ class ConformalOptions(Options):
     posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
     ratio: RatioOptions = RatioOptions()
     search: LangevinOptions = LangevinOptions()
+    worthless: Literal["unmasked", "chance"] = "unmasked"
+    randomised: bool = False
+    stale: bool = False
 
     @field_validator("model")
     @classmethod
@@ -77,8 +91,26 @@ class ConformalOptions(Options):
         return model
 
 
-class ConformalImprovementOptions(ConformalOptions):
+class ConformalIncumbentOptions(ConformalOptions):
+    """Options of conformal methods that improve on what the data have.
+
+    Attributes:
+        incumbent_share: of the data, drawn anew each round, whose best is to be improved on: three quarters in the
+            later version of CBO's code, whose model has all data.
+    """
+
+    incumbent_share: float = Field(default=1.0, gt=0.0, le=1.0)
+
+    def rivals(self, n: int, generator: Generator) -> Tensor | None:
+        """Return which of `n` data are to be improved on; None for all of them."""
+        share = round(self.incumbent_share * n)
+        return torch.randperm(n, generator=generator)[:share] if 1 < share < n else None
+
+
+class ConformalImprovementOptions(ConformalIncumbentOptions):
     """Options of conformal expected improvement.
+
+    The best of a share of the data is in units of that share's own mean and deviation.
 
     Attributes:
         jitter: what must be gained over the best observation to count, in standard deviations of the observations.
@@ -134,6 +166,11 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the utility of a batch of points where `f` is known."""
 
+    def seen(self, history: History) -> History:
+        """Return the evaluations that did not fail; those of the initial design alone where the model is stale."""
+        n = history.initial
+        return super().seen(History(history.X[:n], history.Y[:n], n) if self.options.stale else history)
+
     def fit(self, data: History) -> list[ExactProcess]:
         """Return one model an outcome."""
         return fit_outcomes(data, self.domain.bounds, self.options.model)
@@ -141,7 +178,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
     def utility(self, surrogate: list[ExactProcess], round: Round) -> ConformalAcquisition:
         """Return the utility expected under the conformal posterior, its density ratio yet to be learned."""
         warn_of_noise_at_bound(surrogate, self.options.model)
-        alpha = alpha_at(self.options.alpha, len(round.history))
+        alpha = alpha_at(self.options.alpha, round.history.initial if self.options.stale else len(round.history))
         gain = self.gain(surrogate, round.data, alpha, round.generator)
         return ConformalAcquisition(
             [factorise(process) for process in surrogate],
@@ -161,20 +198,24 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             utility = utility.under(self._ratio_of_rows(utility, space.rows, round.generator))
         else:
             walk = Walk(round.space.bounds, self.domain.bounds)
-            utility, last = self._walk(utility, walk, round)
+            utility, states = self._walk(utility, walk, round)
             if not isinstance(space, Table):
-                return Choice(self._best_of(utility, walk, last), utility, surrogate)
-        return Choice(best_rows(utility, space.rows, round.q), utility, surrogate)
+                return Choice(self._best_of(utility, walk, states), utility, surrogate)
+        return self._best_rows(utility, space.rows, surrogate, round)
 
     def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
         """Return predictions for points that are distributed like the data: no shift."""
-        return conformal_predictor([factorise(process) for process in surrogate], no_shift)
+        return self._predictor([factorise(process) for process in surrogate], no_shift)
 
     def forecast(self, choice: Choice[list[ExactProcess]]) -> Predictor:
         """Return predictions under the density ratio that the search learned."""
         acquisition = choice.utility
         assert isinstance(acquisition, ConformalAcquisition)
-        return conformal_predictor(acquisition.factors, acquisition.log_ratio)
+        return self._predictor(acquisition.factors, acquisition.log_ratio)
+
+    def _predictor(self, factors: Sequence[Factors], log_ratio: LogRatio) -> Predictor:
+        """Return forecasts with joint sets of all outcomes."""
+        return conformal_predictor(factors, log_ratio, randomised=self.options.randomised)
 
     def lengthscales(self, surrogate: list[ExactProcess]) -> Tensor:
         """Return the lengthscales of the first outcome's kernel."""
@@ -183,7 +224,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
     def _walk(
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
     ) -> tuple[ConformalAcquisition, Tensor]:
-        """Return the utility under a ratio learned on Langevin chains, and their ends: `chains x q x d` of the walk."""
+        """Return the utility under a ratio learned on Langevin chains, and what they may ask for: `n x q x d`."""
         data = acquisition.factors[0].inputs
         dim, generator = data.shape[-1], round.generator
         classifier = RatioClassifier(dim, self.options.ratio, generator)
@@ -195,18 +236,36 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             classifier.update(data, draw_rows(walk.in_domain(visited.reshape(-1, dim)), len(data), generator))
 
         objective = walk.with_gradient(learning.value_and_gradient_in_cube)
-        return learning, langevin(objective, first, options, generator, learn)
+        return learning, askable(first, langevin(objective, first, options, generator, learn), options)
 
-    def _best_of(self, acquisition: ConformalAcquisition, walk: "Walk", last: Tensor) -> Tensor:
-        """Return the best of the chains' last states, or what is climbed to from them: `q x d`."""
+    def _best_of(self, acquisition: ConformalAcquisition, walk: "Walk", states: Tensor) -> Tensor:
+        """Return the best of some states, or what is climbed to from them: `q x d`."""
         low, high = walk.bounds
-        X = low + (high - low) * last
-        if self.options.search.polish:
-            options = {"maxiter": self.options.search.polish}
+        search = self.options.search
+        if search.asks_for == "best" or not search.polish:
+            parts = walk.in_domain(states).split(VALUED_AT_ONCE)
+            best = torch.cat([acquisition.values_in_cube(part) for part in parts]).argmax()
+            states = states[best : best + 1]
+        X = low + (high - low) * states
+        if search.polish:
+            options = {"maxiter": search.polish}
             X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
             return X[values.argmax()].detach()
-        with torch.no_grad():
-            return X[acquisition.values_in_cube(walk.in_domain(last)).argmax()]
+        return X[0]
+
+    def _best_rows(
+        self, utility: ConformalAcquisition, rows: Tensor, surrogate: list[ExactProcess], round: Round
+    ) -> Choice[list[ExactProcess]]:
+        """Return the best rows, of equals any; without the mask where nothing else tells them apart."""
+        rows = rows[torch.randperm(len(rows), generator=round.generator)]
+        values = worth_of(utility, rows)
+        if not bool(values.any()):
+            warnings.warn("every row of the table is worth nothing", WorthlessRowsWarning, stacklevel=2)
+            if self.options.worthless == "unmasked":
+                utility = utility.unmasked()
+                values = worth_of(utility, rows)
+        X = rows[values.argmax()].unsqueeze(0) if round.q == 1 else best_rows(utility, rows, round.q)
+        return Choice(X, utility, surrogate)
 
     def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
         """Return the density ratio of the rows that are left against the data."""
@@ -246,6 +305,12 @@ def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[E
     """Return one model an outcome, each on the points where that outcome was observed."""
     outcomes = [whole(History(data.X, column, data.initial)) for column in data.Y.split(1, dim=-1)]
     return [fit_process(one.X, one.Y, bounds, options) for one in outcomes]
+
+
+def worth_of(utility: ConformalAcquisition, rows: Tensor) -> Tensor:
+    """Return what each of `n x d` rows is worth alone: `n`."""
+    with torch.no_grad():
+        return torch.cat([utility.values(part) for part in rows.unsqueeze(-2).split(VALUED_AT_ONCE)])
 
 
 def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:
@@ -308,19 +373,28 @@ class ConformalExpectedImprovement(ConformalMethod):
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best observation."""
-        best = standardised(processes, data.Y).max() + self.options.jitter
-        return Utility(Improvement(best))
+        rivals = self.options.rivals(len(data), generator)
+        if rivals is None:
+            best = standardised(processes, data.Y).max()
+        else:
+            Y = data.Y[rivals]
+            best = (Y.max() - Y.mean()) / Y.std()
+        return Utility(Improvement(best + self.options.jitter))
 
 
-@methods.register("cnei", ConformalOptions)
+@methods.register("cnei", ConformalIncumbentOptions)
 class ConformalNoisyExpectedImprovement(ConformalMethod):
     """Conformal noisy expected improvement: over the best value of `f` at the data, itself uncertain; CBO, eq. 10."""
+
+    options: ConformalIncumbentOptions
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best of a joint draw."""
         factors = [factorise(process) for process in processes]
         baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
-        return Utility(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
+        rivals = self.options.rivals(len(data), generator)
+        values = baseline.values.squeeze(-1) if rivals is None else baseline.values[:, rivals, 0]
+        return Utility(Improvement(values.amax(dim=-1)), baseline=baseline)
 
 
 @methods.register("cucb", ConformalOptions)

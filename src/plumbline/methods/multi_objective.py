@@ -1,6 +1,7 @@
 """Optimisation of several outcomes by hypervolume: expected, noisy, and their conformal kin (CBO, B.5)."""
 
 from collections.abc import Sequence
+from typing import Literal, cast
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -11,8 +12,10 @@ from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import Utility
 from plumbline.acquisition.expected_hypervolume import ExpectedHypervolume, noisy_hypervolume
 from plumbline.acquisition.hypervolume import free_cells, hypervolume_improvement
-from plumbline.calibration.conformal import factorise
-from plumbline.calibration.predictive import JointGaussianPredictive
+from plumbline.calibration.conformal import Factors, factorise
+from plumbline.calibration.density_ratio import LogRatio
+from plumbline.calibration.marginal_predictive import MarginalPredictive
+from plumbline.calibration.predictive import JointGaussianPredictive, Predictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, Predictor, methods
@@ -47,11 +50,30 @@ def joint_predictor(processes: Sequence[ExactProcess]) -> Predictor:
     return predict
 
 
+def marginal_predictor(outcomes: Sequence[Predictor]) -> Predictor:
+    """Return what maps `n x d` points to forecasts of all outcomes with a set each."""
+    return lambda points: MarginalPredictive([cast(Predictive, predict(points)) for predict in outcomes])
+
+
+Sets = Literal["joint", "marginal"]
+"""Whether a set is one of all outcomes, or one an outcome, whose memberships are averaged, as in CBO's code."""
+
+
+class HypervolumeOptions(GPOptions):
+    """Options of hypervolume improvement.
+
+    Attributes:
+        sets: `joint` or `marginal`.
+    """
+
+    sets: Sets = "joint"
+
+
 class HypervolumeMethod(ComposedMethod[list[ExactProcess]]):
     """One Gaussian process an outcome; a subclass says which hypervolume improvement is expected."""
 
     takes = "several objectives"
-    options: GPOptions
+    options: HypervolumeOptions
 
     def seen(self, history: History) -> History:
         """Return all of the history: each outcome's model sees where that outcome was observed."""
@@ -62,11 +84,13 @@ class HypervolumeMethod(ComposedMethod[list[ExactProcess]]):
         return fit_outcomes(data, self.domain.bounds, self.options.model)
 
     def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
-        """Return the models' joint predictions."""
+        """Return the models' predictions."""
+        if self.options.sets == "marginal":
+            return marginal_predictor([gaussian_predictor(process) for process in surrogate])
         return joint_predictor(surrogate)
 
 
-@methods.register("ehvi", GPOptions)
+@methods.register("ehvi", HypervolumeOptions)
 class ExpectedHypervolumeImprovement(HypervolumeMethod):
     """Expected hypervolume improvement over the observed front (BoTorch's qLogEHVI: the same maximiser)."""
 
@@ -76,7 +100,7 @@ class ExpectedHypervolumeImprovement(HypervolumeMethod):
         return ExpectedHypervolume(surrogate, known_point(self.domain), Y, self.options.mc_samples, round.seed)
 
 
-@methods.register("nehvi", GPOptions)
+@methods.register("nehvi", HypervolumeOptions)
 class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
     """Noisy expected hypervolume improvement: the front so far is itself uncertain (BoTorch's qLogNEHVI)."""
 
@@ -85,11 +109,33 @@ class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
         return noisy_hypervolume(surrogate, known_point(self.domain), round.data.X, self.options.mc_samples, round.seed)
 
 
-@methods.register("cehvi", ConformalOptions)
-class ConformalExpectedHypervolumeImprovement(ConformalMethod):
-    """Conformal expected hypervolume improvement over the observed front; CBO, eq. 12."""
+class ConformalHypervolumeOptions(ConformalOptions):
+    """Options of conformal hypervolume improvement.
+
+    Attributes:
+        sets: `joint` or `marginal`; utilities are expected under the joint ones, either way.
+    """
+
+    sets: Sets = "joint"
+
+
+class ConformalHypervolumeMethod(ConformalMethod):
+    """Conformal optimisation of several outcomes."""
 
     takes = "several objectives"
+    options: ConformalHypervolumeOptions
+
+    def _predictor(self, factors: Sequence[Factors], log_ratio: LogRatio) -> Predictor:
+        """Return forecasts with joint sets of all outcomes, or with one an outcome."""
+        if self.options.sets == "joint":
+            return super()._predictor(factors, log_ratio)
+        outcomes = [super(ConformalHypervolumeMethod, self)._predictor([one], log_ratio) for one in factors]
+        return marginal_predictor(outcomes)
+
+
+@methods.register("cehvi", ConformalHypervolumeOptions)
+class ConformalExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
+    """Conformal expected hypervolume improvement over the observed front; CBO, eq. 12."""
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the observed front, in standardised units."""
@@ -98,7 +144,7 @@ class ConformalExpectedHypervolumeImprovement(ConformalMethod):
         return Utility(lambda f, mean: hypervolume_improvement(f, lower, upper))
 
 
-class NoisyHypervolumeOptions(ConformalOptions):
+class NoisyHypervolumeOptions(ConformalHypervolumeOptions):
     """Options of conformal noisy expected hypervolume improvement.
 
     Attributes:
@@ -109,10 +155,9 @@ class NoisyHypervolumeOptions(ConformalOptions):
 
 
 @methods.register("cnehvi", NoisyHypervolumeOptions)
-class ConformalNoisyExpectedHypervolumeImprovement(ConformalMethod):
+class ConformalNoisyExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
     """Conformal noisy expected hypervolume improvement: over the front of a joint draw at the data; CBO, eq. 13."""
 
-    takes = "several objectives"
     options: NoisyHypervolumeOptions
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:

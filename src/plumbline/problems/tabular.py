@@ -16,7 +16,7 @@ from plumbline.errors import PlumblineError, unknown
 from plumbline.inputs import Input
 from plumbline.models.latent import LinearLatent, read_latent
 from plumbline.options import Options
-from plumbline.problems.base import Context, Problem, problems
+from plumbline.problems.base import Context, Notes, Problem, problems
 from plumbline.problems.build import problem_of
 from plumbline.spaces.table import Table
 
@@ -58,6 +58,24 @@ class TabularProblem(SyntheticTestFunction):
         if not bool(same.any(dim=-1).all()):
             raise ValueError("a tabular problem has values at its own rows only")
         return self._values[same.to(torch.uint8).argmax(dim=-1)]
+
+
+def places(values: Tensor) -> Notes:
+    """Return what notes of a single evaluation how many of `values` (`N`) are greater, how many are as great, and the
+    greatest of those that are less: the best row that is left follows from the notes of all rows that are taken."""
+
+    def notes(X: Tensor, F: Tensor) -> dict[str, float]:
+        if len(F) > 1:
+            return {}
+        value = F.item()
+        below = values[values < value]
+        return {
+            "greater": int((values > value).sum()),
+            "equal": int((values == value).sum()),
+            "next": below.max().item() if len(below) else value,
+        }
+
+    return notes
 
 
 def pool(n_rows: int, size: int, holdout_fraction: float, generator: Generator) -> tuple[Tensor, Tensor]:
@@ -131,7 +149,8 @@ def ranking_problem(
     y = torch.from_numpy(table[options.target].to_numpy("float64", copy=True)) * (1 if options.maximise else -1)
     rows, held = pool(len(table), options.pool, options.holdout_fraction, generator)
     function = TabularProblem(X[rows], y[rows], X[held], y[held])
-    return problem_of(function, space=Table(function.bounds, function.candidates), holdout=function.holdout)
+    space = Table(function.bounds, function.candidates)
+    return problem_of(function, space=space, holdout=function.holdout, notes=places(y[rows]))
 
 
 def ranking(options: RankingOptions, features: Sequence[str], context: Context) -> Problem:

@@ -26,14 +26,22 @@ PANELS = (
     Panel("f", "(a) Branin, turned upside down", "f(x), standardised", "viridis"),
     Panel("ucb", "(b) UCB", "UCB(x)", "viridis"),
     Panel("cucb", "(c) conformal UCB", "CUCB(x)", "viridis"),
-    Panel("ratio", "(d) normalised density ratio", "weight of x", "magma"),
+    Panel("ratio", "(d) normalised density ratio", "ratio, 1 on average over the data", "magma"),
 )
+
+
+DECADES = 100.0
+"""Positive values that differ by more than this factor have logarithmic colours."""
 
 
 def draw_surface(ax: Axes, surface: pd.DataFrame, colours: str) -> ScalarMappable:
     """Draw values on a grid of the unit square."""
     values = surface.pivot(index="x2", columns="x", values="value")
-    return ax.pcolormesh(values.columns, values.index, values, cmap=colours, shading="nearest", rasterized=True)
+    low, high = values.to_numpy().min(), values.to_numpy().max()
+    norm = "log" if 0 < DECADES * low < high else "linear"
+    return ax.pcolormesh(
+        values.columns, values.index, values, cmap=colours, norm=norm, shading="nearest", rasterized=True
+    )
 
 
 def draw_level(ax: Axes, surface: pd.DataFrame, level: float) -> None:
@@ -70,7 +78,7 @@ def branin_surfaces(evidence: Evidence, options: OutputOptions) -> Figure:
         figure.colorbar(draw_surface(ax, surface, panel.colours), ax=ax, label=panel.label)
         ax.plot(data["x"], data["x2"], "o", color="black", markeredgecolor="white", markersize=5, label="data")
         if panel.name == "ratio":
-            draw_level(ax, surface, alpha)
+            draw_level(ax, series(found, "weight", "surface"), alpha)
         if panel.name in ("ucb", "cucb"):
             draw_query(ax, series(found, panel.name, "query"))
         ax.set_title(panel.title)

@@ -20,8 +20,6 @@ from plumbline.measures.metrics import by_round
 from plumbline.measures.statistics import mean_and_standard_error, mean_interval, median_interval
 from plumbline.options import Options
 
-NOMINAL = "1 - alpha"
-
 PUBLISHED_DASHES = ((0, (1, 1)), "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (6, 3)))
 """Of lines that others published, which are grey: no method has one of them."""
 
@@ -196,7 +194,7 @@ def draw_row(
                 color="0.25",
                 linestyle=":",
                 linewidth=1.2,
-                label=NOMINAL,
+                label=style.NOMINAL,
                 zorder=3,
             )
     if row.optimum:
@@ -300,5 +298,5 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
             if i == len(options.rows) - 1 or alone:
                 ax.set_xlabel("queries" if options.queries else "evaluations")
     across = len(options.rows) if alone else min(len(columns), options.across if wrapped else len(columns))
-    style.add_legend(figure, columns=min(3 * across + (across == 1), 8), last=NOMINAL)
+    style.add_legend(figure, columns=min(3 * across + (across == 1), 8), last=style.NOMINAL)
     return figure

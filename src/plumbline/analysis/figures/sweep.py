@@ -13,16 +13,31 @@ from plumbline.analysis.outputs import Names, OutputOptions, figures
 from plumbline.errors import PlumblineError
 from plumbline.measures.metrics import by_round
 from plumbline.measures.statistics import mean_interval
+from plumbline.options import Options
 
 
-class SweepOptions(OutputOptions):
-    """Options of the figure: either methods vary, on the experiment's first task, or tasks do.
-
-    What a preset leaves out is left out.
+class Measured(Options):
+    """A metric and the words of its axis.
 
     Attributes:
         metric: what is drawn, at the last round.
         label: its axis.
+        nominal: the metric that says what it should be, averaged over methods and dotted.
+    """
+
+    metric: str
+    label: str
+    nominal: str | None = None
+
+
+class SweepOptions(OutputOptions, Measured):
+    """Options of the figure: either methods vary, on some tasks, or tasks do.
+
+    What a preset leaves out is left out.
+
+    Attributes:
+        below: further metrics, a row of panels each.
+        columns: tasks on which methods vary, a column each; the experiment's first where none are named.
         parameter: the horizontal axis, by the name under which `vary` of methods or tasks has it.
         axis: words of that axis, where the name will not do.
         logarithmic: whether it is logarithmic.
@@ -32,9 +47,9 @@ class SweepOptions(OutputOptions):
         methods: with tasks that vary, a line each; all there are where none are named.
     """
 
-    metric: str
-    label: str
     parameter: str
+    below: tuple[Measured, ...] = ()
+    columns: tuple[str, ...] = ()
     axis: str = ""
     logarithmic: bool = False
     lines: tuple[str, ...] | None = None
@@ -55,7 +70,12 @@ class SweepOptions(OutputOptions):
     def names(self) -> Names:
         """Return the tasks, the methods and entries of methods, and the metric."""
         methods = (*(self.lines or ()), *(self.constant or ()), *(self.methods or ()))
-        return Names(self.tasks or (), methods, (self.metric,))
+        metrics = (name for row in self.rows() for name in (row.metric, row.nominal) if name)
+        return Names((*(self.tasks or ()), *self.columns), methods, tuple(metrics))
+
+    def rows(self) -> tuple[Measured, ...]:
+        """Return the metrics, from top to bottom."""
+        return (self, *self.below)
 
 
 class Point(NamedTuple):
@@ -66,9 +86,9 @@ class Point(NamedTuple):
     method: str
 
 
-def points_of_methods(found: Evidence, options: SweepOptions) -> dict[str, list[Point]]:
-    """Return the points of each entry of methods that varies the parameter, on the first task."""
-    task, points = found.tasks[0], dict[str, list[Point]]()
+def points_of_methods(found: Evidence, task: str, options: SweepOptions) -> dict[str, list[Point]]:
+    """Return the points of each entry of methods that varies the parameter, on a task."""
+    points = dict[str, list[Point]]()
     for method in found.methods(task):
         look = found.look(method)
         entry = look.entry or method
@@ -116,43 +136,70 @@ def draw_line(
     ax.errorbar(x, mean, (mean - low, high - mean), **look, marker="o", markersize=4, capsize=2, label=label)
 
 
-def constants_of(found: Evidence, options: SweepOptions) -> list[str]:
-    """Return the methods that do not vary, on the first task."""
-    task = found.tasks[0]
+def constants_of(found: Evidence, task: str, options: SweepOptions) -> list[str]:
+    """Return the methods that do not vary, on a task."""
     if options.constant is not None:
         return found.named(options.constant, task)
     return [method for method in found.methods(task) if options.parameter not in found.look(method).parameters]
 
 
-@figures.register("sweep", SweepOptions)
-def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
-    """The last value of a metric against a parameter; methods without it are bands across."""
-    over_tasks = points_of_tasks(evidence, options) if options.lines is None else {}
-    lines = over_tasks or points_of_methods(evidence, options)
-    constant = [] if over_tasks else constants_of(evidence, options)
-    if not lines:
-        raise PlumblineError(f"no task and no method with trials varies {options.parameter!r}: nothing to draw")
-    looks = style.lines(evidence.looks, evidence.methods())
-    figure, ((ax,),) = style.panels(1, 1)
-    style.enlarge(figure)
+def draw_panel(
+    ax: Axes,
+    found: Evidence,
+    row: Measured,
+    lines: dict[str, list[Point]],
+    constant: list[Point],
+    options: SweepOptions,
+) -> None:
+    """Draw a metric: a line for each of `lines`, and a band across for each of `constant`."""
+    looks = style.lines(found.looks, found.methods())
     values = [point.value for points in lines.values() for point in points]
     # Bars of neighbouring lines stand side by side.
     step = 0.012 * (np.log(max(values) / min(values)) if options.logarithmic else max(values) - min(values))
     for i, (name, points) in enumerate(lines.items()):
         shift = step * (i - (len(lines) - 1) / 2)
         x = [point.value * np.exp(shift) if options.logarithmic else point.value + shift for point in points]
-        intervals = [final_interval(evidence, point.task, point.method, options.metric) for point in points]
-        draw_line(ax, intervals, x, looks[points[0].method], legend_of(evidence, name, points))
-    for method in constant:
-        low, mean, high = final_interval(evidence, evidence.tasks[0], method, options.metric)
-        ax.axhline(mean, **looks[method], linewidth=1.2, label=evidence.look(method).legend)
+        intervals = [final_interval(found, point.task, point.method, row.metric) for point in points]
+        draw_line(ax, intervals, x, looks[points[0].method], legend_of(found, name, points))
+    for _, task, method in constant:
+        low, mean, high = final_interval(found, task, method, row.metric)
+        ax.axhline(mean, **looks[method], linewidth=1.2, label=found.look(method).legend)
         ax.axhspan(low, high, color=looks[method]["color"], alpha=0.1, linewidth=0)
+    if row.nominal:
+        every = [point for points in (*lines.values(), constant) for point in points]
+        levels = [final_interval(found, point.task, point.method, row.nominal)[1] for point in every]
+        ax.axhline(float(np.nanmean(levels)), color="0.25", linestyle=":", linewidth=1.2, label=style.NOMINAL)
     if options.logarithmic:
         ax.set_xscale("log")
     ticks = sorted(set(values))
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    ax.set_xlabel(options.axis or options.parameter)
-    ax.set_ylabel(options.label)
-    style.add_legend(figure, columns=4)
+
+
+@figures.register("sweep", SweepOptions)
+def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
+    """The last value of metrics against a parameter, a row a metric; methods without it are bands across."""
+    over_tasks = points_of_tasks(evidence, options) if options.lines is None else {}
+    columns: list[tuple[str, dict[str, list[Point]], list[Point]]] = [("", over_tasks, [])] if over_tasks else []
+    if not over_tasks:
+        named = [task for task in options.columns if task in evidence.tasks]
+        for task in named or evidence.tasks[:1]:
+            across = [Point(np.nan, task, method) for method in constants_of(evidence, task, options)]
+            columns.append((evidence.title(task), points_of_methods(evidence, task, options), across))
+    columns = [column for column in columns if column[1]]
+    if not columns:
+        raise PlumblineError(f"no task and no method with trials varies {options.parameter!r}: nothing to draw")
+    rows = options.rows()
+    figure, axes = style.panels(len(rows), len(columns), sharex="col")
+    if len(rows) == len(columns) == 1:
+        style.enlarge(figure)
+    for j, (title, lines, constant) in enumerate(columns):
+        for i, row in enumerate(rows):
+            draw_panel(axes[i][j], evidence, row, lines, constant, options)
+        axes[-1][j].set_xlabel(options.axis or options.parameter)
+        if len(columns) > 1:
+            axes[0][j].set_title(title)
+    for line, row in zip(axes, rows, strict=True):
+        line[0].set_ylabel(row.label)
+    style.add_legend(figure, columns=4, last=style.NOMINAL)
     return figure
