@@ -27,8 +27,10 @@ from plumbline.designs.sobol import sobol
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
+from plumbline.models.exact_fit import fit_process
 from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_process import ModelOptions, conditioned, fit_process, unknowns_of
+from plumbline.models.exact_options import ModelOptions, unknowns_of
+from plumbline.models.exact_process import conditioned
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate
 from plumbline.problems.synthetic import Ackley, Levy

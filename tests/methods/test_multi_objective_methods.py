@@ -12,7 +12,7 @@ from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, Method, build_method
 from plumbline.methods.conformal import ConformalMethod, fit_outcomes, standardised
 from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_process import ModelOptions
+from plumbline.models.exact_options import ModelOptions
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 

@@ -14,7 +14,8 @@ from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.online import OnlineMethod, believing
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
 
 LOCAL = {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}
 

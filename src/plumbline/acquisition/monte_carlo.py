@@ -16,7 +16,8 @@ from torch import Size, Tensor
 from torch.nn.functional import softplus
 
 from plumbline.acquisition.differentiated import Differentiated
-from plumbline.models.exact_process import ExactProcess, JointMoments
+from plumbline.models.exact_moments import JointMoments
+from plumbline.models.exact_process import ExactProcess
 
 OfDraws = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps draws of f, `b x q x S`, to utilities, `b`, and their derivatives in the draws, `b x q x S`."""

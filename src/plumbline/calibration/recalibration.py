@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.isotonic import IsotonicRegression
 
 from plumbline.calibration.diagnostics import empirical_level
-from plumbline.models.exact_process import fitted
+from plumbline.models.exact_fit import fitted
 from plumbline.models.marginal_likelihood import NOTHING_KNOWN, Sample, Unknowns
 from plumbline.models.priors import Hyperparameter, Logarithm
 from plumbline.models.units import as_they_are

@@ -30,7 +30,9 @@ from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, Ratio
 from plumbline.history import History
 from plumbline.methods.base import Predictor, Takes, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round, whole
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process, unknowns_of
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions, unknowns_of
+from plumbline.models.exact_process import ExactProcess
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
 from plumbline.spaces.table import Table, best_rows

@@ -14,7 +14,8 @@ from plumbline.methods.base import Method, Predictor, Proposal, methods
 from plumbline.methods.composed import whole
 from plumbline.methods.conformal import conformal_predictor
 from plumbline.methods.gp import gaussian_predictor
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
 from plumbline.options import Options
 from plumbline.outcomes import CovariateShift
 

@@ -29,7 +29,9 @@ from plumbline.methods.base import Domain, Proposal, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp import GPOptions, gaussian_predictor
 from plumbline.methods.variants import Variant, departures_of
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
 from plumbline.pull_back import PullBack, with_pull_back
 from plumbline.seeding import draw_seed
 
