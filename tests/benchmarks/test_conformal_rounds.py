@@ -121,8 +121,8 @@ def conformal_acquisition(domain, history, process, name="cucb"):
 def floor(acquisition, U):
     """The sigmoids of all labels, data and points, and two products with the monomials: what cannot be done without."""
     with torch.no_grad():
-        coefficients = quadratics([augment(factors, U) for factors in acquisition.factors]) / acquisition.options.tau
-        monomials = powers(acquisition.draw([augment(factors, U) for factors in acquisition.factors]).z).squeeze(0)
+        coefficients = quadratics([augment(process, U) for process in acquisition.processes]) / acquisition.options.tau
+        monomials = powers(acquisition.draw([augment(process, U) for process in acquisition.processes]).z).squeeze(0)
 
     def work():
         with torch.no_grad():

@@ -79,6 +79,22 @@ def test_more_data_at_the_same_hyperparameters() -> None:
     torch.testing.assert_close(here[1], there[1])
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_residuals_and_forecasts_at_the_data(known: bool) -> None:
+    process = made(known=known)
+    mean, variance = process.moments(data()[0], joint=False)
+    torch.testing.assert_close(process.residuals, process.y - process.units.outputs(mean))
+    forecast = variance / process.units.scale**2 + process.at.noise
+    torch.testing.assert_close(process.forecast_variances, forecast)
+
+
+def test_what_is_kept_may_be_differentiated_through() -> None:
+    process, X = made(), uniform(2, 1, seed=1).requires_grad_()
+    with torch.inference_mode():
+        process.at_points(X.detach()[:, 0])
+    assert all(torch.isfinite(gradient).all() for gradient in torch.autograd.grad(process.moments(X)[0].sum(), X))
+
+
 @pytest.mark.parametrize("options", CHOICES, ids=str)
 def test_factors_are_those_of_a_dense_solve(options: ModelOptions) -> None:
     process = fit_process(*data(), BOUNDS, options)

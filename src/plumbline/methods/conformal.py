@@ -19,10 +19,8 @@ from plumbline.acquisition.langevin import LangevinOptions, WithGradient, langev
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
-    Factors,
     augment,
     effective_sample_size,
-    factorise,
     quadratics,
 )
 from plumbline.calibration.conformal_predictive import ConformalPredictive
@@ -139,7 +137,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         alpha = alpha_at(self.options.alpha, len(round.history))
         gain = self.gain(surrogate, round.data, alpha, round.generator)
         return ConformalAcquisition(
-            [factorise(process) for process in surrogate],
+            surrogate,
             gain,
             no_shift,
             alpha,
@@ -163,13 +161,13 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
 
     def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
         """Return predictions for points that are distributed like the data: no shift."""
-        return conformal_predictor([factorise(process) for process in surrogate], no_shift)
+        return conformal_predictor(surrogate, no_shift)
 
     def forecast(self, choice: Choice[list[ExactProcess]]) -> Predictor:
         """Return predictions under the density ratio that the search learned."""
         acquisition = choice.utility
         assert isinstance(acquisition, ConformalAcquisition)
-        return conformal_predictor(acquisition.factors, acquisition.log_ratio)
+        return conformal_predictor(acquisition.processes, acquisition.log_ratio)
 
     def lengthscales(self, surrogate: list[ExactProcess]) -> Tensor:
         """Return the lengthscales of the first outcome's kernel."""
@@ -179,7 +177,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
     ) -> tuple[ConformalAcquisition, Tensor]:
         """Return the utility under a ratio learned on Langevin chains, and their ends: `chains x q x d` of the walk."""
-        data = acquisition.factors[0].inputs
+        data = acquisition.processes[0].U
         dim, generator = data.shape[-1], round.generator
         classifier = RatioClassifier(dim, self.options.ratio, generator)
         options = self.options.search
@@ -205,15 +203,15 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
 
     def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
         """Return the density ratio of the rows that are left against the data."""
-        factors = acquisition.factors[0]
-        return fit_ratio(factors.inputs, factors.process.units.inputs(rows), self.options.ratio, generator)
+        process = acquisition.processes[0]
+        return fit_ratio(process.U, process.units.inputs(rows), self.options.ratio, generator)
 
     def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
         """Return what the weights at the query look like, and warn where the sets say nothing."""
         acquisition, X = choice.utility, choice.X
         assert isinstance(acquisition, ConformalAcquisition)
-        factors, alpha = acquisition.factors[0], acquisition.alpha
-        U = factors.process.units.inputs(X)
+        process, alpha = acquisition.processes[0], acquisition.alpha
+        U = process.units.inputs(X)
         with torch.no_grad():
             weights = acquisition.weights(U.unsqueeze(-2))
         notes = {
@@ -223,7 +221,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             "unbounded_sets": float((weights[..., -1] > alpha).double().mean()),
         }
         if isinstance(acquisition.log_ratio, RatioClassifier):
-            notes["clipped_ratios"] = acquisition.log_ratio.clipped(torch.cat([factors.inputs, U]))
+            notes["clipped_ratios"] = acquisition.log_ratio.clipped(torch.cat([process.U, U]))
         if notes["unbounded_sets"] > 0:
             warnings.warn(
                 f"the weight of a query itself exceeds alpha = {alpha:.3g}: its conformal set is the whole line",
@@ -258,23 +256,22 @@ def warn_of_noise_at_bound(processes: Sequence[ExactProcess], options: ModelOpti
 
 
 def conformal_predictor(
-    factors: Sequence[Factors], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
+    processes: Sequence[ExactProcess], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
 ) -> Callable[[Tensor], ConformalPredictive]:
     """Return what maps `n x d` points to forecasts with conformal sets; each point is augmented on its own.
 
     Args:
-        factors: of one model an outcome.
+        processes: one an outcome.
         log_ratio: of points in the unit cube.
         tau: strength of the relaxation; 0 for exact sets.
         randomised: Algorithm 2's sets.
     """
-    processes = [one.process for one in factors]
 
     def predict(points: Tensor) -> ConformalPredictive:
         with torch.no_grad():
             U = processes[0].units.inputs(points).unsqueeze(-2)
-            systems = [augment(one, U) for one in factors]
-            weights = weights_at(log_ratio, factors[0].inputs, U)
+            systems = [augment(process, U) for process in processes]
+            weights = weights_at(log_ratio, processes[0].U, U)
             moments = [_in_units_of_y(process, system) for process, system in zip(processes, systems, strict=True)]
             mean, sd = (torch.cat(columns, dim=-1) for columns in zip(*moments, strict=True))
             if len(processes) == 1:
@@ -313,8 +310,7 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best of a joint draw."""
-        factors = [factorise(process) for process in processes]
-        baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
+        baseline = draw_baseline(processes, self.options.posterior.candidates, generator)
         return Utility(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
 
 

@@ -15,7 +15,6 @@ from torch import Generator, Tensor
 from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import Utility
 from plumbline.acquisition.hypervolume import free_cells, hypervolume_improvement
-from plumbline.calibration.conformal import factorise
 from plumbline.calibration.predictive import JointGaussianPredictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
@@ -134,9 +133,8 @@ class ConformalNoisyExpectedHypervolumeImprovement(ConformalMethod):
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the front of each draw, in standardised units."""
         ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
-        factors = [factorise(process) for process in processes]
         k, fronts = self.options.posterior.candidates, self.options.fronts
-        baseline = draw_baseline(factors, k, generator, fronts)
+        baseline = draw_baseline(processes, k, generator, fronts)
         turns = torch.arange(k) % fronts
         lower, upper = (corners[turns] for corners in free_cells(ref_point, baseline.values[:fronts]))
         return Utility(lambda f, mean: hypervolume_improvement(f, lower, upper), baseline=baseline)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
@@ -23,6 +24,11 @@ JITTER = 1e-8
 
 JITTER = 1e-8
 """What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
+
+
+def kept(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
+    """Return a property that is computed once, out of inference mode: what is kept may be differentiated through."""
+    return cached_property(torch.inference_mode(mode=False)(compute))
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class ExactProcess:
         """Lengthscales in the unit cube: `d`, or one for all inputs."""
         return self.at.lengthscale
 
-    @property
+    @kept
     def noise(self) -> Tensor:
         """Variance of an observation where it is the same for all, a scalar; else NaN."""
         return self.at.noise[0] if len(self.at.noise) == 1 else self.y.new_tensor(math.nan)
@@ -65,12 +71,12 @@ class ExactProcess:
         """The process as a model of BoTorch."""
         return ProcessModel(self)
 
-    @cached_property
+    @kept
     def scaled(self) -> Tensor:
         """The data's inputs in lengthscales, `n x d`."""
         return self.U / self.at.lengthscale
 
-    @cached_property
+    @kept
     def root(self) -> Tensor:
         """The Cholesky factor R of `K + diag(noise)`, `n x n`.
 
@@ -81,25 +87,35 @@ class ExactProcess:
         covariance.diagonal().add_(self.at.noise)
         return self.factor(covariance)
 
-    @cached_property
+    @kept
     def inverse_root(self) -> Tensor:
         """`R^-1`, `n x n`."""
         return torch.linalg.solve_triangular(self.root, torch.eye(len(self.y)).to(self.y), upper=False)
 
-    @cached_property
+    @kept
     def whitened(self) -> Tensor:
         """`R^-1 (y - constant)`, `n`: scores of one-step-ahead forecasts in the order of the data."""
         return self.inverse_root @ (self.y - self.at.constant)
 
-    @cached_property
+    @kept
     def a(self) -> Tensor:
         """`(K + diag(noise))^-1 (y - constant)`, `n`."""
         return self.inverse_root.mT @ self.whitened
 
-    @cached_property
+    @kept
     def precision(self) -> Tensor:
         """The diagonal of `(K + diag(noise))^-1`, `n`."""
         return self.inverse_root.square().sum(0)
+
+    @kept
+    def residuals(self) -> Tensor:
+        """What is left of the observations: `y` less the means of f at their inputs, `n`; `noise a`."""
+        return self.at.noise * self.a
+
+    @kept
+    def forecast_variances(self) -> Tensor:
+        """Variances of new observations at the data's inputs, `n`: `2 noise - noise^2 precision`."""
+        return 2 * self.at.noise - self.at.noise.square() * self.precision
 
     def factor(self, covariance: Tensor) -> Tensor:
         """Return the Cholesky factors of standardised covariances, `batch_shape x a x a`.
