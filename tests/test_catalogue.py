@@ -9,6 +9,7 @@ import platformdirs
 import pytest
 
 from plumbline import catalogue as module
+from plumbline import sources
 from plumbline.catalogue import Catalogue, catalogue
 from plumbline.errors import PlumblineError
 
@@ -66,7 +67,7 @@ def test_the_cache_is_written_and_read(cache: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"method": {}}'])
 def test_a_broken_cache_is_built_again(cache: Path, content: str) -> None:
-    path = module._cache_folder() / "catalogue.json"
+    path = sources.cache_folder() / "catalogue.json"
     path.parent.mkdir(parents=True)
     path.write_text(content)
     assert "ei" in catalogue().method
@@ -79,9 +80,9 @@ def test_a_home_that_cannot_be_written(cache: Path) -> None:
 
 
 def test_another_source_tree_has_another_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = module._cache_folder()
+    before = sources.cache_folder()
     monkeypatch.setattr(module.sources, "package_digest", lambda: "f" * 16)
-    assert module._cache_folder() != before
+    assert sources.cache_folder() != before
 
 
 def test_unknown_names() -> None:

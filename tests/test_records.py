@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
@@ -201,9 +200,18 @@ def test_tables_are_put_in_order() -> None:
     assert concatenate(tables)["seed"].to_pylist() == [2, 0, 1]
 
 
-def test_frames_are_checked_by_name() -> None:
-    with pytest.raises(PlumblineError, match=r"^somewhere: "):
-        check(pd.DataFrame({"key": ["x"]}), "somewhere")
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"key": ["x"]}, "column 'key' holds x, not 16 hex digits"),
+        ({"key": [KEY]}, "there is no column 'seed'"),
+        ({"key": [KEY], "seed": ["one"]}, "column 'seed': "),
+        ({"key": [KEY], "seed": [None]}, "column 'seed'"),
+    ],
+)
+def test_tables_of_any_columns_are_checked(columns: dict[str, Any], reason: str) -> None:
+    with pytest.raises(PlumblineError, match=f"^somewhere: records break the schema: {reason}"):
+        check(arrow.table(columns), "somewhere")
 
 
 def test_the_names_of_columns(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from plumbline import sources
@@ -60,6 +61,7 @@ def forget() -> None:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
     monkeypatch.setattr(sources, "PACKAGE", "fake")
     monkeypatch.setattr(sources, "ROOT", tmp_path / "fake")
     monkeypatch.setattr(sources, "NEUTRAL", frozenset({"fake.records"}))
@@ -128,6 +130,23 @@ def test_the_digest_of_everything(fake: Fake) -> None:
     assert package_digest() == before
     fake.edit("base.py", '"""Base."""', '"""Other."""')
     assert package_digest() != before
+
+
+def test_a_digest_is_kept_for_the_next_process(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = source_digest("fake.parts.one")
+    forget()
+    with monkeypatch.context() as patched:
+        patched.setattr(sources, "_digest", None)
+        assert source_digest("fake.parts.one") == digest
+    for path in (tmp_path / "cache").rglob("digests/*"):
+        path.write_text("half of i")
+    forget()
+    assert source_digest("fake.parts.one") == digest
+
+
+def test_a_home_that_cannot_be_written_keeps_none(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder would be")
+    assert len(source_digest("fake.base")) == 16
 
 
 def test_this_package() -> None:

@@ -10,10 +10,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
-
-import platformdirs
 
 from plumbline import files, sources
 from plumbline.errors import PlumblineError, unknown
@@ -82,7 +79,7 @@ def once(question: str, verify: Callable[[], object]) -> None:
     """
     if question in _CHECKED:
         return
-    mark = _cache_folder() / hashlib.sha256(question.encode()).hexdigest()[:16]
+    mark = sources.cache_folder() / hashlib.sha256(question.encode()).hexdigest()[:16]
     if not mark.exists():
         verify()
         with suppress(OSError):
@@ -124,14 +121,10 @@ _CHECKED: set[str] = set()
 """Questions that this process has found right."""
 
 
-def _cache_folder() -> Path:
-    return platformdirs.user_cache_path("plumbline") / sources.package_digest()
-
-
 @cache
 def catalogue() -> Catalogue:
     """Return the catalogue of this source tree, from the cache where it is there."""
-    path = _cache_folder() / "catalogue.json"
+    path = sources.cache_folder() / "catalogue.json"
     try:
         return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,10 +1,14 @@
-"""Names for problems and methods: one decorator enters a class or a function, one call finds it again."""
+"""Names for problems and methods: one decorator enters a class or a function, one call finds it again.
+
+To find one name, only the modules whose text has it in quotes are imported: behind others may be libraries that take
+seconds, of which most trials need none.
+"""
 
 import importlib
-import pkgutil
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from plumbline.errors import PlumblineError, unknown
@@ -40,7 +44,7 @@ def _import(module: str) -> None:
 
 
 class Registry:
-    """The named members of one package; its modules are imported when a name is first asked for."""
+    """The named members of one package; its modules are imported when names that they hold are first asked for."""
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
@@ -62,9 +66,8 @@ class Registry:
 
     def entries(self) -> dict[str, Entry]:
         """Return every entry by name, in alphabetical order."""
-        package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__):
-            _import(f"{self.package}.{module.name}")
+        for module in self._modules():
+            _import(module)
         return dict(sorted(self._entries.items()))
 
     def __getitem__(self, name: str) -> Entry:
@@ -73,7 +76,17 @@ class Registry:
         Raises:
             PlumblineError: unknown name, with the nearest known one.
         """
+        for module, path in self._modules().items():
+            if name in self._entries:
+                return self._entries[name]
+            if f'"{name}"' in path.read_text(encoding="utf-8"):
+                _import(module)
         entries = self.entries()
         if name not in entries:
             raise unknown(self.kind, name, entries)
         return entries[name]
+
+    def _modules(self) -> dict[str, Path]:
+        """Return the modules of the package and their files."""
+        folder = Path(importlib.import_module(self.package).__path__[0])
+        return {f"{self.package}.{path.stem}": path for path in sorted(folder.glob("[!_]*.py"))}

@@ -1,13 +1,20 @@
 """Which source files a module rests on, and a digest of what they do.
 
 The trial store is keyed by this digest: editing one method never invalidates another's results. The imports are read
-from the syntax tree, nothing is imported; comments, docstrings and layout do not count.
+from the syntax tree, nothing is imported; comments, docstrings and layout do not count. What was digested once is kept
+in the user's cache folder, since a job that runs short trials would be longer at this than at them.
 """
 
 import ast
 import hashlib
+import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+import platformdirs
+
+from plumbline import files
 
 PACKAGE = __package__
 ROOT = Path(__file__).parent
@@ -115,8 +122,18 @@ def _digest(module: str) -> str:
 @cache
 def source_digest(*modules: str) -> str:
     """Return a hex digest of the code that `modules` rest on."""
+    # Another Python may write the same syntax tree otherwise.
+    asked = "\n".join([sys.implementation.cache_tag, *sorted(modules)])
+    path = cache_folder() / "digests" / hashlib.sha256(asked.encode()).hexdigest()[:16]
+    with suppress(OSError, ValueError):
+        digest = path.read_text(encoding="utf-8")
+        if len(bytes.fromhex(digest)) == 8:
+            return digest
     lines = (f"{module} {_digest(module)}" for module in closure(*modules))
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    with suppress(OSError):  # a read-only home costs a moment at the next start, nothing else
+        files.write_text(path, digest)
+    return digest
 
 
 @cache
@@ -126,3 +143,8 @@ def package_digest() -> str:
     for path in sorted(ROOT.rglob("*.py")):
         digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Return the folder of what is known of this very source; it may not be there yet."""
+    return platformdirs.user_cache_path("plumbline") / package_digest()

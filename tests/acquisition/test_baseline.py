@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from plumbline.acquisition.baseline import BaselineDraws, draw_baseline
-from plumbline.calibration.conformal import Factors, augment, factorise
+from plumbline.calibration.conformal import augment
 from plumbline.models.exact_process import ExactProcess
 
 K = 40_000
@@ -16,21 +16,16 @@ NEW = torch.tensor([[[0.2, 0.7], [0.8, 0.3]]], dtype=torch.float64)
 
 
 @pytest.fixture(scope="module")
-def factors(process: ExactProcess) -> Factors:
-    return factorise(process)
+def draws(process: ExactProcess) -> BaselineDraws:
+    return draw_baseline([process], K, torch.Generator().manual_seed(0))
 
 
 @pytest.fixture(scope="module")
-def draws(factors: Factors) -> BaselineDraws:
-    return draw_baseline([factors], K, torch.Generator().manual_seed(0))
-
-
-@pytest.fixture(scope="module")
-def at_new(draws: BaselineDraws, factors: Factors) -> tuple[Tensor, Tensor]:
+def at_new(draws: BaselineDraws, process: ExactProcess) -> tuple[Tensor, Tensor]:
     """Labels (whitened) and f at the new points, `K x 2` each."""
     generator = torch.Generator().manual_seed(1)
     for_noise, for_f = (torch.randn(K, 2, generator=generator, dtype=torch.float64) for _ in range(2))
-    labels, f, _ = draws.draw(0, augment(factors, NEW), for_noise, for_f)
+    labels, f, _ = draws.draw(0, augment(process, NEW), for_noise, for_f)
     return labels.detach().reshape(K, 2), f.detach().reshape(K, 2)
 
 
@@ -70,21 +65,21 @@ def test_draws_at_new_points_are_joint_with_those_at_the_data(
 
 
 def test_labels_are_noisy_draws_of_the_prediction(
-    at_new: tuple[Tensor, Tensor], factors: Factors, posterior: tuple[Tensor, Tensor]
+    at_new: tuple[Tensor, Tensor], process: ExactProcess, posterior: tuple[Tensor, Tensor]
 ) -> None:
     """Whitened, they are standard normal; unwhitened, f and noise."""
     assert_moments(at_new[0], torch.zeros(2).double(), torch.eye(2).double())
-    system = augment(factors, NEW)
+    system = augment(process, NEW)
     noise = (system.mean[0] + at_new[0] @ system.root[0].mT - at_new[1]).detach()
-    assert_moments(noise, torch.zeros(2).double(), factors.noise * torch.eye(2).double())
+    assert_moments(noise, torch.zeros(2).double(), process.noise * torch.eye(2).double())
     correlation = torch.cat([noise, at_new[1]], dim=-1).mT.corrcoef()[:2, 2:]
     assert correlation.abs().max() < 4.5 / math.sqrt(K)
 
 
-def test_a_new_point_at_the_data_has_the_value_there(draws: BaselineDraws, factors: Factors) -> None:
-    U = factors.inputs[2:3].unsqueeze(0)
+def test_a_new_point_at_the_data_has_the_value_there(draws: BaselineDraws, process: ExactProcess) -> None:
+    U = process.U[2:3].unsqueeze(0)
     zero = torch.zeros(K, 1, dtype=torch.float64)
-    _, f, _ = draws.draw(0, augment(factors, U), zero, zero)
+    _, f, _ = draws.draw(0, augment(process, U), zero, zero)
     torch.testing.assert_close(f[0, :, 0], draws.values[:, 2, 0], rtol=0, atol=1e-5)
 
 
@@ -93,8 +88,8 @@ def test_dual_is_the_solution_of_the_prior_system(process: ExactProcess, draws: 
     torch.testing.assert_close(values, draws.values[:50, :, 0])
 
 
-def test_distinct_draws_take_turns(factors: Factors) -> None:
-    few = draw_baseline([factors, factors], 10, torch.Generator().manual_seed(0), distinct=4)
+def test_distinct_draws_take_turns(process: ExactProcess) -> None:
+    few = draw_baseline([process, process], 10, torch.Generator().manual_seed(0), distinct=4)
     assert few.values.shape == few.dual.shape == (10, 7, 2)
     assert torch.equal(few.values[4:8], few.values[:4])
     assert torch.equal(few.dual[8:], few.dual[:2])
@@ -102,7 +97,7 @@ def test_distinct_draws_take_turns(factors: Factors) -> None:
     assert not torch.allclose(few.values[..., 0], few.values[..., 1]), "outcomes are independent"
 
 
-def test_same_generator_same_draws(factors: Factors) -> None:
-    first, second, other = (draw_baseline([factors], 5, torch.Generator().manual_seed(s)).values for s in (3, 3, 4))
+def test_same_generator_same_draws(process: ExactProcess) -> None:
+    first, second, other = (draw_baseline([process], 5, torch.Generator().manual_seed(s)).values for s in (3, 3, 4))
     assert torch.equal(first, second)
     assert not torch.equal(first, other)

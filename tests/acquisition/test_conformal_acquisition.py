@@ -19,7 +19,6 @@ from plumbline.acquisition.hypervolume import hypervolume_improvement
 from plumbline.calibration.conformal import (
     augment,
     conformity_mass,
-    factorise,
     importance_weights,
     powers,
     quadratics,
@@ -68,7 +67,7 @@ def acquire(
 ) -> ConformalAcquisition:
     alpha = options.pop("alpha", 0.3)
     given = ConformalPosteriorOptions(**{"candidates": 32, "tau": 0.05, **options})
-    return ConformalAcquisition([factorise(process) for process in processes], utility, ratio, alpha, given, seed=7)
+    return ConformalAcquisition(processes, utility, ratio, alpha, given, seed=7)
 
 
 def joint(process: ExactProcess, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -83,7 +82,7 @@ def joint(process: ExactProcess, U: Tensor, labels: Tensor | None = None) -> tup
 
 def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
     """CBO, equation 7, section B.3 and B.7, one label after another."""
-    processes = [factors.process for factors in acquisition.factors]
+    processes = acquisition.processes
     alpha, tau, utility = acquisition.alpha, acquisition.options.tau, acquisition.utility
     outside = acquisition.options.maximum == "outside"
     values = []
@@ -170,7 +169,7 @@ def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: ExactPr
     flat = acquire([process], spread, no_shift, alpha=0.2, tau=1e-3, candidates=4096)
     with torch.no_grad():
         U = process.units.inputs(points)
-        systems = [augment(flat.factors[0], U)]
+        systems = [augment(flat.processes[0], U)]
         draws = flat.draw(systems)
         mass = conformity_mass(quadratics(systems), flat.weights(U), draws.z, flat.options.tau)
         inside = (mass > flat.alpha).squeeze(1)
@@ -191,8 +190,8 @@ def test_outside_the_maximum_is_less_and_for_one_point_the_same(process: ExactPr
 def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Tensor]:
     """Values and gradients by automatic differentiation of equation 7 as it is written."""
     U = U.clone().requires_grad_()
-    alpha, tau, data = acquisition.alpha, acquisition.options.tau, acquisition.factors[0].inputs
-    systems = [augment(factors, U) for factors in acquisition.factors]
+    alpha, tau, data = acquisition.alpha, acquisition.options.tau, acquisition.processes[0].U
+    systems = [augment(process, U) for process in acquisition.processes]
     draws = acquisition.draw(systems)
     mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
     weights = importance_weights(acquisition.log_ratio(data), acquisition.log_ratio(U))
@@ -236,9 +235,9 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
     # Without noise a smooth kernel's matrix has too few digits left for 1e-7, however it is differentiated.
     kernel = draw(st.sampled_from(["matern52"] if "noisy" in kind else ["matern52", "rbf"]))
     outcomes = 2 if "volume" in kind else 1
-    factors = [factorise(fitted(n, d, kernel, seed + i)) for i in range(outcomes)]
+    processes = [fitted(n, d, kernel, seed + i) for i in range(outcomes)]
     k = 16
-    baseline = draw_baseline(factors, k, stream(seed)) if "noisy" in kind else None
+    baseline = draw_baseline(processes, k, stream(seed)) if "noisy" in kind else None
     cells = (torch.tensor([[-1.0, -1.0], [0.2, -1.0]]).double(), torch.tensor([[0.2, 1.0], [2.0, 2.0]]).double())
     if "volume" in kind:
         utility = Utility(lambda f, mean: hypervolume_improvement(f, *cells), baseline=baseline)
@@ -251,15 +250,18 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
     else:
         utility = Utility(smooth, optimistic=draw(st.booleans()))
     clip = draw(st.sampled_from([1.3, 1e3]))
-    data = factors[0].inputs
+    data = processes[0].U
     classes = RatioOptions(steps=20, hidden=8, learning_rate=3e-2, ema=1.0, clip=clip)
     ratio = fit_ratio(data, data / 2 + 0.4, classes, stream(seed))
     tau, maximum = draw(st.sampled_from([1e-2, 0.1, 0.5])), draw(st.sampled_from(["inside", "outside"]))
     options = ConformalPosteriorOptions(candidates=k, tau=tau, maximum=maximum)
     alpha = draw(st.sampled_from([0.1, 0.35, 0.8]))
     U = torch.rand(3, q, d, generator=stream(seed + 50), dtype=torch.float64)
-    note(f"{kind}, {kernel}, n = {n}, q = {q}, clip = {clip}, tau = {tau}, {maximum}, alpha = {alpha}, seed = {seed}")
-    return ConformalAcquisition(factors, utility, ratio, alpha, options, seed), U
+    note(
+        f"{kind}, {kernel}, n = {n}, q = {q}, clip = {clip}, tau = {options.tau}, {maximum}, alpha = {alpha}, "
+        f"seed = {seed}"
+    )
+    return ConformalAcquisition(processes, utility, ratio, alpha, options, seed), U
 
 
 @settings(deadline=None, max_examples=150)
@@ -318,7 +320,7 @@ def test_gradients_are_right_with_a_classifier(q: int, process: ExactProcess, bo
 
 @pytest.mark.parametrize("q", [1, 2])
 def test_gradients_are_right_with_baseline_draws(q: int, processes: list[ExactProcess], bounds: Tensor) -> None:
-    baseline = draw_baseline([factorise(process) for process in processes], 8, stream())
+    baseline = draw_baseline(processes, 8, stream())
     utility = Utility(lambda f, mean: torch.tanh(f).sum(dim=(-2, -1)), baseline=baseline)
     acquisition = acquire(processes, utility, candidates=8)
     assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
@@ -358,7 +360,7 @@ def test_the_value_depends_on_nothing_but_points_and_seed(q: int, process: Exact
         assert torch.equal(acquire([process], Utility(smooth))(X), value)
         torch.testing.assert_close(first(X[1:2]), value[1:2], rtol=1e-9, atol=1e-12)
         given = ConformalPosteriorOptions(candidates=32, tau=0.05)
-        other = ConformalAcquisition([factorise(process)], Utility(smooth), tilted, 0.3, given, seed=8)
+        other = ConformalAcquisition([process], Utility(smooth), tilted, 0.3, given, seed=8)
         assert not torch.allclose(other(X), value)
 
 
@@ -378,7 +380,7 @@ def test_optimistic_labels_are_above_their_means(process: ExactProcess, bounds: 
     acquisition = acquire([process], Utility(smooth, optimistic=True))
     for q in (1, 3):
         U = process.units.inputs(batches(bounds, 2, q))
-        systems = [augment(acquisition.factors[0], U)]
+        systems = [augment(acquisition.processes[0], U)]
         z = acquisition.draw(systems).z
         assert (z.squeeze(-1) @ systems[0].root.mT >= -1e-12).all()
 

@@ -1,6 +1,7 @@
 """LOCBO's posterior against Monte Carlo, quadrature by brute force, itself (density, cdf, quantiles), and limits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -218,17 +219,47 @@ def test_draws_have_the_cdf_and_the_moments(seed: int, threshold: float | None) 
 
 @pytest.mark.parametrize("share", [1e-4, 0.3, 0.99])
 @pytest.mark.parametrize("threshold", [1e-6, 0.2, 0.999])
-def test_gradients_of_density_cdf_and_quantile(share: float, threshold: float) -> None:
+def test_gradients_of_density_and_cdf(share: float, threshold: float) -> None:
     def law(mean: torch.Tensor, variance: torch.Tensor, noise: torch.Tensor, lam: torch.Tensor) -> CalibratedPosterior:
         return CalibratedPosterior(mean, variance, noise, lam * threshold, 0.3)
 
     attributes = [number(x).requires_grad_() for x in (0.2, 1.3, 1.3 * share, 1.0)]
-    levels = number([0.02, 0.3, 0.5, 0.9]).requires_grad_()
     points = number([-2.0, -0.3, 0.2, 0.9]).requires_grad_()
     check = {"eps": 1e-7, "atol": 1e-5, "rtol": 1e-5}
-    assert torch.autograd.gradcheck(lambda p, *parts: law(*parts).quantile(p), (levels, *attributes), **check)
     assert torch.autograd.gradcheck(lambda f, *parts: law(*parts).cdf(f), (points, *attributes), **check)
     assert torch.autograd.gradcheck(lambda f, *parts: law(*parts).density(f), (points, *attributes), **check)
+
+
+def moved(like: CalibratedPosterior, leaves: list[torch.Tensor]) -> CalibratedPosterior:
+    """Return a posterior with another mean and standard deviation of `f` and another threshold; the noise stays."""
+    mean, sd, threshold = leaves
+    return replace(like, mean=mean, variance=sd.square() + like.noise, threshold=threshold)
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(posteriors(), st.floats(-4, 4))
+def test_slopes_of_expected_improvement_are_automatic_ones(made: CalibratedPosterior, u: float) -> None:
+    leaves = [part.clone().requires_grad_() for part in (made.mean, made.sd_of_value(), made.threshold)]
+    best = made.mean + u * made.sd_of_value()
+    automatic = torch.autograd.grad(moved(made, leaves).expected_improvement(best), leaves)
+    found = made.expected_improvement_with_slopes(best)[1]()
+    scales = (1.0, 1.0, made.variance.sqrt() / made.threshold)
+    for slope, expected, scale in zip(found, automatic, scales, strict=True):
+        torch.testing.assert_close(slope / scale, expected / scale, rtol=1e-5, atol=1e-7)
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(posteriors(), st.floats(1e-6, 1 - 1e-6))
+def test_slopes_of_a_quantile_keep_its_probability(made: CalibratedPosterior, level: float) -> None:
+    """The implicit function theorem, with automatic slopes of the distribution function."""
+    value, slopes = made.quantile_with_slopes(number(level))
+    assert torch.equal(value, made.quantile(number(level)))
+    leaves = [part.clone().requires_grad_() for part in (made.mean, made.sd_of_value(), made.threshold)]
+    automatic = torch.autograd.grad(moved(made, leaves).cdf(value), leaves)
+    scales = (1.0, 1.0, made.threshold)
+    density = made.density(value)
+    for slope, of_cdf, scale in zip(slopes(), automatic, scales, strict=True):
+        torch.testing.assert_close(slope * density * scale, -of_cdf * scale, rtol=1e-5, atol=1e-7)
 
 
 def test_a_grid_comes_first() -> None:

@@ -27,8 +27,10 @@ from plumbline.designs.sobol import sobol
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
+from plumbline.models.exact_fit import fit_process
 from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_process import ModelOptions, conditioned, fit_process, unknowns_of
+from plumbline.models.exact_options import ModelOptions, unknowns_of
+from plumbline.models.exact_process import conditioned
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate
 from plumbline.problems.synthetic import Ackley, Levy
@@ -119,8 +121,8 @@ def conformal_acquisition(domain, history, process, name="cucb"):
 def floor(acquisition, U):
     """The sigmoids of all labels, data and points, and two products with the monomials: what cannot be done without."""
     with torch.no_grad():
-        coefficients = quadratics([augment(factors, U) for factors in acquisition.factors]) / acquisition.options.tau
-        monomials = powers(acquisition.draw([augment(factors, U) for factors in acquisition.factors]).z).squeeze(0)
+        coefficients = quadratics([augment(process, U) for process in acquisition.processes]) / acquisition.options.tau
+        monomials = powers(acquisition.draw([augment(process, U) for process in acquisition.processes]).z).squeeze(0)
 
     def work():
         with torch.no_grad():

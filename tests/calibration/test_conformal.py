@@ -17,7 +17,6 @@ from plumbline.calibration.conformal import (
     cholesky,
     conformity_mass,
     effective_sample_size,
-    factorise,
     importance_weights,
     powers,
     powers_pull_back,
@@ -39,7 +38,7 @@ def labels_of(system, z: torch.Tensor) -> torch.Tensor:
 def test_scores_are_those_of_refits(noise: float, q: int) -> None:
     n = 12
     process, U = made_process(n, noise), cube(4, q)
-    system = augment(factorise(process), U)
+    system = augment(process, U)
     z = 3 * torch.randn(4, 7, q, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     data, own = scores(system, z)
     labels = labels_of(system, z)
@@ -53,7 +52,7 @@ def test_scores_are_those_of_refits(noise: float, q: int) -> None:
 @pytest.mark.parametrize("q", [1, 3])
 def test_function_after_refitting_is_that_of_refits(q: int) -> None:
     process, U = made_process(10), cube(2, q)
-    system = augment(factorise(process), U)
+    system = augment(process, U)
     z = torch.randn(2, 3, q, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     mean, root = system.function_mean(z), system.function_root()
     for i in range(2):
@@ -65,7 +64,7 @@ def test_function_after_refitting_is_that_of_refits(q: int) -> None:
 
 def test_augmented_moments_are_the_posterior() -> None:
     process, U = made_process(12), cube(5)
-    system = augment(factorise(process), U)
+    system = augment(process, U)
     units = process.units
     posterior = gpytorch_model(process).posterior(units.points(U.squeeze(1)), observation_noise=True)
     torch.testing.assert_close(units.location + units.scale * system.mean, posterior.mean.detach())
@@ -75,7 +74,7 @@ def test_augmented_moments_are_the_posterior() -> None:
 @pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
 def test_quadratics_are_differences_of_scores(q: int, m: int) -> None:
     """Of several outputs, the scores are added up."""
-    systems = [augment(factorise(made_process(9, seed=i)), cube(3, q)) for i in range(m)]
+    systems = [augment(made_process(9, seed=i), cube(3, q)) for i in range(m)]
     z = torch.randn(3, 11, q, m, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     difference = torch.einsum("bqnp,bkp->bknq", quadratics(systems), powers(z))
     expected = torch.zeros_like(difference)
@@ -88,7 +87,7 @@ def test_quadratics_are_differences_of_scores(q: int, m: int) -> None:
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 3), st.integers(2, 9), st.floats(0.02, 0.6), st.integers(0, 100))
 def test_mass_and_masks_are_algorithm_1_and_2(q: int, n: int, alpha: float, seed: int) -> None:
-    systems = [augment(factorise(made_process(n, seed=seed)), cube(2, q, seed))]
+    systems = [augment(made_process(n, seed=seed), cube(2, q, seed))]
     weights = random_weights(2, q, n, seed)
     z = 2 * torch.randn(2, 5, q, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     mass = conformity_mass(quadratics(systems), weights, z)
@@ -109,7 +108,7 @@ def test_mass_and_masks_are_algorithm_1_and_2(q: int, n: int, alpha: float, seed
 
 
 def test_relaxation_tends_to_the_sharp_masks() -> None:
-    system = [augment(factorise(made_process(15)), cube(3))]
+    system = [augment(made_process(15), cube(3))]
     weights, z = random_weights(3, 1, 15, 0), torch.linspace(-3, 3, 40, dtype=torch.float64)
     z = z.expand(3, 40)[..., None, None]
     sharp = conformity_mass(quadratics(system), weights, z)
@@ -133,7 +132,7 @@ def test_randomised_sets_are_exactly_valid(n: int) -> None:
         U = torch.rand(n + 1, 2, generator=generator, dtype=torch.float64)
         y = torch.sin(9 * U).sum(dim=-1) + 0.3 * torch.randn(n + 1, generator=generator, dtype=torch.float64)
         given = replace(process, U=U[:n], y=y[:n])
-        system = augment(factorise(given), U[n:].unsqueeze(0))
+        system = augment(given, U[n:].unsqueeze(0))
         z = ((y[n] - system.mean) / system.sd).reshape(1, 1, 1, 1)
         weights = torch.full((1, 1, n + 1), 1 / (n + 1), dtype=torch.float64)
         mass = conformity_mass(quadratics([system]), weights, z)
@@ -157,11 +156,11 @@ def test_effective_sample_size_of_even_and_of_lonely_weights() -> None:
 
 @pytest.mark.parametrize("q", [1, 2])
 def test_scores_are_differentiable_in_the_test_points(q: int) -> None:
-    factors = factorise(made_process(6))
+    process = made_process(6)
     z = torch.randn(2, 2, q, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
     def all_scores(U: torch.Tensor) -> torch.Tensor:
-        return torch.cat(scores(augment(factors, U), z), dim=-1)
+        return torch.cat(scores(augment(process, U), z), dim=-1)
 
     assert torch.autograd.gradcheck(all_scores, cube(2, q).requires_grad_())
 
@@ -196,7 +195,7 @@ def test_gradients_are_pulled_back_through_powers(q: int, m: int) -> None:
 
 @pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
 def test_gradients_are_pulled_back_through_quadratics_to_slopes(q: int, m: int) -> None:
-    systems = [augment(factorise(made_process(9, seed=i)), cube(3, q)) for i in range(m)]
+    systems = [augment(made_process(9, seed=i), cube(3, q)) for i in range(m)]
     systems = [replace(system, slope=system.slope.clone().requires_grad_()) for system in systems]
     value, pull_back = quadratics_with_pull_back(systems)
     to_value = random(*value.shape)
@@ -208,7 +207,7 @@ def test_gradients_are_pulled_back_through_quadratics_to_slopes(q: int, m: int) 
 def test_gradients_are_pulled_back_through_augmented_systems_to_points(q: int) -> None:
     """Of a number that depends on all parts of a system, in ways that leave its symmetric part symmetric."""
     U = cube(3, q).requires_grad_()
-    system, pull_back = augment_with_pull_back(factorise(made_process(9)), U)
+    system, pull_back = augment_with_pull_back(made_process(9), U)
     S = random(3, q, q, seed=9)
     parts = {
         "to_mean": system.mean,
@@ -256,6 +255,6 @@ def test_duplicated_training_points_leave_scores_finite() -> None:
     process = made_process(6, noise=5e-4)
     inputs = process.U
     process = replace(process, U=inputs.repeat(2, 1), y=process.y.repeat(2))
-    system = augment(factorise(process), torch.cat([cube(2), inputs[:2].unsqueeze(1)]))
+    system = augment(process, torch.cat([cube(2), inputs[:2].unsqueeze(1)]))
     for part in scores(system, torch.linspace(-3, 3, 9, dtype=torch.float64).expand(4, 9).unsqueeze(-1)):
         assert torch.isfinite(part).all()

@@ -9,7 +9,7 @@ from gp_cases import cube, made_process, random_weights, refitted_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.calibration.conformal import acceptance, augment, conformity_mass, factorise, quadratics
+from plumbline.calibration.conformal import acceptance, augment, conformity_mass, quadratics
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.predictive import GaussianPredictive
 
@@ -22,7 +22,7 @@ def forecast(
     b: int, n: int, m: int = 1, noise: float = 0.05, seed: int = 0, even: bool = False, scale: float = 1.0
 ) -> ConformalPredictive:
     """Forecasts of `b` points of the cube from processes of `n` data, one an outcome; units of y are `scale` of z."""
-    systems = [augment(factorise(made_process(n, noise, seed + i)), cube(b, seed=seed + 50)) for i in range(m)]
+    systems = [augment(made_process(n, noise, seed + i), cube(b, seed=seed + 50)) for i in range(m)]
     weights = random_weights(b, 1, n, seed)
     if even:
         weights = torch.full_like(weights, 1 / (n + 1))

@@ -119,3 +119,6 @@ def test_its_gradient_is_that_of_finite_differences() -> None:
     threshold = after(LOCAL, [True, False, True, False])
     X = torch.rand(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(threshold.unclipped, X)
+    to_thresholds = torch.randn(len(X), 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    (expected,) = torch.autograd.grad((to_thresholds * threshold.unclipped(X)).sum(), X)
+    torch.testing.assert_close(threshold.unclipped_with_pull_back(X.detach())[1](to_thresholds), expected)

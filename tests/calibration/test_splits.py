@@ -20,8 +20,10 @@ from plumbline.calibration.splits import (
     refitted,
     time_series,
 )
+from plumbline.models.exact_fit import fit_process
 from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_process import ExactProcess, ModelOptions, conditioned, fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess, conditioned
 from plumbline.models.marginal_likelihood import Hyperparameters
 
 BOUNDS = torch.tensor([[-3.0, 0.0], [5.0, 20.0]], dtype=torch.float64)

@@ -8,7 +8,7 @@ from plumbline.acquisition.soft_utility import NODES
 from plumbline.illustrations.approximation_fits import BOUNDS, SHORE, FitsOptions, draw, fits
 from plumbline.illustrations.base import grid
 from plumbline.methods.eulbo import EulboMethodOptions
-from plumbline.models.exact_process import fit_process
+from plumbline.models.exact_fit import fit_process
 from plumbline.models.minibatches import TrainingOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore")

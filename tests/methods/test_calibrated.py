@@ -11,7 +11,9 @@ from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, Method, Proposal, build_method
 from plumbline.methods.questions import Question
-from plumbline.models.exact_process import ExactProcess, ModelOptions, conditioned, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess, conditioned
 from plumbline.models.marginal_likelihood import Hyperparameters
 from plumbline.spaces.box import Box
 

@@ -31,7 +31,8 @@ from plumbline.methods.conformal import (
     standardised,
     warn_of_noise_at_bound,
 )
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 

@@ -14,7 +14,9 @@ from torch import Tensor
 from plumbline.methods.base import build_method
 from plumbline.methods.judging import judged
 from plumbline.methods.online import OnlineMethod
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
 
 Array = NDArray[np.float64]
 NEW, Y_NEW = rows(2, 11), torch.tensor([261.0, 188.0], dtype=torch.float64)

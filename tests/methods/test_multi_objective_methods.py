@@ -6,7 +6,6 @@ from botorch.utils.multi_objective.hypervolume import Hypervolume
 from botorch.utils.multi_objective.pareto import is_non_dominated
 from situations import BOX, QUICK, QUICK_CONFORMAL, REF_POINT, Situation, ask, box, objective, outcomes_of, rows, table
 
-from plumbline.calibration.conformal import factorise
 from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.density_ratio import no_shift
 from plumbline.calibration.predictive import JointGaussianPredictive
@@ -15,7 +14,7 @@ from plumbline.methods.base import Domain, Method, build_method
 from plumbline.methods.conformal import ConformalMethod, conformal_predictor, fit_outcomes, standardised
 from plumbline.methods.gp import gaussian_predictor
 from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_process import ModelOptions
+from plumbline.models.exact_options import ModelOptions
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 
@@ -132,7 +131,7 @@ def test_sets_of_single_outcomes_are_those_of_methods_of_one_outcome(name: str) 
     forecast, y = predictor(X), objective(X, 2)
     models = fit_outcomes(place.history, BOX, getattr(method.options, "model"))  # noqa: B009
     if name in CONFORMAL:
-        alone = [conformal_predictor([factorise(model)], no_shift)(X) for model in models]
+        alone = [conformal_predictor([model], no_shift)(X) for model in models]
     else:
         alone = [gaussian_predictor(model)(X) for model in models]
     covered = torch.stack([one.covers(y[:, i], 0.3) for i, one in enumerate(alone)])

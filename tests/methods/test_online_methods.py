@@ -13,8 +13,11 @@ from plumbline.calibration.localised_predictive import LocalisedPredictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
+from plumbline.methods.composed import Round
 from plumbline.methods.online import OnlineMethod, OnlineUtility, believing
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
 
 LOCAL = {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}
 
@@ -299,6 +302,32 @@ class TestExtremeThresholds:
         history = told(method, box().history, rounds=3)
         assert method.thresholds_at(rows(4, 2)).unique().tolist() == [0.3]
         assert {"bound_y", "counted_misses"}.isdisjoint(ask(method, history, 1).notes)
+
+
+@pytest.mark.parametrize("units", ["problem", "cube"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("locbo", {}),
+        ("locbo", {"tails": "as-coded", "extremes": "radio-script", "label_mean": "zero"}),
+        ("locbo-ucb", {}),
+        ("ocbo", {"levels": 3}),
+    ],
+    ids=["locbo", "scripted", "locbo-ucb", "ocbo"],
+)
+def test_gradients_of_utilities_are_those_of_finite_differences(name: str, options: dict[str, Any], units: str) -> None:
+    place = box()
+    lengthscale = 4.0 if units == "problem" else 0.5
+    method = make(name, online=LOCAL | {"lengthscale": lengthscale}, units=units, **options)
+    history = told(method, place.history, rounds=2)
+    round = Round(history, history, place.domain.space, 1, torch.Generator().manual_seed(0))
+    utility = method.utility(method.fit(history), round)
+    X = rows(4, 3).unsqueeze(1)
+    values, found = utility.value_and_gradient(X)
+    torch.testing.assert_close(utility.values(X), values)
+    step = 1e-5 * torch.eye(X.shape[-1], dtype=X.dtype)
+    expected = torch.stack([(utility.values(X + h) - utility.values(X - h)) / 2e-5 for h in step], dim=-1).unsqueeze(1)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-8)
 
 
 def test_a_believer_expects_no_less_and_is_surer() -> None:

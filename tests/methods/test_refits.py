@@ -8,7 +8,9 @@ from situations import BOX, objective, rows
 
 from plumbline.history import History
 from plumbline.methods.refits import Refits
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
 
 OPTIONS = ModelOptions(priors="botorch-0.9")
 INITIAL = 4

@@ -3,7 +3,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
 from plumbline.models.heteroscedastic import (
     VARIANCE_FLOOR,
     HeteroscedasticGP,

@@ -15,7 +15,7 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from plumbline.models.exact_process import ModelOptions, unknowns_of
+from plumbline.models.exact_options import ModelOptions, unknowns_of
 from plumbline.models.marginal_likelihood import ATTEMPTS, Hyperparameters, Sample, Unknowns, maximise
 from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances
 

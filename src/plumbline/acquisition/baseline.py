@@ -7,7 +7,8 @@ import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal import Augmented, Factors, Pulls, cholesky, diagonal_minus
+from plumbline.calibration.conformal import Augmented, Pulls, cholesky, diagonal_minus
+from plumbline.models.exact_process import ExactProcess
 from plumbline.models.whitened import cholesky_pull_back
 
 
@@ -19,13 +20,13 @@ class BaselineDraws:
         values: `k x n x m`, in the models' standardised space.
         dual: `k x n x m`, `K^-1 (values - mean)`.
         inverse_roots: `m x n x n`, inverses of Cholesky factors of `K`.
-        factors: of the models.
+        processes: the models.
     """
 
     values: Tensor
     dual: Tensor
     inverse_roots: Tensor
-    factors: Sequence[Factors]
+    processes: Sequence[ExactProcess]
 
     def draw(
         self, outcome: int, system: Augmented, for_noise: Tensor, for_f: Tensor
@@ -44,7 +45,7 @@ class BaselineDraws:
         Returns:
             Two `b x k x q`, and a function of the gradients in them and in the predictive mean.
         """
-        noise, dual_values = self.factors[outcome].noise, self.dual[..., outcome]
+        noise, dual_values = self.processes[outcome].noise, self.dual[..., outcome]
         inverse_root = self.inverse_roots[outcome]
         half = system.cross @ inverse_root.mT
         root = cholesky(diagonal_minus(half.new_tensor(1e-8), half @ half.mT - system.prior))
@@ -68,28 +69,28 @@ class BaselineDraws:
 
 
 def draw_baseline(
-    factors: Sequence[Factors], k: int, generator: Generator, distinct: int | None = None
+    processes: Sequence[ExactProcess], k: int, generator: Generator, distinct: int | None = None
 ) -> BaselineDraws:
     """Return `k` posterior draws of `f` at the data by Matheron's rule: a prior draw plus an update.
 
     Args:
-        factors: one an output, on the same data.
+        processes: one an output, on the same data.
         k: number of draws.
         generator: seeded.
         distinct: draw only this many, each taken in turn, where more would be too dear.
     """
     turns = torch.arange(k) % (distinct or k)
     values, duals, roots = [], [], []
-    for one in factors:
-        K, mean = one.process.prior(one.inputs, one.inputs), one.constant
+    for process in processes:
+        K = process.prior(process.U, process.U)
         root = psd_safe_cholesky(K, jitter=1e-8)
         inverse = torch.linalg.solve_triangular(root, torch.eye(len(K), dtype=K.dtype), upper=False)
         base = torch.randn(distinct or k, len(K), generator=generator, dtype=K.dtype)
-        noise = one.noise.sqrt() * torch.randn(*base.shape, generator=generator, dtype=K.dtype)
+        noise = process.noise.sqrt() * torch.randn(*base.shape, generator=generator, dtype=K.dtype)
         prior = base @ root.mT
         # B (y - mean - prior draw - noise draw)
-        update = one.a - (prior + noise) @ one.inverse_root.mT @ one.inverse_root
-        values.append((mean + prior + update @ K)[turns])
+        update = process.a - (prior + noise) @ process.inverse_root.mT @ process.inverse_root
+        values.append((process.at.constant + prior + update @ K)[turns])
         duals.append((base @ inverse + update)[turns])
         roots.append(inverse)
-    return BaselineDraws(torch.stack(values, dim=-1), torch.stack(duals, dim=-1), torch.stack(roots), factors)
+    return BaselineDraws(torch.stack(values, dim=-1), torch.stack(duals, dim=-1), torch.stack(roots), processes)

@@ -15,7 +15,6 @@ from plumbline.acquisition.differentiated import Differentiated
 from plumbline.acquisition.integration import Labelled, expectation, greatest_expectation
 from plumbline.calibration.conformal import (
     Augmented,
-    Factors,
     Pulls,
     augment_with_pull_back,
     inner,
@@ -27,6 +26,7 @@ from plumbline.calibration.conformal import (
     times_transpose,
 )
 from plumbline.calibration.density_ratio import LogRatio, weights_at, weights_with_pull_back
+from plumbline.models.exact_process import ExactProcess
 from plumbline.models.whitened import cholesky_pull_back
 from plumbline.options import Options
 
@@ -106,7 +106,7 @@ class ConformalAcquisition(Differentiated):
 
     def __init__(
         self,
-        factors: Sequence[Factors],
+        processes: Sequence[ExactProcess],
         utility: Utility,
         log_ratio: LogRatio,
         alpha: float,
@@ -117,7 +117,7 @@ class ConformalAcquisition(Differentiated):
         """Make the acquisition.
 
         Args:
-            factors: of fitted models, one an output, on the same data.
+            processes: fitted, one an output, on the same data.
             utility: what is expected.
             log_ratio: of points in the models' unit cube.
             alpha: miscoverage of the sets.
@@ -125,9 +125,9 @@ class ConformalAcquisition(Differentiated):
             seed: of the base samples.
             masked: whether points whose set is the whole line are worth nothing; CBO, B.7.
         """
-        super().__init__(model=factors[0].process.model)
+        super().__init__(model=processes[0].model)
         self.X_pending = None
-        self.factors = list(factors)
+        self.processes = list(processes)
         self.utility = utility
         self.log_ratio = log_ratio
         self.alpha = alpha
@@ -140,13 +140,13 @@ class ConformalAcquisition(Differentiated):
     def under(self, log_ratio: LogRatio) -> "ConformalAcquisition":
         """Return the same acquisition under another density ratio."""
         return ConformalAcquisition(
-            self.factors, self.utility, log_ratio, self.alpha, self.options, self.seed, self.masked
+            self.processes, self.utility, log_ratio, self.alpha, self.options, self.seed, self.masked
         )
 
     def unmasked(self) -> "ConformalAcquisition":
         """Return the same acquisition, where points are worth something even if their sets are the whole line."""
         return ConformalAcquisition(
-            self.factors, self.utility, self.log_ratio, self.alpha, self.options, self.seed, masked=False
+            self.processes, self.utility, self.log_ratio, self.alpha, self.options, self.seed, masked=False
         )
 
     @concatenate_pending_points
@@ -156,11 +156,11 @@ class ConformalAcquisition(Differentiated):
 
     def values(self, X: Tensor) -> Tensor:
         """Return the values of `b x q x d` points in the problem's bounds: `b`."""
-        return self.values_in_cube(self.factors[0].process.units.inputs(X))
+        return self.values_in_cube(self.processes[0].units.inputs(X))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values of `b x q x d` points in the problem's bounds, `b`, and their gradients, `b x q x d`."""
-        units = self.factors[0].process.units
+        units = self.processes[0].units
         value, gradient = self.value_and_gradient_in_cube(units.inputs(X))
         return value, gradient / units.width
 
@@ -184,11 +184,11 @@ class ConformalAcquisition(Differentiated):
     def _with_pull_back(self, U: Tensor, record: bool) -> tuple[Tensor, Callable[[], Tensor]]:
         """Return the values, and what returns their gradients: each stage's, from the last to the first."""
         alpha, tau = self.alpha, self.options.tau
-        systems, pull_systems = zip(*(augment_with_pull_back(factors, U) for factors in self.factors), strict=True)
+        systems, pull_systems = zip(*(augment_with_pull_back(process, U) for process in self.processes), strict=True)
         draws = self.draw(systems)
         mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
         coefficients, pull_coefficients = quadratics_with_pull_back(systems)
-        weights, pull_ratio = weights_with_pull_back(self.log_ratio, self.factors[0].inputs, U, record)
+        weights, pull_ratio = weights_with_pull_back(self.log_ratio, self.processes[0].U, U, record)
         mass, through_mass = relaxed_mass_with_pull_back(coefficients, weights, draws.monomials, tau)
         bounded = ((alpha - through_mass.own) / tau).squeeze(-1)
         labelled = Labelled(
@@ -262,14 +262,14 @@ class ConformalAcquisition(Differentiated):
     def base_samples(self, q: int) -> tuple[Tensor, Tensor]:
         """Return standard normal draws for labels and for `f`, each `k x q x m`; the same at every call."""
         if q not in self._base:
-            m, k = len(self.factors), self.options.candidates
+            m, k = len(self.processes), self.options.candidates
             draws = draw_sobol_normal_samples(2 * q * m, k, seed=self.seed, dtype=torch.float64)
             self._base[q] = (draws[:, : q * m].reshape(k, q, m), draws[:, q * m :].reshape(k, q, m))
         return self._base[q]
 
     def weights(self, U: Tensor) -> Tensor:
         """Return the importance weights at `b x q x d` points of the unit cube: `b x q x (n + 1)`."""
-        return weights_at(self.log_ratio, self.factors[0].inputs, U)
+        return weights_at(self.log_ratio, self.processes[0].U, U)
 
 
 def _log_density(z: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.special import ndtri
 
-from plumbline.acquisition.localised_law import StandardLaw
+from plumbline.acquisition.localised_law import Slopes, StandardLaw
 from plumbline.calibration import gaussian
 
 TINY = 1e-12
@@ -65,8 +65,20 @@ class CalibratedPosterior:
 
     def expected_improvement(self, best: Tensor) -> Tensor:
         """Return the expected gain over `best`; eq. 30 with the utility of expected improvement."""
+        return self.expected_improvement_with_slopes(best)[0]
+
+    def expected_improvement_with_slopes(self, best: Tensor) -> tuple[Tensor, Slopes]:
+        """Return the same, and what returns its derivatives in the mean, in the standard deviation of `f`, and in the
+        threshold; the noise stays as it is."""
         sd = self.sd_of_value()
-        return sd * self._law().gain((self.mean - best) / sd)
+        c = (self.mean - best) / sd
+        gain, law_slopes = self._law().gain_with_slopes(c)
+
+        def slopes() -> tuple[Tensor, Tensor, Tensor]:
+            to_c, to_scale, to_threshold = law_slopes()
+            return to_c, gain - c * to_c + to_scale, sd * to_threshold
+
+        return sd * gain, slopes
 
     def density(self, f: Tensor) -> Tensor:
         """Return the density at `f`; eq. 29."""
@@ -78,11 +90,22 @@ class CalibratedPosterior:
         return self._law().cdf((f - self.mean) / self.sd_of_value())
 
     def quantile(self, p: Tensor) -> Tensor:
-        """Return the value up to which the mass is `p`, for `0 < p < 1`; differentiable once.
+        """Return the value up to which the mass is `p`, for `0 < p < 1`.
 
         `cdf(quantile(p))` is `p` within 1e-12 plus the density times the spacing of floats at it and at the mean.
         """
-        return self.mean + self.sd_of_value() * self._law().quantile(p)
+        return self.quantile_with_slopes(p)[0]
+
+    def quantile_with_slopes(self, p: Tensor) -> tuple[Tensor, Slopes]:
+        """Return the same, and what returns its derivatives, as of `expected_improvement_with_slopes`."""
+        sd = self.sd_of_value()
+        u, law_slopes = self._law().quantile_with_slopes(p)
+
+        def slopes() -> tuple[Tensor, Tensor, Tensor]:
+            to_scale, to_threshold = law_slopes()
+            return torch.ones_like(u), u + to_scale, sd * to_threshold
+
+        return self.mean + sd * u, slopes
 
     def label_density(self, y: Tensor) -> Tensor:
         """Return the density of a label at `y`; eq. 28.

@@ -10,9 +10,11 @@ and reflected; docs/localised-erratum.md derives it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.special import ndtri
 
 from plumbline.calibration import gaussian
 
@@ -27,6 +29,16 @@ HALVINGS = 70
 
 ROUNDING = 1e-15
 """A quantile whose probability is as close as this is found; the distribution function is no more exact."""
+
+SIDES = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+"""Of labels above and below the set."""
+
+TOWARDS = torch.tensor([-1.0, -1.0, 1.0], dtype=torch.float64)
+UNTIL = REACH * torch.tensor([-1.0, 1.0, 1.0], dtype=torch.float64)
+"""Times u and times tau: where the kernel begins to rise and has risen above the set, and where it has fallen below."""
+
+Slopes = Callable[[], tuple[Tensor, ...]]
+"""Returns derivatives when it is called: where a value is all that is wanted, it is not."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +59,26 @@ class StandardLaw:
     threshold: Tensor
     alpha: float
 
+    @cached_property
+    def reach(self) -> Tensor:
+        """Half width of the set's image, in standard deviations of the noise."""
+        return self.rho * self.zeta / self.tau
+
+    @cached_property
+    def far(self) -> Tensor:
+        """The label beyond which there is next to nothing."""
+        return (self.zeta.square() + BEYOND).sqrt()
+
     def density(self, u: Tensor) -> Tensor:
         """Return the density of eq. 29.
 
         Inside, a uniform label blurred by noise. Outside, Bayes' rule turns `p(u | z) p(z)` into `phi(u)` times the
         probability that the label `z | u ~ N(rho u, tau^2)` lies beyond the set.
         """
-        inside = gaussian.mean_density(u / self.tau, self.rho * self.zeta / self.tau) / self.tau
-        beyond = gaussian.cdf((self.rho * u - self.zeta) / self.tau) + gaussian.cdf(
-            (-self.rho * u - self.zeta) / self.tau
-        )
-        outside = gaussian.density(u) * beyond / self.threshold
-        return (1 - self.alpha) * inside + self.alpha * outside
+        inside = gaussian.mean_density(u / self.tau, self.reach) / self.tau
+        at = self.rho * u
+        beyond = gaussian.cdf((torch.stack([at, -at]) - self.zeta) / self.tau).sum(0)
+        return self._mixed(inside, gaussian.density(u) * beyond / self.threshold)
 
     def cdf(self, u: Tensor) -> Tensor:
         """Return `Pr [U <= u]`, to an absolute precision of 1e-13."""
@@ -67,73 +87,131 @@ class StandardLaw:
 
     def gain(self, c: Tensor) -> Tensor:
         """Return `E [c + U]+`; that of `c > 0` is `c` more than that of `-c`."""
+        return self.gain_with_slopes(c)[0]
+
+    def gain_with_slopes(self, c: Tensor) -> tuple[Tensor, Slopes]:
+        """Return `G = E [c + U]+`, and what returns its derivatives in `c`, in the log of the value's scale, and in the
+        threshold.
+
+        The derivative in `c` is the distribution function `F`. With the noise as it is, the value's scale moves `rho`
+        by `rho tau^2`, and with `t = (c -+ rho zeta) / tau` only closed forms are left of that: inside the set
+        `tau^2 (G - c F) - tau` times the mean density, outside `rho tau^2 phi(zeta) / threshold` times the difference
+        of `Phi(t)`. The threshold moves `zeta` by `-1 / (2 phi(zeta))`.
+        """
         left = _reflected(c)
-        inside = self.tau * gaussian.mean_ramp(left / self.tau, self.rho * self.zeta / self.tau)
-        outside = self._outside(
-            left,
-            lambda t: self.tau.unsqueeze(-1) * gaussian.ramp(t),
-            lambda z: left * gaussian.cdf(-z) + self.rho * gaussian.density(z),
-        )
-        return c.clamp_min(0.0) + (1 - self.alpha) * inside + self.alpha * outside
+        rho, tau, reach, centre = self.rho, self.tau, self.reach, left / self.tau
+        inside = tau * gaussian.mean_ramp(centre, reach)
+        t, weights, risen = self._labels_outside(left)
+        chance, tail = gaussian.cdf(t), gaussian.cdf(-risen)
+        rising = tau * (weights * (t * chance + gaussian.density(t))).sum((-2, -1))
+        outside = (rising + left * tail + rho * gaussian.density(risen)) / self.threshold
+
+        def slopes() -> tuple[Tensor, Tensor, Tensor]:
+            below_inside = gaussian.mean_cdf(centre, reach)
+            below = self._mixed(below_inside, ((weights * chance).sum((-2, -1)) + tail) / self.threshold)
+            ends = torch.stack([centre - reach, centre + reach])
+            (low, high), (low_ramp, high_ramp) = gaussian.cdf(ends), gaussian.ramp(ends)
+            phi_centre, phi_zeta = gaussian.density(centre), gaussian.density(self.zeta)
+            to_scale = self._mixed(
+                tau.square() * (inside - left * below_inside) - tau * gaussian.mean_density(centre, reach),
+                rho * tau.square() * phi_zeta / self.threshold * (high - low),
+            )
+            widened = gaussian.widening(
+                low_ramp, high_ramp, inside / tau, reach, phi_centre, (centre.square() - 1) * phi_centre
+            )
+            to_threshold = self._mixed(
+                -rho * widened / (2 * phi_zeta), (tau * (low_ramp + high_ramp) / 2 - outside) / self.threshold
+            )
+            return torch.where(c > 0, 1 - below, below), to_scale, to_threshold
+
+        return torch.where(c > 0, c, torch.zeros_like(c)) + self._mixed(inside, outside), slopes
 
     def quantile(self, p: Tensor) -> Tensor:
-        """Return `u` with `Pr [U <= u] = p`, for `0 < p < 1`; differentiable once, in `p` and in the attributes.
+        """Return `u` with `Pr [U <= u] = p`, for `0 < p < 1`.
 
-        Newton's steps, and a bisection wherever one leaves the bracket: exact to a float's resolution in `u`, which a
-        density of up to `1 / tau = 1e6` turns into one of `p`, or in the probability.
+        Newton's steps from the Gaussian of the same variance, and a bisection wherever one leaves the bracket: exact to
+        a float's resolution in `u`, which a density of up to `1 / tau = 1e6` turns into one of `p`, or in the
+        probability.
         """
-        tail = torch.where(p > 0.5, 1 - p, p)
-        with torch.no_grad():
-            high = torch.zeros_like(tail + self.rho + self.tau + self.zeta + self.threshold)
-            low = high - self.zeta - 40.0
-            root = (low + high) / 2
-            for _ in range(HALVINGS):
-                error = self._left_cdf(root) - tail
-                far = error.abs() > ROUNDING
-                if not bool(far.any()):
-                    break
-                low, high = torch.where(error < 0, root, low), torch.where(error < 0, high, root)
-                newton = root - error / self.density(root)
-                step = torch.where((low < newton) & (newton < high), newton, (low + high) / 2)
-                root = torch.where(far, step, root)
-            slope = self.density(root).clamp_min(torch.finfo(root.dtype).tiny)
-        # A Newton step whose length is zero: the implicit function theorem for the gradient, and no say in the value,
-        # which a rounding error over a density near zero would spoil.
-        residual = self._left_cdf(root) - tail
-        root = root - (residual - residual.detach()) / slope
-        return torch.where(p > 0.5, -root, root)
+        return self.quantile_with_slopes(p)[0]
+
+    def quantile_with_slopes(self, p: Tensor) -> tuple[Tensor, Callable[[], tuple[Tensor, Tensor]]]:
+        """Return the quantile, and what returns its derivatives in the log of the value's scale and in the threshold.
+
+        By the implicit function theorem from those of the distribution function `F`. Inside the set, the value's scale
+        moves it by minus the mean of `phi'` less `u tau` times that of `phi`.
+        """
+        upper = p > 0.5
+        tail = torch.where(upper, 1 - p, p)
+        u = self._left_quantile(tail)
+
+        def slopes() -> tuple[Tensor, Tensor]:
+            rho, tau, zeta, reach, centre = self.rho, self.tau, self.zeta, self.reach, u / self.tau
+            inside = gaussian.mean_cdf(centre, reach)
+            outside = (tail - (1 - self.alpha) * inside) / self.alpha
+            near, far = gaussian.density(torch.stack([zeta + rho * u, zeta - rho * u]) / tau)
+            to_scale = self._mixed(
+                -gaussian.mean_slope(centre, reach) - tau * u * gaussian.mean_density(centre, reach),
+                rho * tau * gaussian.density(u) / self.threshold * (near - far),
+            )
+            low, high = gaussian.cdf(torch.stack([centre - reach, centre + reach]))
+            phi = gaussian.density(centre)
+            widened = gaussian.widening(low, high, inside, reach, -centre * phi, (3 - centre.square()) * centre * phi)
+            to_threshold = self._mixed(
+                -rho / tau * widened / (2 * gaussian.density(zeta)), ((low + high) / 2 - outside) / self.threshold
+            )
+            over = torch.where(upper, 1.0, -1.0) / self.density(u).clamp_min(torch.finfo(u.dtype).tiny)
+            return over * to_scale, over * to_threshold
+
+        return torch.where(upper, -u, u), slopes
+
+    def _left_quantile(self, tail: Tensor) -> Tensor:
+        """Return the quantile of `0 < tail <= 1 / 2`."""
+        of_labels = (1 - self.alpha) * self.zeta.square() / 3 + self.alpha * (
+            1 + 2 * self.zeta * gaussian.density(self.zeta) / self.threshold
+        )
+        high = torch.zeros_like(tail + self.rho + self.tau + self.zeta + self.threshold)
+        low = high - self.zeta - 40.0
+        root = torch.maximum(ndtri(tail) * (self.rho.square() * of_labels + self.tau.square()).sqrt(), low)
+        for _ in range(HALVINGS):
+            error = self._left_cdf(root) - tail
+            far = error.abs() > ROUNDING
+            if not bool(far.any()):
+                break
+            low, high = torch.where(error < 0, root, low), torch.where(error < 0, high, root)
+            newton = root - error / self.density(root)
+            step = torch.where((low < newton) & (newton < high), newton, (low + high) / 2)
+            root = torch.where(far, step, root)
+        return root
 
     def _left_cdf(self, u: Tensor) -> Tensor:
         """Return the distribution function at `u <= 0`."""
-        inside = gaussian.mean_cdf(u / self.tau, self.rho * self.zeta / self.tau)
-        outside = self._outside(u, gaussian.cdf, lambda z: gaussian.cdf(-z))
+        t, weights, risen = self._labels_outside(u)
+        outside = ((weights * gaussian.cdf(t)).sum((-2, -1)) + gaussian.cdf(-risen)) / self.threshold
+        return self._mixed(gaussian.mean_cdf(u / self.tau, self.reach), outside)
+
+    def _mixed(self, inside: Tensor, outside: Tensor) -> Tensor:
         return (1 - self.alpha) * inside + self.alpha * outside
 
-    def _outside(self, u: Tensor, kernel: Callable[[Tensor], Tensor], rest: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return `E kernel((u + rho Z) / tau)` over Gaussian labels beyond the set, for `u <= 0`.
+    def _labels_outside(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a quadrature of `E kernel((u + rho Z) / tau)` over Gaussian labels beyond the set, for `u <= 0`.
 
         The kernel rises from zero within `-+REACH` and follows its asymptote above. Hardly any noise makes that a step
         between two nodes of a quadrature over all labels; it is therefore confined to where the kernel rises.
 
-        Args:
-            u: not positive.
-            kernel: of values with a new last dimension.
-            rest: the integral of asymptote times Gaussian from a label to infinity.
+        Returns:
+            The kernel's arguments and their weights, `... x 2 x nodes`, above and below the set, and the label, `...`,
+            above which the kernel is its asymptote.
         """
-        rho, tau = self.rho.unsqueeze(-1), self.tau.unsqueeze(-1)
-        far = (self.zeta.square() + BEYOND).sqrt()
-        start, end = ((-u + side * REACH * self.tau) / self.rho for side in (-1, 1))
-        rise = torch.maximum(torch.minimum(start, far), self.zeta)
-        risen = torch.maximum(torch.minimum(end, far), self.zeta)
-        above = gaussian.integral(
-            lambda z: gaussian.density(z) * kernel((u.unsqueeze(-1) + rho * z) / tau), rise, risen
-        )
+        u, rho, tau, zeta = (part.unsqueeze(-1) for part in (u, self.rho, self.tau, self.zeta))
         # Labels below the set: the kernel is small at the set already and falls from there.
-        fallen = torch.maximum(torch.minimum((u + REACH * self.tau) / self.rho, far), self.zeta)
-        below = gaussian.integral(
-            lambda z: gaussian.density(z) * kernel((u.unsqueeze(-1) - rho * z) / tau), self.zeta, fallen
-        )
-        return (above + rest(risen) + below) / self.threshold
+        labels = (u * TOWARDS + tau * UNTIL) / rho
+        start, *ends = torch.maximum(torch.minimum(labels, self.far.unsqueeze(-1)), zeta).split(1, dim=-1)
+        low = torch.stack([start, zeta.expand_as(start)], dim=-2)
+        half = (torch.stack(ends, dim=-2) - low) / 2
+        z = low + half * (1 + gaussian.NODES)
+        t = (u.unsqueeze(-1) + (rho.unsqueeze(-1) * SIDES) * z) / tau.unsqueeze(-1)
+        return t, half * gaussian.WEIGHTS * gaussian.density(z), ends[0].squeeze(-1)
 
 
 def _reflected(u: Tensor) -> Tensor:

@@ -44,8 +44,8 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
         rows = found.index[found["verdict"] == verdict]
         if len(rows):
             ax.barh(rows, found.loc[rows, "pattern"], 0.62, color=style.tint(style.colour(name), 0.7), label=verdict)
-    for row, one in found.iterrows():
-        ax.text(one["pattern"] + 0.01, row, f"{100 * one['pattern']:.0f}%", va="center", fontsize=8)
+    for row, share in enumerate(found["pattern"]):
+        ax.text(share + 0.01, row, f"{100 * share:.0f}%", va="center", fontsize=8)
     words = [f"{one.claim}: {one.test}  ({one.paper_seeds} of {one.seeds} seeds)" for one in found.itertuples()]
     ax.set_yticks(range(len(found)), words)
     ax.set_ylim(len(found) - 0.5, -0.5)

@@ -24,52 +24,6 @@ from plumbline.models.whitened import cholesky_pull_back
 
 
 @dataclass(frozen=True)
-class Factors:
-    """What one Cholesky factor of a fitted process gives, once a fit.
-
-    Attributes:
-        process: with the same noise variance for all observations.
-        inverse_root: `n x n`, `R^-1`.
-        whitened: `n`, `R^-1 (y - mean)`.
-        a: `n`, `B (y - mean)`.
-        intercept: `(n + 1) x 1`, refitted residuals where no label is near: `s2n a`, and 0 for any test point.
-        spare: `(n + 1) x 1`, refitted variances there: `2 s2n - s2n^2 B_ii`, and `2 s2n`.
-        noise: the noise variance `s2n`.
-        constant: the prior mean.
-    """
-
-    process: ExactProcess
-    inverse_root: Tensor
-    whitened: Tensor
-    a: Tensor
-    intercept: Tensor
-    spare: Tensor
-    noise: Tensor
-    constant: Tensor
-
-    @property
-    def inputs(self) -> Tensor:
-        """The data's inputs in the unit cube, `n x d`."""
-        return self.process.U
-
-
-def factorise(process: ExactProcess) -> Factors:
-    """Return the factors of a process."""
-    noise, a = process.noise, process.a
-    zero = torch.zeros(1, dtype=a.dtype)
-    return Factors(
-        process=process,
-        inverse_root=process.inverse_root,
-        whitened=process.whitened,
-        a=a,
-        intercept=torch.cat([noise * a, zero]).unsqueeze(-1),
-        spare=(2 * noise - torch.cat([noise.square() * process.precision, zero])).unsqueeze(-1),
-        noise=noise,
-        constant=a.new_tensor(process.at.constant),
-    )
-
-
-@dataclass(frozen=True)
 class Augmented:
     """What refitting on `q` more observations needs, at each of `b` batches of test points.
 
@@ -80,8 +34,8 @@ class Augmented:
         own_slope: `b x q x q`, `s2n L^-T`: the refitted residuals at the test points are `own_slope z`.
         slope: `b x (n + q) x q`, `s2n u L^-T` and `own_slope`: up to their sign, which no score knows, the refitted
             residuals at the data and at the test points are `intercept - slope z`.
-        intercept: `(n + q) x 1`, that of the factors for each datum and test point.
-        spare: `(n + q) x 1`, likewise.
+        intercept: `(n + q) x 1`, refitted residuals where no label is near: `s2n a`, and 0 at the test points.
+        spare: `(n + q) x 1`, refitted variances there: `2 s2n - s2n^2 B_ii`, and `2 s2n`.
         noise: the noise variance `s2n`.
         cross: `b x q x n`, prior covariances of `f` at the test points with the data.
         prior: `b x q x q` (or of one row for all), those among the test points.
@@ -98,7 +52,7 @@ class Augmented:
     noise: Tensor
     cross: Tensor
     prior: Tensor
-    constant: Tensor
+    constant: float
 
     @property
     def sd(self) -> Tensor:
@@ -166,11 +120,11 @@ def dual(root: Tensor) -> Tensor:
 PullBackCovariances = Callable[[Tensor, Tensor], Tensor]
 
 
-def covariances_with_pull_back(factors: Factors, U: Tensor) -> tuple[Tensor, Tensor, PullBackCovariances]:
+def covariances_with_pull_back(process: ExactProcess, U: Tensor) -> tuple[Tensor, Tensor, PullBackCovariances]:
     """Return prior covariances with the data and among test points, and what pulls gradients in both to the points.
 
     Args:
-        factors: of a fitted process.
+        process: fitted, with the same noise variance for all observations.
         U: `b x q x d`, in the unit cube.
 
     Returns:
@@ -178,8 +132,7 @@ def covariances_with_pull_back(factors: Factors, U: Tensor) -> tuple[Tensor, Ten
         the second one symmetric.
     """
     b, q, d = U.shape
-    process = factors.process
-    cross, pull_cross = process.prior_with_pull_back(U.reshape(1, b * q, d), factors.inputs.unsqueeze(0))
+    cross, pull_cross = process.prior_with_pull_back(U.reshape(1, b * q, d), process.U.unsqueeze(0))
     cross = cross.view(b, q, -1)
     if q == 1:
         prior = U.new_full((1, 1, 1), process.at.outputscale)
@@ -208,44 +161,44 @@ class Pulls(NamedTuple):
     to_prior: Tensor | None = None
 
 
-def augment(factors: Factors, U: Tensor) -> Augmented:
+def augment(process: ExactProcess, U: Tensor) -> Augmented:
     """Return the augmented system at test points.
 
     Args:
-        factors: of a fitted process.
+        process: fitted, with the same noise variance for all observations.
         U: `b x q x d`, in the unit cube.
     """
-    return augment_with_pull_back(factors, U)[0]
+    return augment_with_pull_back(process, U)[0]
 
 
-def augment_with_pull_back(factors: Factors, U: Tensor) -> tuple[Augmented, Callable[[Pulls, Tensor], Tensor]]:
+def augment_with_pull_back(process: ExactProcess, U: Tensor) -> tuple[Augmented, Callable[[Pulls, Tensor], Tensor]]:
     """Return the augmented system at test points, and what pulls gradients in its parts, its slope last, to the points.
 
     From `W = (u P, P)`, `P = s2n D`, `D = L^-T`, `L L' = k + s2n - u' k_X`, `u' = k_X' B` and `mean = k_X' a` follow
     `to_P = u' to_uP + to_P`, `to_D = s2n to_P`, `to_L -= D to_D' D`, and in the cross-covariances `k_X'`
     `(to_uP P')' B - 2 to_LL' u' + to_mean a'`.
     """
-    cross, prior, pull_covariances = covariances_with_pull_back(factors, U)
+    cross, prior, pull_covariances = covariances_with_pull_back(process, U)
     _, q, n = cross.shape
-    half = cross @ factors.inverse_root.mT
+    noise, own = process.noise, U.new_zeros(q)
+    half = cross @ process.inverse_root.mT
     explained = half.square().sum(dim=-1, keepdim=True) if q == 1 else half @ half.mT
-    root = cholesky(diagonal_minus(factors.noise, explained - prior))
+    root = cholesky(diagonal_minus(noise, explained - prior))
     dual_root = dual(root)
-    own_slope = factors.noise * dual_root
-    u = (half @ factors.inverse_root).mT
-    rows = slice(None) if q == 1 else [*range(n), *[n] * q]
+    own_slope = noise * dual_root
+    u = (half @ process.inverse_root).mT
     system = Augmented(
-        mean=factors.constant + half @ factors.whitened,
+        mean=process.at.constant + half @ process.whitened,
         root=root,
         dual_root=dual_root,
         own_slope=own_slope,
         slope=torch.cat([times(u, own_slope), own_slope], dim=-2),
-        intercept=factors.intercept[rows],
-        spare=factors.spare[rows],
-        noise=factors.noise,
+        intercept=torch.cat([process.residuals, own]).unsqueeze(-1),
+        spare=torch.cat([process.forecast_variances, own + 2 * noise]).unsqueeze(-1),
+        noise=noise,
         cross=cross,
         prior=prior,
-        constant=factors.constant,
+        constant=process.at.constant,
     )
 
     def pull_back(to: Pulls, to_slope: Tensor) -> Tensor:
@@ -253,16 +206,16 @@ def augment_with_pull_back(factors: Factors, U: Tensor) -> tuple[Augmented, Call
         to_own_slope = to_own_slope + inner(u, to_data)
         if to.to_own_slope is not None:
             to_own_slope = to_own_slope + to.to_own_slope
-        to_dual_root = factors.noise * to_own_slope
+        to_dual_root = noise * to_own_slope
         if to.to_dual_root is not None:
             to_dual_root = to_dual_root + to.to_dual_root
         to_root = to.to_root - times(times_transpose(dual_root, to_dual_root), dual_root)
         to_square = cholesky_pull_back(root, to_root)
         # All terms of the cross-covariances' have the factor R^-1 on the right, as a' = whitened' R^-1.
-        to_half = times_transpose(to_data, own_slope).mT @ factors.inverse_root.mT
-        to_half = torch.addcmul(to_half, to.to_mean.unsqueeze(-1), factors.whitened)
+        to_half = times_transpose(to_data, own_slope).mT @ process.inverse_root.mT
+        to_half = torch.addcmul(to_half, to.to_mean.unsqueeze(-1), process.whitened)
         to_half = torch.sub(to_half, to_square * half if q == 1 else to_square @ half, alpha=2)
-        to_cross = to_half @ factors.inverse_root
+        to_cross = to_half @ process.inverse_root
         if to.to_cross is not None:
             to_cross = to_cross + to.to_cross
         return pull_covariances(to_cross, to_square if to.to_prior is None else to_square + to.to_prior)

@@ -35,37 +35,80 @@ def integrated_ramp(t: Tensor) -> Tensor:
     return 0.5 * ((t.square() + 1) * cdf(t) + t * density(t))
 
 
+def mean_slope(centre: Tensor, reach: Tensor) -> Tensor:
+    """Return the mean of `phi'` over `centre -+ reach`."""
+
+    def even() -> tuple[Tensor, ...]:
+        t, square, phi = centre, centre.square(), density(centre)
+        return -t * phi, (3 - square) * t * phi, (10 * square - square.square() - 15) * t * phi
+
+    return _mean(density, centre, reach, even)
+
+
 def mean_density(centre: Tensor, reach: Tensor) -> Tensor:
     """Return the mean of `phi` over `centre -+ reach`."""
     # In the left tail, where differences of Phi keep their digits.
     t = -centre.abs()
-    phi, square = density(t), t.square()
-    return _mean(cdf, t, reach, (phi, (square - 1) * phi, (square.square() - 6 * square + 3) * phi))
+
+    def even() -> tuple[Tensor, ...]:
+        phi, square = density(t), t.square()
+        return phi, (square - 1) * phi, (square.square() - 6 * square + 3) * phi
+
+    return _mean(cdf, t, reach, even)
 
 
 def mean_cdf(centre: Tensor, reach: Tensor) -> Tensor:
     """Return the mean of `Phi` over `centre -+ reach`."""
-    phi = density(centre)
-    return _mean(ramp, centre, reach, (cdf(centre), -centre * phi, (3 - centre.square()) * centre * phi))
+
+    def even() -> tuple[Tensor, ...]:
+        phi = density(centre)
+        return cdf(centre), -centre * phi, (3 - centre.square()) * centre * phi
+
+    return _mean(ramp, centre, reach, even)
 
 
 def mean_ramp(centre: Tensor, reach: Tensor) -> Tensor:
     """Return the mean of `h` over `centre -+ reach`."""
-    phi = density(centre)
-    return _mean(integrated_ramp, centre, reach, (ramp(centre), phi, (centre.square() - 1) * phi))
+
+    def even() -> tuple[Tensor, ...]:
+        phi = density(centre)
+        return ramp(centre), phi, (centre.square() - 1) * phi
+
+    return _mean(integrated_ramp, centre, reach, even)
 
 
 def _mean(
-    antiderivative: Callable[[Tensor], Tensor], centre: Tensor, reach: Tensor, even: tuple[Tensor, ...]
+    antiderivative: Callable[[Tensor], Tensor],
+    centre: Tensor,
+    reach: Tensor,
+    even: Callable[[], tuple[Tensor, ...]],
 ) -> Tensor:
     """Return a mean over `centre -+ reach`; `even` are the function, its second and its fourth derivative there."""
     wide = reach > NARROW
-    safe = torch.where(wide, reach, torch.ones_like(reach))
-    quotient = (antiderivative(centre + safe) - antiderivative(centre - safe)) / (2 * safe)
+    everywhere = bool(wide.all())
+    safe = reach if everywhere else torch.where(wide, reach, torch.ones_like(reach))
+    low, high = antiderivative(torch.stack([centre - safe, centre + safe]))
+    quotient = (high - low) / (2 * safe)
+    if everywhere:
+        return quotient
     # The other branch must be finite as well: its gradient is multiplied by zero.
     square = torch.where(wide, torch.zeros_like(reach), reach).square()
-    series = even[0] + square / 6 * even[1] + square.square() / 120 * even[2]
+    parts = even()
+    series = parts[0] + square / 6 * parts[1] + square.square() / 120 * parts[2]
     return torch.where(wide, quotient, series)
+
+
+def widening(low: Tensor, high: Tensor, mean: Tensor, reach: Tensor, second: Tensor, fourth: Tensor) -> Tensor:
+    """Return the derivative in the reach of the mean of a function over `centre -+ reach`.
+
+    Args:
+        low, high: the function at the ends.
+        mean: over the interval.
+        reach: half its length.
+        second, fourth: derivatives of the function at the centre, for narrow intervals.
+    """
+    series = reach / 3 * second + reach**3 / 30 * fourth
+    return torch.where(reach > NARROW, ((low + high) / 2 - mean) / reach, series)
 
 
 def integral(function: Callable[[Tensor], Tensor], low: Tensor, high: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Online conformal thresholds, one for all inputs or localised by a kernel; LOCBO, sections III-B and IV-B."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,6 +49,12 @@ class OnlineOptions(Options):
                 "(Lemma 1 of LOCBO): lower `eta0` or `forgetting`"
             )
         return eta
+
+
+def clipped_with_pull_back(thresholds: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Return thresholds kept in [FLOOR, 1], and what pulls gradients back: to those that lie there."""
+    kept = thresholds.clamp(FLOOR, 1.0)
+    return kept, lambda to_kept: to_kept * (kept == thresholds)
 
 
 @dataclass(frozen=True)
@@ -100,18 +106,29 @@ class OnlineThreshold:
 
     def unclipped(self, X: Tensor) -> Tensor:
         """Return the thresholds at `... x d` by the letter of eq. 23: `... x M`; they may leave (0, 1]."""
+        return self.unclipped_with_pull_back(X)[0]
+
+    def unclipped_with_pull_back(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the same, and what pulls gradients in it, `... x M`, back to the points."""
         if self.options.kappa == 0 or len(self.centres) == 0:
-            return self.constants.expand(*X.shape[:-1], len(self.constants))
-        A, C = X / self.options.lengthscale, self.centres / self.options.lengthscale
+            return self.constants.expand(*X.shape[:-1], len(self.constants)), lambda _: torch.zeros_like(X)
+        lengthscale, kappa = self.options.lengthscale, self.options.kappa
+        A, C = (X / lengthscale).reshape(-1, X.shape[-1]), self.centres / lengthscale
         # -|a - c|^2 with one product for all pairs; unlike a distance, its square loses no digits that way.
-        exponent = torch.addmm(-C.square().sum(dim=-1), A.reshape(-1, A.shape[-1]), C.mT, alpha=2.0)
-        kernel = torch.exp(exponent - A.square().sum(dim=-1).reshape(-1, 1))
+        exponent = torch.addmm(-C.square().sum(dim=-1), A, C.mT, alpha=2.0)
+        kernel = torch.exp(exponent - A.square().sum(dim=-1, keepdim=True))
         local = (kernel @ self.coefficients).reshape(*X.shape[:-1], -1)
-        return self.constants + self.options.kappa * local
+
+        def pull_back(to_thresholds: Tensor) -> Tensor:
+            weights = to_thresholds.reshape(len(A), -1) @ self.coefficients.mT * kernel
+            to_A = weights @ C - weights.sum(dim=-1, keepdim=True) * A
+            return (2 * kappa / lengthscale * to_A).reshape(X.shape)
+
+        return self.constants + kappa * local, pull_back
 
     def __call__(self, X: Tensor) -> Tensor:
         """Return the thresholds at `... x d`, kept in [FLOOR, 1]: `... x M`."""
-        return self.unclipped(X).clamp(FLOOR, 1.0)
+        return clipped_with_pull_back(self.unclipped(X))[0]
 
     def state(self) -> dict[str, Tensor]:
         """Return what changes from round to round."""

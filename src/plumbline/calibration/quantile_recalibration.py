@@ -7,6 +7,7 @@ The paper's eq. 21 moves `R(p)` by the share of observations above the quantile;
 its own eq. 16 and 22. Here it moves by the share below.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,10 +34,20 @@ def monotone(R: Tensor) -> Tensor:
     The online updates of neighbouring levels may cross; sorting them never makes a quantile worse (rearrangement:
     Chernozhukov, Fernandez-Val & Galichon, 2010).
     """
-    ordered = R.clamp(0.0, 1.0).sort(dim=-1).values
+    return monotone_with_pull_back(R)[0]
+
+
+def monotone_with_pull_back(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Return the same, and what pulls gradients in it back to the levels, where these are inside."""
+    inside = R.clamp(0.0, 1.0)
+    ordered, places = inside.sort(dim=-1)
     M = R.shape[-1]
-    ramp = FLOOR * torch.arange(1, M + 1, dtype=R.dtype)
-    return ramp + (1 - FLOOR * (M + 1)) * ordered
+    ramp, share = FLOOR * torch.arange(1, M + 1, dtype=R.dtype), 1 - FLOOR * (M + 1)
+
+    def pull_back(to_levels: Tensor) -> Tensor:
+        return torch.zeros_like(R).scatter_(-1, places, share * to_levels) * (inside == R)
+
+    return ramp + share * ordered, pull_back
 
 
 @dataclass(frozen=True)

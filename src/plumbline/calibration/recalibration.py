@@ -8,10 +8,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
-from sklearn.isotonic import IsotonicRegression
 
 from plumbline.calibration.diagnostics import empirical_level
-from plumbline.models.exact_process import fitted
+from plumbline.models.exact_fit import fitted
 from plumbline.models.marginal_likelihood import NOTHING_KNOWN, Sample, Unknowns
 from plumbline.models.priors import Hyperparameter, Logarithm
 from plumbline.models.units import as_they_are
@@ -68,6 +67,8 @@ def gp_level_map(pit: Array) -> LevelMap:
 
 def isotonic_level_map(pit: Array) -> LevelMap:
     """Return the isotonic regression of `phat(p)` on `p`, with `R(0) = 0` and `R(1) = 1`; Kuleshov et al. (2018)."""
+    from sklearn.isotonic import IsotonicRegression  # takes a second, and no other recalibrator needs it
+
     p, phat = recalibration_set(pit)
     regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
     regression.fit(np.concatenate([[0.0], p, [1.0]]), np.concatenate([[0.0], phat, [1.0]]))

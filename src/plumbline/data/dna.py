@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pandas as pd
-from sklearn.datasets import load_svmlight_file
 
 from plumbline.errors import PlumblineError
 
@@ -26,6 +25,8 @@ def read_dna(path: Path) -> pd.DataFrame:
     Raises:
         PlumblineError: a file that is damaged, or has other columns.
     """
+    from sklearn.datasets import load_svmlight_file  # takes a second, which who reads other tables need not wait for
+
     try:
         digits, label = load_svmlight_file(str(path), n_features=len(COLUMNS))
     except (ValueError, IndexError, OverflowError) as error:

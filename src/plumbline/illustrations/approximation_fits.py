@@ -16,7 +16,8 @@ from plumbline.illustrations.base import grid, illustrations, rows, table
 from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice
 from plumbline.methods.eulbo import EulboImprovement, EulboMethodOptions
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
 from plumbline.models.minibatches import TrainingOptions
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.sparse_process import SparseProcess

@@ -17,7 +17,7 @@ from plumbline.illustrations.base import grid, illustrations, rows, table
 from plumbline.methods.base import Domain, Method
 from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
 from plumbline.methods.gp import ConfidenceBoundOptions, UpperConfidenceBoundMethod
-from plumbline.models.exact_process import ModelOptions
+from plumbline.models.exact_options import ModelOptions
 from plumbline.options import Options
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem

@@ -5,7 +5,6 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Generator
 
-from plumbline.calibration.conformal import factorise
 from plumbline.calibration.density_ratio import no_shift
 from plumbline.illustrations.base import credible_rows, grid, illustrations, interval_rows, rows, table
 from plumbline.illustrations.line import LineOptions, chirp, fit_line, observe
@@ -32,7 +31,7 @@ class BandsOptions(LineOptions):
 def conformal_bands(options: BandsOptions, generator: Generator) -> pd.DataFrame:
     """Credible sets, candidate labels drawn from the posterior, and exact conformal sets on a line."""
     history = observe(options, generator)
-    predict = conformal_predictor([factorise(fit_line(history, options))], no_shift)
+    predict = conformal_predictor([fit_line(history, options)], no_shift)
     x, few = grid(options.points, -1.0, 1.0), grid(options.candidate_points, -1.0, 1.0)
     forecast, at_few = predict(x.unsqueeze(-1)), predict(few.unsqueeze(-1))
     eps = torch.randn(len(few), options.candidates, generator=generator, dtype=torch.float64)

@@ -8,7 +8,6 @@ import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal import factorise
 from plumbline.calibration.density_ratio import no_shift
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.errors import PlumblineError
@@ -65,7 +64,7 @@ def conformal_density_at(
 def conformal_density(options: DensityOptions, generator: Generator) -> pd.DataFrame:
     """The density of a label at one point under the conformal posterior, and under the plain one."""
     model = fit_line(observe(options, generator), options)
-    predict = conformal_predictor([factorise(model)], no_shift)
+    predict = conformal_predictor([model], no_shift)
     forecast = predict(torch.tensor([[options.x]], dtype=torch.float64))
     (intervals,) = forecast.edges(options.alpha)
     mean, sd = forecast.mean.item(), forecast.sd.item()

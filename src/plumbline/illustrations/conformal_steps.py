@@ -8,7 +8,6 @@ from torch import Generator, Tensor
 from plumbline.calibration.conformal import (
     augment,
     conformity_mass,
-    factorise,
     importance_weights,
     quadratics,
     scores,
@@ -51,12 +50,11 @@ def normal_over_uniform(centre: Tensor, sd: float) -> LogRatio:
 def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame:
     """Scores, masked importance weights and their partial sums for one guess of a label, and the set of many."""
     process = fit_line(observe(options, generator), options)
-    factors = factorise(process)
     with torch.no_grad():
         U = process.units.inputs(torch.tensor([[[options.x]]], dtype=torch.float64))
-        system = augment(factors, U)
+        system = augment(process, U)
         log_ratio = normal_over_uniform(U.reshape(-1), options.query_sd)
-        weights = importance_weights(log_ratio(factors.inputs), log_ratio(U))
+        weights = importance_weights(log_ratio(process.U), log_ratio(U))
         coefficients = quadratics([system])
         one = torch.full((1, 1, 1), options.guess, dtype=torch.float64)
         of_data, own = scores(system, one)

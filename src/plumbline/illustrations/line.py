@@ -5,7 +5,9 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.history import History
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
 from plumbline.options import Options
 
 BOUNDS = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)

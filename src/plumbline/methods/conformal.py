@@ -19,10 +19,8 @@ from plumbline.acquisition.langevin import LangevinOptions, WithGradient, askabl
 from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.conformal import (
     Augmented,
-    Factors,
     augment,
     effective_sample_size,
-    factorise,
     quadratics,
 )
 from plumbline.calibration.conformal_predictive import ConformalPredictive
@@ -30,7 +28,9 @@ from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, Ratio
 from plumbline.history import History
 from plumbline.methods.base import Predictor, Takes, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round, whole
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process, unknowns_of
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions, unknowns_of
+from plumbline.models.exact_process import ExactProcess
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
 from plumbline.spaces.table import Table, best_rows
@@ -181,7 +181,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         alpha = alpha_at(self.options.alpha, round.history.initial if self.options.stale else len(round.history))
         gain = self.gain(surrogate, round.data, alpha, round.generator)
         return ConformalAcquisition(
-            [factorise(process) for process in surrogate],
+            surrogate,
             gain,
             no_shift,
             alpha,
@@ -205,17 +205,17 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
 
     def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
         """Return predictions for points that are distributed like the data: no shift."""
-        return self._predictor([factorise(process) for process in surrogate], no_shift)
+        return self._predictor(surrogate, no_shift)
 
     def forecast(self, choice: Choice[list[ExactProcess]]) -> Predictor:
         """Return predictions under the density ratio that the search learned."""
         acquisition = choice.utility
         assert isinstance(acquisition, ConformalAcquisition)
-        return self._predictor(acquisition.factors, acquisition.log_ratio)
+        return self._predictor(acquisition.processes, acquisition.log_ratio)
 
-    def _predictor(self, factors: Sequence[Factors], log_ratio: LogRatio) -> Predictor:
+    def _predictor(self, processes: Sequence[ExactProcess], log_ratio: LogRatio) -> Predictor:
         """Return forecasts with joint sets of all outcomes."""
-        return conformal_predictor(factors, log_ratio, randomised=self.options.randomised)
+        return conformal_predictor(processes, log_ratio, randomised=self.options.randomised)
 
     def lengthscales(self, surrogate: list[ExactProcess]) -> Tensor:
         """Return the lengthscales of the first outcome's kernel."""
@@ -225,7 +225,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
     ) -> tuple[ConformalAcquisition, Tensor]:
         """Return the utility under a ratio learned on Langevin chains, and what they may ask for: `n x q x d`."""
-        data = acquisition.factors[0].inputs
+        data = acquisition.processes[0].U
         dim, generator = data.shape[-1], round.generator
         classifier = RatioClassifier(dim, self.options.ratio, generator)
         options = self.options.search
@@ -269,15 +269,15 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
 
     def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
         """Return the density ratio of the rows that are left against the data."""
-        factors = acquisition.factors[0]
-        return fit_ratio(factors.inputs, factors.process.units.inputs(rows), self.options.ratio, generator)
+        process = acquisition.processes[0]
+        return fit_ratio(process.U, process.units.inputs(rows), self.options.ratio, generator)
 
     def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
         """Return what the weights at the query look like, and warn where the sets say nothing."""
         acquisition, X = choice.utility, choice.X
         assert isinstance(acquisition, ConformalAcquisition)
-        factors, alpha = acquisition.factors[0], acquisition.alpha
-        U = factors.process.units.inputs(X)
+        process, alpha = acquisition.processes[0], acquisition.alpha
+        U = process.units.inputs(X)
         with torch.no_grad():
             weights = acquisition.weights(U.unsqueeze(-2))
         notes = {
@@ -287,7 +287,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             "unbounded_sets": float((weights[..., -1] > alpha).double().mean()),
         }
         if isinstance(acquisition.log_ratio, RatioClassifier):
-            notes["clipped_ratios"] = acquisition.log_ratio.clipped(torch.cat([factors.inputs, U]))
+            notes["clipped_ratios"] = acquisition.log_ratio.clipped(torch.cat([process.U, U]))
         if notes["unbounded_sets"] > 0:
             warnings.warn(
                 f"the weight of a query itself exceeds alpha = {alpha:.3g}: its conformal set is the whole line",
@@ -328,23 +328,22 @@ def warn_of_noise_at_bound(processes: Sequence[ExactProcess], options: ModelOpti
 
 
 def conformal_predictor(
-    factors: Sequence[Factors], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
+    processes: Sequence[ExactProcess], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
 ) -> Callable[[Tensor], ConformalPredictive]:
     """Return what maps `n x d` points to forecasts with conformal sets; each point is augmented on its own.
 
     Args:
-        factors: of one model an outcome.
+        processes: one an outcome.
         log_ratio: of points in the unit cube.
         tau: strength of the relaxation; 0 for exact sets.
         randomised: Algorithm 2's sets.
     """
-    processes = [one.process for one in factors]
 
     def predict(points: Tensor) -> ConformalPredictive:
         with torch.no_grad():
             U = processes[0].units.inputs(points).unsqueeze(-2)
-            systems = [augment(one, U) for one in factors]
-            weights = weights_at(log_ratio, factors[0].inputs, U)
+            systems = [augment(process, U) for process in processes]
+            weights = weights_at(log_ratio, processes[0].U, U)
             moments = [_in_units_of_y(process, system) for process, system in zip(processes, systems, strict=True)]
             mean, sd = (torch.cat(columns, dim=-1) for columns in zip(*moments, strict=True))
             if len(processes) == 1:
@@ -390,8 +389,7 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
 
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best of a joint draw."""
-        factors = [factorise(process) for process in processes]
-        baseline = draw_baseline(factors, self.options.posterior.candidates, generator)
+        baseline = draw_baseline(processes, self.options.posterior.candidates, generator)
         rivals = self.options.rivals(len(data), generator)
         values = baseline.values.squeeze(-1) if rivals is None else baseline.values[:, rivals, 0]
         return Utility(Improvement(values.amax(dim=-1)), baseline=baseline)

@@ -31,7 +31,9 @@ from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Predictor, methods
 from plumbline.methods.composed import ComposedMethod, Round
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
 from plumbline.options import Options
 from plumbline.spaces.search import SearchOptions
 

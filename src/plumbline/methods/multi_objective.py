@@ -12,7 +12,6 @@ from plumbline.acquisition.baseline import draw_baseline
 from plumbline.acquisition.conformal import Utility
 from plumbline.acquisition.expected_hypervolume import ExpectedHypervolume, noisy_hypervolume
 from plumbline.acquisition.hypervolume import free_cells, hypervolume_improvement
-from plumbline.calibration.conformal import Factors, factorise
 from plumbline.calibration.density_ratio import LogRatio
 from plumbline.calibration.marginal_predictive import MarginalPredictive
 from plumbline.calibration.predictive import JointGaussianPredictive, Predictive
@@ -125,11 +124,11 @@ class ConformalHypervolumeMethod(ConformalMethod):
     takes = "several objectives"
     options: ConformalHypervolumeOptions
 
-    def _predictor(self, factors: Sequence[Factors], log_ratio: LogRatio) -> Predictor:
+    def _predictor(self, processes: Sequence[ExactProcess], log_ratio: LogRatio) -> Predictor:
         """Return forecasts with joint sets of all outcomes, or with one an outcome."""
         if self.options.sets == "joint":
-            return super()._predictor(factors, log_ratio)
-        outcomes = [super(ConformalHypervolumeMethod, self)._predictor([one], log_ratio) for one in factors]
+            return super()._predictor(processes, log_ratio)
+        outcomes = [super(ConformalHypervolumeMethod, self)._predictor([one], log_ratio) for one in processes]
         return marginal_predictor(outcomes)
 
 
@@ -163,9 +162,8 @@ class ConformalNoisyExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
     def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the front of each draw, in standardised units."""
         ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
-        factors = [factorise(process) for process in processes]
         k, fronts = self.options.posterior.candidates, self.options.fronts
-        baseline = draw_baseline(factors, k, generator, fronts)
+        baseline = draw_baseline(processes, k, generator, fronts)
         turns = torch.arange(k) % fronts
         lower, upper = (corners[turns] for corners in free_cells(ref_point, baseline.values[:fronts]))
         return Utility(lambda f, mean: hypervolume_improvement(f, lower, upper), baseline=baseline)

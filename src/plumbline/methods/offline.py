@@ -6,7 +6,6 @@ from typing import Literal, Self
 from pydantic import NonNegativeFloat, PositiveInt, model_validator
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal import factorise
 from plumbline.calibration.density_ratio import LogRatio, RatioOptions, fit_ratio, no_shift
 from plumbline.errors import PlumblineError
 from plumbline.history import History
@@ -14,7 +13,8 @@ from plumbline.methods.base import Method, Predictor, Proposal, methods
 from plumbline.methods.composed import whole
 from plumbline.methods.conformal import conformal_predictor
 from plumbline.methods.gp import gaussian_predictor
-from plumbline.models.exact_process import ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
 from plumbline.options import Options
 from plumbline.outcomes import CovariateShift
 
@@ -66,7 +66,7 @@ class OfflineMethod(Method):
         process = fit_process(history.X, history.Y, self.domain.bounds, self.options.model)
         if self.options.sets == "credible":
             return gaussian_predictor(process)
-        return conformal_predictor([factorise(process)], no_shift, self.options.tau, self.options.randomised)
+        return conformal_predictor([process], no_shift, self.options.tau, self.options.randomised)
 
     def draw(self, history: History, q: int, generator: Generator) -> Tensor:
         """Return `q x d` draws of the query distribution; rows that are left, for a table."""
@@ -88,7 +88,7 @@ class OfflineMethod(Method):
         else:
             queries = self.draw(history, self.options.draws, generator)
             log_ratio = fit_ratio((history.X - low) / width, (queries - low) / width, self.options.ratio, generator)
-        return conformal_predictor([factorise(process)], log_ratio, self.options.tau, self.options.randomised)
+        return conformal_predictor([process], log_ratio, self.options.tau, self.options.randomised)
 
 
 def known_shift(shift: CovariateShift | None) -> CovariateShift:

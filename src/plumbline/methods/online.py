@@ -13,16 +13,17 @@ from torch import Tensor
 from plumbline.acquisition.differentiated import Differentiated
 from plumbline.acquisition.localised import CalibratedPosterior
 from plumbline.acquisition.localised_as_published import Extremes, Inside, Integral, ScriptedImprovement, Tails
+from plumbline.acquisition.localised_law import Slopes
 from plumbline.calibration.coverage_bounds import CoverageBound
 from plumbline.calibration.localised_predictive import LocalisedPredictive
-from plumbline.calibration.online import OnlineOptions, OnlineThreshold
+from plumbline.calibration.online import OnlineOptions, OnlineThreshold, clipped_with_pull_back
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.calibration.quantile_predictive import QuantilePredictive
 from plumbline.calibration.quantile_recalibration import (
     RecalibratedPredictive,
     ReweightedGaussian,
     levels,
-    monotone,
+    monotone_with_pull_back,
 )
 from plumbline.errors import PlumblineError
 from plumbline.history import History
@@ -31,8 +32,9 @@ from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp import GPOptions, gaussian_predictor
 from plumbline.methods.judging import Judging, judged
 from plumbline.methods.refits import Refits
-from plumbline.models.exact_process import ExactProcess, ModelOptions
-from plumbline.pull_back import PullBack, with_pull_back
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
+from plumbline.pull_back import with_pull_back
 from plumbline.seeding import draw_seed
 
 NO_INCUMBENT = -100.0
@@ -117,24 +119,27 @@ class RecalibratedOptions(OnlineMethodOptions):
     levels: PositiveInt = 19
 
 
+WithSlopes = Callable[..., tuple[Tensor, Slopes]]
+"""Maps means and standard deviations of f, `b`, and thresholds, `b x M`, in standardised units, to utilities, and to
+what returns their derivatives in these. A utility may want another process's means too, `b`."""
+
+Thresholds = Callable[[Tensor], tuple[Tensor, Callable[[Tensor], Tensor]]]
+"""Maps `b x d` points to thresholds, `b x M`, and to what pulls gradients in these back to the points."""
+
+
 class OnlineUtility(Differentiated):
-    """A utility of what a process says of f at a point, and of the thresholds there, in standardised units."""
+    """A utility of what a process says of f at a point, and of the thresholds there.
+
+    Args:
+        process: in any units.
+        thresholds: that are in force.
+        value: the utility.
+        other: a process of the same data, whose mean `value` wants too.
+    """
 
     def __init__(
-        self,
-        process: ExactProcess,
-        thresholds: Callable[[Tensor], Tensor],
-        value: Callable[..., Tensor],
-        other: ExactProcess | None = None,
+        self, process: ExactProcess, thresholds: Thresholds, value: WithSlopes, other: ExactProcess | None = None
     ) -> None:
-        """Make the utility.
-
-        Args:
-            process: in any units.
-            thresholds: maps `b x d` points to `b x M`.
-            value: maps the mean of `f`, its variance, the noise variance (each `b`) and the thresholds to utilities.
-            other: a process of the same data, whose mean (`b`) comes last where there is one.
-        """
         super().__init__(process.model)
         self.process = process
         self.thresholds = thresholds
@@ -145,29 +150,20 @@ class OnlineUtility(Differentiated):
         """Return the utilities of `b x 1 x d` points: `b`."""
         points = X.squeeze(-2)
         seen = self.process.at_points(points)
-        noise = self.process.noise.expand_as(seen.location)
         more = [] if self.other is None else [self.other.at_points(points).location]
-        return self.value(seen.location, seen.spread.square(), noise, self.thresholds(points), *more)
+        return self.value(seen.location, seen.spread, self.thresholds(points)[0], *more)[0]
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`.
-
-        Those of the process are by hand; of a law that is a quadrature, and of the thresholds, automatic: their
-        operations are few and small.
-        """
+        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
         points = X.squeeze(-2)
-        with torch.no_grad():
-            seen = self.process.at_points(points)
-            noise = self.process.noise.expand_as(seen.location)
-            thresholds, pull_thresholds = with_pull_back(self.thresholds, points)
-            others = [] if self.other is None else [self.other.at_points(points)]
-            more = [other.location for other in others]
-            value, pull = with_pull_back(self.value, seen.location, seen.spread.square(), noise, thresholds, *more)
-            to_location, to_variance, _, to_thresholds, *to_more = pull(torch.ones_like(value))
-            (to_points,) = pull_thresholds(to_thresholds)
-            gradient = seen.pull_back_standardised(to_location, 2 * seen.spread * to_variance) + to_points
-            for other, to_other in zip(others, to_more, strict=True):
-                gradient = gradient + other.pull_back_standardised(to_other, torch.zeros_like(to_other))
+        seen = self.process.at_points(points)
+        others = [] if self.other is None else [self.other.at_points(points)]
+        thresholds, pull_thresholds = self.thresholds(points)
+        value, slopes = self.value(seen.location, seen.spread, thresholds, *(other.location for other in others))
+        to_location, to_spread, to_thresholds, *to_more = slopes()
+        gradient = seen.pull_back_standardised(to_location, to_spread) + pull_thresholds(to_thresholds)
+        for other, to_other in zip(others, to_more, strict=True):
+            gradient = gradient + other.pull_back_standardised(to_other, torch.zeros_like(to_other))
         return value, gradient.unsqueeze(-2)
 
 
@@ -220,8 +216,14 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
         """Return the calibrated forecast of observations at `X` (`n x d`)."""
 
     @abstractmethod
-    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
-        """Return the utility that `OnlineUtility` wants; `best` is the greatest observation, standardised."""
+    def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
+        """Return the utility.
+
+        Args:
+            best: the observation to improve on, standardised.
+            noise: variance of an observation, likewise.
+            round: what is asked.
+        """
 
     def fit(self, data: History) -> ExactProcess:
         """Return the process of what has been observed."""
@@ -233,11 +235,11 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
 
     def utility(self, surrogate: ExactProcess, round: Round) -> OnlineUtility:
         """Return the utility under the thresholds as they are; LOCBO, Algorithm 1."""
-        return self.utility_of(surrogate, self.value(self.incumbent(surrogate, round), round))
+        return self.utility_of(surrogate, self.value(self.incumbent(surrogate, round), surrogate.noise, round))
 
-    def utility_of(self, process: ExactProcess, value: Callable[..., Tensor]) -> OnlineUtility:
+    def utility_of(self, process: ExactProcess, value: WithSlopes) -> OnlineUtility:
         """Return a utility under a process and the thresholds as they are."""
-        return OnlineUtility(process, self.thresholds_at, value)
+        return OnlineUtility(process, self.thresholds_with_pull_back, value)
 
     def search(self, utility: OnlineUtility, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
         """Return points chosen one after another, each as if those before it had come out at their means."""
@@ -295,7 +297,22 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
 
     def thresholds_at(self, X: Tensor) -> Tensor:
         """Return the thresholds that sets are made with, at `... x d`: `... x M`."""
-        return self.threshold(self.located(X))
+        return self.thresholds_with_pull_back(X)[0]
+
+    def thresholds_with_pull_back(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the same, and what pulls gradients in them back to the points."""
+        raw, pull_raw = self.threshold.unclipped_with_pull_back(self.located(X))
+        kept, pull_kept = self.kept(raw)
+
+        def pull_back(to_thresholds: Tensor) -> Tensor:
+            to_located = pull_raw(pull_kept(to_thresholds))
+            return to_located if self.options.units == "problem" else to_located / self.domain.bounds.diff(dim=0)[0]
+
+        return kept, pull_back
+
+    def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return thresholds as sets can be made with them, `... x M`, and what pulls gradients back."""
+        return clipped_with_pull_back(raw)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the thresholds."""
@@ -338,10 +355,6 @@ class LocalisedMethod(OnlineMethod):
         threshold = self.threshold.unclipped(self.located(X)).squeeze(-1)
         return LocalisedPredictive(plain.mean, plain.sd, threshold, self.options.alpha)
 
-    def posterior(self, mean: Tensor, variance: Tensor, noise: Tensor, thresholds: Tensor) -> CalibratedPosterior:
-        """Return the calibrated posterior of `f`; eq. 29."""
-        return CalibratedPosterior(mean, variance + noise, noise, thresholds.squeeze(-1), self.options.alpha)
-
     def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
         """Return the threshold at the points, the share of observations before that were found to be missed, and what
         the lemmas promise of the observations up to these. Nothing is noted of what is unknown or infinite."""
@@ -380,11 +393,9 @@ class LocalisedImprovementMethod(LocalisedMethod):
             return found
         return replace(found, threshold=torch.minimum(found.threshold, 2 - found.threshold))
 
-    def thresholds_at(self, X: Tensor) -> Tensor:
-        """Return the threshold at `... x d`, `... x 1`; not kept in (0, 1] where the scripts' rules are asked for."""
-        if self.options.extremes == "clipped":
-            return super().thresholds_at(X)
-        return self.threshold.unclipped(self.located(X))
+    def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the threshold, which is not kept in (0, 1] where the scripts' rules are asked for."""
+        return super().kept(raw) if self.options.extremes == "clipped" else (raw, lambda to_kept: to_kept)
 
     def incumbent(self, surrogate: ExactProcess, round: Round) -> Tensor:
         """Return the observation to improve on, standardised."""
@@ -393,23 +404,25 @@ class LocalisedImprovementMethod(LocalisedMethod):
         asked = surrogate.units.outputs(round.data.Y[round.data.initial :])
         return asked.max() if len(asked) else round.data.Y.new_tensor(NO_INCUMBENT)
 
-    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
+    def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
         """Return the expected gain over the best observation; eq. 30, or as a published script has it."""
         asked = self.options
         if not asked.scripted:
-            return lambda *moments: self.posterior(*moments).expected_improvement(best)
+            return of_posterior(noise, asked.alpha, lambda made: made.expected_improvement_with_slopes(best))
         draws = torch.Generator().manual_seed(round.seed) if asked.integral == "redrawn" else None
         gain = ScriptedImprovement(asked.alpha, asked.tails, asked.inside, asked.extremes, draws)
-        return lambda mean, variance, noise, thresholds, *other: gain(
-            mean, variance + noise, noise, thresholds.squeeze(-1), best, *other
-        )
 
-    def utility_of(self, process: ExactProcess, value: Callable[..., Tensor]) -> OnlineUtility:
+        def of_moments(mean: Tensor, sd: Tensor, thresholds: Tensor, *other: Tensor) -> Tensor:
+            return gain(mean, sd.square() + noise, noise.expand_as(mean), thresholds.squeeze(-1), best, *other)
+
+        return automatic(of_moments)
+
+    def utility_of(self, process: ExactProcess, value: WithSlopes) -> OnlineUtility:
         """Return a utility under a process and the thresholds as they are."""
         if self.options.label_mean == "fitted":
             return super().utility_of(process, value)
         other = replace(process, at=process.at._replace(constant=0.0))
-        return OnlineUtility(process, self.thresholds_at, value, other)
+        return OnlineUtility(process, self.thresholds_with_pull_back, value, other)
 
 
 @methods.register("locbo-ucb", LocalisedBoundOptions)
@@ -418,10 +431,38 @@ class LocalisedBoundMethod(LocalisedMethod):
 
     options: LocalisedBoundOptions
 
-    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
+    def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
         """Return the quantile of `f`, whatever the best observation is."""
-        level = self.options.level or 1 - self.options.alpha / 2
-        return lambda *moments: self.posterior(*moments).quantile(best.new_tensor(level))
+        level = best.new_tensor(self.options.level or 1 - self.options.alpha / 2)
+        return of_posterior(noise, self.options.alpha, lambda made: made.quantile_with_slopes(level))
+
+
+def of_posterior(
+    noise: Tensor, alpha: float, value: Callable[[CalibratedPosterior], tuple[Tensor, Slopes]]
+) -> WithSlopes:
+    """Return a utility of LOCBO's posterior (eq. 29), with its derivatives, as one of moments and thresholds."""
+
+    def of_moments(mean: Tensor, sd: Tensor, thresholds: Tensor) -> tuple[Tensor, Slopes]:
+        made = CalibratedPosterior(mean, sd.square() + noise, noise, thresholds.squeeze(-1), alpha)
+        found, of_posterior = value(made)
+
+        def slopes() -> tuple[Tensor, ...]:
+            to_mean, to_sd, to_threshold = of_posterior()
+            return to_mean, to_sd, to_threshold.unsqueeze(-1)
+
+        return found, slopes
+
+    return of_moments
+
+
+def automatic(value: Callable[..., Tensor]) -> WithSlopes:
+    """Return a utility with derivatives that are taken automatically."""
+
+    def of_moments(*moments: Tensor) -> tuple[Tensor, Slopes]:
+        found, pull_back = with_pull_back(value, *moments)
+        return found, lambda: pull_back(torch.ones_like(found))
+
+    return of_moments
 
 
 @methods.register("ocbo", RecalibratedOptions)
@@ -445,39 +486,17 @@ class RecalibratedMethod(OnlineMethod):
             ReweightedGaussian(plain.mean, plain.sd, self.threshold.targets, self.thresholds_at(X))
         )
 
-    def thresholds_at(self, X: Tensor) -> Tensor:
-        """Return the recalibrated levels at `... x d`: `... x M`."""
-        return monotone(self.threshold.unclipped(self.located(X)))
+    def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the recalibrated levels in order."""
+        return monotone_with_pull_back(raw)
 
-    def value(self, best: Tensor, round: Round) -> Callable[..., Tensor]:
+    def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
         """Return the expected gain over the best observation: the method takes observations for the function."""
-        return RecalibratedImprovement(self.threshold.targets, best)
 
+        def gain(mean: Tensor, sd: Tensor, R: Tensor) -> tuple[Tensor, Slopes]:
+            scale = (sd.square() + noise).sqrt()
+            forecast = ReweightedGaussian(mean, scale, self.threshold.targets, R)
+            found, to_mean, to_scale, to_R = forecast.expected_improvement_with_slopes(best)
+            return found, lambda: (to_mean, to_scale * sd / scale, to_R)
 
-@dataclass(frozen=True)
-class RecalibratedImprovement:
-    """The expected gain of an observation over `best` under a recalibrated forecast.
-
-    Attributes:
-        targets: `M`, the levels that quantiles are to have.
-        best: a number, standardised.
-    """
-
-    targets: Tensor
-    best: Tensor
-
-    def __call__(self, mean: Tensor, variance: Tensor, noise: Tensor, R: Tensor) -> Tensor:
-        """Return the gain, `b`, of the moments of f and of the noise (`b`) and the recalibrated levels (`b x M`)."""
-        return self.with_pull_back(mean, variance, noise, R)[0]
-
-    def with_pull_back(self, mean: Tensor, variance: Tensor, noise: Tensor, R: Tensor) -> tuple[Tensor, PullBack]:
-        """Return the gain, and what pulls gradients back to all of its inputs."""
-        sd = (variance + noise).sqrt()
-        forecast = ReweightedGaussian(mean, sd, self.targets, R)
-        value, to_mean, to_sd, to_R = forecast.expected_improvement_with_slopes(self.best)
-
-        def pull_back(to_value: Tensor) -> tuple[Tensor, ...]:
-            to_variance = to_value * to_sd / (2 * sd)
-            return to_value * to_mean, to_variance, to_variance, to_value.unsqueeze(-1) * to_R
-
-        return value, pull_back
+        return gain

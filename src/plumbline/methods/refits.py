@@ -4,7 +4,9 @@ import torch
 from torch import Tensor
 
 from plumbline.history import History
-from plumbline.models.exact_process import ExactProcess, ModelOptions, conditioned, fit_process, unknowns_of
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions, unknowns_of
+from plumbline.models.exact_process import ExactProcess, conditioned
 from plumbline.models.marginal_likelihood import Hyperparameters
 from plumbline.models.units import units_of
 

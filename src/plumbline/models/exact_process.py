@@ -1,36 +1,20 @@
-"""Exact Gaussian processes: their options, how they are fitted, and what they say of points."""
+"""Exact Gaussian processes: data, hyperparameters, the factors of their covariance, and what is told later."""
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Literal, Self
+from functools import cached_property
+from typing import Any
 
-import numpy as np
 import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
-from pydantic import PositiveFloat, model_validator
 from torch import Tensor
 
-from plumbline.models.marginal_likelihood import (
-    NOTHING_KNOWN,
-    Hyperparameters,
-    Sample,
-    Unknowns,
-    maximise,
-)
-from plumbline.models.priors import Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
+from plumbline.models.exact_moments import JointMoments, PointMoments
+from plumbline.models.marginal_likelihood import Hyperparameters
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.units import Units, units_of
-from plumbline.models.whitened import SparseKernel, cholesky_pull_back, correlations, squared_distances
-from plumbline.options import Options
-
-NOISE_FLOOR = 1e-6
-"""Least noise variance under maximum likelihood, in units of the variance of the observations."""
-
-KNOWN_NOISE_FLOOR = 1e-6
-"""Least noise variance that is given, likewise; GPyTorch's."""
+from plumbline.models.whitened import SparseKernel, correlations, squared_distances
 
 LEAST_VARIANCE = 1e-12
 """Least variance of f, standardised: below it are rounding errors."""
@@ -38,82 +22,13 @@ LEAST_VARIANCE = 1e-12
 JITTER = 1e-8
 """What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
 
-
-class FitStoppedEarlyWarning(RuntimeWarning):
-    """An optimiser of hyperparameters ended without having converged, and began anew elsewhere."""
-
-
-class ModelOptions(Options):
-    """Options of an exact Gaussian process.
-
-    Attributes:
-        kernel: Matern-5/2 or the squared exponential.
-        priors: `botorch`: its dimension-scaled log-normal priors and unit output scale. `botorch-0.9`: its defaults
-            before version 0.12, Gamma(3, 6) on lengthscales, Gamma(2, 0.15) on the output scale, Gamma(1.1, 0.05) on
-            the noise variance. `conformal`: the first two of these, noise variance in [5e-4, 0.5] (CBO, appendix D).
-            `none`: maximum likelihood.
-        ard: one lengthscale an input, or one for all.
-        lengthscale: a known one, which is then not fitted: for well-specified models.
-        inputs: what lengthscales and their priors are measured in: sides of the problem's box, or its own units.
-    """
-
-    kernel: SparseKernel = "matern52"
-    priors: Literal["botorch", "botorch-0.9", "conformal", "none"] = "botorch"
-    ard: bool = True
-    lengthscale: PositiveFloat | None = None
-    inputs: Literal["cube", "raw"] = "cube"
-
-    @model_validator(mode="after")
-    def _botorch_priors_are_ard(self) -> Self:
-        if self.priors == "botorch" and not self.ard:
-            raise ValueError(
-                "BoTorch's dimension-scaled priors are for `ard: true`; take `priors: none` or `conformal`"
-            )
-        return self
-
-    def box(self, bounds: Tensor) -> Tensor:
-        """Return the box whose sides lengthscales are measured in, `2 x d`: the problem's, or one of unit sides."""
-        return (
-            bounds if self.inputs == "cube" else torch.stack([torch.zeros_like(bounds[0]), torch.ones_like(bounds[0])])
-        )
+JITTER = 1e-8
+"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
 
 
-def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) -> Unknowns:
-    """Return what is fitted of a process over the unit cube of dimension `dim`.
-
-    Args:
-        dim: `d`.
-        options: kernel and priors.
-        noise: `n` known variances of the observations, standardised; None where one is fitted.
-    """
-    inputs = dim if options.ard else 1
-    if options.priors == "botorch":
-        # Hvarfner, Hellsten & Nardi (2024), as BoTorch has them.
-        prior, of_noise = LogNormal(math.sqrt(2) + 0.5 * math.log(dim), math.sqrt(3)), LogNormal(-4.0, 1.0)
-        lengthscale = Hyperparameter(inputs, Bounded(0.025), prior.mode, prior)
-        outputscale = Hyperparameter(0, Softplus(), 1.0)
-        variance = Hyperparameter(1, Bounded(1e-4), of_noise.mode, of_noise)
-    elif options.priors in ("conformal", "botorch-0.9"):
-        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2), Gamma(3, 6.0))
-        outputscale = Hyperparameter(1, Softplus(), math.log(2), Gamma(2, 0.15))
-        variance = Hyperparameter(1, Between(5e-4, 0.5), 1e-2)
-        if options.priors == "botorch-0.9":
-            loud = Gamma(1.1, 0.05)
-            variance = Hyperparameter(1, Bounded(1e-4), loud.mode, loud)
-    else:
-        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2))
-        outputscale = Hyperparameter(1, Softplus(), math.log(2))
-        variance = Hyperparameter(1, Softplus(NOISE_FLOOR), 1e-2)
-    if options.lengthscale is not None:
-        lengthscale = replace(lengthscale, size=0)
-    if noise is not None:
-        variance = replace(variance, size=0)
-    known = NOTHING_KNOWN
-    if options.lengthscale is not None:
-        known = known._replace(lengthscale=torch.full((inputs,), options.lengthscale, dtype=torch.float64))
-    if noise is not None:
-        known = known._replace(noise=noise.clamp_min(KNOWN_NOISE_FLOOR))
-    return Unknowns(variance, outputscale, lengthscale, known)
+def kept(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
+    """Return a property that is computed once, out of inference mode: what is kept may be differentiated through."""
+    return cached_property(torch.inference_mode(mode=False)(compute))
 
 
 @dataclass(frozen=True)
@@ -146,7 +61,7 @@ class ExactProcess:
         share = self.units.width / (bounds[1] - bounds[0])
         return self.at.lengthscale if bool((share == 1).all()) else self.at.lengthscale * share
 
-    @property
+    @kept
     def noise(self) -> Tensor:
         """Variance of an observation where it is the same for all, a scalar; else NaN."""
         return self.at.noise[0] if len(self.at.noise) == 1 else self.y.new_tensor(math.nan)
@@ -161,12 +76,12 @@ class ExactProcess:
         """The process as a model of BoTorch."""
         return ProcessModel(self)
 
-    @cached_property
+    @kept
     def scaled(self) -> Tensor:
         """The data's inputs in lengthscales, `n x d`."""
         return self.U / self.at.lengthscale
 
-    @cached_property
+    @kept
     def root(self) -> Tensor:
         """The Cholesky factor R of `K + diag(noise)`, `n x n`.
 
@@ -177,25 +92,35 @@ class ExactProcess:
         covariance.diagonal().add_(self.at.noise)
         return self.factor(covariance)
 
-    @cached_property
+    @kept
     def inverse_root(self) -> Tensor:
         """`R^-1`, `n x n`."""
         return torch.linalg.solve_triangular(self.root, torch.eye(len(self.y)).to(self.y), upper=False)
 
-    @cached_property
+    @kept
     def whitened(self) -> Tensor:
         """`R^-1 (y - constant)`, `n`: scores of one-step-ahead forecasts in the order of the data."""
         return self.inverse_root @ (self.y - self.at.constant)
 
-    @cached_property
+    @kept
     def a(self) -> Tensor:
         """`(K + diag(noise))^-1 (y - constant)`, `n`."""
         return self.inverse_root.mT @ self.whitened
 
-    @cached_property
+    @kept
     def precision(self) -> Tensor:
         """The diagonal of `(K + diag(noise))^-1`, `n`."""
         return self.inverse_root.square().sum(0)
+
+    @kept
+    def residuals(self) -> Tensor:
+        """What is left of the observations: `y` less the means of f at their inputs, `n`; `noise a`."""
+        return self.at.noise * self.a
+
+    @kept
+    def forecast_variances(self) -> Tensor:
+        """Variances of new observations at the data's inputs, `n`: `2 noise - noise^2 precision`."""
+        return 2 * self.at.noise - self.at.noise.square() * self.precision
 
     def factor(self, covariance: Tensor) -> Tensor:
         """Return the Cholesky factors of standardised covariances, `batch_shape x a x a`.
@@ -256,7 +181,7 @@ class ExactProcess:
             return mean, variance * (self.prior(U, U) - half @ half.mT)
         return mean, variance * (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
 
-    def at_points(self, X: Tensor) -> "PointMoments":
+    def at_points(self, X: Tensor) -> PointMoments:
         """Return mean and standard deviation of f at points, each on its own, with what their gradients need.
 
         Args:
@@ -269,7 +194,7 @@ class ExactProcess:
         variance = (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
         return PointMoments(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
 
-    def at_batches(self, X: Tensor) -> "JointMoments":
+    def at_batches(self, X: Tensor) -> JointMoments:
         """Return what is said of f at batches of points jointly, with what gradients need.
 
         Args:
@@ -309,132 +234,6 @@ class ExactProcess:
         return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=y, at=self.at._replace(noise=noise))
 
 
-@dataclass(frozen=True)
-class PointMoments:
-    """What a process says of f at `b` points, each on its own.
-
-    Attributes:
-        process: whose they are.
-        scaled: `b x d`, the points in lengthscales.
-        slope: `b x n`, `-2 dk/dr^2` of their correlations with the data.
-        half: `b x n`, `R^-1 k`.
-        location, spread: means and standard deviations of f, `b`, in standardised units.
-    """
-
-    process: ExactProcess
-    scaled: Tensor
-    slope: Tensor
-    half: Tensor
-    location: Tensor
-    spread: Tensor
-
-    @property
-    def mean(self) -> Tensor:
-        """Means of f, `b`, in the units of the observations."""
-        units = self.process.units
-        return units.location + units.scale * self.location
-
-    @property
-    def sd(self) -> Tensor:
-        """Standard deviations of f, `b`, likewise."""
-        return self.process.units.scale * self.process.deviation * self.spread
-
-    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
-        """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
-
-        Args:
-            to_mean, to_sd: `b`, its derivatives in them.
-        """
-        scale = self.process.units.scale
-        return self.pull_back_standardised(scale * to_mean, scale * self.process.deviation * to_sd)
-
-    def pull_back_standardised(self, to_location: Tensor, to_spread: Tensor) -> Tensor:
-        """Return the same of a function of `location` and `spread`.
-
-        With `k = k(x, U)` the mean is `k' a` and the variance `s - |R^-1 k|^2`; the derivative of `k_i` in scaled
-        inputs is `-slope_i (x - u_i)`.
-
-        Args:
-            to_location, to_spread: `b`, its derivatives in them.
-        """
-        to_half = (-to_spread / self.spread).unsqueeze(-1) * self.half
-        to_k = torch.addr(to_half @ self.process.inverse_root, to_location, self.process.a)
-        return self.unscaled(self.pull_back_covariances(to_k))
-
-    def pull_back_covariances(self, to_k: Tensor) -> Tensor:
-        """Return the gradient in the scaled points, `b x d`, of a function of the prior covariances with the data.
-
-        Args:
-            to_k: `b x n`, its derivatives in them; overwritten.
-        """
-        weights = to_k.mul_(self.slope).mul_(self.process.at.outputscale)
-        return weights @ self.process.scaled - weights.sum(-1, keepdim=True) * self.scaled
-
-    def unscaled(self, gradient: Tensor) -> Tensor:
-        """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
-        return gradient / (self.process.at.lengthscale * self.process.units.width)
-
-
-@dataclass(frozen=True)
-class JointMoments:
-    """What a process says of f at `b` batches of q points.
-
-    Attributes:
-        points: of all of them, `b q`, each on its own.
-        slope: `b x q x q`, `-2 dk/dr^2` of the correlations within the batches.
-        half: `b x q x n`, `R^-1 k`.
-        factor: `b x q x q`, the Cholesky factors of the covariances `k(X, X) - half half'`, in standardised units.
-    """
-
-    points: PointMoments
-    slope: Tensor
-    half: Tensor
-    factor: Tensor
-
-    @property
-    def process(self) -> ExactProcess:
-        """Whose they are."""
-        return self.points.process
-
-    @property
-    def mean(self) -> Tensor:
-        """Means of f, `b x q`, in the units of the observations."""
-        return self.points.mean.view(self.slope.shape[:-1])
-
-    @property
-    def root(self) -> Tensor:
-        """Cholesky factors of the covariances of f, `b x q x q`, likewise."""
-        return self.process.units.scale * self.process.deviation * self.factor
-
-    def pull_back(self, to_mean: Tensor, to_root: Tensor) -> Tensor:
-        """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
-
-        Args:
-            to_mean: `b x q`, its derivatives in the means.
-            to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
-        """
-        scale = self.process.units.scale
-        to_half = (scale * to_mean).unsqueeze(-1) * self.process.whitened
-        return self.pull_back_standardised(to_half, scale * self.process.deviation * to_root)
-
-    def pull_back_standardised(self, to_half: Tensor, to_factor: Tensor) -> Tensor:
-        """Return the same of a function of `half` and `factor`.
-
-        Args:
-            to_half: `b x q x n`, its derivatives in `half` itself: not by way of `factor`; overwritten.
-            to_factor: `b x q x q`, in the factors.
-        """
-        points, process = self.points, self.process
-        to_covariance = cholesky_pull_back(self.factor, to_factor)
-        to_half = to_half.baddbmm_(to_covariance, self.half, alpha=-2).flatten(0, 1)
-        gradient = points.pull_back_covariances(to_half @ process.inverse_root).view(*self.slope.shape[:-1], -1)
-        # Each point is in a row and in a column of the covariance, hence twice.
-        weights = to_covariance.mul_(self.slope).mul_(2 * process.at.outputscale)
-        scaled = points.scaled.view(gradient.shape)
-        gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)
-        return points.unscaled(gradient)
-
-
 def conditioned(
     X: Tensor, Y: Tensor, bounds: Tensor, kernel: SparseKernel, at: Hyperparameters, units: Units | None = None
 ) -> ExactProcess:
@@ -444,40 +243,3 @@ def conditioned(
     """
     units = units or units_of(bounds, Y[:, 0])
     return ExactProcess(units.inputs(X), units.outputs(Y[:, 0]), units, kernel, at)
-
-
-def fit_process(
-    X: Tensor,
-    Y: Tensor,
-    bounds: Tensor,
-    options: ModelOptions,
-    variance: Tensor | None = None,
-    units: Units | None = None,
-) -> ExactProcess:
-    """Return a process with hyperparameters at a (penalised) maximum of the marginal likelihood.
-
-    Args:
-        X: `n x d`, in the problem's bounds.
-        Y: `n x 1`.
-        bounds: `2 x d`.
-        options: kernel and priors.
-        variance: `n` known noise variances; None where one for all is fitted.
-        units: of inputs and observations; None for those of the options, and mean zero and variance one.
-
-    Raises:
-        botorch.exceptions.ModelFittingError: no attempt of the optimiser came to a number.
-    """
-    units = units or units_of(options.box(bounds), Y[:, 0])
-    sample = Sample(units.inputs(X), units.outputs(Y[:, 0]))
-    unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / units.scale**2)
-    return fitted(sample, options.kernel, unknowns, units)
-
-
-def fitted(sample: Sample, kernel: SparseKernel, unknowns: Unknowns, units: Units) -> ExactProcess:
-    """Return the process of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
-    objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
-    with torch.inference_mode():
-        raw, failed = maximise(objective, unknowns, np.random.default_rng(0))
-    for message in failed:
-        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=3)
-    return ExactProcess(sample.X, sample.y, units, kernel, unknowns.values(raw))

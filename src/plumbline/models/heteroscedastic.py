@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from plumbline.models.exact_process import ExactProcess, ModelOptions, fit_process
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.exact_process import ExactProcess
 from plumbline.models.units import units_of
 
 VARIANCE_FLOOR = 1e-5

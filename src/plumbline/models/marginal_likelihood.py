@@ -150,31 +150,36 @@ class Unknowns:
 
     def values(self, raw: Array) -> Hyperparameters:
         """Return the hyperparameters of real numbers."""
-        noise, outputscale, lengthscale = (
-            part.written.value(raw[place])[0] for part, place in zip(self.parts, self.places, strict=True)
-        )
-        return Hyperparameters(
-            float(raw[0]),
-            torch.from_numpy(noise) if self.noise.size else self.known.noise,
-            float(outputscale[0]) if self.outputscale.size else self.known.outputscale,
-            torch.from_numpy(lengthscale) if self.lengthscale.size else self.known.lengthscale,
-        )
+        return self._hyperparameters(raw, self._written(raw))
 
     def penalised(self, raw: Array, sample: Sample, kernel: SparseKernel) -> tuple[float, Array]:
         """Return the logarithms of likelihood and priors per datum, and the gradient in the real numbers."""
-        value, to = sample.log_likelihood(self.values(raw), kernel)
+        written = self._written(raw)
+        value, to = sample.log_likelihood(self._hyperparameters(raw, written), kernel)
         gradient = np.empty_like(raw)
         gradient[0] = to.constant
         derivatives: list[Array] = [to.noise.numpy(), np.array([to.outputscale]), to.lengthscale.numpy()]
-        for part, place, derivative in zip(self.parts, self.places, derivatives, strict=True):
+        for part, place, (number, slope), derivative in zip(self.parts, self.places, written, derivatives, strict=True):
             if part.size:
-                number, slope = part.written.value(raw[place])
                 if part.prior is not None:
                     density, score = part.prior.log_density(number)
                     value += float(density.sum())
                     derivative = derivative + score
                 gradient[place] = derivative * slope
         return value / len(sample.y), gradient / len(sample.y)
+
+    def _written(self, raw: Array) -> list[tuple[Array, Array]]:
+        """Return the positive numbers of each part and their derivatives in the real ones; empty where it is known."""
+        return [part.written.value(raw[place]) for part, place in zip(self.parts, self.places, strict=True)]
+
+    def _hyperparameters(self, raw: Array, written: list[tuple[Array, Array]]) -> Hyperparameters:
+        (noise, _), (outputscale, _), (lengthscale, _) = written
+        return Hyperparameters(
+            float(raw[0]),
+            torch.from_numpy(noise) if self.noise.size else self.known.noise,
+            float(outputscale[0]) if self.outputscale.size else self.known.outputscale,
+            torch.from_numpy(lengthscale) if self.lengthscale.size else self.known.lengthscale,
+        )
 
 
 Objective = Callable[[Array], tuple[float, Array]]

@@ -1,0 +1,55 @@
+"""How exact Gaussian processes are fitted."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from plumbline.models.exact_options import ModelOptions, unknowns_of
+from plumbline.models.exact_process import ExactProcess
+from plumbline.models.marginal_likelihood import Sample, Unknowns, maximise
+from plumbline.models.units import Units, units_of
+from plumbline.models.whitened import SparseKernel
+
+
+class FitStoppedEarlyWarning(RuntimeWarning):
+    """An optimiser of hyperparameters ended without having converged, and began anew elsewhere."""
+
+
+def fit_process(
+    X: Tensor,
+    Y: Tensor,
+    bounds: Tensor,
+    options: ModelOptions,
+    variance: Tensor | None = None,
+    units: Units | None = None,
+) -> ExactProcess:
+    """Return a process with hyperparameters at a (penalised) maximum of the marginal likelihood.
+
+    Args:
+        X: `n x d`, in the problem's bounds.
+        Y: `n x 1`.
+        bounds: `2 x d`.
+        options: kernel and priors.
+        variance: `n` known noise variances; None where one for all is fitted.
+        units: of inputs and observations; None for those of the options, and mean zero and variance one.
+
+    Raises:
+        botorch.exceptions.ModelFittingError: no attempt of the optimiser came to a number.
+    """
+    units = units or units_of(options.box(bounds), Y[:, 0])
+    sample = Sample(units.inputs(X), units.outputs(Y[:, 0]))
+    unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / units.scale**2)
+    return fitted(sample, options.kernel, unknowns, units)
+
+
+def fitted(sample: Sample, kernel: SparseKernel, unknowns: Unknowns, units: Units) -> ExactProcess:
+    """Return the process of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
+    objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
+    with torch.inference_mode():
+        raw, failed = maximise(objective, unknowns, np.random.default_rng(0))
+    for message in failed:
+        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=3)
+    return ExactProcess(sample.X, sample.y, units, kernel, unknowns.values(raw))

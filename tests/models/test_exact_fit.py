@@ -1,0 +1,96 @@
+"""What fitted exact processes are like; that the optimum is BoTorch's is tested beside the marginal likelihood."""
+
+import pytest
+import torch
+from exact_cases import BOUNDS, CHOICES, data, uniform
+
+from plumbline.models.exact_fit import FitStoppedEarlyWarning, fit_process
+from plumbline.models.exact_options import NOISE_FLOOR, ModelOptions
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+def test_predicts_in_raw_units(options: ModelOptions) -> None:
+    X, Y = data(8)
+    process = fit_process(X, Y, BOUNDS, options)
+    mean, _ = process.moments(X)
+    assert mean.dtype == torch.float64
+    assert (mean - Y[:, 0]).abs().max() < 0.5 * Y.std()
+    assert process.noise_variance == pytest.approx(float(process.noise) * float(Y.var()))
+
+
+def test_is_equivariant_to_units() -> None:
+    X, Y = data()
+    here = fit_process(X, Y, BOUNDS, ModelOptions()).moments(X)[0]
+    there = fit_process(X * 10 - 3, Y * 1e3 + 7, BOUNDS * 10 - 3, ModelOptions()).moments(X * 10 - 3)[0]
+    torch.testing.assert_close(there, here * 1e3 + 7, rtol=1e-5, atol=1e-2)
+
+
+@pytest.mark.parametrize("priors", ["botorch", "botorch-0.9", "conformal", "none"])
+def test_noise_stays_in_its_bounds_when_fitted_to_noise(priors: str) -> None:
+    X, _ = data(20)
+    Y = torch.randn(20, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    floors = {"botorch": 1e-4, "botorch-0.9": 1e-4, "conformal": 5e-4, "none": NOISE_FLOOR}
+    low, high = floors[priors], 0.5 if priors == "conformal" else torch.inf
+    noise = float(fit_process(X, Y, BOUNDS, ModelOptions(priors=priors)).noise)
+    assert low * (1 - 1e-6) <= noise <= high * (1 + 1e-6)
+
+
+def test_raw_inputs_have_lengthscales_in_their_own_units() -> None:
+    """As if the box were the unit cube: a unit is short beside a side of 200, and the prior wants it no longer."""
+    X, Y = data()
+    raw = fit_process(X, Y, BOUNDS, ModelOptions(priors="botorch-0.9", inputs="raw"))
+    unit = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    same = fit_process(X, Y, unit, ModelOptions(priors="botorch-0.9"))
+    assert torch.equal(raw.lengthscale, same.lengthscale)
+    assert torch.equal(raw.moments(X)[0], same.moments(X)[0])
+    cube = fit_process(X, Y, BOUNDS, ModelOptions(priors="botorch-0.9"))
+    assert not torch.allclose(raw.moments(uniform(3, seed=2))[0], cube.moments(uniform(3, seed=2))[0], rtol=1e-3)
+    torch.testing.assert_close(raw.lengthscale_in(BOUNDS), raw.lengthscale / (BOUNDS[1] - BOUNDS[0]))
+    assert torch.equal(cube.lengthscale_in(BOUNDS), cube.lengthscale)
+
+
+def test_lengthscales_stay_above_their_bound() -> None:
+    X = uniform(30)
+    Y = torch.sign(torch.sin(200 * X.sum(-1, keepdim=True)))
+    assert (fit_process(X, Y, BOUNDS, ModelOptions()).lengthscale >= 0.025).all()
+
+
+def test_a_known_lengthscale_is_kept() -> None:
+    process = fit_process(*data(), BOUNDS, ModelOptions(priors="none", ard=False, lengthscale=0.123))
+    assert process.lengthscale.tolist() == [0.123]
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+@pytest.mark.parametrize("case", ["one", "equal", "doubled"])
+def test_awkward_data(options: ModelOptions, case: str) -> None:
+    X, Y = data(1 if case == "one" else 6)
+    if case == "equal":
+        Y = torch.ones_like(Y)
+    if case == "doubled":
+        X, Y = X.repeat(3, 1), Y.repeat(3, 1)
+    process = fit_process(X, Y, BOUNDS, options)
+    mean, covariance = process.moments(uniform(4, seed=8))
+    assert torch.isfinite(mean).all()
+    assert (covariance.diagonal(dim1=-2, dim2=-1) > 0).all()
+
+
+@pytest.mark.parametrize("d", [1, 100])
+def test_any_dimension(d: int) -> None:
+    bounds = torch.stack([torch.zeros(d), torch.ones(d)]).double()
+    X = torch.rand(12, d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    process = fit_process(X, X.sum(-1, keepdim=True), bounds, ModelOptions())
+    assert torch.isfinite(process.moments(X)[0]).all()
+
+
+def test_an_optimiser_that_stops_early_is_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    from plumbline.models import exact_fit
+
+    real = exact_fit.maximise
+
+    def stubborn(*given):
+        raw, _ = real(*given)
+        return raw, ["ABNORMAL: "]
+
+    monkeypatch.setattr(exact_fit, "maximise", stubborn)
+    with pytest.warns(FitStoppedEarlyWarning, match="ABNORMAL"):
+        fit_process(*data(), BOUNDS, ModelOptions())
