@@ -116,7 +116,7 @@ def agree(utility: OutcomesUtility, reference: AcquisitionFunction, X: Tensor) -
 
 
 shapes = {
-    "n": st.integers(1, 12),
+    "n": st.integers(1, 9),
     "d": st.sampled_from([1, 2, 6]),
     "m": st.sampled_from([2, 3]),
     "q": st.integers(1, 3),
@@ -135,7 +135,7 @@ def test_values_and_gradients_are_botorchs(
     utility, X = made_utility(kind, n, d, m, kernel, seed), somewhere(2, q, d, seed=seed + 1)
     if pending:
         utility.set_X_pending(somewhere(pending, d, seed=seed + 2))
-    assume(rounding(utility, X) < 1e-12)
+    assume(rounding(utility, X) < 1e-10)
     agree(utility, botorchs(utility, observed(n, d, m, seed)[1]), X)
 
 
