@@ -118,6 +118,19 @@ def test_level_maps_return_levels_near_the_shares(make) -> None:
     assert np.abs(mapped - ndtr(ndtri(levels) / 2)).max() < 0.15
 
 
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=30))
+def test_isotonic_map_is_scikit_learns(thousandths: list[int]) -> None:
+    """Which takes a second to import, and takes levels for one that differ in their last digits."""
+    from sklearn.isotonic import IsotonicRegression
+
+    pit = np.array(thousandths) / 1000
+    p, phat = recalibration_set(pit)
+    theirs = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    theirs.fit(np.concatenate([[0.0], p, [1.0]]), np.concatenate([[0.0], phat, [1.0]]))
+    levels = np.linspace(0.0, 0.999, 101)
+    np.testing.assert_allclose(isotonic_level_map(pit)(levels), theirs.predict(levels), atol=1e-6)
+
+
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=20))
 @settings(deadline=None, max_examples=30)
 def test_isotonic_map_is_monotone_from_zero_to_one(pit: list[float]) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from plumbline.calibration.diagnostics import empirical_level
@@ -67,13 +67,13 @@ def gp_level_map(pit: Array) -> LevelMap:
 
 def isotonic_level_map(pit: Array) -> LevelMap:
     """Return the isotonic regression of `phat(p)` on `p`, with `R(0) = 0` and `R(1) = 1`; Kuleshov et al. (2018)."""
-    from sklearn.isotonic import IsotonicRegression  # takes a second, and no other recalibrator needs it
-
     p, phat = recalibration_set(pit)
-    regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    regression.fit(np.concatenate([[0.0], p, [1.0]]), np.concatenate([[0.0], phat, [1.0]]))
+    knots, starts = np.unique(np.concatenate([[0.0], p, [1.0]]), return_index=True)
+    ends = np.concatenate([[0.0], phat, [1.0]])
+    sizes = np.diff(np.append(starts, len(ends)))
+    fitted = isotonic_regression(np.add.reduceat(ends, starts) / sizes, weights=sizes).x
     # Forecasts within rounding of 1 are pooled with the end point: hold it.
-    return lambda levels: np.where(levels < 1.0, regression.predict(levels), 1.0)
+    return lambda levels: np.where(levels < 1.0, np.interp(levels, knots, fitted), 1.0)
 
 
 def identity_level_map(pit: Array) -> LevelMap:
