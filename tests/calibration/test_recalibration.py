@@ -118,6 +118,7 @@ def test_level_maps_return_levels_near_the_shares(make) -> None:
     assert np.abs(mapped - ndtr(ndtri(levels) / 2)).max() < 0.15
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=30))
 def test_isotonic_map_is_scikit_learns(thousandths: list[int]) -> None:
     """Which takes a second to import, and takes levels for one that differ in their last digits."""
