@@ -15,6 +15,7 @@ from plumbline.analysis.runs import COLUMNS
 from plumbline.config import Config, read_config
 from plumbline.errors import PlumblineError
 from plumbline.plan import Plan, load_plan
+from plumbline.trainers.online_lda import OnlineLdaOptions
 
 PRESETS = ("quick", "desk", "paper")
 
@@ -322,3 +323,41 @@ def test_every_dataset_has_what_its_kind_needs(root: Path) -> None:
         assert entry.get("hash") or entry.get("note") or not entry.get("file"), (
             f"{name} has no checksum and says not why"
         )
+
+
+@pytest.mark.parametrize(
+    ("instead", "message"),
+    [
+        ({"online-lda": "online-lda-rebuild"}, "instead: unknown dataset or model .*did you mean 'online-lda-rebuilt'"),
+        ({"onlin-lda": "online-lda-rebuilt"}, "did you mean 'online-lda'"),
+        ({"online-lda": "20-newsgroups-rebuilt"}, "one is a dataset and one is a model"),
+    ],
+)
+def test_what_is_to_replace_a_model_must_be_one(root: Path, instead: dict[str, str], message: str) -> None:
+    config = preset(root, "quick").model_copy(update={"instead": instead})
+    with pytest.raises(PlumblineError, match=message) as caught:
+        load_plan(config, root)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_rebuilt_posts_can_take_the_place_of_the_others(root: Path) -> None:
+    config = preset(root, "desk").model_copy(update={"instead": {"online-lda": "online-lda-rebuilt"}})
+    plan = load_plan(config, root)
+    assert plan.inputs("CAL-F4-lda-50") == ["online-lda-rebuilt"]
+    rebuilt, canonical = plan.models["online-lda-rebuilt"], plan.models["online-lda"]
+    assert rebuilt.options == {**canonical.options, "dataset": "20-newsgroups-rebuilt"}
+    posts, others = plan.datasets["20-newsgroups-rebuilt"], plan.datasets["20-newsgroups"]
+    assert (posts.url, posts.features) == (None, others.features)
+
+
+def test_the_grid_of_online_lda_is_that_of_the_papers_table(plans: dict[str, Plan]) -> None:
+    options = OnlineLdaOptions.model_validate(plans["paper"].models["online-lda"].options)
+    for parameter, values in zip(
+        plans["paper"].studies["calibrated"].spaces["online-lda"],
+        (options.minibatch, options.kappa, options.tau0),
+        strict=True,
+    ):
+        assert (values[0], values[-1]) == (parameter.low, parameter.high)
+        steps = np.diff(np.log2(values) if parameter.scale == "log" else values)
+        np.testing.assert_allclose(steps, parameter.step or 1.0)
+    assert len(options.points()) == 288

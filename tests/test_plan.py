@@ -166,6 +166,15 @@ def test_stand_ins_change_the_data_and_no_name() -> None:
     assert real.inputs("F1") == []
 
 
+def test_the_configuration_may_name_stand_ins_of_its_own() -> None:
+    other = {"zinc250k": "other-molecules"}
+    for data in ("real", "generated"):
+        plan = plan_at("quick", data=data, instead=other)
+        assert plan.stand_ins == other
+        assert plan.task_titles("F3") == {"qed": "other-molecules: QED"}
+        assert plan.inputs("F3") == ["other-molecules"]
+
+
 def test_looks_and_titles_are_those_of_the_grid() -> None:
     plan = plan_at("quick")
     looks = plan.looks("F4")

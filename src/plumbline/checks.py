@@ -60,6 +60,16 @@ def check_models(models: Mapping[str, ModelEntry], datasets: Collection[str]) ->
         catalogue().check("trainer", model.trainer, model.options, source)
 
 
+def check_replaced(instead: Mapping[str, str], models: Collection[str], datasets: Mapping[str, Dataset]) -> None:
+    """Raise PlumblineError where a dataset or a model is to be replaced by what there is not, or by the other kind."""
+    for pair in instead.items():
+        for name in pair:
+            if name not in models and name not in datasets:
+                raise PlumblineError(f"instead: {unknown('dataset or model', name, {*models, *datasets})}")
+        if (pair[0] in models) != (pair[1] in models):
+            raise PlumblineError(f"instead: of {pair[0]} and {pair[1]} one is a dataset and one is a model")
+
+
 def check_experiment(experiment: Experiment, grid: Grid, library: Library, source: str) -> None:
     """Raise PlumblineError where an output is unknown, has other options, or speaks of what is not in the grid."""
     outputs: dict[Kind, Output | None] = {

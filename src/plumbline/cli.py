@@ -134,6 +134,7 @@ def model(
     data: DataOption = DATA,
     catalogue: Annotated[Path, typer.Option(help="the list of models")] = Path("config/models.yaml"),
     device: DeviceOption = "cpu",
+    jobs: Annotated[int, typer.Option(help="processes, for trainers that can have several")] = 1,
 ) -> None:
     """Train a model that problems or methods read from a file, or go on with one that was killed."""
     import logging
@@ -144,7 +145,7 @@ def model(
 
     _one_thread()
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # a line an epoch
-    train(name, load_models(catalogue), data, output, device_called(device))
+    train(name, load_models(catalogue), data, output, device_called(device), jobs)
     print(output)
 
 

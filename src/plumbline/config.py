@@ -17,6 +17,11 @@ class Config(Options):
     data: Literal["generated", "real"] = Field(
         default="generated", description="real datasets, or the generated stand-ins that need no network"
     )
+    instead: dict[str, str] = Field(
+        default_factory=dict,
+        description="datasets or models that replace others where tasks and methods name them, for instance "
+        "{online-lda: online-lda-rebuilt}",
+    )
     mirror: str | None = Field(
         default=None, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null"
     )

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from plumbline.checks import check_claim, check_experiment, check_inputs, check_library, check_models
+from plumbline.checks import check_claim, check_experiment, check_inputs, check_library, check_models, check_replaced
 from plumbline.config import Config
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
@@ -32,11 +32,15 @@ class Plan:
 
     @cached_property
     def stand_ins(self) -> Mapping[str, str]:
-        """Datasets and models that are replaced by generated ones in this run: real name to generated name."""
-        if self.config.data == "real":
-            return {}
+        """Datasets and models that others replace in this run: generated ones, and what the configuration says."""
+        generated = {} if self.config.data == "real" else {real: name for name, real in self.generated.items()}
+        return {**generated, **self.config.instead}
+
+    @cached_property
+    def generated(self) -> Mapping[str, str]:
+        """Generated datasets and models, with the real ones whose place they can take."""
         entries: list[tuple[str, Dataset | ModelEntry]] = [*self.datasets.items(), *self.models.items()]
-        return {entry.stands_in_for: name for name, entry in entries if entry.stands_in_for}
+        return {name: entry.stands_in_for for name, entry in entries if entry.stands_in_for}
 
     def inputs(self, name: str) -> list[str]:
         """Return the names of the datasets and models that experiment `name` reads."""
@@ -215,6 +219,7 @@ def check(plan: Plan) -> None:
     """
     check_library(plan.library)
     check_models(plan.models, plan.datasets)
+    check_replaced(plan.config.instead, plan.models, plan.datasets)
     check_inputs(plan.library, plan.models, plan.datasets)
     for study in plan.studies.values():
         source = f"config/studies/{study.study}.yaml"

@@ -1,5 +1,6 @@
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ class TestDataLabel:
     def test_a_stand_in_is_named_as_such(self) -> None:
         plan = made.plan({"E": made.experiment(grid=grid("forrester", "qed"))})
         assert data_label(plan, "E") == "generated-molecules (generated, stands in for zinc250k)"
+
+    def test_so_is_one_that_is_not_generated(self) -> None:
+        plan = made.plan({"E": made.experiment(grid=grid("qed"))}, data="real")
+        config = plan.config.model_copy(update={"instead": {"zinc250k": "zinc-again"}})
+        assert data_label(replace(plan, config=config), "E") == "zinc-again (stands in for zinc250k)"
 
     def test_real_data_is_named_as_it_is(self) -> None:
         plan = made.plan({"E": made.experiment(grid=grid("qed"))}, data="real")

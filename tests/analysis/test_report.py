@@ -201,7 +201,7 @@ class TestPage:
     def test_stand_ins_are_owned_up_to(self, folder: Path) -> None:
         grid = [{"tasks": ["qed"], "methods": ["plain"]}]
         found = page(made.plan(experiments(grid=grid)), results(folder))
-        assert "Generated stand-ins are in use: generated-molecules for zinc250k" in found.words
+        assert "Stand-ins are in use: generated-molecules for zinc250k" in found.words
         assert "generated-molecules (generated, stands in for zinc250k)" in found.words
 
     def test_without_claims_it_says_so(self, folder: Path) -> None:

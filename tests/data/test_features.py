@@ -1,5 +1,7 @@
 import gzip
 import importlib.metadata
+import io
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from plumbline.data.features import build_features, read_features, read_provenan
 from plumbline.data.generated import generated_molecules
 from plumbline.data.generated_antibodies import generated_antibodies
 from plumbline.data.generated_dna import generated_dna
+from plumbline.data.generated_newsgroups import generated_newsgroups
 from plumbline.data.guacamol import OBJECTIVES, score_smiles
 from plumbline.data.molecules import (
     DESCRIPTORS,
@@ -24,6 +27,7 @@ from plumbline.data.molecules import (
     describe_molecules,
     sample_rows,
 )
+from plumbline.data.newsgroups import corpus
 from plumbline.errors import PlumblineError
 
 SMILES = ["CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O", "C1CC", "CC(=O)Nc1ccc(O)cc1", "CCCCCC"]
@@ -334,3 +338,39 @@ class TestDna:
         table = generated_dna(4, 0).assign(**{column: value})
         with pytest.raises(PlumblineError, match=f"features break their schema.*{column}"):
             write_features(table, tmp_path / "few.parquet", self.ENTRY)
+
+
+class TestNewsgroups:
+    ENTRY = of_kind("newsgroups", "posts.tar.gz", rows=6)
+
+    def test_from_an_archive_and_back(self, tmp_path: Path) -> None:
+        raw = tmp_path / "posts.tar.gz"
+        with tarfile.open(raw, "w:gz") as archive:
+            for i in range(9):
+                content = f"From: nobody\n\nRocket number {i}, rocket engine".encode()
+                member = tarfile.TarInfo(f"20news-bydate-train/sci.space/{i}")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        built = build_features(self.ENTRY, raw)
+        assert set(built["words"]) == {"rocket number rocket engine"}
+        assert built["part"].tolist() == ["train"] * 5 + ["test"]
+        write_features(built, tmp_path / "posts.parquet", self.ENTRY)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "posts.parquet"), built, check_exact=True)
+        found = read_provenance(tmp_path / "posts.parquet")
+        assert found["scikit-learn"] == importlib.metadata.version("scikit-learn")
+
+    def test_a_missing_archive_is_named(self) -> None:
+        with pytest.raises(PlumblineError, match=r"is built from posts\.tar\.gz: fetch it and name it with --raw"):
+            build_features(self.ENTRY)
+
+    def test_generated(self, tmp_path: Path) -> None:
+        entry = of_kind("generated-newsgroups", None, rows=12)
+        built = build_features(entry)
+        pd.testing.assert_frame_equal(built, corpus(generated_newsgroups(12, 1), 12, 1), check_exact=True)
+        write_features(built, tmp_path / "posts.parquet", entry)
+
+    @pytest.mark.parametrize(("column", "value"), [("part", "dev"), ("words", "one, two"), ("document", "a")])
+    def test_other_parts_and_words_are_refused(self, tmp_path: Path, column: str, value: str) -> None:
+        table = build_features(of_kind("generated-newsgroups", None, rows=12)).assign(**{column: value})
+        with pytest.raises(PlumblineError, match=f"features break their schema.*{column}"):
+            write_features(table, tmp_path / "posts.parquet", self.ENTRY)

@@ -15,9 +15,11 @@ from plumbline.data.generated import DRUGS
 from plumbline.data.generated_antibodies import generated_antibodies
 from plumbline.data.generated_dna import generated_dna
 from plumbline.data.molecules import DESCRIPTORS, TARGETS
+from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
 from plumbline.models.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
 from plumbline.models.selfies_vocabulary import selfies_of, vocabulary_of
 from plumbline.problems.base import Context
+from plumbline.trainers.online_lda import OnlineLdaOptions, Point
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +39,7 @@ def molecule_table() -> pd.DataFrame:
 def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.DataFrame) -> Path:
     """A data folder with the features of `small-molecules`, `-docking`, `-antibodies`, `-dna` and `-smiles`.
 
-    And with `small-vae`, a model that has not been trained but whose strings end.
+    And with `small-vae`, a model that has not been trained but whose strings end, and the made-up `small-grid`.
     """
     folder = tmp_path_factory.mktemp("data")
     tables = {
@@ -57,7 +59,16 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.Dat
         )
         write_features(table, folder / "features" / f"small-{kind}.parquet", dataset)
     write_selfies_vae(folder / "models" / "small-vae.npz", untrained(), [], {})
+    write_grid(folder / "models" / "small-grid.npz", perplexities(), {})
     return folder
+
+
+def perplexities() -> HyperparameterGrid:
+    """Return made-up perplexities at the points of the trainer's default grid."""
+    points = np.array(OnlineLdaOptions(dataset="none").points(), float)
+    perplexity = 900.0 + ((np.log2(points[:, 0]) - 4.3) ** 2 + (10 * points[:, 1] - 6.8) ** 2 + points[:, 2] / 7)
+    measured = {"perplexity": perplexity, "with_topics": perplexity + 99 * points[:, 1], "passes": points[:, 0]}
+    return HyperparameterGrid(Point._fields, points, measured, ("",) * len(points))
 
 
 def untrained() -> SelfiesVAE:

@@ -35,6 +35,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"dataset": "small-molecules", "target": "sa", "pool": 40, "holdout_fraction": 0.0, "maximise": False},
         {"dataset": "small-docking", "target": "3pbl_docking", "pool": 30, "maximise": False},
     ],
+    "online-lda": [{"grid": "small-grid"}, {"grid": "small-grid", "measure": "with_topics"}],
     "rkhs": [{"dim": 1}, {"dim": 2, "kernel": "matern52", "basis": 40}],
 }
 """Options of the problems that cannot be built from none or from a dimension of two alone, or are slow then."""

@@ -19,9 +19,13 @@ from plumbline.study import Output
 
 def data_label(plan: Plan, name: str) -> str:
     """Return the datasets that an experiment reads, stand-ins named as such; empty if it reads none."""
-    datasets = plan.inputs(name)
     real = {stand_in: dataset for dataset, stand_in in plan.stand_ins.items()}
-    return ", ".join(f"{name} (generated, stands in for {real[name]})" if name in real else name for name in datasets)
+
+    def label(name: str) -> str:
+        generated = "generated, " if name in plan.generated else ""
+        return f"{name} ({generated}stands in for {real[name]})" if name in real else name
+
+    return ", ".join(map(label, plan.inputs(name)))
 
 
 def budget_label(rows: pd.DataFrame) -> str:

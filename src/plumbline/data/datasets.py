@@ -21,6 +21,8 @@ Kind = Literal[
     "generated-guacamol",
     "dna",
     "generated-dna",
+    "newsgroups",
+    "generated-newsgroups",
 ]
 
 

@@ -12,13 +12,14 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 
 from plumbline import files
-from plumbline.data import antibodies, dna, molecules
+from plumbline.data import antibodies, dna, molecules, newsgroups
 from plumbline.data.antibodies import describe_pairs, read_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.dna import read_dna
 from plumbline.data.generated import generated_molecules, made_up_docking_scores
 from plumbline.data.generated_antibodies import generated_antibodies
 from plumbline.data.generated_dna import generated_dna
+from plumbline.data.generated_newsgroups import generated_newsgroups
 from plumbline.data.guacamol import OBJECTIVES, score_table
 from plumbline.data.molecules import (
     DOCKING,
@@ -28,6 +29,7 @@ from plumbline.data.molecules import (
     read_smiles,
     sample_rows,
 )
+from plumbline.data.newsgroups import corpus, read_posts, words_of
 from plumbline.errors import PlumblineError
 
 _FINITE = pa.Check(np.isfinite, error="finite numbers")
@@ -60,6 +62,15 @@ DNA = pa.DataFrameSchema(
     strict=True,
 )
 
+NEWSGROUPS = pa.DataFrameSchema(
+    {
+        "document": pa.Column(str, unique=True),
+        "part": pa.Column(str, pa.Check.isin(newsgroups.PARTS)),
+        "words": pa.Column(str, pa.Check.str_matches(r"^[a-z ]*$")),
+    },
+    strict=True,
+)
+
 SCHEMAS = {
     "molecules": MOLECULES,
     "docking": MOLECULES.add_columns({DOCKING: pa.Column(float, _FINITE)}),
@@ -67,13 +78,14 @@ SCHEMAS = {
     "smiles": SMILES,
     "guacamol": SMILES.add_columns({name: pa.Column(float, pa.Check.in_range(0.0, 1.0)) for name in OBJECTIVES}),
     "dna": DNA,
+    "newsgroups": NEWSGROUPS,
 }
 """What a table of each kind holds; a generated one is like the one it stands in for."""
 
 LIBRARIES = {
     **dict.fromkeys(("molecules", "docking", "smiles", "guacamol"), "rdkit"),
     "antibodies": "biopython",
-    "dna": "scikit-learn",
+    **dict.fromkeys(("dna", "newsgroups"), "scikit-learn"),
 }
 """What computes or reads a table of each kind."""
 
@@ -81,7 +93,7 @@ METADATA = b"plumbline"
 
 
 def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> pd.DataFrame:
-    """Return the table of a dataset: molecules, antibodies or DNA, and what its kind says of them (`SCHEMAS`).
+    """Return the table of a dataset: molecules, antibodies, DNA or texts, and what its kind says of them (`SCHEMAS`).
 
     That is descriptors and targets; of `smiles` nothing else, which a million molecules take minutes for; of `guacamol`
     the scores of `plumbline.data.guacamol.OBJECTIVES`.
@@ -102,6 +114,8 @@ def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> 
     if how.kind in ("docking", "dna"):
         table = read_docking(raw) if how.kind == "docking" else read_dna(raw)
         return table.loc[sample_rows(range(len(table)), how.rows, how.seed)].reset_index(drop=True)
+    if how.kind == "newsgroups":
+        return corpus({name: words_of(text) for name, text in read_posts(raw).items()}, how.rows, how.seed)
     if how.kind == "antibodies":
         return describe_pairs(sample_rows(read_pairs(raw), how.rows, how.seed), jobs)
     return _describe(how.kind, sample_rows(read_smiles(raw, how.member), how.rows, how.seed), jobs)
@@ -117,6 +131,8 @@ def _describe(kind: str, smiles: list[str], jobs: int) -> pd.DataFrame:
 def _generate(how: Features, jobs: int) -> pd.DataFrame:
     if how.kind == "generated-dna":
         return generated_dna(how.rows, how.seed)
+    if how.kind == "generated-newsgroups":
+        return corpus(generated_newsgroups(how.rows, how.seed), how.rows, how.seed)
     if how.kind == "generated-antibodies":
         return describe_pairs(generated_antibodies(how.rows, how.seed), jobs)
     smiles = generated_molecules(how.rows, how.seed)

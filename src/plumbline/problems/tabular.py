@@ -36,13 +36,13 @@ class TabularProblem(SyntheticTestFunction):
 
         Args:
             candidates: `N x d`, no two rows alike.
-            values: `N`, to be maximised.
+            values: `N`, to be maximised; NaN where an evaluation fails.
             holdout: `M x d`.
             holdout_values: `M`.
         """
         self.dim = candidates.shape[1]
         self.continuous_inds = list(range(self.dim))
-        self._optimal_value = float(values.max())
+        self._optimal_value = float(values[~values.isnan()].max())
         rows = torch.cat([candidates, holdout])
         low, high = rows.amin(dim=0), rows.amax(dim=0)
         # A column without spread still needs an interval to be normalised by.

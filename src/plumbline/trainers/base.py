@@ -30,12 +30,14 @@ class TrainingContext:
         unfinished: a file that is the trainer's until it is done: what is there when it starts, it left when it was
             killed.
         device: where it may compute.
+        jobs: processes that it may have; what is learned is the same for any number.
     """
 
     data: Path
     generator: Generator
     unfinished: Path
     device: torch.device = CPU
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ def train(
     data: Path,
     output: Path,
     device: torch.device = CPU,
+    jobs: int = 1,
 ) -> None:
     """Train model `name` and write it to `output`; one that was killed is gone on with, where its trainer can.
 
@@ -64,6 +67,6 @@ def train(
     options = parse(trainer.options, entry.options, f"model {name!r}: trainer {entry.trainer!r}")
     stream = torch.Generator().manual_seed(stream_seed(f"model {name}", entry.seed, "model"))
     unfinished = output.with_name(f".{output.stem}.unfinished")
-    trained: Trained = trainer.build(options, TrainingContext(data, stream, unfinished, device))
+    trained: Trained = trainer.build(options, TrainingContext(data, stream, unfinished, device, jobs))
     # Not the title: the file's content is part of trials' keys.
     trained.write(output, entry.model_dump(mode="json", include={"trainer", "options", "seed"}))

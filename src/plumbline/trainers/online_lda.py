@@ -1,0 +1,203 @@
+"""Evaluates online LDA (Hoffman, Blei & Bach, 2010) at every point of a grid; CAL, section 5.3.1.
+
+The learner is scikit-learn's `LatentDirichletAllocation` with `learning_method="online"`. All points have the same
+documents in the same order and begin at the same topics: what is left is a function of the hyperparameters, without
+noise, that is evaluated once and read by every trial from then on.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from pydantic import Field, PositiveFloat, PositiveInt
+from scipy.sparse import csr_matrix
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer
+
+from plumbline.data.features import read_features
+from plumbline.data.newsgroups import TEST, TRAIN
+from plumbline.errors import PlumblineError
+from plumbline.inputs import Input
+from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
+from plumbline.options import Options
+from plumbline.seeding import draw_seed
+from plumbline.sources import source_digest
+from plumbline.specs import canonical_json, short_digest
+from plumbline.trainers.base import Trained, TrainingContext, trainers
+from plumbline.trainers.checkpoint import Checkpoint
+
+log = logging.getLogger(__name__)
+
+
+class Point(NamedTuple):
+    """Hyperparameters: documents a step, and the decay and the offset of the rate `(tau0 + t)^-kappa` of step t."""
+
+    minibatch: int
+    kappa: float
+    tau0: float
+
+
+class Outcome(NamedTuple):
+    """What a point came to; NaN where it failed, with the reason.
+
+    Attributes:
+        perplexity: of held-out documents, `exp(-bound / words)`, the bound being that of the documents given the topics
+            (Hoffman et al., section 4).
+        with_topics: the same, the topics' own share of the bound added: scikit-learn's `perplexity`.
+        passes: over the training documents until it had converged, or was stopped.
+        reason: why it failed; empty where it did not.
+    """
+
+    perplexity: float
+    with_topics: float
+    passes: int
+    reason: str = ""
+
+
+class OnlineLdaOptions(Options):
+    """Options of the trainer. The grid is CAL's table 2, its log-scales as powers of two: 288 points.
+
+    Attributes:
+        dataset: whose table of features has the documents.
+        minibatch: documents a step.
+        kappa: decay of the learning rate. From above .5 on convergence is certain; the paper's grid has .5, too.
+        tau0: offset of the learning rate.
+        topics: of the model; the priors of documents and topics are 1 / topics.
+        passes: over the training documents at most.
+        tolerance: converged is when a pass changes the perplexity of the first training documents, as many as there are
+            held-out ones, by less than this share.
+    """
+
+    dataset: Annotated[str, Input("features/{}.parquet")]
+    minibatch: tuple[PositiveInt, ...] = Field(default=(1, 2, 4, 8, 16, 32, 64, 128), min_length=1)
+    kappa: tuple[Annotated[float, Field(ge=0.5, le=1.0)], ...] = Field(
+        default=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0), min_length=1
+    )
+    tau0: tuple[Annotated[float, Field(ge=1.0)], ...] = Field(default=(1, 2, 4, 8, 16, 32), min_length=1)
+    topics: PositiveInt = 20
+    passes: PositiveInt = 20
+    tolerance: PositiveFloat = 0.001
+
+    def points(self) -> list[Point]:
+        """Return the grid, points with small minibatches, which take longest, first."""
+        return [Point(*values) for values in product(self.minibatch, self.kappa, self.tau0)]
+
+
+@trainers.register("online-lda", OnlineLdaOptions)
+def online_lda(options: OnlineLdaOptions, context: TrainingContext) -> Trained:
+    """The perplexity of online LDA on held-out documents at every point of a grid of its hyperparameters.
+
+    Raises:
+        PlumblineError: features that are not there or are no documents, or no point that could be evaluated.
+    """
+    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
+    if "words" not in table:
+        raise PlumblineError(f"dataset {options.dataset!r} has no column words: it is not of documents")
+    train, held = counts(table)
+    seed = draw_seed(context.generator)
+    content = short_digest(table.to_csv(index=False))
+    asked = [options.model_dump(mode="json"), seed, source_digest(__name__), content]
+    checkpoint = Checkpoint(context.unfinished, canonical_json(asked))
+    outcomes = evaluate_all(options, train, held, seed, checkpoint, context.jobs)
+    failed = [one for one in outcomes if one.reason]
+    if len(failed) == len(outcomes):
+        raise PlumblineError(f"none of {len(outcomes)} points could be evaluated; the first: {failed[0].reason}")
+    measured = {name: np.array([getattr(one, name) for one in outcomes], float) for name in Outcome._fields[:3]}
+    grid = HyperparameterGrid(
+        Point._fields, np.array(options.points(), float), measured, tuple(one.reason for one in outcomes)
+    )
+
+    def write(path: Any, origin: dict[str, Any]) -> None:
+        write_grid(path, grid, origin)
+        checkpoint.remove()
+
+    return Trained(write)
+
+
+def counts(table: pd.DataFrame) -> tuple[csr_matrix, csr_matrix]:
+    """Return how often each document of the training part and of the test part has each word: two `n x words`."""
+    vectorizer = CountVectorizer(analyzer=str.split, dtype=np.float64)
+    texts = {part: table.loc[table["part"] == part, "words"] for part in (TRAIN, TEST)}
+    return vectorizer.fit_transform(texts[TRAIN]), vectorizer.transform(texts[TEST])
+
+
+def evaluate_all(
+    options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, checkpoint: Checkpoint, jobs: int = 1
+) -> list[Outcome]:
+    """Return what each point of the grid comes to, those that the checkpoint has not evaluated again.
+
+    The order is that of the grid, and the values are the same for any number of `jobs`.
+    """
+    points = options.points()
+    saved = checkpoint.restore()
+    outcomes = [Outcome(*one) for one in saved["outcomes"]] if saved else []
+    if outcomes:
+        log.info("going on after %d of %d points", len(outcomes), len(points))
+    for outcome in _outcomes(points[len(outcomes) :], options, train, held, seed, jobs):
+        point = points[len(outcomes)]
+        outcomes.append(outcome)
+        checkpoint.save({"outcomes": [tuple(one) for one in outcomes]})
+        if outcome.reason:
+            log.warning("%s failed: %s", point, outcome.reason)
+        else:
+            log.info("%d of %d, %s: %.2f", len(outcomes), len(points), point, outcome.perplexity)
+    return outcomes
+
+
+def _outcomes(
+    points: Sequence[Point], options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, jobs: int
+) -> Iterator[Outcome]:
+    tasks = (delayed(evaluate)(point, options, train, held, seed) for point in points)
+    return Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
+
+
+def evaluate(point: Point, options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int) -> Outcome:
+    """Return what a point comes to on held-out documents (`m x words`), learned from `train` (`n x words`).
+
+    A learner that raises or whose perplexity is not finite has failed; the others are evaluated all the same.
+    """
+    lda = LatentDirichletAllocation(
+        options.topics,
+        learning_method="online",
+        learning_decay=point.kappa,
+        learning_offset=point.tau0,
+        batch_size=point.minibatch,
+        total_samples=train.shape[0],
+        random_state=seed,
+    )
+    try:
+        passes = learn(lda, train, train[: held.shape[0]], options)
+        perplexity, with_topics = perplexity_of_documents(lda, held), float(lda.perplexity(held))
+    except (ArithmeticError, ValueError) as error:
+        return Outcome(np.nan, np.nan, 0, " ".join(str(error).split())[:200] or type(error).__name__)
+    if not (np.isfinite(perplexity) and np.isfinite(with_topics)):
+        return Outcome(np.nan, np.nan, passes, f"a perplexity of {perplexity:g}, with topics {with_topics:g}")
+    return Outcome(perplexity, with_topics, passes)
+
+
+def learn(lda: LatentDirichletAllocation, train: csr_matrix, watched: csr_matrix, options: OnlineLdaOptions) -> int:
+    """Pass over the training documents until the perplexity of `watched` has converged, and return how often."""
+    before = np.inf
+    for passed in range(1, options.passes + 1):
+        lda.partial_fit(train)
+        now = perplexity_of_documents(lda, watched)
+        if abs(before - now) < options.tolerance * now:
+            return passed
+        before = now
+    return options.passes
+
+
+def perplexity_of_documents(lda: LatentDirichletAllocation, X: csr_matrix) -> float:
+    """Return the perplexity of documents (`n x words`) under topics that are given.
+
+    Among endlessly many documents like these the topics' own share of the bound is nothing.
+    """
+    documents = lda.total_samples
+    try:
+        return float(lda.set_params(total_samples=1e18).perplexity(X, sub_sampling=True))
+    finally:
+        lda.set_params(total_samples=documents)
