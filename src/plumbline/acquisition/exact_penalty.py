@@ -30,7 +30,7 @@ HARD = 1e4
 A penalty that exceeds the program's multipliers has the maximiser of any greater one, which is why it is called exact.
 """
 
-ITERATIONS = 50
+ITERATIONS = 30
 """Of the program, at most."""
 
 Array = NDArray[np.float64]
@@ -84,64 +84,69 @@ class ExactPenalty(SumOverOutcomes):
             `1 x d`; the point itself where nothing better is found.
         """
         with torch.no_grad():
-            found = [torch.from_numpy(one) for one in self._programs(X, box)]
-            points = torch.minimum(torch.maximum(box[0] + (box[1] - box[0]) * torch.stack(found), box[0]), box[1])
-            ends = torch.cat([X, points]).unsqueeze(-2)
-            return ends[self.values(ends).nan_to_num(nan=-torch.inf).argmax()]
+            program = Program(self, box)
+            for slacks in (False, True):
+                found = program.solved(X, slacks)
+                if self.values(found.unsqueeze(0)) > self.values(X.unsqueeze(0)):
+                    return found
+        return X
 
-    def _programs(self, X: Tensor, box: Tensor) -> list[Array]:
-        """Return the point of the solved program in units of the box, `d`, with slacks and without any.
 
-        Outcomes are in units of their processes. Without slacks, as with an infinite rho, the program is better
-        conditioned than with a great one; where it has no solution, its point may still be good for something.
+class Program:
+    """The program over a point and slacks, in units of a box and of the processes.
+
+    Args:
+        utility: what it is the program of.
+        box: `2 x d`, the points that there are.
+    """
+
+    def __init__(self, utility: ExactPenalty, box: Tensor) -> None:
+        self.utility, self.box, self.width = utility, box, box[1] - box[0]
+        self.dim = box.shape[-1]
+        self.scales = [process.units.scale for process in utility.processes]
+        objective = utility.roles.index("objective")
+        constraints = [i for i in range(len(self.scales)) if i != objective]
+        self.rates = np.array([utility.rates[i] * self.scales[i] / self.scales[objective] for i in constraints])
+        signed = [(i, sign) for i in constraints for sign in SIGNS[utility.roles[i]]]
+        self.bounds = [(objective, 1.0), *signed]
+        self.own_slack = np.array([[float(i == j) for j in constraints] for i, _ in signed])
+        self.at = lru_cache(maxsize=1)(self._at)
+
+    def solved(self, X: Tensor, slacks: bool) -> Tensor:
+        """Return the point that the program leads to from `X`, both `1 x d`.
+
+        Without slacks, which is what an infinite rho asks for, the program is better conditioned than with dear ones.
         """
-        width = box[1] - box[0]
-        d, objective = X.shape[-1], self.roles.index("objective")
-        scales = [process.units.scale for process in self.processes]
-        constraints = [i for i in range(len(self.roles)) if i != objective]
-        bounds = [(i, sign) for i in constraints for sign in SIGNS[self.roles[i]]]
-        rates = np.array([self.rates[i] * scales[i] / scales[objective] for i in constraints])
-        own_slack = np.array([[float(i == j) for j in constraints] for i, _ in bounds])
+        start = ((X[0] - self.box[0]) / self.width).clamp(0, 1).numpy()
+        lacking = np.where(self.own_slack > 0, -self.at(start.tobytes())[0][1:, None], 0.0).max(0).clip(0)
+        slack = lacking if slacks else lacking[:0]
+        paid, own, d = self.rates[: len(slack)], self.own_slack[:, : len(slack)], self.dim
 
-        @lru_cache(maxsize=2)
-        def optimistic(point: bytes) -> tuple[Array, Array]:
-            """Return the bounds of the objective and of the constraints, and their gradients."""
-            x = box[0] + width * torch.from_numpy(np.frombuffer(point).copy()).unsqueeze(0)
-            seen = [process.at_points(x) for process in self.processes]
-            values, gradients = [], []
-            for i, sign in [(objective, 1.0), *bounds]:
-                one = x.new_ones(1)
-                values.append((sign * seen[i].mean + self.sqrt_beta * seen[i].sd) / scales[i])
-                gradients.append(seen[i].pull_back(sign * one, self.sqrt_beta * one) * width / scales[i])
-            return torch.cat(values).numpy(), torch.cat(gradients).numpy()
+        def loss(z: Array) -> tuple[float, Array]:
+            values, gradients = self.at(z[:d].tobytes())
+            return paid @ z[d:] - values[0], np.concatenate([-gradients[0], paid])
 
-        def at(z: Array) -> tuple[Array, Array]:
-            return optimistic(np.ascontiguousarray(z[:d]).tobytes())
+        held: dict[str, Any] = {
+            "type": "ineq",
+            "fun": lambda z: self.at(z[:d].tobytes())[0][1:] + own @ z[d:],
+            "jac": lambda z: np.hstack([self.at(z[:d].tobytes())[1][1:], own]),
+        }
+        found = minimize(
+            loss,
+            np.concatenate([start, slack]),
+            jac=True,
+            method="SLSQP",
+            bounds=[(0, 1)] * d + [(0, None)] * len(slack),
+            constraints=[held],
+            options={"maxiter": ITERATIONS, "ftol": 1e-10},
+        ).x[:d]
+        return (self.box[0] + self.width * torch.from_numpy(found)).clamp(self.box[0], self.box[1]).unsqueeze(0)
 
-        def solved(slack: Array) -> Array:
-            """Return where the program leads from `X` and these slacks; with none, it has none."""
-            paid, own = rates[: len(slack)], own_slack[:, : len(slack)]
-
-            def loss(z: Array) -> tuple[float, Array]:
-                values, gradients = at(z)
-                return paid @ z[d:] - values[0], np.concatenate([-gradients[0], paid])
-
-            held: dict[str, Any] = {
-                "type": "ineq",
-                "fun": lambda z: at(z)[0][1:] + own @ z[d:],
-                "jac": lambda z: np.hstack([at(z)[1][1:], own]),
-            }
-            found: Array = minimize(
-                loss,
-                np.concatenate([start, slack]),
-                jac=True,
-                method="SLSQP",
-                bounds=[(0, 1)] * d + [(0, None)] * len(slack),
-                constraints=[held],
-                options={"maxiter": ITERATIONS, "ftol": 1e-10},
-            ).x[:d]
-            return found if np.isfinite(found).all() else start
-
-        start: Array = ((X[0] - box[0]) / width).clamp(0, 1).numpy()
-        needed = np.where(own_slack > 0, -at(start)[0][1:, None], 0.0).max(0).clip(0)
-        return [solved(needed), solved(needed[:0])]
+    def _at(self, point: bytes) -> tuple[Array, Array]:
+        """Return the confidence bounds at a point, the objective first, and their gradients."""
+        x = (self.box[0] + self.width * torch.from_numpy(np.frombuffer(point).copy())).unsqueeze(0)
+        seen = [process.at_points(x) for process in self.utility.processes]
+        one, sqrt_beta = x.new_ones(1), self.utility.sqrt_beta
+        values = [(sign * seen[i].mean + sqrt_beta * seen[i].sd) / self.scales[i] for i, sign in self.bounds]
+        slopes = [seen[i].pull_back(sign * one, sqrt_beta * one) / self.scales[i] for i, sign in self.bounds]
+        return torch.cat(values).numpy(), (torch.cat(slopes) * self.width).numpy()
