@@ -11,6 +11,7 @@ from torch import Tensor
 from plumbline.acquisition.analytic import OfMoments, log_expected_improvement, log_probability_of_improvement
 from plumbline.acquisition.differentiated import Differentiated
 from plumbline.models.exact_process import ExactProcess
+from plumbline.models.exact_stack import stacked
 from plumbline.models.process_model import ProcessModel
 from plumbline.outcomes import Role
 
@@ -21,30 +22,34 @@ class SumOverOutcomes(Differentiated):
     Attributes:
         processes: one an outcome, m of them.
         parts: a function of means and standard deviations for each; None for an outcome that does not count.
+        groups: stacks of those that count, and their parts.
     """
 
     def __init__(self, processes: Sequence[ExactProcess], parts: Sequence[OfMoments | None]) -> None:
         super().__init__(ProcessModel(*processes))
         self.processes = processes
         self.parts = parts
+        counted = [(process, part) for process, part in zip(processes, parts, strict=True) if part is not None]
+        stacks = stacked([process for process, _ in counted])
+        self.groups = [(stack, [counted[i][1] for i in members]) for members, stack in stacks]
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
         value, gradient = X.new_zeros(len(X)), torch.zeros_like(X.squeeze(-2))
-        for process, part in zip(self.processes, self.parts, strict=True):
-            if part is not None:
-                seen = process.at_points(X.squeeze(-2))
-                own, to_mean, to_sd = part(seen.mean, seen.sd)
-                value, gradient = value + own, gradient + seen.pull_back(to_mean, to_sd)
+        for stack, parts in self.groups:
+            seen = stack.at_points(X.squeeze(-2))
+            own = [part(mean, sd) for part, mean, sd in zip(parts, seen.mean, seen.sd, strict=True)]
+            values, to_mean, to_sd = (torch.stack(each) for each in zip(*own, strict=True))
+            value, gradient = value + values.sum(0), gradient + seen.pull_back(to_mean, to_sd).sum(0)
         return value, gradient.unsqueeze(-2)
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x 1 x d` points: `b`."""
         value = X.new_zeros(len(X))
-        for process, part in zip(self.processes, self.parts, strict=True):
-            if part is not None:
-                seen = process.at_points(X.squeeze(-2))
-                value = value + part(seen.mean, seen.sd)[0]
+        for stack, parts in self.groups:
+            seen = stack.at_points(X.squeeze(-2))
+            for part, mean, sd in zip(parts, seen.mean, seen.sd, strict=True):
+                value = value + part(mean, sd)[0]
         return value
 
 

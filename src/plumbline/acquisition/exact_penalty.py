@@ -22,6 +22,7 @@ from torch import Tensor
 from plumbline.acquisition.analytic import OfMoments, upper_confidence_bound
 from plumbline.acquisition.constrained import SumOverOutcomes
 from plumbline.models.exact_process import ExactProcess
+from plumbline.models.exact_stack import stacked
 from plumbline.outcomes import Role
 
 HARD = 1e4
@@ -108,8 +109,14 @@ class Program:
         constraints = [i for i in range(len(self.scales)) if i != objective]
         self.rates = np.array([utility.rates[i] * self.scales[i] / self.scales[objective] for i in constraints])
         signed = [(i, sign) for i in constraints for sign in SIGNS[utility.roles[i]]]
-        self.bounds = [(objective, 1.0), *signed]
+        bounds = [(objective, 1.0), *signed]
+        # Each bound is so much of a mean and of a standard deviation.
+        self.weights = (
+            np.array([i for i, _ in bounds]),
+            np.array([[sign / self.scales[i], utility.sqrt_beta / self.scales[i]] for i, sign in bounds]),
+        )
         self.own_slack = np.array([[float(i == j) for j in constraints] for i, _ in signed])
+        self.stacks = stacked(utility.processes)
         self.at = lru_cache(maxsize=1)(self._at)
 
     def solved(self, X: Tensor, slacks: bool) -> Tensor:
@@ -145,8 +152,14 @@ class Program:
     def _at(self, point: bytes) -> tuple[Array, Array]:
         """Return the confidence bounds at a point, the objective first, and their gradients."""
         x = (self.box[0] + self.width * torch.from_numpy(np.frombuffer(point).copy())).unsqueeze(0)
-        seen = [process.at_points(x) for process in self.utility.processes]
-        one, sqrt_beta = x.new_ones(1), self.utility.sqrt_beta
-        values = [(sign * seen[i].mean + sqrt_beta * seen[i].sd) / self.scales[i] for i, sign in self.bounds]
-        slopes = [seen[i].pull_back(sign * one, sqrt_beta * one) / self.scales[i] for i, sign in self.bounds]
-        return torch.cat(values).numpy(), (torch.cat(slopes) * self.width).numpy()
+        order, values, slopes = [], [], []
+        for members, stack in self.stacks:
+            seen = stack.at_points(x)
+            one, none = torch.ones_like(seen.mean), torch.zeros_like(seen.mean)
+            order += members
+            values.append(torch.cat([seen.mean, seen.sd], -1))
+            slopes.append(torch.cat([seen.pull_back(one, none), seen.pull_back(none, one)], -2))
+        back = np.argsort(order)
+        value, slope = torch.cat(values).numpy()[back], (torch.cat(slopes) * self.width).numpy()[back]
+        which, weights = self.weights
+        return (weights * value[which]).sum(-1), (weights[..., None] * slope[which]).sum(-2)
