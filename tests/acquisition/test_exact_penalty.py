@@ -99,4 +99,4 @@ def test_constraints_that_cannot_hold_leave_the_least_slack() -> None:
         start = X[values.argmax()].unsqueeze(0)
         found = utility.polished(start, BOX)
         assert torch.isfinite(found).all()
-        assert utility(found[None]) >= values.max()
+        assert utility(found[None]).item() >= values.max().item() - 1e-9 * values.max().abs().item()

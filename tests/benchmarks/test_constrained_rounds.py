@@ -15,7 +15,12 @@ from plumbline.problems.evaluation import values
 from plumbline.spaces.box import Box
 
 MODEL = {"model": {"priors": "none"}}
-ARMS = {"eic": ("eic", {}), "epbo": ("epbo", {"rho": 10.0}), "epbo-inf": ("epbo", {})}
+ARMS = {
+    "eic": ("eic", {}),
+    "eic-tolerance": ("eic", {"tolerance": 0.01}),
+    "epbo": ("epbo", {"rho": 10.0}),
+    "epbo-inf": ("epbo", {}),
+}
 ROLES = ("objective", "at_least_zero", "zero")
 
 

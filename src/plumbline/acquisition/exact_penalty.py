@@ -25,7 +25,7 @@ from plumbline.models.exact_process import ExactProcess
 from plumbline.models.exact_stack import stacked
 from plumbline.outcomes import Role
 
-HARD = 1e4
+HARD = 1e3
 """What stands for an infinite rho: so many deviations of the objective for one of a constraint.
 
 A penalty that exceeds the program's multipliers has the maximiser of any greater one, which is why it is called exact.

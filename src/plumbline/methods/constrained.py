@@ -37,10 +37,10 @@ class ConstrainedImprovementOptions(ConstrainedOptions):
 
     Attributes:
         tolerance: how far from zero an equality may be and hold, in its own units. At 0, which is the slides' formula,
-            no point of a continuous space ever holds.
+            it holds at no point that is observed, and there is never a value to improve on.
     """
 
-    tolerance: NonNegativeFloat = 0.01
+    tolerance: NonNegativeFloat = 0.0
 
 
 class ExactPenaltyOptions(ConstrainedOptions):
