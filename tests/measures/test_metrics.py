@@ -23,7 +23,7 @@ from plumbline.problems.tabular import places
 from plumbline.records import RECORD, SECONDS
 
 Row = dict[str, Any]
-CONSTRAINED = {"violation", "feasible", "penalty_regret"}
+CONSTRAINED = {"violation", "feasible", "penalty_regret", "log_penalty_regret"}
 SEVERAL = {"hypervolume"}
 OF_RECORD = {"nll", "crps", "pit", "predicted_mean", "predicted_sd"}
 
@@ -263,6 +263,10 @@ class TestConstraints:
     def test_better_than_the_optimum_at_the_cost_of_a_constraint_is_no_gain(self) -> None:
         found = frame(several(np.array([[3.0, -0.5], [0.0, 1.0]]), ["objective", "at_least_zero"]))
         np.testing.assert_allclose(metric(found, "penalty_regret"), [0.5, 0.5])
+
+    def test_its_logarithm_has_a_floor(self) -> None:
+        found = frame(several(np.array([[0.9, -0.9], [1.0, 0.0]]), ["objective", "at_least_zero"]))
+        np.testing.assert_allclose(metric(found, "log_penalty_regret"), [0.0, -12.0], atol=1e-12)
 
     def test_a_constraint_that_was_not_observed_may_fail(self) -> None:
         trial = several(self.F[:, :2], ["objective", "at_least_zero"])

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from plumbline.history import History
 from plumbline.methods.base import Domain, Method, Proposal
-from plumbline.outcomes import Outcome
+from plumbline.outcomes import Outcome, Role
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 
@@ -53,23 +53,25 @@ class Situation:
         return self.history.Y.shape[-1]
 
 
-def box(n: int = 6, outcomes: int = 1) -> Situation:
+def box(n: int = 6, outcomes: int = 1, second: Role = "objective") -> Situation:
     X = rows(n, 0)
-    return Situation(_domain(None, outcomes), History(X, objective(X, outcomes), n))
+    return Situation(_domain(None, outcomes, second), History(X, objective(X, outcomes), n))
 
 
-def table(size: int = 20, seen: int = 6, outcomes: int = 1) -> Situation:
+def table(size: int = 20, seen: int = 6, outcomes: int = 1, second: Role = "objective") -> Situation:
     X = rows(size, 1)
     known = X[torch.randperm(size, generator=torch.Generator().manual_seed(2))[:seen]]
-    return Situation(_domain(X, outcomes), History(known, objective(known, outcomes), seen))
+    return Situation(_domain(X, outcomes, second), History(known, objective(known, outcomes), seen))
 
 
-def _domain(candidates: Tensor | None, outcomes: int) -> Domain:
-    return Domain(Box(BOX) if candidates is None else Table(BOX, candidates), outcomes_of(outcomes))
+def _domain(candidates: Tensor | None, outcomes: int, second: Role) -> Domain:
+    return Domain(Box(BOX) if candidates is None else Table(BOX, candidates), outcomes_of(outcomes, second))
 
 
-def outcomes_of(outcomes: int) -> tuple[Outcome, ...]:
-    """Return so many objectives; several have a reference point."""
+def outcomes_of(outcomes: int, second: Role = "objective") -> tuple[Outcome, ...]:
+    """Return so many objectives, or an objective and a constraint; several objectives have a reference point."""
+    if second != "objective":
+        return (Outcome("objective"), Outcome("constraint", second))
     if outcomes == 1:
         return (Outcome("objective"),)
     return tuple(Outcome(f"objective-{i}", reference=REF_POINT[i].item()) for i in range(outcomes))

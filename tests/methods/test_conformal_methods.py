@@ -27,11 +27,10 @@ from plumbline.methods.conformal import (
     Walk,
     WorthlessRowsWarning,
     draw_rows,
-    fit_outcomes,
     standardised,
     warn_of_noise_at_bound,
 )
-from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_fit import fit_outcomes, fit_process
 from plumbline.models.exact_options import ModelOptions
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table

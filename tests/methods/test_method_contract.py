@@ -56,6 +56,16 @@ WITHOUT_MODEL = {"random", "sobol"}
 OF_TWO_OUTCOMES = {"ehvi", "nehvi", "cehvi", "cnehvi"}
 """Methods that need several outcomes and a reference point."""
 
+CONSTRAINED = {"eic", "epbo"}
+"""Methods for one objective under constraints."""
+
+
+def outcomes_for(name: str) -> dict[str, Any]:
+    """Return what a situation is told of the outcomes that a method can make use of."""
+    if name in CONSTRAINED:
+        return {"outcomes": 2, "second": "at_least_zero"}
+    return {"outcomes": 2 if name in OF_TWO_OUTCOMES else 1}
+
 
 def _examples(name: str) -> list[dict[str, Any] | None]:
     if name in EXAMPLES:
@@ -108,7 +118,7 @@ def make(request: pytest.FixtureRequest) -> Callable[..., Method]:
         return build_method(name, options, place.domain)
 
     build.method = name  # type: ignore[attr-defined]
-    build.outcomes = 2 if name in OF_TWO_OUTCOMES else 1  # type: ignore[attr-defined]
+    build.outcomes = outcomes_for(name)  # type: ignore[attr-defined]
     return build
 
 
@@ -120,7 +130,7 @@ def q(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="module", params=PLACES)
 def answer(request: pytest.FixtureRequest, make: Callable[..., Method], q: int) -> Iterator[Answer]:
     """Ask once for all the tests that look at the answer."""
-    place = PLACES[request.param](outcomes=make.outcomes)  # type: ignore[attr-defined]
+    place = PLACES[request.param](**make.outcomes)  # type: ignore[attr-defined]
     method = make(place)
     before = _streams()
     proposal = ask(method, place.history, q)
@@ -214,7 +224,7 @@ def test_a_tables_choice_maximises_its_own_utility(answer: Answer) -> None:
 
 
 def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
-    place = table(outcomes=make.outcomes)  # type: ignore[attr-defined]
+    place = table(**make.outcomes)  # type: ignore[attr-defined]
     method = make(place)
     assert isinstance(place.domain.space, Table)
     X = place.domain.space.rows[:1]
@@ -230,7 +240,7 @@ def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
 
 
 def test_exhausted_table_is_told_in_one_line(make: Callable[..., Method]) -> None:
-    place = table(size=5, seen=5, outcomes=make.outcomes)  # type: ignore[attr-defined]
+    place = table(size=5, seen=5, **make.outcomes)  # type: ignore[attr-defined]
     with pytest.raises(PlumblineError, match="every row of the table has been evaluated") as caught:
         ask(make(place), place.history, 1)
     assert "\n" not in str(caught.value)
@@ -238,7 +248,7 @@ def test_exhausted_table_is_told_in_one_line(make: Callable[..., Method]) -> Non
 
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.OptimizationWarning")
 def test_more_points_than_rows_left_are_not_made_up(make: Callable[..., Method]) -> None:
-    place = table(size=8, seen=6, outcomes=make.outcomes)  # type: ignore[attr-defined]
+    place = table(size=8, seen=6, **make.outcomes)  # type: ignore[attr-defined]
     X = ask(make(place), place.history, 3).X
     assert len(X) == len({tuple(row) for row in X.tolist()}) == 2
 

@@ -11,8 +11,9 @@ from plumbline.calibration.density_ratio import no_shift
 from plumbline.calibration.predictive import JointGaussianPredictive
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, Method, build_method
-from plumbline.methods.conformal import ConformalMethod, conformal_predictor, fit_outcomes, standardised
+from plumbline.methods.conformal import ConformalMethod, conformal_predictor, standardised
 from plumbline.methods.gp import gaussian_predictor
+from plumbline.models.exact_fit import fit_outcomes
 from plumbline.models.exact_gpytorch import gpytorch_model
 from plumbline.models.exact_options import ModelOptions
 from plumbline.spaces.box import Box

@@ -6,8 +6,9 @@ BoTorch's values; with its own classes a search takes six to fifteen times as lo
 from collections.abc import Callable
 
 from botorch.acquisition.analytic import _log_ei_helper
-from botorch.utils.probability.utils import log_ndtr, log_phi, ndtr, phi
+from botorch.utils.probability.utils import log_phi, ndtr, phi
 from torch import Tensor
+from torch.special import log_ndtr
 
 from plumbline.acquisition.differentiated import Differentiated
 from plumbline.models.exact_process import ExactProcess

@@ -27,6 +27,9 @@ COVERAGE_LEVEL = 0
 EQUALITY_TOLERANCE = 1e-4
 """How far from zero an equality may be and hold, as in the CEC competitions: no search hits zero exactly."""
 
+LEAST_REGRET = 1e-12
+"""What is no more than rounding errors, where a logarithm is taken."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -293,6 +296,12 @@ def penalty_regret(rows: pd.DataFrame) -> Array:
     if not _constrained(rows):
         return np.full(len(rows), np.nan)
     return _of_trials(rows, np.fmin.accumulate, np.asarray(instant_regret(rows)))
+
+
+@_enter("running", "penalty_regret", kept=True)
+def log_penalty_regret(rows: pd.DataFrame) -> Array:
+    """Return the decimal logarithm of `penalty_regret`, which counts as 1e-12 where it is less."""
+    return np.log10(np.maximum(np.asarray(penalty_regret(rows)), LEAST_REGRET))
 
 
 @_enter("running", "f", "roles", "ref_point", kept=True, streamed=True)

@@ -18,7 +18,9 @@ from plumbline.spaces.base import Space
 
 methods = Registry("method", "plumbline.methods")
 
-Takes = Literal["anything", "one objective", "several objectives", "what its base takes"]
+Takes = Literal[
+    "anything", "one objective", "several objectives", "one objective and constraints", "what its base takes"
+]
 """The outcomes that a method can make use of; of a wrapper its base decides, which was asked before."""
 
 
@@ -47,7 +49,9 @@ class Domain:
         roles = [outcome.role for outcome in self.outcomes]
         if roles == ["objective"]:
             return "one objective"
-        return "several objectives" if set(roles) == {"objective"} else "anything"
+        if set(roles) == {"objective"}:
+            return "several objectives"
+        return "one objective and constraints" if roles.count("objective") == 1 else "anything"
 
 
 class Method(ABC):
@@ -122,7 +126,7 @@ def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:
     if method.takes in ("anything", "what its base takes", domain.takes):
         return
     named = ", ".join(f"{outcome.name} ({outcome.role})" for outcome in domain.outcomes)
-    there = named if domain.takes == "anything" else domain.takes
+    there = domain.takes if {outcome.role for outcome in domain.outcomes} == {"objective"} else named
     fit = [
         other
         for other, entry in methods.entries().items()

@@ -27,8 +27,8 @@ from plumbline.calibration.conformal_predictive import ConformalPredictive
 from plumbline.calibration.density_ratio import LogRatio, RatioClassifier, RatioOptions, fit_ratio, no_shift, weights_at
 from plumbline.history import History
 from plumbline.methods.base import Predictor, Takes, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round, whole
-from plumbline.models.exact_fit import fit_process
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.models.exact_fit import fit_outcomes
 from plumbline.models.exact_options import ModelOptions, unknowns_of
 from plumbline.models.exact_process import ExactProcess
 from plumbline.options import Options
@@ -299,12 +299,6 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         if notes["effective_sample_size"] < 2:
             warnings.warn("the weights rest on less than two data", FewEffectiveDataWarning, stacklevel=2)
         return notes
-
-
-def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[ExactProcess]:
-    """Return one model an outcome, each on the points where that outcome was observed."""
-    outcomes = [whole(History(data.X, column, data.initial)) for column in data.Y.split(1, dim=-1)]
-    return [fit_process(one.X, one.Y, bounds, options) for one in outcomes]
 
 
 def worth_of(utility: ConformalAcquisition, rows: Tensor) -> Tensor:

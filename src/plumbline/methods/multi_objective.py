@@ -14,13 +14,14 @@ from plumbline.acquisition.expected_hypervolume import ExpectedHypervolume, nois
 from plumbline.acquisition.hypervolume import free_cells, hypervolume_improvement
 from plumbline.calibration.density_ratio import LogRatio
 from plumbline.calibration.marginal_predictive import MarginalPredictive
-from plumbline.calibration.predictive import JointGaussianPredictive, Predictive
+from plumbline.calibration.predictive import Predictive
 from plumbline.errors import PlumblineError
 from plumbline.history import History
 from plumbline.methods.base import Domain, Predictor, methods
-from plumbline.methods.composed import ComposedMethod, Round, whole
-from plumbline.methods.conformal import ConformalMethod, ConformalOptions, fit_outcomes, standardised
+from plumbline.methods.composed import Round, whole
+from plumbline.methods.conformal import ConformalMethod, ConformalOptions, standardised
 from plumbline.methods.gp import GPOptions, gaussian_predictor
+from plumbline.methods.independent import IndependentMethod
 from plumbline.models.exact_process import ExactProcess
 from plumbline.reference_point import reference_point
 
@@ -35,18 +36,6 @@ def known_point(domain: Domain) -> Tensor:
     if point is None:
         raise PlumblineError("hypervolume needs a problem with several outcomes and a reference point")
     return point
-
-
-def joint_predictor(processes: Sequence[ExactProcess]) -> Predictor:
-    """Return what maps `n x d` points to forecasts of all outcomes."""
-
-    def predict(points: Tensor) -> JointGaussianPredictive:
-        with torch.no_grad():
-            forecasts = [gaussian_predictor(process)(points) for process in processes]
-            mean = torch.stack([one.mean for one in forecasts], dim=-1)
-            return JointGaussianPredictive(mean, torch.stack([one.sd for one in forecasts], dim=-1))
-
-    return predict
 
 
 def marginal_predictor(outcomes: Sequence[Predictor]) -> Predictor:
@@ -68,25 +57,17 @@ class HypervolumeOptions(GPOptions):
     sets: Sets = "joint"
 
 
-class HypervolumeMethod(ComposedMethod[list[ExactProcess]]):
+class HypervolumeMethod(IndependentMethod):
     """One Gaussian process an outcome; a subclass says which hypervolume improvement is expected."""
 
     takes = "several objectives"
     options: HypervolumeOptions
 
-    def seen(self, history: History) -> History:
-        """Return all of the history: each outcome's model sees where that outcome was observed."""
-        return history
-
-    def fit(self, data: History) -> list[ExactProcess]:
-        """Return one model an outcome."""
-        return fit_outcomes(data, self.domain.bounds, self.options.model)
-
     def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
         """Return the models' predictions."""
         if self.options.sets == "marginal":
             return marginal_predictor([gaussian_predictor(process) for process in surrogate])
-        return joint_predictor(surrogate)
+        return super().predictive(surrogate)
 
 
 @methods.register("ehvi", HypervolumeOptions)

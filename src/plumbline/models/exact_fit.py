@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from plumbline.history import History
 from plumbline.models.exact_options import ModelOptions, unknowns_of
 from plumbline.models.exact_process import ExactProcess
 from plumbline.models.marginal_likelihood import Sample, Unknowns, maximise
@@ -43,6 +44,15 @@ def fit_process(
     sample = Sample(units.inputs(X), units.outputs(Y[:, 0]))
     unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / units.scale**2)
     return fitted(sample, options.kernel, unknowns, units)
+
+
+def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[ExactProcess]:
+    """Return one process an outcome, each on the points where that outcome was observed; see `fit_process`."""
+    seen = torch.isfinite(data.Y).unbind(-1)
+    return [
+        fit_process(data.X[there], y[there], bounds, options)
+        for there, y in zip(seen, data.Y.split(1, dim=-1), strict=True)
+    ]
 
 
 def fitted(sample: Sample, kernel: SparseKernel, unknowns: Unknowns, units: Units) -> ExactProcess:

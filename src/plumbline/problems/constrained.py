@@ -1,0 +1,71 @@
+"""The constrained Branin function of the slides of BO in practice (BOWH-4)."""
+
+import math
+from dataclasses import replace
+
+import torch
+from botorch.test_functions.synthetic import Branin, ConstrainedSyntheticTestFunction
+from torch import Tensor
+
+from plumbline.options import Options
+from plumbline.problems.base import Context, Problem, problems
+from plumbline.problems.build import problem_of
+
+PERIOD, MIDDLE = 0.336, 0.483
+"""Distance between the feasible bands, and the middle of the second."""
+
+THRESHOLD = (0.75, 0.93, -0.21, 0.22, -0.27, 0.01, 0.18, -0.13)
+"""Coefficients of `cos(k pi x1)`, k = 0, 1, ...: what the wave must exceed; fitted to widths read off the figure."""
+
+NARROWING = 0.058
+"""By how much more the wave must exceed it in the middle band, and by how much less in the others."""
+
+
+class ConstrainedBranin(ConstrainedSyntheticTestFunction):
+    """Branin's function with a slope on [0, 1]^2, an inequality that cuts out bands, and an equality: a parabola.
+
+    Reconstructed: the slides print no formula, and both constraints are fitted to their figure (page 68), the parabola
+    to within the line's width, the bands to within .007 of the edges that were read. With `u = (15 x1 - 5, 15 x2)`:
+
+    * the objective, to be minimised, is Branin's function plus `5 u1`: the modified one of Forrester, Sobester & Keane
+      (2008). Along the parabola it is least at (.5065, .1827), where the figure marks the minimum, (.507, .183);
+      Branin's own is least at (.513, .146).
+    * inequality: `cos(w) - .058 cos(w / 2) >= t(x1)`, with `w = 2 pi (x2 - .483) / .336` and a cosine series `t`: bands
+      around x2 = .147, .483 and .819, which begin near x1 = .42 and whose middle one is closed from .65 to .706.
+    * equality: `x2 = 20 (x1 - .65)^2 - .229`.
+
+    In units of their own, the constraints are of the order of one.
+    """
+
+    dim = 2
+    num_objectives = 1
+    num_constraints = 2
+    continuous_inds = [0, 1]  # noqa: RUF012 - BoTorch's class attributes
+    _bounds = [(0.0, 1.0), (0.0, 1.0)]  # noqa: RUF012
+    _optimizers = [(0.506524102154, 0.182706665250)]  # noqa: RUF012
+    _optimal_value = 14.771980722864678
+
+    def __init__(self, negate: bool = False) -> None:
+        super().__init__(negate=negate)
+        self.branin = Branin()
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        low, high = self.branin.bounds
+        u = low + (high - low) * X
+        return self.branin(u, noise=False) + 5 * u[..., 0]
+
+    def _evaluate_slack_true(self, X: Tensor) -> Tensor:
+        x1, x2 = X.unbind(-1)
+        wave = 2 * math.pi * (x2 - MIDDLE) / PERIOD
+        threshold = torch.stack([c * torch.cos(k * math.pi * x1) for k, c in enumerate(THRESHOLD)]).sum(0)
+        bands = torch.cos(wave) - NARROWING * torch.cos(wave / 2) - threshold
+        return torch.stack([bands, x2 - 20 * (x1 - 0.65) ** 2 + 0.229], -1)
+
+
+@problems.register("constrained-branin", Options, "2-d, one equality and one inequality of three bands")
+def constrained_branin(options: Options, _: Context) -> Problem:
+    """Return the constrained Branin function, to be maximised and without noise, of which the slides say nothing."""
+    problem = problem_of(ConstrainedBranin(negate=True))
+    objective, bands, parabola = problem.outcomes
+    named = (objective, replace(bands, name="bands"), replace(parabola, name="parabola", role="zero"))
+    return replace(problem, outcomes=named)
