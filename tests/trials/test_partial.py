@@ -125,3 +125,25 @@ def test_outcomes_can_be_asked_for_one_at_a_time(cheap_spec: Make, register: Reg
         assert np.isfinite(row["f"]).all(), "the truth is whole"
     violations = metric(rows_of(spec, tmp_path), "violation")
     assert (violations >= 0).all()
+
+
+class HalfSeen(ConstrainedGramacy):
+    """Gramacy's problem, whose first constraint cannot be observed in half of its box."""
+
+    def _evaluate_slack_true(self, X: Tensor) -> Tensor:
+        slack = super()._evaluate_slack_true(X)
+        slack[..., 0] = slack[..., 0].where(X[..., 0] < 0.5, torch.nan)
+        return slack
+
+
+@pytest.mark.parametrize("method", ["eic", "epbo"])
+def test_constrained_optimisation_goes_on_where_a_constraint_was_not_observed(
+    method: str, cheap_spec: Make, register: Register, tmp_path: Path
+) -> None:
+    problem = "plumbline.problems.build"
+    register("problem", "half-seen", lambda *_: problem_of(HalfSeen(negate=True), may_fail=True), problem)
+    rows = rows_of(cheap_spec("half-seen", method, size=8, rounds=4), tmp_path)
+    assert len(rows) == 12
+    missing = np.isnan(entries(rows["y"])[:, 1])
+    assert 0 < missing[:8].sum() < 8
+    assert metric(rows, "penalty_regret").iloc[-1] >= 0

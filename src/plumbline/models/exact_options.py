@@ -19,21 +19,6 @@ NOISE_FLOOR = 1e-6
 KNOWN_NOISE_FLOOR = 1e-6
 """Least noise variance that is given, likewise; GPyTorch's."""
 
-LEAST_VARIANCE = 1e-12
-"""Least variance of f, standardised: below it are rounding errors."""
-
-JITTER = 1e-8
-"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
-
-KNOWN_NOISE_FLOOR = 1e-6
-"""Least noise variance that is given, likewise; GPyTorch's."""
-
-LEAST_VARIANCE = 1e-12
-"""Least variance of f, standardised: below it are rounding errors."""
-
-JITTER = 1e-8
-"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
-
 
 class ModelOptions(Options):
     """Options of an exact Gaussian process.

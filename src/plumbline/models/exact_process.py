@@ -22,9 +22,6 @@ LEAST_VARIANCE = 1e-12
 JITTER = 1e-8
 """What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
 
-JITTER = 1e-8
-"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
-
 
 def kept(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
     """Return a property that is computed once, out of inference mode: what is kept may be differentiated through."""
