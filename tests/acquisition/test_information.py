@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from botorch.acquisition import AcquisitionFunction
 from botorch.acquisition.joint_entropy_search import qJointEntropySearch
 from scipy.stats import norm
 from test_analytic import made, somewhere
 from torch import Generator, Tensor
 
 from plumbline.acquisition.information import (
+    InUnitCube,
     degenerate,
     informed,
     joint_entropy,
@@ -48,6 +50,20 @@ def test_values_and_gradients_are_numbers(name: str) -> None:
     assert torch.isfinite(value).all()
     assert torch.isfinite(slope).all()
     assert (slope != 0).any()
+
+
+def test_a_gradient_that_is_no_number_ends_its_own_climb_alone() -> None:
+    class Rooted(AcquisitionFunction):
+        def forward(self, X: Tensor) -> Tensor:
+            return X.sqrt().sum((-2, -1))
+
+    process = made(8, 2, "matern52", 0)
+    utility = InUnitCube(process, Rooted(process.model))
+    U = torch.tensor([[[0.25, 0.25]], [[0.25, 0.0]], [[0.25, 0.25]]], dtype=torch.float64)
+    X = process.units.points(U).requires_grad_()
+    (slope,) = torch.autograd.grad(utility(X).sum(), X)
+    torch.testing.assert_close(5 * slope.sum((-2, -1)), torch.tensor([2.0, 0.0, 2.0], dtype=torch.float64))
+    assert utility.lost == 1
 
 
 @pytest.mark.parametrize("name", ALL)

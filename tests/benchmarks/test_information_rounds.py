@@ -1,11 +1,14 @@
 """Rounds of the dear acquisition functions beside BoTorch's own loop with the same function and search, and paths."""
 
+from contextlib import suppress
+
 import pytest
 import torch
 from botorch.acquisition import qKnowledgeGradient, qMaxValueEntropy
 from botorch.acquisition.joint_entropy_search import qJointEntropySearch
 from botorch.acquisition.predictive_entropy_search import qPredictiveEntropySearch
 from botorch.acquisition.utils import get_optimal_samples
+from botorch.exceptions.errors import OptimizationGradientError
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Standardize
@@ -47,15 +50,11 @@ def botorch_round(domain, history, name):
                 if name == "jes"
                 else qPredictiveEntropySearch(model, inputs)
             )
-        found, _ = optimize_acqf(
-            utility,
-            cube,
-            1,
-            num_restarts=SEARCH["restarts"],
-            raw_samples=SEARCH["raw_samples"],
-            options={"seed": 0, "maxiter": SEARCH["maxiter"]},
-        )
-    return unnormalize(found, bounds)
+        hard = {"num_restarts": SEARCH["restarts"], "raw_samples": SEARCH["raw_samples"]}
+        with suppress(OptimizationGradientError):  # predictive entropy search may end so: its time until then counts
+            found, _ = optimize_acqf(utility, cube, 1, options={"seed": 0, "maxiter": SEARCH["maxiter"]}, **hard)
+            return unnormalize(found, bounds)
+    return None
 
 
 def plumbline_round(domain, history, name):

@@ -1,7 +1,6 @@
 """Information about the optimum: BoTorch's entropy searches of an exact process, given draws of its optimum."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from botorch.acquisition import AcquisitionFunction, qMaxValueEntropy
@@ -11,9 +10,8 @@ from botorch.models import SingleTaskGP
 from torch import Tensor
 
 from plumbline.acquisition.paths import Peaks
-from plumbline.models.exact_gpytorch import gpytorch_model
+from plumbline.models.exact_gpytorch import unit_model
 from plumbline.models.exact_process import ExactProcess
-from plumbline.models.units import as_they_are
 
 ALIKE = 1e-6
 """Draws that differ by less than this, in the unit cube or in standard deviations of the observations, are one."""
@@ -27,17 +25,22 @@ class InUnitCube(AcquisitionFunction):
     """An acquisition function of BoTorch's that sees points in the unit cube, and observations standardised.
 
     Its constants, floors of variances and the like, are made for these units, and some of its functions leave input
-    transforms out of account.
+    transforms out of account. A gradient that is no number, as predictive entropy search may have where its value is
+    one, is zero: a climb ends there.
 
     Args:
         process: of the units.
         inner: the function in the unit cube.
+
+    Attributes:
+        lost: how many gradients were no numbers.
     """
 
     def __init__(self, process: ExactProcess, inner: AcquisitionFunction) -> None:
         super().__init__(process.model)
         self.units = process.units
         self.inner = inner
+        self.lost = 0
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
         """Tell the inner function of pending points, `p x d` in the problem's bounds."""
@@ -46,8 +49,16 @@ class InUnitCube(AcquisitionFunction):
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the values at `batch_shape x q x d` points in the problem's bounds: `batch_shape`."""
-        value: Tensor = self.inner(self.units.inputs(X))
+        U = self.units.inputs(X)
+        if U.requires_grad:
+            U.register_hook(self._without_lost)
+        value: Tensor = self.inner(U)
         return value
+
+    def _without_lost(self, gradient: Tensor) -> Tensor:
+        lost = ~torch.isfinite(gradient).all(-1, keepdim=True).all(-2, keepdim=True)
+        self.lost += int(lost.sum())
+        return gradient.masked_fill(lost, 0.0)
 
 
 class KnownMaxima(qMaxValueEntropy):
@@ -84,9 +95,7 @@ def predictive_entropy(model: SingleTaskGP, peaks: Peaks, samples: int) -> Acqui
 
 def informed(process: ExactProcess, peaks: Peaks, information: Information, samples: int) -> InUnitCube:
     """Return an entropy search in the problem's bounds, given draws of the optimum there."""
-    process = process.absorbed
-    model = gpytorch_model(replace(process, units=as_they_are(process.U.shape[-1])))
-    return InUnitCube(process, information(model, standardised(process, peaks), samples))
+    return InUnitCube(process, information(unit_model(process), standardised(process, peaks), samples))
 
 
 def standardised(process: ExactProcess, peaks: Peaks) -> Peaks:

@@ -42,6 +42,10 @@ class InformationFailedWarning(RuntimeWarning):
     """An entropy search came to no number: noisy expected improvement is asked instead."""
 
 
+class GradientLostWarning(RuntimeWarning):
+    """Gradients of an entropy search were no numbers, though its values were: climbs ended there."""
+
+
 class InformationOptions(GPOptions):
     """Options of the entropy searches.
 
@@ -98,6 +102,8 @@ class InformationMethod(GPMethod):
             failed: object = "a chosen point or its value is no number" if lost(utility, X) else None
         except FAILURES as error:
             failed = error
+        if utility.lost:
+            warnings.warn(f"{utility.lost} gradients are no numbers", GradientLostWarning, stacklevel=2)
         if failed is None:
             return Choice(X, utility, surrogate)
         instead = self._instead(surrogate, round, failed)
