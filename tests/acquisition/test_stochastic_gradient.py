@@ -6,7 +6,7 @@ from torch import Generator
 
 from plumbline.acquisition.discrete_gradient import DiscreteKnowledgeGradient
 from plumbline.acquisition.mean_update import Targets, updated_means
-from plumbline.acquisition.stochastic_gradient import AscentOptions, ascend, greatest_updated
+from plumbline.acquisition.stochastic_gradient import AscentOptions, ascend, envelope_gradient, greatest_updated
 
 BOUNDS = torch.tensor([[-2.0], [3.0]], dtype=torch.float64)
 GRID = torch.linspace(-2, 3, 2001, dtype=torch.float64).unsqueeze(-1)
@@ -39,6 +39,22 @@ def test_the_maximiser_may_be_held_where_it_is() -> None:
     _, pull_back = Targets(process(), found).gains(queries)
     slope = (greatest(queries + step) - greatest(queries - step)) / (2 * step)
     torch.testing.assert_close(pull_back(Z).squeeze(-1), slope, rtol=1e-2, atol=1e-3)
+
+
+def test_the_estimate_has_the_mean_of_the_gradient_and_less_noise() -> None:
+    judge = DiscreteKnowledgeGradient(process(), GRID[::4], 256)
+    queries = somewhere(4, 1, seed=6)
+    _, exact = judge.value_and_gradient(queries.unsqueeze(-2))
+    Z = torch.randn(4, 4000, generator=Generator().manual_seed(0), dtype=torch.float64)
+    gain, _ = judge.targets.gains(queries)
+    found = GRID[::4][(judge.targets.mean + gain.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)]
+    best = GRID[::4][judge.targets.mean.argmax()]
+    estimate = envelope_gradient(process(), queries, Z, found, best)
+    torch.testing.assert_close(estimate, exact.squeeze(-2), rtol=0.15, atol=0.02)
+    single = [envelope_gradient(process(), queries, Z[:, i : i + 1], found[:, i : i + 1], best) for i in range(200)]
+    _, plain = Targets(process(), found[:, :200]).gains(queries)
+    noisy = [plain(Z[:, :200] * (torch.arange(200) == i)) for i in range(200)]
+    assert torch.stack(single).std(0).mean() < torch.stack(noisy).std(0).mean()
 
 
 def test_the_best_end_is_near_the_maximum() -> None:

@@ -20,8 +20,8 @@ class AscentOptions(Options):
         inner: L-BFGS iterations to where the updated mean is greatest.
     """
 
-    steps: PositiveInt = 30
-    samples: PositiveInt = 4
+    steps: PositiveInt = 50
+    samples: PositiveInt = 8
     learning_rate: PositiveFloat = 0.05
     inner: PositiveInt = 20
 
@@ -58,6 +58,27 @@ def greatest_updated(
     return torch.from_numpy(ends).view(*Z.shape, -1)
 
 
+def envelope_gradient(process: ExactProcess, queries: Tensor, Z: Tensor, found: Tensor, best: Tensor) -> Tensor:
+    """Return estimates of the knowledge gradient's gradient in queries: the means of `Z` times that of the gain at x*.
+
+    The same at a fixed point has mean zero: taken off, it leaves no noise where an observation does not change which
+    point is best.
+
+    Args:
+        process: fitted.
+        queries: `b x d`.
+        Z: `b x s`, standard normal.
+        found: x*, where the updated means are greatest, `b x s x d`.
+        best: the fixed point, `d`: where the mean is greatest before.
+
+    Returns:
+        `b x d`.
+    """
+    watched = torch.cat([found, best.expand(len(queries), 1, -1)], 1)
+    _, pull_back = Targets(process, watched).gains(queries)
+    return pull_back(torch.cat([Z, -Z.sum(-1, keepdim=True)], -1) / Z.shape[-1])
+
+
 def ascend(
     process: ExactProcess,
     starts: Tensor,
@@ -69,7 +90,7 @@ def ascend(
     """Return where stochastic gradient ascent of the knowledge gradient ends, averaged over the last half of its steps.
 
     The gradient in x of `max_x' mu_n+1(x')` is that of `mu_n+1(x*)`, with the maximiser x* held where it is (the
-    envelope theorem): `Z` times the gradient of the gain at x*. It is unbiased as far as maximisers are found.
+    envelope theorem). It is unbiased as far as maximisers are found.
 
     Args:
         process: fitted.
@@ -85,13 +106,13 @@ def ascend(
     low, width = bounds[0], bounds[1] - bounds[0]
     at = (starts - low) / width
     adam = torch.optim.Adam([at], lr=options.learning_rate, maximize=True)
+    best = points[Targets(process, points).mean.argmax()]
     average, maximisers = torch.zeros_like(at), points[:0]
     for step in range(options.steps):
         queries = low + width * at
         Z = torch.randn(len(at), options.samples, generator=generator, dtype=at.dtype)
         found = greatest_updated(process, queries, Z, points, bounds, options.inner)
-        _, pull_back = Targets(process, found).gains(queries)
-        at.grad = pull_back(Z / options.samples) * width / process.units.scale
+        at.grad = envelope_gradient(process, queries, Z, found, best) * width / process.units.scale
         adam.param_groups[0]["lr"] = options.learning_rate / (1 + step) ** 0.5
         adam.step()
         at.clamp_(0.0, 1.0)
