@@ -12,7 +12,8 @@ class OneShotKnowledgeGradient(Differentiated):
     """`mean_i mu(x'_i) + sigma~(x'_i, x) Z_i` of a query x and of one point x' for each of S next observations.
 
     Its maximum over all x' is the sample average of the knowledge gradient, but for the greatest mean so far. It is
-    BoTorch's `qKnowledgeGradient` of one query; by automatic differentiation a value and gradient takes TIMES as long.
+    BoTorch's `qKnowledgeGradient` of one query; by automatic differentiation a value and gradient takes 30 to 90
+    times as long.
 
     Args:
         process: fitted.

@@ -38,7 +38,7 @@ class AcquisitionsOptions(Options):
         draws: of the optimum to show.
     """
 
-    at: tuple[float, ...] = Field(default=(0.05, 0.3, 0.55, 0.95), min_length=2)
+    at: tuple[float, ...] = Field(default=(0.0, 0.2, 0.5, 0.7, 1.0), min_length=2)
     noise_std: NonNegativeFloat = 0.0
     model: ModelOptions = ModelOptions()
     search: SearchOptions = SearchOptions()

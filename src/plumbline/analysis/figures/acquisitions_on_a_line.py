@@ -10,8 +10,8 @@ from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.intervals import series
 from plumbline.analysis.outputs import OutputOptions, figures
 
-COLUMNS = 4
-"""Acquisition functions side by side, at most."""
+COLUMNS = 3
+"""Panels side by side, at most."""
 
 
 class AcquisitionsOptions(OutputOptions):
@@ -59,8 +59,8 @@ def acquisitions_on_a_line(evidence: Evidence, options: AcquisitionsOptions) -> 
     series(found, "posterior", "credible")
     methods = list(dict.fromkeys(found.loc[found["series"] == "acquisition", "panel"]))
     count = 1 + len(methods)
-    columns = min(count, COLUMNS)
-    figure, axes = style.panels(-(-count // columns), columns)
+    rows = -(-count // COLUMNS)
+    figure, axes = style.panels(rows, -(-count // rows))
     flat = [ax for row in axes for ax in row]
     draw_posterior(flat[0], found)
     for ax, method in zip(flat[1:], methods, strict=False):

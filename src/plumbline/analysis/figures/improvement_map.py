@@ -1,5 +1,6 @@
 """Expected improvement by expected quality and standard deviation."""
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from plumbline.analysis import style
@@ -17,7 +18,8 @@ def improvement_map(evidence: Evidence, options: OutputOptions) -> Figure:
     style.enlarge(figure)
     mesh = ax.pcolormesh(values.columns, values.index, values, cmap="viridis", shading="nearest", rasterized=True)
     figure.colorbar(mesh, ax=ax, label="expected improvement")
-    ax.contour(values.columns, values.index, values, levels=8, colors="white", linewidths=0.7)
+    levels = np.linspace(0.0, values.to_numpy().max(), 9)[1:-1]
+    ax.contour(values.columns, values.index, values, levels=levels, colors="white", linewidths=0.7)
     ax.plot([], [], color="0.6", linewidth=0.7, label="equal expected improvement")
     ax.axvline(0.0, color=style.TRUTH, linestyle="--", linewidth=1, label="as good as the best so far")
     ax.set(xlabel="expected quality Delta: mean less the best so far", ylabel="standard deviation")
