@@ -133,6 +133,21 @@ ILLUSTRATED: dict[str, list[pd.DataFrame]] = {
         shown("density", "credible", x=[0.0], low=[0.3], high=[0.7]),
         number("density", "alpha", 0.19),
     ],
+    "improvement-map": [
+        shown(
+            "improvement", "surface", x=[x for x, _ in SQUARE], x2=[y for _, y in SQUARE], value=[x for x, _ in SQUARE]
+        )
+    ],
+    "acquisitions-on-a-line": [
+        bands("posterior", "credible", [-1.0] * 3, [1.0] * 3),
+        *(shown("posterior", name, x=LINE, value=LINE) for name in ("truth", "draw 1", "draw 2")),
+        *(shown("posterior", name, x=[0.1, 0.2], value=[0.0, 0.3]) for name in ("data", "optimum")),
+        *(
+            part
+            for name in ("ei", "kg", "ucb", "ts", "jes")
+            for part in (shown(name, "acquisition", x=LINE, value=[0.0, 0.2, 1.0]), shown(name, "query", x=[1.0]))
+        ),
+    ],
     "approximation-fits": [
         shown("all", "truth", x=LINE, value=LINE),
         shown("all", "data", x=[0.1, 0.2], value=[0.0, 0.3]),
@@ -193,6 +208,7 @@ def illustrated(kind: str) -> Evidence:
 
 TABLES: dict[str, dict[str, Any]] = {
     "final-values": {"metrics": ["regret", "nll", "calibration_score"]},
+    "ranking": {"averages": ["nll"]},
     "search-space": {"space": "kitchen"},
     "settings": {
         "settings": [

@@ -158,6 +158,14 @@ class TestParts:
         assert len(stars) == 2
         assert "weight = alpha = 0.35" in labels(figure)
 
+    def test_a_panel_an_acquisition_function_with_its_query(self) -> None:
+        figure = build("acquisitions-on-a-line", titles={"kg": "knowledge gradient"})
+        titles = [ax.get_title() for ax in figure.axes]
+        assert titles == ["posterior", "ei", "knowledge gradient", "ucb", "ts", "jes"]
+        queries = [line.get_xdata()[0] for ax in figure.axes for line in ax.lines if line.get_label() == "next query"]
+        assert queries == [1.0] * 5
+        assert {"draw", "draw's optimum", "credible band"} <= set(labels(figure))
+
     def test_the_verdict_on_the_guess_is_in_the_title(self) -> None:
         assert any("the guess is accepted" in ax.get_title() for ax in build("conformal-steps").axes)
 

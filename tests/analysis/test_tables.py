@@ -45,6 +45,53 @@ class TestEveryKind:
             tabulate(plan_of(kind, rows=3), "E", found)
 
 
+class TestRanking:
+    def rows(self, folder: Path, ends: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
+        """Return the table of methods that end at these values, a seed each, by task and method."""
+        trials = [
+            made.trial(task, method, seed, regret=lambda s, i, end=end: end)
+            for (task, method), values in ends.items()
+            for seed, end in enumerate(values)
+        ]
+        return tables["ranking"].build(made.read(folder, *trials), tables["ranking"].options(averages=("regret",)))
+
+    def test_the_mean_rank_is_over_tasks_and_seeds(self, folder: Path) -> None:
+        found = self.rows(
+            folder,
+            {
+                ("bowl", "plain"): [1.0, 1.0, 1.0, 1.0],
+                ("bowl", "calibrated"): [2.0, 0.5, 0.5, 0.5],
+                ("valley", "plain"): [3.0, 3.0, 3.0, 3.0],
+                ("valley", "calibrated"): [3.0, 4.0, 1.0, 1.0],
+            },
+        ).set_index("method")
+        # Alike values share the mean of their ranks.
+        assert found["rank, bowl"].to_dict() == {"plain": 1.75, "calibrated": 1.25}
+        assert found["rank, valley"].to_dict() == {"plain": 1.625, "calibrated": 1.375}
+        assert found["mean rank"].to_dict() == {"plain": 1.6875, "calibrated": 1.3125}
+        assert found.index.tolist() == ["calibrated", "plain"]
+        assert (found["low"] < found["mean rank"]).all()
+        assert (found["mean rank"] < found["high"]).all()
+        assert found.loc["plain", "regret"] == pytest.approx(2.0)
+
+    def test_tasks_and_seeds_that_not_all_have_do_not_count(self, folder: Path) -> None:
+        found = self.rows(
+            folder,
+            {
+                ("bowl", "plain"): [1.0, 1.0, 1.0],
+                ("bowl", "calibrated"): [2.0, 2.0],
+                ("valley", "plain"): [0.0, 0.0, 0.0],
+            },
+        ).set_index("method")
+        assert (found["tasks"] == 1).all()
+        assert (found["seeds"] == 2).all()
+        assert found["mean rank"].to_dict() == {"plain": 1.0, "calibrated": 2.0}
+
+    def test_nothing_to_rank_is_one_line(self, folder: Path) -> None:
+        with pytest.raises(PlumblineError, match="nothing to rank"):
+            self.rows(folder, {("bowl", "plain"): [1.0], ("valley", "calibrated"): [1.0]})
+
+
 class TestFinalValues:
     def test_mean_and_standard_error_at_the_last_round(self, found: Evidence) -> None:
         table = tabulate(plan_of("final-values"), "E", found)

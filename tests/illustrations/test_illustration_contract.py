@@ -14,6 +14,12 @@ from plumbline.seeding import generator
 
 KINDS = list(illustrations.entries())
 CHEAP: dict[str, dict[str, Any]] = {
+    "acquisitions-on-a-line": {
+        "points": 21,
+        "search": {"restarts": 1, "raw_samples": 8, "maxiter": 5},
+        "methods": ["ei", "kg", "ts", "mes", "jes"],
+        "draws": 5,
+    },
     "approximation-fits": {
         "datasets": 2,
         "points": 21,
@@ -33,7 +39,7 @@ CHEAP: dict[str, dict[str, Any]] = {
 }
 """Options of the illustrations that take seconds."""
 
-FIXED = {"radio-layout"}
+FIXED = {"improvement-map", "radio-layout"}
 """Illustrations of something that is the same for all seeds."""
 
 

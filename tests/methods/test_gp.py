@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
-from situations import QUICK, Situation, ask, box
+from situations import QUICK, Situation, ask, box, table
 
+from plumbline.acquisition.confidence_schedule import ConfidenceSchedule
 from plumbline.acquisition.differentiated import Differentiated
 from plumbline.errors import PlumblineError
 from plumbline.history import History
@@ -50,6 +51,38 @@ def test_ucb_is_mean_plus_deviations_of_the_latent_function(options: dict) -> No
         latent = model.posterior(place.history.X)
         expected = latent.mean + method.sqrt_beta(5) * latent.variance.sqrt()
     torch.testing.assert_close(proposal.acquisition(place.history.X), expected.squeeze(-1), rtol=1e-5, atol=1e-5)
+
+
+def test_the_theoretical_schedule_counts_what_was_asked_for() -> None:
+    place = on_a_line()
+    options = {**QUICK, "sqrt_beta": 2.0, "schedule": {"delta": 0.2}}
+    method = build_method("ucb", options, place.domain)
+    schedule = ConfidenceSchedule(delta=0.2)
+    assert method.sqrt_beta(5, 3) == schedule.sqrt_beta(4, 1)
+    history = History(place.history.X, place.history.Y, initial=2)
+    mean, variance = method.fit(history).moments(history.X, joint=False)
+    found = ask(method, history, 1).acquisition(history.X)
+    torch.testing.assert_close(found, mean + schedule.sqrt_beta(4, 1) * variance.sqrt(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_tables_schedule_counts_its_rows() -> None:
+    place = table(size=20)
+    assert build_method("ucb", {"schedule": {}}, place.domain).sqrt_beta(6, 1) == ConfidenceSchedule().sqrt_beta(
+        2, 2, 20
+    )
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.1])
+def test_the_plug_in_incumbent_is_the_greatest_mean_at_observed_points(jitter: float) -> None:
+    X = torch.linspace(0, 1, 30, dtype=torch.float64).unsqueeze(-1)
+    noise = torch.randn(30, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    place = Situation(Domain(Box(LINE)), History(X, torch.sin(6 * X) + 0.5 * noise))
+    plug_in, plain = (build_method(name, {**QUICK, "jitter": jitter}, place.domain) for name in ("plug-in-ei", "ei"))
+    process = plug_in.fit(place.history)
+    mean, _ = process.moments(X, joint=False)
+    spread = place.history.Y.std()
+    assert plug_in.threshold(process, place.history).item() == pytest.approx((mean.max() + jitter * spread).item())
+    assert plug_in.threshold(process, place.history) < plain.threshold(process, place.history)
 
 
 @pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb"])
@@ -99,7 +132,9 @@ def test_a_search_is_told_which_utilities_may_be_zero_in_much_of_a_space(name: s
     assert utility.nonnegative == (name == "ei" or (name == "pi" and q > 1))
 
 
-@pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb", "nei"])
+@pytest.mark.parametrize(
+    "name", ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei", "ts", "kg", "kg-sgd", "mes", "jes", "pes"]
+)
 def test_one_observation_is_enough_to_go_on(name: str) -> None:
     place = box(n=1)
     X = ask(build_method(name, QUICK, place.domain), place.history, 1).X

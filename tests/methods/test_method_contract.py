@@ -24,6 +24,9 @@ CALIBRATED = [
     {"base": "pi", "recalibrator": "none"},
     {"base": "nei", "splits": "time-series", "refit": False},
     {"base": "ucb", "recalibrator": "isotonic", "refit": False},
+    {"base": "ts", "refit": False},
+    {"base": "kg", "refit": False},
+    {"base": "jes", "refit": False},
 ]
 """Every base, every way to split and to forecast, and every recalibrator at least once."""
 
@@ -44,6 +47,8 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "ucb", "options": QUICK}},
         {"base": {"name": "cucb", "options": QUICK_CONFORMAL}},
         {"base": {"name": "locbo", "options": QUICK}},
+        {"base": {"name": "kg-sgd", "options": QUICK}},
+        {"base": {"name": "mes", "options": QUICK}},
         {"base": {"name": "calibrated", "options": {"base": {"name": "ei", "options": QUICK}}}},
     ],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],

@@ -313,3 +313,17 @@ def test_coverage_on_a_share_of_the_data_is_the_same_after_an_interruption(
     parts = run_trial(spec, tmp_path / "parts", tmp_path)
     assert bytes_of(parts) == bytes_of(whole)
     assert [len(row["holdout_coverage"] or []) for row in rows_of(whole)] == [0] * 6 + [4] * 2
+
+
+@pytest.mark.parametrize("method", ["ts", "kg", "kg-sgd", "mes", "pes", "jes"])
+def test_draws_of_whole_functions_are_the_same_after_an_interruption(
+    method: str, cheap_spec: Make, tmp_path: Path
+) -> None:
+    options = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "mc_samples": 8}
+    spec = cheap_spec({"name": "forrester", "options": {"noise_std": 0.5}}, method, options=options, size=4, rounds=3)
+    whole = run_trial(spec, tmp_path / "whole", tmp_path)
+    assert not whole.failed, whole.error_path.read_text()
+    with interrupted(2, "after the answer", KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        run_trial(spec, tmp_path / "parts", tmp_path, ration=each)
+    torch.randn(3)
+    assert bytes_of(run_trial(spec, tmp_path / "parts", tmp_path)) == bytes_of(whole)

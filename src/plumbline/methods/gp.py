@@ -17,6 +17,7 @@ from plumbline.acquisition.analytic import (
     log_probability_of_improvement,
     upper_confidence_bound,
 )
+from plumbline.acquisition.confidence_schedule import ConfidenceSchedule
 from plumbline.acquisition.monte_carlo import (
     BatchUtility,
     OfDraws,
@@ -68,10 +69,12 @@ class ConfidenceBoundOptions(GPOptions):
     Attributes:
         alpha: the bound is the upper end of the central credible interval of level `1 - alpha`.
         sqrt_beta: the bound is `mean + sqrt_beta * sd`; used instead of `alpha` where given.
+        schedule: the factor grows from round to round as theory has it; used instead of both where given.
     """
 
     alpha: Alpha = 0.05
     sqrt_beta: PositiveFloat | None = None
+    schedule: ConfidenceSchedule | None = None
 
 
 class GPMethod(ComposedMethod[ExactProcess]):
@@ -109,14 +112,20 @@ def gaussian_predictor(process: ExactProcess) -> Callable[[Tensor], GaussianPred
     return predict
 
 
-def improvement_threshold(data: History, jitter: float) -> Tensor:
-    """Return the value to improve on: the best observation plus `jitter` standard deviations of the observations."""
+def improvement_threshold(data: History, jitter: float, best: Tensor | None = None) -> Tensor:
+    """Return the value to improve on: `jitter` standard deviations of the observations above the best.
+
+    Args:
+        data: what was observed.
+        jitter: in standard deviations.
+        best: what counts as the best; None for the best observation.
+    """
     spread = data.Y.std() if len(data) > 1 else 0.0
-    return data.Y.max() + jitter * spread
+    return (data.Y.max() if best is None else best) + jitter * spread
 
 
 class ImprovementMethod(GPMethod):
-    """A utility of how much better than the best observation a point may be.
+    """A utility of how much better than what is known a point may be.
 
     Attributes:
         closed_form, of_draws: of the value to improve on: for one point, and for batches.
@@ -130,11 +139,15 @@ class ImprovementMethod(GPMethod):
 
     def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
-        best = improvement_threshold(round.data, self.options.jitter)
+        best = self.threshold(surrogate, round.data)
         if round.q == 1:
             return AnalyticUtility(surrogate, type(self).closed_form(best), self.nonnegative[0])
         of_draws = type(self).of_draws(best)
         return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed, self.nonnegative[1])
+
+    def threshold(self, surrogate: ExactProcess, data: History) -> Tensor:
+        """Return the value to improve on: the best observation, and the jitter."""
+        return improvement_threshold(data, self.options.jitter)
 
 
 @methods.register("ei", ImprovementOptions)
@@ -154,6 +167,21 @@ class LogExpectedImprovementMethod(ImprovementMethod):
     of_draws = log_batch_improvement
 
 
+@methods.register("plug-in-ei", ImprovementOptions)
+class PlugInExpectedImprovementMethod(ExpectedImprovementMethod):
+    """Expected improvement over the greatest posterior mean at observed points: noise in the best one does not count.
+
+    Vazquez et al. (2008). The document's incumbent is the greatest mean anywhere; at observed points it is known
+    without a search, and at most that.
+    """
+
+    def threshold(self, surrogate: ExactProcess, data: History) -> Tensor:
+        """Return the greatest mean at observed points, and the jitter."""
+        with torch.no_grad():
+            mean, _ = surrogate.moments(data.X, joint=False)
+        return improvement_threshold(data, self.options.jitter, mean.max())
+
+
 @methods.register("pi", ImprovementOptions)
 class ProbabilityOfImprovementMethod(ImprovementMethod):
     """Probability of improvement (its logarithm is maximised: the same maximiser)."""
@@ -165,20 +193,22 @@ class ProbabilityOfImprovementMethod(ImprovementMethod):
 
 @methods.register("ucb", ConfidenceBoundOptions)
 class UpperConfidenceBoundMethod(GPMethod):
-    """Upper confidence bound, from a level alpha or a fixed multiple of the standard deviation."""
+    """Upper confidence bound: a level alpha, a fixed multiple of the standard deviation, or a theoretical schedule."""
 
     options: ConfidenceBoundOptions
 
     def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return (q)UCB."""
-        sqrt_beta = self.sqrt_beta(len(round.history))
+        sqrt_beta = self.sqrt_beta(len(round.history), len(round.history.queries))
         if round.q == 1:
             return AnalyticUtility(surrogate, upper_confidence_bound(sqrt_beta))
         of_draws = batch_upper_confidence_bound(sqrt_beta)
         return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed)
 
-    def sqrt_beta(self, n: int) -> float:
-        """Return the multiple of the standard deviation after `n` observations."""
+    def sqrt_beta(self, n: int, asked: int = 0) -> float:
+        """Return the multiple of the standard deviation after `n` observations, `asked` of which were asked for."""
+        if self.options.schedule is not None:
+            return self.options.schedule.sqrt_beta(asked + 1, self.domain.space.dim, self.domain.space.size)
         if self.options.sqrt_beta is not None:
             return self.options.sqrt_beta
         level = torch.tensor(1 - alpha_at(self.options.alpha, n) / 2, dtype=torch.float64)

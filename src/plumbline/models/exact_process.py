@@ -69,6 +69,16 @@ class ExactProcess:
         return float(self.noise) * (self.units.scale * self.deviation) ** 2
 
     @property
+    def absorbed(self) -> "ExactProcess":
+        """The same process with its deviation in the hyperparameters: prior variance and noise are multiplied alike.
+
+        Means do not change by that.
+        """
+        wider = self.deviation**2
+        at = self.at._replace(outputscale=self.at.outputscale * wider, noise=self.at.noise * wider)
+        return replace(self, at=at, deviation=1.0)
+
+    @property
     def model(self) -> ProcessModel:
         """The process as a model of BoTorch."""
         return ProcessModel(self)

@@ -1,0 +1,80 @@
+"""One posterior on a line, what acquisition functions make of it, and what it says of the optimum."""
+
+from pathlib import Path
+
+import pandas as pd
+import torch
+from botorch.utils.sampling import manual_seed
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from torch import Generator
+
+from plumbline.acquisition.paths import peaks
+from plumbline.history import History
+from plumbline.illustrations.base import credible_rows, grid, illustrations, rows, table
+from plumbline.methods.base import Domain, build_method
+from plumbline.methods.gp import gaussian_predictor
+from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_options import ModelOptions
+from plumbline.models.pathwise import draw_paths
+from plumbline.options import Options
+from plumbline.problems.base import Context
+from plumbline.problems.build import build_problem
+from plumbline.seeding import draw_seed
+from plumbline.spaces.search import SearchOptions
+
+
+class AcquisitionsOptions(Options):
+    """Options of the illustration.
+
+    Attributes:
+        at: where Forrester's function, turned upside down, was observed.
+        noise_std: of the observations.
+        model: kernel and priors, of all methods.
+        search: of their maximisers.
+        methods: registered ones, a panel each.
+        points: of the grid.
+        alpha: the credible band has level `1 - alpha`.
+        paths: draws of f to show.
+        draws: of the optimum to show.
+    """
+
+    at: tuple[float, ...] = Field(default=(0.0, 0.2, 0.5, 0.7, 1.0), min_length=2)
+    noise_std: NonNegativeFloat = 0.0
+    model: ModelOptions = ModelOptions()
+    search: SearchOptions = SearchOptions()
+    methods: tuple[str, ...] = Field(default=("ei", "kg", "ucb", "ts"), min_length=1)
+    points: PositiveInt = 201
+    alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
+    paths: NonNegativeInt = 3
+    draws: NonNegativeInt = 0
+
+
+@illustrations.register("acquisitions-on-a-line", AcquisitionsOptions)
+def acquisitions_on_a_line(options: AcquisitionsOptions, generator: Generator) -> pd.DataFrame:
+    """A posterior with draws of it, draws of its optimum, and acquisition functions with their next queries."""
+    problem = build_problem("forrester", {}, Context(Path(), generator))
+    X = torch.tensor(options.at, dtype=torch.float64).unsqueeze(-1)
+    eps = torch.randn(len(X), 1, generator=generator, dtype=X.dtype)
+    history = History(X, problem.function(X, noise=False).unsqueeze(-1) + options.noise_std * eps)
+    process = fit_process(history.X, history.Y, problem.bounds, options.model)
+    x = grid(options.points)
+    parts = [
+        credible_rows("posterior", x, gaussian_predictor(process)(x.unsqueeze(-1)), options.alpha),
+        rows("posterior", "truth", x=x, value=problem.function(x.unsqueeze(-1), noise=False)),
+        rows("posterior", "data", x=X[:, 0], value=history.Y[:, 0]),
+    ]
+    if options.paths:
+        drawn = draw_paths(process, options.paths, generator).everywhere(x.unsqueeze(-1))
+        parts += [rows("posterior", f"draw {i + 1}", x=x, value=path) for i, path in enumerate(drawn)]
+    if options.draws:
+        seed = draw_seed(generator)
+        optima = peaks(draw_paths(process, options.draws, generator), problem.space, options.search, seed)
+        parts.append(rows("posterior", "optimum", x=optima.X[:, 0], value=optima.f))
+    given = {"model": options.model.model_dump(), "search": options.search.model_dump()}
+    for name in options.methods:
+        with manual_seed(draw_seed(generator)):  # some of BoTorch draws from the global stream
+            proposal = build_method(name, given, Domain(problem.space)).ask(history, 1, generator)
+        assert proposal.acquisition is not None
+        parts.append(rows(name, "acquisition", x=x, value=proposal.acquisition(x.unsqueeze(-1))))
+        parts.append(rows(name, "query", x=float(proposal.X)))
+    return table(parts)

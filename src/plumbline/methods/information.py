@@ -1,0 +1,158 @@
+"""Entropy searches: ask what says most about the optimum."""
+
+import warnings
+from typing import ClassVar
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.exceptions.errors import OptimizationGradientError
+from botorch.utils.sampling import manual_seed
+from linear_operator.utils.errors import NanError, NotPSDError
+from pydantic import Field
+from torch import Generator, Tensor
+
+from plumbline.acquisition.information import (
+    Information,
+    InUnitCube,
+    degenerate,
+    informed,
+    joint_entropy,
+    max_value_entropy,
+    predictive_entropy,
+    standardised,
+)
+from plumbline.acquisition.monte_carlo import noisy_improvement
+from plumbline.acquisition.paths import Peaks, peaks
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, Round
+from plumbline.methods.gp import GPMethod, GPOptions
+from plumbline.models.exact_process import ExactProcess
+from plumbline.models.pathwise import draw_paths
+from plumbline.spaces.base import Space
+
+FAILURES = (NanError, NotPSDError, OptimizationGradientError)
+"""What BoTorch's entropy searches raise where their arithmetic ends."""
+
+
+class NothingToLearnWarning(RuntimeWarning):
+    """Draws of the optimum are all the same, or no numbers: noisy expected improvement is asked instead."""
+
+
+class InformationFailedWarning(RuntimeWarning):
+    """An entropy search came to no number: noisy expected improvement is asked instead."""
+
+
+class GradientLostWarning(RuntimeWarning):
+    """Gradients of an entropy search were no numbers, though its values were: climbs ended there."""
+
+
+class InformationOptions(GPOptions):
+    """Options of the entropy searches.
+
+    Attributes:
+        optima: draws of the optimum.
+    """
+
+    optima: int = Field(default=16, ge=2)
+
+
+class InformationMethod(GPMethod):
+    """Information about the optimum, or about a part of it, given draws of it; a batch is chosen one by one.
+
+    Draws are maximisers of posterior paths, climbed to. Where there is nothing to learn, or BoTorch's arithmetic ends
+    without a number, noisy expected improvement is maximised, and an event of the round says so.
+
+    Attributes:
+        information: what is maximised.
+        about: which part of the optimum it is about.
+    """
+
+    options: InformationOptions
+    information: ClassVar[Information]
+    about: ClassVar[tuple[str, ...]]
+
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        """Return the information, or noisy expected improvement where there is none to be had."""
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        paths = draw_paths(surrogate, self.options.optima, round.generator)
+        drawn = peaks(paths, space, self.options.search, round.seed)
+        if degenerate(self.unknown(standardised(surrogate, drawn))):
+            warnings.warn("nothing is to be learnt of the optimum", NothingToLearnWarning, stacklevel=2)
+            return self._improvement(surrogate, round)
+        try:
+            # Some of BoTorch draws from the global stream.
+            with manual_seed(round.seed):
+                return informed(surrogate, drawn, type(self).information, self.options.mc_samples)
+        except FAILURES as error:
+            return self._instead(surrogate, round, error)
+
+    def unknown(self, drawn: Peaks) -> Tensor:
+        """Return the draws of what is to be learnt: `P x k`."""
+        parts = {"x": drawn.X, "f": drawn.f.unsqueeze(-1)}
+        return torch.cat([parts[part] for part in self.about], -1)
+
+    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+        """Return the points of greatest information, one after another."""
+        if not isinstance(utility, InUnitCube):
+            return super().search(utility, surrogate, round)
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        try:
+            with manual_seed(round.seed):
+                X = self._one_by_one(utility, space, round)
+            failed: object = "a chosen point or its value is no number" if lost(utility, X) else None
+        except FAILURES as error:
+            failed = error
+        if utility.lost:
+            warnings.warn(f"{utility.lost} gradients are no numbers", GradientLostWarning, stacklevel=2)
+        if failed is None:
+            return Choice(X, utility, surrogate)
+        instead = self._instead(surrogate, round, failed)
+        return super().search(instead, surrogate, round)
+
+    def _one_by_one(self, utility: InUnitCube, space: Space, round: Round) -> Tensor:
+        chosen = round.history.X[:0]
+        for i in range(round.q):
+            if space.size == 0:
+                break
+            utility.set_X_pending(chosen if len(chosen) else None)
+            chosen = torch.cat([chosen, space.maximise(utility, 1, self.options.search, round.seed + i)])
+            space = space.without(chosen)
+        utility.set_X_pending(None)
+        return chosen
+
+    def _instead(self, surrogate: ExactProcess, round: Round, why: object) -> AcquisitionFunction:
+        warnings.warn(f"entropy search: {why}", InformationFailedWarning, stacklevel=3)
+        return self._improvement(surrogate, round)
+
+    def _improvement(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        return noisy_improvement(surrogate, round.data.X, self.options.mc_samples, round.seed)
+
+
+def lost(utility: AcquisitionFunction, X: Tensor) -> bool:
+    """Return whether points, `q x d`, or their utilities are no numbers."""
+    with torch.no_grad():
+        return not bool(torch.isfinite(X).all() and torch.isfinite(utility(X.unsqueeze(-2))).all())
+
+
+@methods.register("mes", InformationOptions)
+class MaxValueEntropySearch(InformationMethod):
+    """Information about the greatest value of f; Wang & Jegelka (2017)."""
+
+    information = max_value_entropy
+    about = ("f",)
+
+
+@methods.register("pes", InformationOptions)
+class PredictiveEntropySearch(InformationMethod):
+    """Information about where f is greatest; Hernandez-Lobato et al. (2014)."""
+
+    information = predictive_entropy
+    about = ("x",)
+
+
+@methods.register("jes", InformationOptions)
+class JointEntropySearch(InformationMethod):
+    """Information about the greatest value of f and where it is; Hvarfner et al. (2022)."""
+
+    information = joint_entropy
+    about = ("x", "f")
