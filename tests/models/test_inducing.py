@@ -25,8 +25,9 @@ def chosen(K: torch.Tensor, quality: torch.Tensor, size: int) -> list[int]:
     return greedy_dpp(lambda i: K[i], K.diagonal(), quality, size).tolist()
 
 
+# Longer lengthscales leave variances of rounding errors, whose order is anyone's.
 @settings(max_examples=40)
-@given(st.integers(0, 1000), st.integers(1, 12), st.floats(0.05, 1.0))
+@given(st.integers(0, 1000), st.integers(1, 12), st.floats(0.05, 0.4))
 def test_the_choice_is_botorchs(seed: int, size: int, lengthscale: float) -> None:
     X = uniform(15, 2, seed=seed)
     quality = 0.1 + uniform(15, seed=seed + 1)
