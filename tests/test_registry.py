@@ -1,3 +1,4 @@
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,33 @@ def test_a_file_in_the_package_is_enough_to_be_found(house: Path) -> None:
     assert kitchen.options.__name__ == "KitchenOptions"
     assert rooms()["kitchen"] == kitchen
     assert kitchen.build.__name__ == "Kitchen"
+
+
+def test_one_name_needs_the_modules_that_hold_it_alone(house: Path) -> None:
+    (house / "b.py").write_text("raise RuntimeError('imported')\n")
+    assert rooms()["kitchen"].module == "house.k"
+    assert "house.c" not in sys.modules
+
+
+def test_a_name_that_no_text_holds_is_found(house: Path) -> None:
+    (house / "z.py").write_text(MEMBER.replace('"{name}"', '"la" + "rder"').format(cls="Larder", summary="Cool."))
+    assert rooms()["larder"].module == "house.z"
+
+
+def test_libraries_that_few_need_wait_for_them() -> None:
+    """They take as long as torch, at the start of every job."""
+    asked = "methods['ei'], methods['cucb'], methods['calibrated'], problems['levy'], designs['uniform']"
+    code = f"""
+import sys
+import plumbline.trials.runner
+from plumbline.designs.base import designs
+from plumbline.methods.base import methods
+from plumbline.problems.base import problems
+{asked}
+print(sorted({{"sklearn", "scipy.stats", "rdkit", "Bio", "pandera", "matplotlib", "mlflow"}} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_unknown_name_is_told_with_the_nearest_one(house: Path) -> None:

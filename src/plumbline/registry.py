@@ -77,11 +77,9 @@ class Registry:
             PlumblineError: unknown name, with the nearest known one.
         """
         for module, path in self._modules().items():
-            if name in self._entries:
-                return self._entries[name]
-            if f'"{name}"' in path.read_text(encoding="utf-8"):
+            if name not in self._entries and f'"{name}"' in path.read_text(encoding="utf-8"):
                 _import(module)
-        entries = self.entries()
+        entries = self._entries if name in self._entries else self.entries()
         if name not in entries:
             raise unknown(self.kind, name, entries)
         return entries[name]

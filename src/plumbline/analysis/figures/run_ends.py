@@ -136,7 +136,12 @@ def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
     columns = [panel for panel in asked if evidence.named(options.methods or evidence.methods(), panel.task)]
     if not columns:
         raise PlumblineError("no trials of any of the panels: nothing to draw")
-    figure, (axes,) = style.panels(1, len(columns))
+    across = len(columns) if len(columns) <= 3 else -(-len(columns) // 2)
+    figure, lines = style.panels(-(-len(columns) // across), across)
+    axes = [ax for line in lines for ax in line]
+    for ax in axes[len(columns) :]:
+        ax.remove()
+    axes = axes[: len(columns)]
     for ax, panel in zip(axes, columns, strict=True):
         methods = evidence.named(options.methods or evidence.methods(panel.task), panel.task)
         draw_panel(ax, evidence, panel, list(dict.fromkeys(methods)), options)
@@ -146,7 +151,8 @@ def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
         if first is not ax:
             ax.sharey(first)
             ax.autoscale(axis="y")
-    axes[0].set_ylabel(options.label)
-    axes[len(axes) // 2].set_xlabel("method")
+    for ax in axes[::across]:
+        ax.set_ylabel(options.label)
+    axes[-1].set_xlabel("method")
     style.add_legend(figure)
     return figure
