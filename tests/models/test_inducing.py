@@ -25,15 +25,16 @@ def chosen(K: torch.Tensor, quality: torch.Tensor, size: int) -> list[int]:
     return greedy_dpp(lambda i: K[i], K.diagonal(), quality, size).tolist()
 
 
-# Longer lengthscales leave variances of rounding errors, whose order is anyone's.
 @settings(max_examples=40)
-@given(st.integers(0, 1000), st.integers(1, 12), st.floats(0.05, 0.4))
+@given(st.integers(0, 1000), st.integers(1, 12), st.floats(0.05, 1.0))
 def test_the_choice_is_botorchs(seed: int, size: int, lengthscale: float) -> None:
     X = uniform(15, 2, seed=seed)
     quality = 0.1 + uniform(15, seed=seed + 1)
     K = kernel_matrix(X, lengthscale)
     theirs = _pivoted_cholesky_init(X, K, size, quality)
-    assert torch.equal(X[chosen(K, quality, size)], theirs)
+    own = X[chosen(K, quality, size)]
+    # BoTorch stops where the best point is told by those before, ours goes on with points that are not.
+    assert torch.equal(own[: len(theirs)], theirs)
 
 
 def test_each_is_the_best_given_those_before_by_determinants() -> None:
