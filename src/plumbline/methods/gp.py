@@ -5,9 +5,8 @@ from typing import ClassVar
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.sampling import SobolQMCNormalSampler
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
-from torch import Size, Tensor
+from torch import Tensor
 
 from plumbline.acquisition.analytic import (
     AnalyticUtility,
@@ -94,11 +93,6 @@ class GPMethod(ComposedMethod[ExactProcess]):
     def lengthscales(self, surrogate: ExactProcess) -> Tensor:
         """Return the lengthscales of the kernel."""
         return surrogate.lengthscale_in(self.domain.bounds)
-
-
-def base_samples(samples: int, seed: int) -> SobolQMCNormalSampler:
-    """Return the quasi-random base samples of a Monte Carlo acquisition."""
-    return SobolQMCNormalSampler(Size([samples]), seed=seed)
 
 
 def gaussian_predictor(process: ExactProcess) -> Callable[[Tensor], GaussianPredictive]:

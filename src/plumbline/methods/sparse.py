@@ -16,14 +16,14 @@ from botorch.acquisition import (
     qExpectedImprovement,
     qLogExpectedImprovement,
 )
+from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.sampling import draw_sobol_samples
-from torch import Generator, Tensor
+from torch import Generator, Size, Tensor
 
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Domain, Predictor, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
-from plumbline.methods.gp import base_samples
 from plumbline.methods.sparse_options import LAST, SparseOptions
 from plumbline.models.inducing import best_beliefs, improvement_quality, place_inducing
 from plumbline.models.minibatches import Shuffled
@@ -165,7 +165,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
         log = self.options.improvement == "log"
         if round.q == 1:
             return LogExpectedImprovement(model, best) if log else ExpectedImprovement(model, best)
-        sampler = base_samples(self.options.mc_samples, round.seed)
+        sampler = SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=round.seed)
         return (qLogExpectedImprovement if log else qExpectedImprovement)(model, best, sampler=sampler)
 
     def predictive(self, surrogate: SparseProcess) -> Predictor:
