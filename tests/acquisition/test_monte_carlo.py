@@ -103,7 +103,7 @@ def agree(utility: NoisyImprovement | BatchUtility, reference: AcquisitionFuncti
     value, gradient = utility.value_and_gradient(X)
     expected, slope = by_autograd(reference, X)
     share = rounding(utility, X)
-    # A sigmoid that is one but for 1e-9 has seven digits left for its derivative. Its step is a thousandth wide: f of some
+    # A sigmoid that is one but for 1e-9 has seven digits left for its derivative. Its step is a thousandth wide: f near
     # 80, right to 1e-12, is worth 2.5e-10.
     step = isinstance(reference, qProbabilityOfImprovement)
     least, near = (1e-6, 1e-9) if step else (1e-9, 1e-11)
