@@ -153,6 +153,8 @@ def test_what_no_trial_can_decide_says_why() -> None:
         ({"direction": "within"}, "`range: [low, high]` is for `direction: within`, and that needs one"),
         ({"range": [0.0, 1.0]}, "`range: [low, high]` is for `direction: within`, and that needs one"),
         ({"direction": "within", "range": [1.0, 1.0]}, "the `range` ends where it begins, or before"),
+        ({"of": "mean", "after": 0.5}, "`after` is of the `last` value"),
+        ({"after": 1.0}, "after: Input should be less than 1 (got 1.0)"),
         ({"of": "first"}, "of: Input should be 'last', 'mean' or 'median' (got 'first')"),
         ({"location": "mode"}, "location: Input should be 'mean' or 'median' (got 'mode')"),
     ],

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from plumbline.errors import PlumblineError, unknown
+from plumbline.measures.shortened import shortened
 from plumbline.options import Options, parse, read_yaml
 from plumbline.specs import Diagnostics
 
@@ -97,6 +98,8 @@ class Measure(Options):
 
     Attributes:
         name: what is tested, in a few words.
+        after: the method's runs end after this share of their rounds, the baseline's at their end: whether it is
+            so much faster.
         published: what the document has, where a text, a table or a figure says it.
     """
 
@@ -104,6 +107,7 @@ class Measure(Options):
     statistic: str
     metric: str
     of: Literal["last", "mean", "median"] = "last"
+    after: float | None = Field(default=None, gt=0, lt=1)
     location: Literal["mean", "median"] = "mean"
     direction: Literal["less", "greater", "within"]
     threshold: float = 0.0
@@ -117,6 +121,12 @@ class Measure(Options):
             raise ValueError("`range: [low, high]` is for `direction: within`, and that needs one")
         if self.range is not None and self.range[0] >= self.range[1]:
             raise ValueError("the `range` ends where it begins, or before")
+        return self
+
+    @model_validator(mode="after")
+    def _a_last_value(self) -> Self:
+        if self.after is not None and self.of != "last":
+            raise ValueError("`after` is of the `last` value")
         return self
 
 
@@ -146,6 +156,15 @@ class ClaimTest(Measure):
         first = tuple((self.baseline_task or self.task, name) for name in baseline)
         others = tuple((task, name) for task in self.also for name in (self.method, *baseline))
         return ((self.task, self.method), *first, *others)
+
+    @property
+    def runs(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the tasks, the methods and what their runs are measured by."""
+        return tuple((task, method, self.measured_by(method)) for task, method in self.trials)
+
+    def measured_by(self, method: str) -> str:
+        """Return the metric of a method's runs, with the share of the rounds after which it is looked at."""
+        return self.metric if self.after is None or method != self.method else shortened(self.metric, self.after)
 
 
 class ClaimTests(Measure):

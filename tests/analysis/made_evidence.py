@@ -55,6 +55,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "panels": [{"task": "bowl", "first": 2, "title": "two seeds"}, {"task": "bowl"}, {"task": "valley"}],
         "stuck": 0.5,
     },
+    "paired-effects": {"metrics": {"regret": "regret", "nll": "NLL"}, "baselines": {"plain": ["calibrated"]}},
     "set-bands": {"task": "bowl"},
     "set-parts": {"task": "bowl"},
     "coverage-density": {"level": 0.5, "panels": [{"task": "bowl", "title": "A bowl"}]},
@@ -208,6 +209,7 @@ def illustrated(kind: str) -> Evidence:
 
 TABLES: dict[str, dict[str, Any]] = {
     "final-values": {"metrics": ["regret", "nll", "calibration_score"]},
+    "paired-effects": {"metrics": {"regret": "regret"}, "baselines": {"plain": ["calibrated"]}},
     "ranking": {"averages": ["nll"]},
     "search-space": {"space": "kitchen"},
     "settings": {

@@ -20,6 +20,7 @@ from plumbline.analysis.measurements import (
 )
 from plumbline.analysis.runs import COLUMNS, Runs
 from plumbline.errors import PlumblineError
+from plumbline.measures.metrics import by_round
 from plumbline.measures.statistics import Sample, infer
 from plumbline.study import ClaimTest, Stuck
 
@@ -97,6 +98,21 @@ class TestMeasure:
 
     def test_rounds_without_values_are_said(self) -> None:
         assert measure(claim_test(), runs(TWO, rounds=4.5), "K").budget == "8 evaluations, values in 4.5 of 6 rounds"
+
+    def test_a_method_that_is_looked_at_early(self, folder: Path) -> None:
+        """Halfway it is where it was after three rounds; its baseline is where it ended."""
+        from plumbline.analysis.runs import runs_of
+
+        test = claim_test(after=0.5)
+        assert [metric for _, _, metric in test.runs] == ["regret@0.5", "regret"]
+        evidence = made.read(
+            folder, *(made.trial(method=name, seed=seed) for name in made.METHODS for seed in range(4))
+        )
+        one = measure(test, Runs(runs_of(evidence, test.runs)), "K")
+        ours, theirs = (by_round(evidence.trials("bowl", name), "regret") for name in ("calibrated", "plain"))
+        assert one.found.value == pytest.approx((ours[made.ROUNDS // 2] - theirs[made.ROUNDS]).mean())
+        assert one.budget == f"{made.INITIAL + made.ROUNDS // 2} evaluations"
+        assert "calibrated, after 0.5 of its rounds - plain" in describe(test)
 
     def test_from_records(self, folder: Path) -> None:
         from plumbline.analysis.runs import runs_of

@@ -80,8 +80,8 @@ class Judged(NamedTuple):
     def asked(self) -> list[Asked]:
         """Return the runs that the tests are about."""
         tests = (*self.primary, *self.secondary)
-        of_stuck = [self.stuck.metric] if self.stuck else []
-        return [(*trial, metric) for test in tests for trial in test.trials for metric in (test.metric, *of_stuck)]
+        of_stuck = [(*trial, self.stuck.metric) for test in tests for trial in test.trials] if self.stuck else []
+        return [*(run for test in tests for run in test.runs), *of_stuck]
 
 
 def judged(claim: Claim, there: Collection[tuple[str, str]]) -> Judged | None:

@@ -13,6 +13,7 @@ from plumbline.analysis.runs import COLUMNS as RUN
 from plumbline.analysis.runs import Runs, runs_of
 from plumbline.errors import PlumblineError
 from plumbline.measures.metrics import columns_of
+from plumbline.measures.shortened import whole
 from plumbline.plan import Plan
 from plumbline.study import Study
 
@@ -39,7 +40,7 @@ def ran(plan: Plan, experiment: str, records: Path) -> Ran | None:
     asked = [one for claim in claims if (tests := judged(claim, there)) for one in tests.asked]
     if not asked:
         return None
-    evidence = evidence_of(plan, experiment, columns_of(metric for _, _, metric in asked), records)
+    evidence = evidence_of(plan, experiment, columns_of(whole(metric)[0] for _, _, metric in asked), records)
     return Ran(runs_of(evidence, asked), plan.config.preset, data_label(plan, experiment) or "synthetic")
 
 

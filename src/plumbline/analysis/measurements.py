@@ -58,7 +58,7 @@ def numbers_of(test: ClaimTest, runs: Runs, name: str) -> tuple[pd.DataFrame, ..
     """
     tables = []
     for task in test.tasks:
-        table = runs(task, test.method, test.metric)[[test.of]].set_axis(["method"], axis="columns")
+        table = runs(task, test.method, test.measured_by(test.method))[[test.of]].set_axis(["method"], axis="columns")
         if test.baseline is not None:
             theirs = runs(test.baseline_task or task, test.baseline, test.metric)[test.of]
             table = table.join(theirs.rename("baseline"), how="inner")
@@ -75,7 +75,7 @@ def numbers_of(test: ClaimTest, runs: Runs, name: str) -> tuple[pd.DataFrame, ..
 
 def budget(test: ClaimTest, runs: Runs) -> str:
     """Return how many evaluations a method's run has, and in how many rounds there are values, in words."""
-    tables = [runs(task, test.method, test.metric) for task in test.tasks]
+    tables = [runs(task, test.method, test.measured_by(test.method)) for task in test.tasks]
     gaps = ""
     for table in tables:
         if (known := table["rounds"].mean()) < (rounds := table["of"].max()):
@@ -101,10 +101,11 @@ def describe(test: ClaimTest) -> str:
     options = "".join(f", {key} {value}" for key, value in test.options.items())
     location = "median " if test.location == "median" else ""
     number = {"last": "final", "mean": "mean", "median": "median"}[test.of]
+    shortened = f", after {test.after:.3g} of its rounds" if test.after else ""
     expected = f"{test.direction} than {test.threshold:g}"
     if test.range is not None:
         expected = f"within {test.range[0]:g} and {test.range[1]:g}"
-    measured = f"{location}{test.statistic} of {number} {test.metric}, {test.method}{against}"
+    measured = f"{location}{test.statistic} of {number} {test.metric}, {test.method}{shortened}{against}"
     return f"{measured} on {', '.join(test.tasks)}{options}: {expected}"
 
 

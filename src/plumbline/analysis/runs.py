@@ -6,7 +6,8 @@ import pandas as pd
 
 from plumbline.analysis.evidence import Evidence
 from plumbline.errors import PlumblineError
-from plumbline.measures.summaries import SUMMARIES, summarise
+from plumbline.measures.shortened import whole
+from plumbline.measures.summaries import SUMMARIES, shorten, summarise
 
 COLUMNS = ["task", "method", "metric", "seed", *SUMMARIES, "rounds", "of", "evaluations"]
 """Of a table of runs: the numbers of a trial, rounds that had a value, of how many, and evaluations in all."""
@@ -23,9 +24,10 @@ def runs_of(evidence: Evidence, asked: Iterable[Asked]) -> pd.DataFrame:
     """
     frames = []
     for task, method, metric in dict.fromkeys(asked):
-        rows = evidence.trials(task, method)
+        name, share = whole(metric)
+        rows = shorten(evidence.trials(task, method), share)
         seeds = rows.groupby("seed", observed=True)
-        found = summarise(rows, metric).assign(of=seeds["iteration"].max(), evaluations=seeds["evaluation"].max() + 1)
+        found = summarise(rows, name).assign(of=seeds["iteration"].max(), evaluations=seeds["evaluation"].max() + 1)
         frames.append(found.rename_axis("seed").reset_index().assign(task=task, method=method, metric=metric))
     return pd.concat(frames, ignore_index=True)[COLUMNS] if frames else pd.DataFrame(columns=COLUMNS)
 

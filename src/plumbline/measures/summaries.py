@@ -8,6 +8,11 @@ SUMMARIES = ("last", "mean", "median")
 """Of the rounds after the initial design; the last one may be the initial design where there are no rounds."""
 
 
+def shorten(rows: pd.DataFrame, share: float) -> pd.DataFrame:
+    """Return the rows of the first rounds, a share of them, rounded down; the initial design stays."""
+    return rows[rows["iteration"] <= share * rows["iteration"].max()]
+
+
 def summarise(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return a metric's last value in each run, and the mean and the median of those of its rounds.
 

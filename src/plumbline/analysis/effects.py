@@ -1,0 +1,112 @@
+"""What methods do beside a baseline, seed by seed, on each task and over all of them."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, model_validator
+
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.outputs import Names, OutputOptions
+from plumbline.analysis.tables.final_values import ends
+from plumbline.measures.inference import Mean
+from plumbline.measures.metrics import by_round
+
+ALL = "all tasks"
+"""In the place of a task: the mean over the tasks that method and baseline share, seed by seed."""
+
+
+class EffectOptions(OutputOptions):
+    """Options of what shows effects.
+
+    Attributes:
+        metrics: that are compared at the last round, with their words.
+        baselines: methods that others are compared with, and the methods that are, a panel each.
+        tasks: from top to bottom; all where none are named.
+        arms: words for the first, the second ... of the methods of every baseline, which then share a colour across
+            panels; each by its own look where there are none.
+    """
+
+    metrics: dict[str, str] = Field(min_length=1)
+    baselines: dict[str, tuple[str, ...]] = Field(min_length=1)
+    tasks: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+
+    keeps_curves = False
+
+    @model_validator(mode="after")
+    def _words_for_all(self) -> Self:
+        if self.arms and any(len(methods) != len(self.arms) for methods in self.baselines.values()):
+            raise ValueError("`arms` has a word for each method of a baseline, and all baselines have as many")
+        return self
+
+    def names(self) -> Names:
+        """Return the tasks, all methods and the metrics."""
+        methods = (name for baseline, others in self.baselines.items() for name in (baseline, *others))
+        return Names(self.tasks, tuple(methods), tuple(self.metrics))
+
+
+class Effect(NamedTuple):
+    """A mean difference, method less baseline, in standard deviations of the baseline's seeds, with its 95% interval.
+
+    Attributes:
+        task: of it, or `ALL`.
+        seeds: that both have.
+        mean: in units of the metric; NaN over all tasks, which have units of their own.
+        value, low, high: in standard deviations; NaN where the baseline never varies, or with one seed.
+        lower: share of seeds where the method's is the lower value, ties by half; over all tasks of their means.
+    """
+
+    task: str
+    method: str
+    baseline: str
+    metric: str
+    seeds: int
+    mean: float
+    value: float
+    low: float
+    high: float
+    lower: float
+
+
+def differences(found: Evidence, task: str, method: str, baseline: str, metric: str) -> tuple[pd.Series, float]:
+    """Return method less baseline where each seed of both ends, and the baseline's standard deviation over these."""
+    ours, theirs = (
+        pd.Series(ends(table := by_round(found.trials(task, name), metric), metric), index=table.index)
+        for name in (method, baseline)
+    )
+    pairs = pd.concat([ours, theirs], axis=1, join="inner").dropna()
+    return pairs[0] - pairs[1], float(pairs[1].std())
+
+
+def effect(standardised: pd.Series, mean: float, **of: str) -> Effect:
+    """Return the effect that differences in standard deviations, one a seed, come to."""
+    values = standardised.to_numpy(dtype=float)
+    lower = float(np.mean(0.5 - 0.5 * np.sign(values))) if len(values) else np.nan
+    if len(values) < 2 or not np.isfinite(values).all():
+        return Effect(**of, seeds=len(values), mean=mean, value=np.nan, low=np.nan, high=np.nan, lower=lower)
+    inferred = Mean(values, "effect " + " ".join(of.values()))
+    low, high = inferred.interval()
+    return Effect(**of, seeds=len(values), mean=mean, value=inferred.value, low=low, high=high, lower=lower)
+
+
+def effects(
+    found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str, tasks: tuple[str, ...] = ()
+) -> Iterator[Effect]:
+    """Yield the effect of each method on each task that it shares with its baseline, and then over all of these."""
+    for baseline, methods in baselines.items():
+        for method in methods:
+            of = {"method": method, "baseline": baseline, "metric": metric}
+            every = []
+            for task in tasks or found.tasks:
+                if not {(task, method), (task, baseline)}.issubset(found.pairs):
+                    continue
+                apart, spread = differences(found, task, method, baseline, metric)
+                every.append(apart / spread if spread > 0 else apart * np.nan)
+                yield effect(every[-1], float(apart.mean()), task=task, **of)
+            if len(every) > 1:
+                # A task on which the baseline never varies has no units, and is left out.
+                yield effect(
+                    pd.concat(every, axis=1).dropna(axis=1, how="all").dropna().mean(axis=1), np.nan, task=ALL, **of
+                )

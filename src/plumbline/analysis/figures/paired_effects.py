@@ -1,0 +1,77 @@
+"""What methods do beside a baseline: a dot with its interval a task and method, and over all tasks."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plumbline.analysis import style
+from plumbline.analysis.effects import ALL, Effect, EffectOptions, effects
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.outputs import figures
+from plumbline.errors import PlumblineError
+
+SPREAD = 0.7
+"""Of the height of a line of words, what its dots take."""
+
+
+Looks = dict[str, tuple[str, str, bool]]
+"""Words, colour, and whether a dot is hollow, of each method."""
+
+
+def looks_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Looks:
+    """Return how methods look: by their arms where these have words, else each by itself."""
+    if arms:
+        colours = style.colours(arms)
+        return {method: (arm, colours[arm], False) for method, arm in zip(methods, arms, strict=True)}
+    lines = style.lines(found.looks, found.methods())
+    return {name: (found.look(name).legend, lines[name]["color"], lines[name]["linestyle"] == "--") for name in methods}
+
+
+def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], looks: Looks) -> None:
+    """Draw the effects of each method: those on a task in the line of its words."""
+    steps = (np.arange(len(looks)) - (len(looks) - 1) / 2) * SPREAD / len(looks)
+    for (method, (words, colour, hollow)), step in zip(looks.items(), steps, strict=True):
+        of = [one for one in some if one.method == method and np.isfinite([one.low, one.high]).all()]
+        value, low, high = np.array([(one.value, one.low, one.high) for one in of]).reshape(-1, 3).T
+        ax.errorbar(
+            value,
+            [lines.index(one.task) + step for one in of],
+            xerr=(value - low, high - value),
+            color=colour,
+            markerfacecolor="white" if hollow else colour,
+            linestyle="none",
+            marker="o",
+            markersize=3.5,
+            elinewidth=1.1,
+            label=words,
+        )
+    ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
+    if ALL in lines:
+        ax.axhline(lines.index(ALL) - 0.5, color="0.8", linewidth=0.8)
+    ax.set_ylim(len(lines) - 0.5, -0.5)
+
+
+@figures.register("paired-effects", EffectOptions)
+def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
+    """Mean paired difference to a baseline in its standard deviations, with a 95% interval; a column a baseline."""
+    some = {name: list(effects(evidence, options.baselines, name, options.tasks)) for name in options.metrics}
+    there = {one.task for of in some.values() for one in of}
+    lines = [task for task in (*(options.tasks or evidence.tasks), ALL) if task in there]
+    if not lines:
+        raise PlumblineError("no trials of a method and its baseline on one task: nothing to draw")
+    columns = {name: looks_of(evidence, others, options.arms) for name, others in options.baselines.items()}
+    most = max(len(looks) for looks in columns.values())
+    figure, axes = style.panels(len(some), len(columns), sharey=True, sharex="row")
+    width, _ = style.PANEL
+    figure.set_size_inches(width * len(columns) + 1.2, len(some) * (0.7 + len(lines) * max(0.3, 0.09 * most)))
+    for row, (name, of) in zip(axes, some.items(), strict=True):
+        for ax, (baseline, looks) in zip(row, columns.items(), strict=True):
+            mine = [one for one in of if one.baseline == baseline]
+            draw_panel(ax, mine, lines, looks)
+            ax.set_xlabel(f"{options.metrics[name]} less that of {evidence.look(baseline).legend}, in its deviations")
+        row[0].set_yticks(range(len(lines)), [one if one == ALL else evidence.title(one) for one in lines])
+        row[0].set_ylabel("task")
+    style.add_legend(figure, columns=4)
+    return figure
