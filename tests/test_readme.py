@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from plumbline.analysis.reference import MARKS, doubt_table, read_claims, read_doubts, verdict_grid, verdict_table
+from plumbline.analysis.reference import MARKS, doubt_table, read_claims, read_doubts, verdict_summary, verdict_table
 from plumbline.cli import app
 from plumbline.config import read_config
 from plumbline.plan import load_plan
@@ -140,14 +141,56 @@ def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
     assert "round 2/2" in done.stderr
 
 
-def test_the_grid_is_that_of_the_reference_results():
+def test_the_summary_is_that_of_the_reference_results():
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    assert README.count(verdict_grid(plan.studies.values(), read_claims(CLAIMS), read_doubts(CLAIMS))) == 1
+    assert README.count(verdict_summary(plan.studies.values(), read_claims(CLAIMS), read_doubts(CLAIMS))) == 1
 
 
 def test_the_key_explains_every_mark():
     for verdict, mark in MARKS.items():
         assert f"{mark} {verdict}" in README
+
+
+def conclusions():
+    """Return the lines of what came out, each with the claims and the experiments that it names."""
+    section = README.split("## What came out\n", 1)[1].split("\n## ", 1)[0]
+    lines = re.split(r"^\* ", section.split("\n\n[docs", 1)[0], flags=re.MULTILINE)[1:]
+    return [
+        (" ".join(line.split()), re.findall(r"\b(?:[KCLAS]\d+|[A-Z]{3,5}-[A-Z]\d[\w-]*)\b", line)) for line in lines
+    ]
+
+
+def tables_on_file(sources):
+    """Return the rows of these claims, and the tables of these experiments."""
+    claims = read_claims(CLAIMS)
+    paths = [CLAIMS.parent / name / f"{name}-table.csv" for name in sources]
+    return [claims[claims["claim"].isin(sources)], *(pd.read_csv(path) for path in paths if path.is_file())]
+
+
+def numbers_of(tables, columns):
+    """Return all numbers of the columns that there are, of all columns where none are named."""
+    chosen = [table[[name for name in columns or table if name in table]].select_dtypes("number") for table in tables]
+    return np.concatenate([table.to_numpy(dtype=float).ravel() for table in chosen])
+
+
+@pytest.mark.parametrize(("line", "sources"), conclusions(), ids=lambda one: one[:30] if isinstance(one, str) else "")
+def test_every_number_of_a_conclusion_is_on_file(line, sources):
+    """Rounded as it is written, in a claim or an experiment that the line names.
+
+    `12 of 50` is a count of runs that are stuck; a percentage is a share of seeds or of draws.
+    """
+    assert sources, "a conclusion names what it rests on"
+    tables = tables_on_file(sources)
+    text = re.sub(r"[A-Z]+-?[A-Z]?\d[\w-]*", "", line)
+    for count, of in re.findall(r"(\d+) of (\d+)", text):
+        stuck = [f" {count} of {of}" in f" {cell}" for cell in tables[0]["stuck"]]
+        ended = [table.filter(like="seeds above").eq(int(count)).any(axis=None) for table in tables[1:]]
+        assert any(stuck + ended), f"{count} of {of}: {line}"
+    for number, percent in re.findall(r"(?<![\w.])(-?\d*\.?\d+)(%?)", re.sub(r"\d+ of \d+", "", text)):
+        numbers = numbers_of(tables, ("pattern", "favourable") if percent else ())
+        digits = len(number.partition(".")[2]) + (2 if percent else 0)
+        written = float(number) / (100 if percent else 1)
+        assert (abs(numbers.round(digits) - written) < 1e-9).any(), f"{number}{percent}: {line}"
 
 
 def test_verdicts_and_doubts_are_those_of_the_reference_results():

@@ -379,19 +379,19 @@ def reference(
 def verdicts(
     claims: Annotated[Path, typer.Argument(help="a table of claims")] = Path("results/reference/claims.csv"),
     show: Annotated[
-        Literal["table", "grid", "doubts"],
-        typer.Option(help="a row a claim; a mark a claim, with those not run; or what is wrong with which verdicts"),
+        Literal["table", "summary", "doubts"],
+        typer.Option(help="a row a claim; the same in short, by document; or what is wrong with which verdicts"),
     ] = "table",
     config: ConfigOption = CONFIG,
 ) -> None:
     """Print the verdicts as Markdown."""
-    from plumbline.analysis.reference import doubt_table, read_claims, read_doubts, verdict_grid, verdict_table
+    from plumbline.analysis.reference import doubt_table, read_claims, read_doubts, verdict_summary, verdict_table
 
     found = read_claims(claims)
     if show == "doubts":
         print(doubt_table(read_doubts(claims)))
-    elif show == "grid":
-        print(verdict_grid(_plan(config).studies.values(), found, read_doubts(claims)))
+    elif show == "summary":
+        print(verdict_summary(_plan(config).studies.values(), found, read_doubts(claims)))
     else:
         print(verdict_table(_plan(config).studies.values(), found))
 

@@ -25,7 +25,7 @@ from plumbline.analysis.reference import (
     merge,
     read_claims,
     read_doubts,
-    verdict_grid,
+    verdict_summary,
     verdict_table,
 )
 from plumbline.analysis.style import PALETTE, house_style, panels
@@ -208,18 +208,28 @@ def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
         read_claims(tmp_path / "absent.csv")
 
 
-def test_a_grid_has_a_mark_a_claim_and_those_that_are_not_run() -> None:
-    stated = {"source": "p. 1", "statement": "S."}
+def test_a_summary_has_a_row_a_claim_by_document_and_those_that_are_not_run() -> None:
+    stated = {"source": "p. 1", "statement": "S.", "seeds": 5}
     one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
-    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"study": "other"})
-    claims = pd.DataFrame({"claim": ["C1", "C1", "C10"], "verdict": ["partly", "partly", "reproduced"]})
+    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"title": "Another"})
+    row = {"role": "primary", "test": "T", "outcome": "open", "seeds": 9, "ours": 1.0, "low": 0.5, "high": 2.0}
+    claims = pd.DataFrame(
+        [
+            row | {"claim": "C1", "verdict": "partly"},
+            row | {"claim": "C1", "verdict": "partly", "ours": 3.0},
+            row | {"claim": "C10", "verdict": "reproduced"},
+            row | {"claim": "C10", "verdict": "reproduced", "role": "secondary"},
+        ]
+    )
     doubts = pd.DataFrame({"claims": ["C3 C10"], "doubt": ["D."], "repair": ["R."]})
-    header, rule, first, second = verdict_grid([one, other], claims, doubts).splitlines()
-    assert header == "| | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 |"
-    assert rule.count(":-:") == 10
-    assert first == "| **C** made-up | 🔶 |  | – |  |  |  |  |  |  | 🔵† |"
-    assert second == "| **A** other |  | – |  |  |  |  |  |  |  |  |"
-    assert first.count("|") == second.count("|") == header.count("|")
+    assert verdict_summary([one, other], claims, doubts).splitlines()[2:] == [
+        f"| | **{one.title}** | |",
+        "| C1 🔶 | S. | T: 2 open of 2 parts; 1 to 3; 9 (5) |",
+        "| C3 – | S. |  |",
+        "| C10 🔵† | S. | T: 1 (0.5 to 2); 9 (5) |",
+        "| | **Another** | |",
+        "| A2 – | S. |  |",
+    ]
 
 
 def test_every_verdict_has_a_mark_of_its_own() -> None:

@@ -168,24 +168,22 @@ def read_doubts(claims: Path) -> pd.DataFrame:
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["claims", "doubt", "repair"])
 
 
-def verdict_grid(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
-    """Return the verdicts as a Markdown grid of marks, those not run too: a row a study, a column a claim's number."""
-    verdicts = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
+def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
+    """Return the verdicts as a Markdown table by document: a claim's mark, its statement, and what was measured."""
+    primary = claims[claims["role"] == "primary"]
+    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
     doubted = {name for names in doubts["claims"] for name in names.split()}
-    rows = {}
+    lines = ["| | claim | measured: estimate, 95% interval; seeds (the paper's) |", "|---|---|---|"]
     for study in studies:
-        numbered = {by_number(name): name for name in study.claims}
-        letters = ", ".join(sorted({letters for letters, _ in numbered}))
-        rows[f"**{letters}** {study.study}"] = {
-            number: MARKS[verdicts.get(name, NOT_JUDGED)] + DOUBTED * (name in doubted and name in verdicts)
-            for (_, number), name in numbered.items()
-        }
-    columns = range(1, max((number for cells in rows.values() for number in cells), default=0) + 1)
-    lines = [
-        f"| | {' | '.join(map(str, columns))} |",
-        f"|---|{':-:|' * len(columns)}",
-        *(f"| {title} | {' | '.join(cells.get(one, '') for one in columns)} |" for title, cells in rows.items()),
-    ]
+        lines.append(f"| | **{study.title}** | |")
+        for name in sorted(study.claims, key=by_number):
+            claim, tests = study.claims[name], tests_of.get(name)
+            mark, measured = MARKS[NOT_JUDGED], ""
+            if tests is not None:
+                first = tests.iloc[0]
+                mark = MARKS[first["verdict"]] + DOUBTED * (name in doubted)
+                measured = f"{first['test']}: {effect(tests)}; {first['seeds']} ({claim.seeds or '–'})"
+            lines.append(f"| {name} {mark} | {claim.statement} | {measured} |")
     return "\n".join(lines)
 
 
