@@ -115,6 +115,25 @@ def test_diagnostics_are_those_of_the_model_before_the_observation(cheap_spec: M
     assert all(row["pit"] is None and not row["alpha"] for row in rows[:4])
 
 
+def test_widths_at_the_optima_are_those_at_all_of_them(cheap_spec: Make, tmp_path: Path) -> None:
+    """Rippled has two, on both sides of zero, and what was learned of one says little of the other."""
+    spec = cheap_spec("rippled", "ucb", rounds=2, size=4, alphas=[0.2], holdout=6, widths=True)
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    trial = Trial(spec, tmp_path)
+    assert isinstance(trial.method, GPMethod)
+    optima = trial.problem.optimisers
+    assert optima is not None
+    assert len(optima) == 2
+    for row in rows[4:]:
+        before = [past for past in rows if past["iteration"] < row["iteration"]]
+        X, Y = (torch.tensor([past[name] for past in before], dtype=torch.float64) for name in ("x", "y"))
+        process = trial.method.fit(History(X, Y))
+        sd = process.model.posterior(optima, observation_noise=True).variance.sqrt()
+        normal = torch.distributions.Normal(0.0, 1.0)
+        expected = 2 * normal.icdf(torch.tensor(0.9)).item() * sd.mean().item()
+        assert row["optimum_width"] == pytest.approx([expected], rel=1e-5)
+
+
 class Remembering(Method):
     """Its sets hold every observation that it was not shown, or none of them; it notes what it was shown."""
 

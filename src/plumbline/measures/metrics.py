@@ -463,13 +463,13 @@ def holdout_width(rows: pd.DataFrame) -> pd.Series:
 
 @_enter("round", "optimum_width", streamed=True)
 def optimum_width(rows: pd.DataFrame) -> pd.Series:
-    """Return the length of the model's set at the optimum."""
+    """Return the average length of the model's sets at the optima."""
     return _of_level(rows, "optimum_width")
 
 
 @_enter("round", "optimum_width", "holdout_width")
 def relative_optimum_width(rows: pd.DataFrame) -> pd.Series:
-    """Return the length of the model's set at the optimum, in average lengths over the holdout."""
+    """Return the average length of the model's sets at the optima, in average lengths over the holdout."""
     return metric(rows, "optimum_width") / metric(rows, "holdout_width")
 
 

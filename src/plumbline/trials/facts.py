@@ -38,15 +38,15 @@ def facts_of(problem: Problem) -> Facts:
     )
 
 
-def optimum_of(problem: Problem) -> Tensor:
-    """Return where a problem is greatest: `1 x d`, the first of the places that are known.
+def optima_of(problem: Problem) -> Tensor:
+    """Return where a problem is greatest: `n x d`, all places that are known.
 
     Raises:
         PlumblineError: none is known.
     """
     if problem.optimisers is None:
         raise PlumblineError("`diagnostics.widths` needs a problem whose optimum is known")
-    return problem.optimisers[:1]
+    return problem.optimisers
 
 
 def holdout_of(problem: Problem, size: int, stream: Generator) -> tuple[Tensor, Tensor]:

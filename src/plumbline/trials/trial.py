@@ -19,7 +19,7 @@ from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import observe, values
 from plumbline.specs import TrialSpec
 from plumbline.trials import diagnostics
-from plumbline.trials.facts import facts_of, holdout_of, notes_of, observed, optimum_of
+from plumbline.trials.facts import facts_of, holdout_of, notes_of, observed, optima_of
 from plumbline.trials.log import Log, Step
 
 AT_ONCE = 1_000
@@ -155,8 +155,8 @@ class Trial:
         )
 
     def _widths(self, proposal: Proposal, alphas: list[float]) -> dict[str, Tensor]:
-        """Return how wide the model's sets are at the optimum and on average over the holdout, if that is asked for."""
+        """Return how wide the model's sets are at the optima and on average over the holdout, if that is asked for."""
         if not self.spec.diagnostics.widths or proposal.predict is None or self.holdout is None:
             return {}
-        places = {"holdout_width": self.holdout[0], "optimum_width": optimum_of(self.problem)}
+        places = {"holdout_width": self.holdout[0], "optimum_width": optima_of(self.problem)}
         return {name: diagnostics.mean_width(proposal.predict, X, alphas) for name, X in places.items()}
