@@ -582,6 +582,19 @@ class TestDifferences:
         np.testing.assert_allclose(lines["calibrated"], (ours - theirs).mean())
         np.testing.assert_allclose(lines["plain"], 0.0)
 
+    def test_or_the_first_of_each_panel(self, found: Evidence) -> None:
+        rows = [{"metric": "regret", "label": "less the first", "minus": "first"}]
+        panels = [{"task": "bowl", "methods": list(order)} for order in (made.METHODS, made.METHODS[::-1])]
+        for ax, (first, second) in zip(
+            build("curves", found, rows=rows, panels=panels, band="mean-error", queries=False).axes,
+            (made.METHODS, made.METHODS[::-1]),
+            strict=True,
+        ):
+            lines = {line.get_label(): np.asarray(line.get_ydata()) for line in ax.get_lines()}
+            ours, theirs = (by_round(found.trials("bowl", method), "regret") for method in (second, first))
+            np.testing.assert_allclose(lines[second], (ours - theirs).mean())
+            np.testing.assert_allclose(lines[first], 0.0)
+
     def test_a_method_that_is_not_there_is_one_line(self, found: Evidence) -> None:
         rows = [{"metric": "regret", "label": "less that", "minus": "nobody"}]
         with pytest.raises(PlumblineError, match="no trials of 'nobody'"):

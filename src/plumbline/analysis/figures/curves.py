@@ -27,6 +27,10 @@ Array = NDArray[np.float64]
 Band = tuple[Array, Array, Array]
 
 
+FIRST = "first"
+"""The first method of each panel, in the place of a method's name."""
+
+
 class Row(Options):
     """One row of panels.
 
@@ -39,7 +43,8 @@ class Row(Options):
         limits: of the axis.
         logarithmic: whether that is logarithmic.
         methods: those of the panels that are drawn in this row; all where none are named.
-        minus: a method whose value is taken off each other's, seed by seed: who is ahead, where bands overlap.
+        minus: a method whose value is taken off each other's, seed by seed: who is ahead, where bands overlap; `first`
+            is the first of each panel.
     """
 
     metric: str
@@ -125,7 +130,7 @@ class CurvesOptions(OutputOptions):
     def names(self) -> Names:
         """Return what rows and panels name."""
         methods = [*(panel.methods for panel in self.panels), *(row.methods for row in self.rows)]
-        methods += [(row.minus,) for row in self.rows if row.minus]
+        methods += [(row.minus,) for row in self.rows if row.minus not in (None, FIRST)]
         return Names(
             tuple(panel.task for panel in self.panels),
             tuple(chain.from_iterable(methods)),
@@ -165,15 +170,16 @@ def draw_row(
     few = len(methods) <= 4
     taken_off: pd.DataFrame | None = None
     if row.minus is not None:
-        taken_off = by_round(found.trials(panel.task, row.minus), row.metric)
-        methods = [method for method in methods if method != row.minus]
-        ax.axhline(0.0, **looks[row.minus], linewidth=1.2, label=found.look(row.minus).legend)
+        theirs = panel.methods[0] if row.minus == FIRST else row.minus
+        taken_off = by_round(found.trials(panel.task, theirs), row.metric)
+        methods = [method for method in methods if method != theirs]
+        ax.axhline(0.0, **looks[theirs], linewidth=1.2, label=found.look(theirs).legend)
     for i, method in enumerate(methods):
         trials, look = found.trials(panel.task, method), looks[method]
         table = by_round(trials, row.metric)
         if taken_off is not None:
-            ours, theirs = table.align(taken_off, join="inner")
-            table = ours - theirs
+            ours, others = table.align(taken_off, join="inner")
+            table = ours - others
         table = sign * table
         if table.empty:
             continue  # a method without a model has no coverage
