@@ -199,6 +199,15 @@ def test_verdicts_and_doubts_are_those_of_the_reference_results():
     assert RESULTS.count(doubt_table(read_doubts(CLAIMS))) == 1
 
 
+def test_beside_a_former_verdict_is_that_of_now():
+    former = RESULTS.split("## Verdicts under the former rule\n", 1)[1]
+    rows = re.findall(r"^\| ([A-Z]\d+) \|.*\| ([^|]+) \|$", former, re.MULTILINE)
+    claims = read_claims(CLAIMS)
+    now = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
+    assert len(rows) > 20
+    assert rows == [(name, now.get(name, "not judged")) for name, _ in rows]
+
+
 def test_every_claim_that_is_not_run_is_listed():
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
     for study in plan.studies.values():
