@@ -53,6 +53,15 @@ def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], looks: Lo
     ax.set_ylim(len(lines) - 0.5, -0.5)
 
 
+def limits_of(some: Sequence[Effect]) -> tuple[float, float] | None:
+    """Return limits of an axis that all dots are within, and most intervals: of few seeds some are endless."""
+    ends = np.abs([end for one in some for end in (one.low, one.high) if np.isfinite(end)])
+    if not len(ends):
+        return None
+    reach = max(1.1 * max(abs(one.value) for one in some if np.isfinite(one.value)), 1.5 * np.quantile(ends, 0.8))
+    return -reach, reach
+
+
 @figures.register("paired-effects", EffectOptions)
 def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
     """Mean paired difference to a baseline in its standard deviations, with a 95% interval; a column a baseline."""
@@ -70,8 +79,11 @@ def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
         for ax, (baseline, looks) in zip(row, columns.items(), strict=True):
             mine = [one for one in of if one.baseline == baseline]
             draw_panel(ax, mine, lines, looks)
-            ax.set_xlabel(f"{options.metrics[name]} less that of {evidence.look(baseline).legend}, in its deviations")
+            ax.set_xlabel(f"{options.metrics[name]} (sd)")
+            ax.set_title(f"less {evidence.look(baseline).legend}'s")
         row[0].set_yticks(range(len(lines)), [one if one == ALL else evidence.title(one) for one in lines])
         row[0].set_ylabel("task")
+        if limits := limits_of(of):
+            row[0].set_xlim(*limits)
     style.add_legend(figure, columns=4)
     return figure
