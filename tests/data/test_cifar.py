@@ -3,8 +3,7 @@
 import io
 import os
 import pickle
-import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,9 @@ Pack = Callable[..., Path]
 
 
 @pytest.fixture
-def pack(tmp_path: Path) -> Pack:
+def pack(archive: Pack) -> Pack:
     """Write an archive of the given members."""
-
-    def write(contents: Mapping[str, bytes], name: str = "cifar.tar.gz") -> Path:
-        with tarfile.open(tmp_path / name, "w:gz") as archive:
-            for member, content in contents.items():
-                entry = tarfile.TarInfo(member)
-                entry.size = len(content)
-                archive.addfile(entry, io.BytesIO(content))
-        return tmp_path / name
-
-    return write
+    return lambda contents: archive(contents, "cifar.tar.gz")
 
 
 def batch(first: int, n: int = 3) -> dict[bytes, Any]:

@@ -196,6 +196,15 @@ def test_it_trains_where_it_is_told(digits: Images, tmp_path: Path, monkeypatch:
     assert seen == ["meta"]
 
 
+def test_the_runner_tells_it_where(
+    data_folder: Path, tmp_path: Path, cheap_spec: Callable[..., TrialSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Workplace] = []
+    monkeypatch.setattr(ConvolutionalNetwork, "prepare", lambda self, place: told.append(place))
+    (folder,) = run_trials([trial(cheap_spec)], tmp_path, data_folder, device=torch.device("meta"))
+    assert told == [Workplace(torch.device("meta"), folder.evaluation_path)]
+
+
 def _without_optimiser(self: Training, lesson: cnn.Lesson, *rest: object) -> None:
     self.weights = [lesson.train.pixels]
 
