@@ -107,9 +107,8 @@ class ConvolutionalNetwork(SyntheticTestFunction):
         self._checkpoint = Checkpoint(place.unfinished, asked)
         if saved := self._checkpoint.restore():
             self._errors = {Hyperparameters(*point): error for point, error in saved["errors"]}
-            if saved["training"]:
-                point, state = saved["training"]
-                self._unfinished = Hyperparameters(*point), state
+            point, state = saved["training"]
+            self._unfinished = Hyperparameters(*point), state
 
     def hyperparameters(self, x: Sequence[float]) -> Hyperparameters:
         """Return the hyperparameters of a point (`d`) on its nearest steps, channels and units divided."""
