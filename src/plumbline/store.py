@@ -4,6 +4,7 @@ results/store/<key>/
   spec.json          what was asked
   log.arrow          all rows so far, growing, until the trial is done
   checkpoint.pt      how much of the log counts, and the method's state
+  evaluation.pt      what a problem keeps of evaluations that take long, until the trial is done
   records.parquet    the result; there only when the trial is done
   timings.parquet    seconds of each round
   snapshots.parquet  pictures of the model, where asked for
@@ -35,6 +36,7 @@ class TrialFolder:
         self.snapshots_path = self.path / "snapshots.parquet"
         self.checkpoint_path = self.path / "checkpoint.pt"
         self.log_path = self.path / "log.arrow"
+        self.evaluation_path = self.path / "evaluation.pt"
         self.error_path = self.path / "error.json"
         self.provenance_path = self.path / "provenance.json"
 
@@ -63,7 +65,7 @@ class TrialFolder:
     def clear(self) -> None:
         """Remove what is there only while the trial runs, if it ended well."""
         if self.done and not self.failed:
-            for path in (self.checkpoint_path, self.log_path):
+            for path in (self.checkpoint_path, self.log_path, self.evaluation_path):
                 path.unlink(missing_ok=True)
 
     def write_json(self, path: Path, content: Any) -> None:

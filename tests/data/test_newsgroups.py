@@ -1,7 +1,5 @@
-import io
 import os
-import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,21 +14,6 @@ POSTS = {
     "20news-bydate-test/rec.autos/7": b"From: a\r\n\r\nCaf\xe9 engines don't start; engines\r\n",
 }
 MORE = {"20news-bydate-train/sci.space/notes.txt": b"\n\nno post", "README": b"\n\nno post"}
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Callable[..., Path]:
-    """Return what packs files into an archive."""
-
-    def pack(contents: Mapping[str, bytes], name: str = "posts.tar.gz") -> Path:
-        with tarfile.open(tmp_path / name, "w:gz") as packed:
-            for member, content in contents.items():
-                entry = tarfile.TarInfo(member)
-                entry.size = len(content)
-                packed.addfile(entry, io.BytesIO(content))
-        return tmp_path / name
-
-    return pack
 
 
 def test_posts_are_read_without_headers_in_the_order_of_their_names(archive: Callable[..., Path]) -> None:

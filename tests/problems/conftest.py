@@ -13,9 +13,11 @@ from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import write_features
 from plumbline.data.generated import DRUGS
 from plumbline.data.generated_antibodies import generated_antibodies
+from plumbline.data.generated_digits import generated_digits
 from plumbline.data.generated_dna import generated_dna
 from plumbline.data.molecules import DESCRIPTORS, TARGETS
 from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
+from plumbline.models.images import write_images
 from plumbline.models.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
 from plumbline.models.selfies_vocabulary import selfies_of, vocabulary_of
 from plumbline.problems.base import Context
@@ -39,7 +41,8 @@ def molecule_table() -> pd.DataFrame:
 def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.DataFrame) -> Path:
     """A data folder with the features of `small-molecules`, `-docking`, `-antibodies`, `-dna` and `-smiles`.
 
-    And with `small-vae`, a model that has not been trained but whose strings end, and the made-up `small-grid`.
+    And with `small-vae`, a model that has not been trained but whose strings end, the made-up `small-grid`, and
+    `small-digits`.
     """
     folder = tmp_path_factory.mktemp("data")
     tables = {
@@ -60,6 +63,7 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory, molecule_table: pd.Dat
         write_features(table, folder / "features" / f"small-{kind}.parquet", dataset)
     write_selfies_vae(folder / "models" / "small-vae.npz", untrained(), [], {})
     write_grid(folder / "models" / "small-grid.npz", perplexities(), {})
+    write_images(folder / "models" / "small-digits.npz", generated_digits(10, np.random.default_rng(0)), {})
     return folder
 
 

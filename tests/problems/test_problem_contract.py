@@ -26,6 +26,7 @@ from plumbline.spaces.table import Table
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "antibodies": [{"dataset": "small-antibodies", "pool": 30}],
+    "cnn": [{"images": "small-digits", "epochs": 1, "shrink": 64}],
     "guacamol": [{"objective": "osimertinib-mpo", "model": "small-vae"}],
     "hartmann": [{"dim": 3}, {"dim": 6}],
     "lasso-dna": [{"dataset": "small-dna"}],

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from botorch.test_functions.base import BaseTestProblem
 from torch import Generator, Tensor
 
@@ -19,6 +20,19 @@ Observation = Callable[[Tensor, Sequence[Generator]], Tensor]
 Notes = Callable[[Tensor, Tensor], dict[str, float]]
 """Numbers worth a column of a log, of the evaluations of a round: points `q x d` and noise-free values `q x m`. They
 follow from these alone: a trial that was killed notes the same."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where evaluations are made; none of it changes what comes of them, but for the rounding of another device.
+
+    Attributes:
+        device: where they may be computed.
+        unfinished: a file that is the problem's until its trial is over: what is there, it left when it was killed.
+    """
+
+    device: torch.device
+    unfinished: Path
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,7 @@ class Problem:
         may_fail: whether a value that is not finite is an observation: that the evaluation failed.
         notes: what is noted of the evaluations of a round; None for nothing.
         shared_chance: whether the i-th evaluation has the same chance in all trials, whatever their seeds.
+        prepare: is told, before the first evaluation of a trial, where they are made; None where they take no time.
     """
 
     function: BaseTestProblem
@@ -52,6 +67,7 @@ class Problem:
     may_fail: bool = False
     notes: Notes | None = None
     shared_chance: bool = False
+    prepare: Callable[[Workplace], None] | None = None
 
     @property
     def bounds(self) -> Tensor:

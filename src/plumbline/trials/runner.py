@@ -14,6 +14,7 @@ from plumbline.keys import trial_key
 from plumbline.methods.base import Method, Proposal, seats
 from plumbline.methods.questions import CPU, Question
 from plumbline.observers import Observer
+from plumbline.problems.base import Workplace
 from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
 from plumbline.trials.checkpoint import Checkpoint, Ration
@@ -134,6 +135,8 @@ class Seat:
             observer.start(self.folder.key, self.spec, max(self.log.iteration, 0))
         with self.guarded():
             self.trial = Trial(self.spec, self.data, self.log, state, self.device)
+            if prepare := self.trial.problem.prepare:
+                prepare(Workplace(self.device, self.folder.evaluation_path))
 
     @contextmanager
     def guarded(self) -> Iterator[None]:

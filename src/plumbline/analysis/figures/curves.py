@@ -1,4 +1,4 @@
-"""Metrics against evaluations, a column a task and a line a method: most figures of the documents."""
+"""Metrics against evaluations or time, a column a task and a line a method: most figures of the documents."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain, cycle
@@ -45,6 +45,7 @@ class Row(Options):
         methods: those of the panels that are drawn in this row; all where none are named.
         minus: a method whose value is taken off each other's, seed by seed: who is ahead, where bands overlap; `first`
             is the first of each panel.
+        against: evaluations, or minutes since the initial design: what evaluations and all that the method did took.
     """
 
     metric: str
@@ -56,6 +57,13 @@ class Row(Options):
     limits: tuple[float | None, float | None] | None = None
     logarithmic: bool = False
     methods: tuple[str, ...] = ()
+    against: Literal["evaluations", "minutes"] = "evaluations"
+
+    @model_validator(mode="after")
+    def _differences_are_of_evaluations(self) -> Self:
+        if self.against == "minutes" and (self.minus or self.nominal):
+            raise ValueError("`minus` and `nominal` are drawn against evaluations")
+        return self
 
 
 class Published(Options):
@@ -131,11 +139,17 @@ class CurvesOptions(OutputOptions):
         """Return what rows and panels name."""
         methods = [*(panel.methods for panel in self.panels), *(row.methods for row in self.rows)]
         methods += [(row.minus,) for row in self.rows if row.minus not in (None, FIRST)]
+        timed = ["round_seconds"] if self.timed else []
         return Names(
             tuple(panel.task for panel in self.panels),
             tuple(chain.from_iterable(methods)),
-            tuple(name for row in self.rows for name in (row.metric, row.nominal) if name),
+            (*(name for row in self.rows for name in (row.metric, row.nominal) if name), *timed),
         )
+
+    @property
+    def timed(self) -> bool:
+        """Whether a row is drawn against time."""
+        return any(row.against == "minutes" for row in self.rows)
 
 
 def band(options: CurvesOptions) -> Callable[[Array], Band]:
@@ -158,6 +172,26 @@ def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
     first = trials[trials["seed"] == trials["seed"].iloc[0]]
     counts = first.groupby("iteration")["evaluation"].max() + 1
     return (counts.reindex(rounds) - (counts.loc[0] if queries else 0)).to_numpy(dtype=float)
+
+
+def in_time(table: pd.DataFrame, seconds: pd.DataFrame, moments: int = 200) -> tuple[Array, Array]:
+    """Return minutes since the initial design, and what each trial had come to by then.
+
+    Args:
+        table: a metric at the end of each round, a row a seed.
+        seconds: of the rounds, likewise.
+        moments: how many, from when all trials have a value to when the first one ends.
+
+    Returns:
+        Minutes `m`, and values `seeds x m`.
+    """
+    # The initial design is nobody's round: it has no seconds.
+    taken = seconds.reindex(index=table.index, columns=table.columns).fillna(0.0)
+    ends = taken.cumsum(axis=1).to_numpy(dtype=float) / 60
+    values = table.to_numpy(dtype=float)
+    minutes = np.linspace(ends[:, 0].max(), max(ends[:, -1].min(), ends[:, 0].max()), moments)
+    places = [np.searchsorted(one, minutes, side="right") - 1 for one in ends]
+    return minutes, np.stack([one[place] for one, place in zip(values, places, strict=True)])
 
 
 def draw_row(
@@ -183,8 +217,11 @@ def draw_row(
         table = sign * table
         if table.empty:
             continue  # a method without a model has no coverage
-        steps = evaluations(trials, table.columns, options.queries)
-        low, middle, high = summarise(table.to_numpy())
+        if row.against == "minutes":
+            steps, values = in_time(table, by_round(trials, "round_seconds"))
+        else:
+            steps, values = evaluations(trials, table.columns, options.queries), table.to_numpy()
+        low, middle, high = summarise(values)
         width = style.line_width(i, len(methods))
         ax.plot(steps, middle, **look, linewidth=width, label=found.look(method).legend)
         if few:
@@ -264,15 +301,18 @@ def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
     return complete
 
 
-def arrange(rows: int, columns: int, across: int) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure and its panels by row and column: one column lies down, and one row goes on below."""
+def arrange(rows: int, columns: int, across: int, share: bool = True) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure and its panels by row and column: one column lies down, and one row goes on below.
+
+    The rows of a column `share` their horizontal axis where it is of the same things.
+    """
     if columns == 1:
-        figure, (line,) = style.panels(1, rows, sharex=True)
+        figure, (line,) = style.panels(1, rows, sharex=share)
         if rows == 1:
             style.enlarge(figure)
         return figure, [[ax] for ax in line]
     if rows > 1 or columns <= across:
-        return style.panels(rows, columns, sharex="col")
+        return style.panels(rows, columns, sharex="col" if share else False)
     figure, lines = style.panels(-(-columns // across), across)
     places = [ax for line in lines for ax in line]
     for ax in places[columns:]:
@@ -285,11 +325,13 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     """Metrics against evaluations: a row a metric, a column a task (one task: side by side), a line a method."""
     columns = panels_of(evidence, options.panels)
     looks = style.lines(evidence.looks, evidence.methods())
-    figure, axes = arrange(len(options.rows), len(columns), options.across)
+    apart = len({row.against for row in options.rows}) > 1
+    figure, axes = arrange(len(options.rows), len(columns), options.across, share=not apart)
     for j, panel in enumerate(columns):
         for i, row in enumerate(options.rows):
             draw_row(axes[i][j], evidence, panel, looks, row, options)
-            axes[i][j].xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+            whole = row.against == "evaluations"
+            axes[i][j].xaxis.set_major_locator(MaxNLocator("auto", integer=whole, steps=[1, 2, 5, 10]))
             if not axes[i][j].has_data():
                 axes[i][j].set_axis_off()
         share_scales([axes[i][j] for i in range(len(options.rows))], options.rows)
@@ -301,8 +343,9 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
                 ax.set_ylabel(row.label)
             if i == 0 or alone:
                 ax.set_title(panel.title)
-            if i == len(options.rows) - 1 or alone:
-                ax.set_xlabel("queries" if options.queries else "evaluations")
+            if i == len(options.rows) - 1 or alone or apart:
+                counted = "queries" if options.queries else "evaluations"
+                ax.set_xlabel(counted if row.against == "evaluations" else row.against)
     across = len(options.rows) if alone else min(len(columns), options.across if wrapped else len(columns))
     style.add_legend(figure, columns=min(3 * across + (across == 1), 8), last=style.NOMINAL)
     return figure

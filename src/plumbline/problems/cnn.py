@@ -1,0 +1,152 @@
+"""Hyperparameters of a convolutional network, each evaluation the training of one; CAL, section 5.3.2 and table 1.
+
+A point is (batch size, log10 learning rate, log10 decay, log10 L2, hidden units, convolution channels). The share of
+test images that are taken for another class is to be minimised, so that values are minus that. In all trainings of a
+trial the same chance draws the weights and the order of the images, so that a point has one value; another seed of a
+trial has another chance. There is no noise beside it. A network that diverges is an observation of a failure.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import torch
+from botorch.test_functions import SyntheticTestFunction
+from pydantic import PositiveInt
+from torch import Tensor
+
+from plumbline.data.images import Images
+from plumbline.inputs import Input
+from plumbline.models.convolutional import Hyperparameters, Lesson, Training
+from plumbline.models.images import read_images
+from plumbline.options import Options
+from plumbline.problems.base import Context, Problem, Workplace, problems
+from plumbline.problems.build import problem_of
+from plumbline.seeding import draw_seed
+from plumbline.spaces.stepped import Stepped, on_steps
+from plumbline.specs import canonical_json
+from plumbline.trainers.checkpoint import Checkpoint
+
+
+class Axis(NamedTuple):
+    """The range of a hyperparameter: of its logarithm to base ten where it is `logarithmic`; step 0 for none."""
+
+    low: float
+    high: float
+    step: float = 0.0
+    logarithmic: bool = False
+
+
+AXES = {
+    "batch": Axis(32, 512, 32),
+    "learning_rate": Axis(-7, -1, logarithmic=True),
+    "decay": Axis(-7, -3, logarithmic=True),
+    "l2": Axis(-7, -3, logarithmic=True),
+    "units": Axis(256, 512, 16),
+    "channels": Axis(128, 256, 16),
+}
+"""CAL, table 1."""
+
+
+class CnnOptions(Options):
+    """Options of the problem.
+
+    Attributes:
+        images: of `config/models.yaml`.
+        epochs: passes over the training images.
+        shrink: units and channels are those of a point divided by this.
+    """
+
+    images: Annotated[str, Input("models/{}.npz")] = "cifar-10-images"
+    epochs: PositiveInt = 20
+    shrink: PositiveInt = 1
+
+
+class ConvolutionalNetwork(SyntheticTestFunction):
+    """Minus the share of test images that a network takes for another class; NaN where it diverges.
+
+    Attributes:
+        steps: `d`, 0 for inputs without.
+    """
+
+    _is_minimization_by_default = False
+
+    def __init__(self, images: Images, options: CnnOptions, seed: int) -> None:
+        """Make the problem.
+
+        Args:
+            images: that networks learn from and are judged by.
+            options: of the problem.
+            seed: of all chance.
+        """
+        self.dim = len(AXES)
+        self.continuous_inds = list(range(self.dim))
+        self._bounds = [(axis.low, axis.high) for axis in AXES.values()]
+        super().__init__(dtype=torch.float64)
+        self.steps = torch.tensor([axis.step for axis in AXES.values()], dtype=torch.float64)
+        self.options, self.seed = options, seed
+        self._images = images
+        self._device = torch.device("cpu")
+        self._lesson: Lesson | None = None
+        self._errors: dict[Hyperparameters, float] = {}
+        self._checkpoint: Checkpoint | None = None
+        self._unfinished: tuple[Hyperparameters, dict[str, Any]] | None = None
+
+    @property
+    def optimizers(self) -> Tensor:
+        """Nobody knows them."""
+        raise NotImplementedError("The best hyperparameters of a network are not known.")
+
+    def prepare(self, place: Workplace) -> None:
+        """Train on the device of `place`, and go on with what lies unfinished there.
+
+        Errors of networks that were trained lie there as well: what a trial had not saved when it was killed is not
+        trained again.
+        """
+        self._device, self._lesson = place.device, None
+        asked = canonical_json([self.options.model_dump(mode="json"), self.seed])
+        self._checkpoint = Checkpoint(place.unfinished, asked)
+        if saved := self._checkpoint.restore():
+            self._errors = {Hyperparameters(*point): error for point, error in saved["errors"]}
+            point, state = saved["training"]
+            self._unfinished = Hyperparameters(*point), state
+
+    def hyperparameters(self, x: Sequence[float]) -> Hyperparameters:
+        """Return the hyperparameters of a point (`d`) on its nearest steps, channels and units divided."""
+        bounds = torch.tensor(self._bounds, dtype=torch.float64).T
+        put = on_steps(torch.tensor(x, dtype=torch.float64), bounds, self.steps).tolist()
+        named = {
+            name: 10.0**value if axis.logarithmic else round(value)
+            for (name, axis), value in zip(AXES.items(), put, strict=True)
+        }
+        for name in ("units", "channels"):
+            named[name] = max(round(named[name] / self.options.shrink), 1)
+        return Hyperparameters(**named)
+
+    def error(self, chosen: Hyperparameters) -> float:
+        """Return the error of a network with these hyperparameters, trained if it has not been."""
+        if chosen not in self._errors:
+            self._lesson = self._lesson or Lesson.of(self._images, self._device)
+            training = Training(self._lesson, chosen, self.options.epochs, self.seed)
+            if self._unfinished and self._unfinished[0] == chosen:
+                training.load(self._unfinished[1])
+            self._unfinished = None
+            self._errors[chosen] = training.run(lambda: self._save(chosen, training))
+        return self._errors[chosen]
+
+    def _save(self, chosen: Hyperparameters, training: Training) -> None:
+        if self._checkpoint and self._checkpoint.due:
+            errors = [(tuple(point), error) for point, error in self._errors.items()]
+            self._checkpoint.save({"errors": errors, "training": (tuple(chosen), training.state())})
+
+    def _evaluate_true(self, X: Tensor) -> Tensor:
+        rows = X.detach().reshape(-1, self.dim).double().tolist()
+        errors = [self.error(self.hyperparameters(x)) for x in rows]
+        return -torch.tensor(errors, dtype=torch.float64).reshape(X.shape[:-1]).to(X)
+
+
+@problems.register("cnn", CnnOptions)
+def cnn(options: CnnOptions, context: Context) -> Problem:
+    """6-d, batch size, learning rate, its decay, L2, units and channels of a network, by its error on test images."""
+    images = read_images(context.data / "models" / f"{options.images}.npz")
+    function = ConvolutionalNetwork(images, options, draw_seed(context.generator))
+    return problem_of(function, space=Stepped(function.bounds, function.steps), may_fail=True, prepare=function.prepare)
