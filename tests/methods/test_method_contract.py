@@ -51,6 +51,12 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "mes", "options": QUICK}},
         {"base": {"name": "calibrated", "options": {"base": {"name": "ei", "options": QUICK}}}},
     ],
+    "exploit": [
+        {"base": {"name": "jes", "options": QUICK}},
+        {"base": {"name": "ei", "options": QUICK}, "gamma": 1.0},
+        {"base": {"name": "ocbo", "options": QUICK}, "gamma": 1.0},
+        {"base": {"name": "calibrated", "options": {"base": {"name": "ucb", "options": QUICK}}}, "gamma": 1.0},
+    ],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],
 }
 """Options of the methods that cannot be built from none, or that are several methods in one."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from plumbline.errors import PlumblineError
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import evaluate
@@ -64,3 +65,18 @@ def test_noise_is_kept_out_of_the_noise_free_value(context: MakeContext) -> None
     Y, F = evaluate(problem, X, tensor([1.5]))
     assert F.item() == pytest.approx(-0.397887, abs=1e-6)
     assert (Y - F).item() == pytest.approx(3.0)
+
+
+def test_rosenbrocks_box_may_be_another(context: MakeContext) -> None:
+    usual = build_problem("rosenbrock", {"dim": 3}, context(0))
+    small = build_problem("rosenbrock", {"dim": 3, "interval": [-2.048, 2.048]}, context(0))
+    assert usual.bounds.T.tolist() == [[-5.0, 10.0]] * 3
+    assert small.bounds.T.tolist() == [[-2.048, 2.048]] * 3
+    X = tensor([0.5, -1.0, 2.0])
+    assert evaluate(small, X, tensor([0.0]))[0].item() == evaluate(usual, X, tensor([0.0]))[0].item()
+
+
+def test_rosenbrocks_box_holds_its_optimum(context: MakeContext) -> None:
+    with pytest.raises(PlumblineError, match="the optimum is at 1 in every input") as caught:
+        build_problem("rosenbrock", {"dim": 3, "interval": [-2, 0]}, context(0))
+    assert "\n" not in str(caught.value)

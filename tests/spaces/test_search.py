@@ -9,7 +9,7 @@ from plumbline.acquisition.differentiated import Differentiated
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
 from plumbline.spaces.box import Box
-from plumbline.spaces.search import SearchOptions, inside
+from plumbline.spaces.search import Heat, SearchOptions, inside
 from plumbline.spaces.table import best_rows
 
 QUICK = SearchOptions(restarts=3, raw_samples=32, maxiter=30)
@@ -134,3 +134,54 @@ def test_table_search_returns_distinct_rows_the_best_first(model: SingleTaskGP, 
 def test_options_are_positive() -> None:
     with pytest.raises(PlumblineError, match="restarts"):
         parse(SearchOptions, {"restarts": 0}, "config")
+
+
+class Hills(Differentiated):
+    """A hill at 1 of height 1, and one at -1 of another height."""
+
+    def __init__(self, model: SingleTaskGP, lower: float) -> None:
+        super().__init__(model)
+        self.lower = lower
+        self.asked: list[int] = []
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        self.asked.append(len(X))
+        with torch.enable_grad():
+            X = X.detach().requires_grad_()
+            square = (X[..., 0, 0] - X.new_tensor([[1.0], [-1.0]])).square() * 2 + X[..., 0, 1:].square().sum(-1)
+            value = (X.new_tensor([[1.0], [self.lower]]) * (-square).exp()).sum(0)
+            (gradient,) = torch.autograd.grad(value.sum(), X)
+        return value.detach(), gradient
+
+
+SQUARE = torch.tensor([[-2.0, -2.0], [2.0, 2.0]], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("patience", [1.0, 100.0])
+def test_climbs_without_prospects_are_given_up(model: SingleTaskGP, patience: float) -> None:
+    found = []
+    for given in (None, patience):
+        hills = Hills(model, 0.5)
+        options = SearchOptions(restarts=64, raw_samples=64, patience=given)
+        found.append((Box(SQUARE).maximise(hills, 1, options, seed=3), sum(hills.asked)))
+    (X, asked), (same, fewer) = found
+    torch.testing.assert_close(same, X, atol=1e-4, rtol=0)
+    assert fewer < asked
+
+
+def test_a_climb_is_not_judged_by_a_step_too_long() -> None:
+    heat = Heat(3, 10.0)
+    first = torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64)
+    assert not heat.lost([0, 1, 2], first).any()
+    # The first has come a hundredth of the way, the third has tried a step that was too long.
+    assert heat.lost([0, 2], torch.tensor([0.01, 0.1], dtype=torch.float64)).tolist() == [True, False]
+    # Its gain is what it has over the best that it had.
+    assert heat.lost([2], torch.tensor([0.501], dtype=torch.float64)).tolist() == [True]
+    assert heat.lost([2], torch.tensor([0.6], dtype=torch.float64)).tolist() == [False]
+    # Who leads is not lost, however little it gains.
+    assert heat.lost([1], torch.tensor([1.0 + 1e-9], dtype=torch.float64)).tolist() == [False]
+
+
+def test_starts_are_among_the_points_that_are_looked_at() -> None:
+    with pytest.raises(PlumblineError, match="1000 starts cannot be chosen from 256 points: raise `raw_samples`"):
+        parse(SearchOptions, {"restarts": 1000}, "config")

@@ -20,6 +20,7 @@ from handy import (
     Make,
     Pattern,
     Register,
+    Rows,
     bytes_of,
     cheap_trial,
     each,
@@ -315,15 +316,30 @@ def test_coverage_on_a_share_of_the_data_is_the_same_after_an_interruption(
     assert [len(row["holdout_coverage"] or []) for row in rows_of(whole)] == [0] * 6 + [4] * 2
 
 
-@pytest.mark.parametrize("method", ["ts", "kg", "kg-sgd", "mes", "pes", "jes"])
-def test_draws_of_whole_functions_are_the_same_after_an_interruption(
-    method: str, cheap_spec: Make, tmp_path: Path
-) -> None:
-    options = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "mc_samples": 8}
-    spec = cheap_spec({"name": "forrester", "options": {"noise_std": 0.5}}, method, options=options, size=4, rounds=3)
+def check_interrupted_once(spec: TrialSpec, tmp_path: Path) -> Rows:
+    """Compare a trial that was interrupted in its second round with one that was not, and return its rows."""
     whole = run_trial(spec, tmp_path / "whole", tmp_path)
     assert not whole.failed, whole.error_path.read_text()
     with interrupted(2, "after the answer", KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         run_trial(spec, tmp_path / "parts", tmp_path, ration=each)
     torch.randn(3)
     assert bytes_of(run_trial(spec, tmp_path / "parts", tmp_path)) == bytes_of(whole)
+    return rows_of(whole)
+
+
+QUICK = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "mc_samples": 8}
+
+
+@pytest.mark.parametrize("method", ["ts", "kg", "kg-sgd", "mes", "pes", "jes"])
+def test_draws_of_whole_functions_are_the_same_after_an_interruption(
+    method: str, cheap_spec: Make, tmp_path: Path
+) -> None:
+    problem = {"name": "forrester", "options": {"noise_std": 0.5}}
+    check_interrupted_once(cheap_spec(problem, method, options=QUICK, size=4, rounds=3), tmp_path)
+
+
+def test_a_guards_coins_are_the_same_after_an_interruption(cheap_spec: Make, tmp_path: Path) -> None:
+    problem = {"name": "forrester", "options": {"noise_std": 0.5}}
+    options = {"base": {"name": "jes", "options": QUICK}, "gamma": 0.5}
+    rows = check_interrupted_once(cheap_spec(problem, "exploit", options=options, size=4, rounds=6), tmp_path)
+    assert {dict(row["notes"])["exploited"] for row in rows[4:]} == {0.0, 1.0}

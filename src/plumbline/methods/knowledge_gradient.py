@@ -91,7 +91,8 @@ class SampledKnowledgeGradient(KnowledgeGradientMethod):
         """Return the query of the greatest sample average; Balandat et al. (2020)."""
         one_shot = OneShotKnowledgeGradient(judge.process, judge.Z)
         together = good_starts(judge.process, starts, judge.points, judge.Z)
-        ends, values = climb(together, one_shot, bounds[0], bounds[1], {"maxiter": self.options.search.maxiter})
+        options = self.options.search.model_dump(include={"maxiter", "patience"})
+        ends, values = climb(together, one_shot, bounds[0], bounds[1], options)
         return ends[values.argmax(), :1]
 
 

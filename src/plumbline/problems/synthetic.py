@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 from botorch.test_functions import (
@@ -15,7 +15,7 @@ from botorch.test_functions import (
     SyntheticTestFunction,
     synthetic,
 )
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from plumbline.problems.base import Context, problems
@@ -61,9 +61,21 @@ class Alpine(SyntheticTestFunction):
 
 
 class RosenbrockOptions(ScalableOptions):
-    """Options of Rosenbrock's function, a sum over neighbouring coordinates: of one there is none."""
+    """Options of Rosenbrock's function, a sum over neighbouring coordinates: of one there is none.
+
+    Attributes:
+        interval: of every input; the customary other one is [-2.048, 2.048] (De Jong, 1975).
+    """
 
     dim: int = Field(ge=2)
+    interval: tuple[float, float] = (-5.0, 10.0)
+
+    @model_validator(mode="after")
+    def _optimum_is_inside(self) -> Self:
+        low, high = self.interval
+        if not low < 1 < high:
+            raise ValueError("interval: the optimum is at 1 in every input, and has to lie inside")
+        return self
 
 
 class HartmannOptions(ProblemOptions):
@@ -98,5 +110,10 @@ _register(Hartmann, "hartmann", "3-d or 6-d, four or six local minima (hartmann-
 _register(Ackley, "ackley", "any d, nearly flat with a deep hole at the origin (ackley-2)", ScalableOptions)
 _register(Alpine, "alpine", "any d, many kinked local minima (alpine-2)", ScalableOptions)
 _register(Levy, "levy", "any d, rugged along every axis (levy-5)", ScalableOptions)
-_register(Rosenbrock, "rosenbrock", "any d > 1, a curved narrow valley (rosenbrock-6)", RosenbrockOptions)
 _register(StyblinskiTang, "styblinski-tang", "any d, 2^d local minima (styblinski-tang-6)", ScalableOptions)
+
+
+@problems.register("rosenbrock", RosenbrockOptions)
+def rosenbrock(options: RosenbrockOptions, context: Context) -> SyntheticTestFunction:
+    """any d > 1, a curved narrow valley (rosenbrock-6)"""
+    return with_noise(Rosenbrock(dim=options.dim, bounds=[options.interval] * options.dim, negate=True), options)

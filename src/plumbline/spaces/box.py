@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from plumbline.acquisition.differentiated import Differentiated
 from plumbline.history import History
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.search import Heat, SearchOptions
 
 
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
@@ -33,24 +33,32 @@ def climb(
 ) -> tuple[Tensor, Tensor]:
     """Return the points that L-BFGS-B climbs to from `starts`, `r x q x d`, and their utilities, `r`.
 
-    All starts are climbed from at once, as BoTorch does. `optimize_acqf` passes no fixed inputs as an empty dictionary,
-    for which BoTorch's own function copies the points input by input in each evaluation and differentiates each copy: a
-    tenth of the time of a search in 20 dimensions, two thirds in 180.
+    All starts are climbed from at once, as BoTorch does; a climb that is given up (`patience` among the options) ends
+    by a gradient of zero. `optimize_acqf` passes no fixed inputs as an empty dictionary, for which BoTorch's own
+    function copies the points input by input in each evaluation and differentiates each copy: a tenth of the time of a
+    search in 20 dimensions, two thirds in 180.
     """
     bounds = {"lower_bounds": lower_bounds, "upper_bounds": upper_bounds}
+    options = dict(options)
+    patience = options.pop("patience", None)
     if not isinstance(utility, Differentiated):
         return gen_candidates_scipy(
             starts, utility, options=options, fixed_features=fixed_features or None, **bounds, **others
         )
     shape = starts.shape[1:]
+    heat = None if patience is None else Heat(len(starts), patience)
 
-    def loss(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def loss(x: NDArray[np.float64], batch_indices: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         value, gradient = utility.value_and_gradient(torch.from_numpy(x).view(-1, *shape))
+        if heat is not None:
+            gradient = gradient.masked_fill(heat.lost(batch_indices, value)[:, None, None], 0.0)
         return -value.numpy(), -gradient.flatten(1).numpy()
 
     box = list(zip(lower_bounds.tolist() * shape[0], upper_bounds.tolist() * shape[0], strict=True))
     with torch.no_grad():
-        ends, values, _ = fmin_l_bfgs_b_batched(loss, starts.flatten(1).numpy(), bounds=box, **options)
+        ends, values, _ = fmin_l_bfgs_b_batched(
+            loss, starts.flatten(1).numpy(), bounds=box, pass_batch_indices=True, **options
+        )
     return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values)
 
 
@@ -88,6 +96,7 @@ class Box(Space):
             options={
                 "seed": seed,
                 "maxiter": options.maxiter,
+                "patience": options.patience,
                 "nonnegative": isinstance(utility, Differentiated) and utility.nonnegative,
             },
             gen_candidates=climb,
