@@ -268,8 +268,8 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
         ),
         (
             "studies/calibrated.yaml",
-            "      method: calibrated-ucb\n      baseline: ucb-ml\n",
-            "      method: calibrated-ucb\n",
+            "method: calibrated-ucb, baseline: ucb-ml, direction: less, published",
+            "method: calibrated-ucb, direction: less, published",
             "compares with a `baseline`",
         ),
         (

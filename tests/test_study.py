@@ -166,6 +166,12 @@ def test_a_measure_is_whole(change: dict[str, Any], message: str) -> None:
     assert claim({**TEST, "direction": "within", "range": [0.0, 1.0]}).tests[0].range == (0.0, 1.0)
 
 
+def test_cases_are_a_test_each() -> None:
+    written = {key: value for key, value in TEST.items() if key not in ("task", "method", "baseline")}
+    tests = claim({**written, "cases": [["t", "a", "b"], ["u", "c", "d"]]}).tests
+    assert [(test.task, test.method, test.baseline) for test in tests] == [("t", "a", "b"), ("u", "c", "d")]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -177,6 +183,7 @@ def test_a_measure_is_whole(change: dict[str, Any], message: str) -> None:
             {"method": None, "pairs": [["a", "b"]], "baseline": "c"},
             "primary.0: give a `method` and maybe its `baseline`",
         ),
+        ({"cases": [["t", "a", "b"]]}, "primary.0: `cases` [task, method, baseline] stand alone"),
         ({"metrics": "x"}, "primary.0: unknown field 'metrics': did you mean 'metric'?"),
         ({"direction": "more"}, "primary.0.direction: Input should be 'less', 'greater' or 'within' (got 'more')"),
     ],

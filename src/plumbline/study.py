@@ -170,7 +170,8 @@ class ClaimTest(Measure):
 class ClaimTests(Measure):
     """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline].
 
-    Several `tasks` are a test each; the tasks of `also` are in each of them.
+    Several `tasks` are a test each; the tasks of `also` are in each of them. Where tasks have methods of their own,
+    `cases` [task, method, baseline] name each test instead.
     """
 
     task: str | None = None
@@ -180,9 +181,14 @@ class ClaimTests(Measure):
     baseline_task: str | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     also: tuple[str, ...] = ()
+    cases: tuple[tuple[str, str, str], ...] = ()
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
+        if self.cases:
+            if self.task or self.tasks or self.method or self.baseline or self.pairs or self.also or self.baseline_task:
+                raise ValueError("`cases` [task, method, baseline] stand alone")
+            return self
         if bool(self.task) == bool(self.tasks):
             raise ValueError("give `task`, or several `tasks`")
         if bool(self.method) == bool(self.pairs) or (self.pairs and self.baseline):
@@ -194,9 +200,8 @@ class ClaimTests(Measure):
     def each(self) -> Iterator[ClaimTest]:
         """Yield each single test: all pairs on the first task, then on the next."""
         shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task", "also")}
-        for task, (method, baseline) in product(
-            self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),)
-        ):
+        crossed = product(self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),))
+        for task, method, baseline in self.cases or ((task, *pair) for task, pair in crossed):
             yield ClaimTest.model_validate({**shared, "task": task, "method": method, "baseline": baseline})
 
 
