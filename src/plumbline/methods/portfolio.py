@@ -44,9 +44,7 @@ class PortfolioOptions(GPOptions):
             try:
                 entry = methods[name]
                 if not (isinstance(entry.build, type) and issubclass(entry.build, GPMethod)):
-                    raise ValueError(
-                        f"members: they share an exact Gaussian process of one outcome, and {name!r} has none"
-                    )
+                    raise ValueError(f"members: they share one exact Gaussian process, as 'ei' does; {name!r} cannot")
                 if issubclass(entry.build, Portfolio):
                     raise ValueError(f"members: {name!r} is a portfolio itself: name its members instead")
                 if "model" in member.options:
