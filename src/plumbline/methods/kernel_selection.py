@@ -64,7 +64,7 @@ class Candidate(Options):
         return ModelOptions.model_validate({**base.model_dump(), "kernel": self.kernel, "ard": ard})
 
 
-EVERY_KERNEL = tuple(Candidate(kernel=kernel) for kernel in ("rbf", "matern12", "matern32", "matern52"))  # type: ignore[arg-type]
+EVERY_KERNEL = tuple(Candidate(kernel=kernel) for kernel in ("rbf", "matern12", "matern32", "matern52"))
 
 
 class KernelSelectionOptions(ExactWrapperOptions):
