@@ -9,6 +9,7 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from situations import QUICK, Situation, ask, box
 
 from plumbline.errors import PlumblineError
+from plumbline.keys import methods_of
 from plumbline.methods.base import build_method
 from plumbline.methods.portfolio import Portfolio, PortfolioOptions
 
@@ -115,6 +116,11 @@ def test_a_single_observation_and_a_constant_objective(place: Situation, rule: s
         Y = history.Y[:1]
         method.tell(X, Y)
         history = history.join(X, Y)
+
+
+def test_a_trials_key_covers_its_members() -> None:
+    members = ["mes", {"name": "kg", "options": {}}]
+    assert [choice.name for choice in methods_of("hedge", {"members": members})] == ["hedge", "mes", "kg"]
 
 
 @pytest.mark.parametrize("rule", RULES)
