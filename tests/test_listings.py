@@ -9,6 +9,7 @@ from plumbline.catalogue import catalogue
 from plumbline.errors import PlumblineError
 from plumbline.listings import options_of, print_one
 from plumbline.options import Options
+from plumbline.specs import MethodChoice
 
 
 class Inner(Options):
@@ -21,6 +22,7 @@ class Outer(Options):
     model: Inner = Inner()
     level: float | Literal["auto"] | None = None
     names: tuple[str, ...] = ()
+    members: tuple[MethodChoice, ...] = ()
     count: int = 1
 
 
@@ -32,6 +34,7 @@ def test_options_are_told_with_paths_values_and_defaults() -> None:
         ("model.ard", "boolean", "true"),
         ("level", "number or auto or null", "null"),
         ("names", "list of string", "[]"),
+        ("members", "list of object or string", "[]"),
         ("count", "integer", "1"),
     ]
 

@@ -58,7 +58,9 @@ def _values(field: Schema, definitions: Schema) -> str:
         return f"list of {_values(field['items'], definitions)}"
     signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
     bounds = [f"{sign} {field[key]:g}" for key, sign in signs.items() if key in field]
-    return " ".join([field.get("type", "anything"), *([f"({', '.join(bounds)})"] if bounds else [])])
+    kinds = field.get("type", "anything")
+    kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    return " ".join([kind, *([f"({', '.join(bounds)})"] if bounds else [])])
 
 
 def print_all(kind: Kind) -> None:

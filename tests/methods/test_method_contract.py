@@ -57,6 +57,22 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "ocbo", "options": QUICK}, "gamma": 1.0},
         {"base": {"name": "calibrated", "options": {"base": {"name": "ucb", "options": QUICK}}}, "gamma": 1.0},
     ],
+    "kernel-selection": [
+        {"base": {"name": "ucb", "options": QUICK}},
+        {"base": {"name": "ts", "options": QUICK}, "criterion": "random", "kernels": ["matern12", "matern32"]},
+        {"base": {"name": "cucb", "options": QUICK_CONFORMAL}, "criterion": "bic"},
+        {"base": {"name": "locbo", "options": QUICK}, "criterion": "leave-one-out"},
+        {"base": {"name": "hedge", "options": {**QUICK, "members": ["ei", "ucb"]}}},
+    ],
+    "shrinking-lengthscales": [
+        {"base": {"name": "ucb", "options": QUICK}, "norm": {}},
+        {"base": {"name": "ei", "options": QUICK}, "power": 0.5},
+        {"base": {"name": "cei", "options": QUICK_CONFORMAL}},
+        {"base": {"name": "kernel-selection", "options": {"base": {"name": "nei", "options": QUICK}}}},
+        {"base": {"name": "relay", "options": {**QUICK, "members": ["pi", "kg"]}}},
+    ],
+    "hedge": [{**QUICK, "members": ["ei", "ucb", "ts"]}, {**QUICK, "members": ["mes", "kg-sgd", "ei"]}],
+    "relay": [{**QUICK, "members": ["nei", "ucb"], "patience": 2}],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],
 }
 """Options of the methods that cannot be built from none, or that are several methods in one."""

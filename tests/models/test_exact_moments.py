@@ -8,6 +8,8 @@ from exact_cases import BOUNDS, data, made, normal, uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+KERNELS = ["matern52", "matern32", "matern12", "rbf"]
+
 
 def test_moments_at_points_are_the_same() -> None:
     process = replace(made(), deviation=1.7)
@@ -19,7 +21,7 @@ def test_moments_at_points_are_the_same() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(kernel=st.sampled_from(["matern52", "rbf"]), known=st.booleans(), near=st.booleans(), seed=st.integers(0, 99))
+@given(kernel=st.sampled_from(KERNELS), known=st.booleans(), near=st.booleans(), seed=st.integers(0, 99))
 def test_gradients_of_moments(kernel: str, known: bool, near: bool, seed: int) -> None:
     process = replace(made(kernel, known), deviation=0.8)
     X = data()[0][:4] + 1e-6 if near else uniform(4, seed=seed)
@@ -46,7 +48,7 @@ def test_joint_moments_of_batches_are_the_same(kernel: str, known: bool) -> None
 
 @settings(max_examples=30, deadline=None)
 @given(
-    kernel=st.sampled_from(["matern52", "rbf"]),
+    kernel=st.sampled_from(KERNELS),
     known=st.booleans(),
     lengthscales=st.sampled_from([1, 2]),
     near=st.booleans(),

@@ -11,4 +11,4 @@ def test_options_are_checked() -> None:
     with pytest.raises(PlumblineError, match="ard: true"):
         parse(ModelOptions, {"ard": False}, "model")
     with pytest.raises(PlumblineError, match="matern52"):
-        parse(ModelOptions, {"kernel": "matern32"}, "model")
+        parse(ModelOptions, {"kernel": "matern72"}, "model")

@@ -17,7 +17,7 @@ from plumbline.models.exact_process import conditioned
 from plumbline.models.marginal_likelihood import Hyperparameters
 
 
-@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+@pytest.mark.parametrize("kernel", ["matern52", "matern32", "matern12", "rbf"])
 @pytest.mark.parametrize("lengthscales", [1, 2])
 @pytest.mark.parametrize("known", [False, True])
 def test_moments_are_gpytorchs(kernel: str, lengthscales: int, known: bool) -> None:

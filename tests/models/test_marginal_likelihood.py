@@ -17,9 +17,9 @@ from torch.distributions import MultivariateNormal
 
 from plumbline.models.exact_options import ModelOptions, unknowns_of
 from plumbline.models.marginal_likelihood import ATTEMPTS, Hyperparameters, Sample, Unknowns, maximise
-from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances
+from plumbline.models.whitened import CORRELATIONS, Kernel, squared_distances
 
-KERNELS: list[SparseKernel] = ["matern52", "rbf"]
+KERNELS: list[Kernel] = ["matern52", "rbf"]
 CHOICES = [
     ModelOptions(kernel=kernel, priors=priors, ard=ard)
     for kernel in KERNELS
@@ -45,15 +45,17 @@ def some(d: int, noise: Tensor, lengthscale: float = 0.4) -> Hyperparameters:
     return Hyperparameters(0.2, noise, 1.3, lengthscale * (1 + torch.arange(d, dtype=torch.float64) / d))
 
 
-def dense(sample: Sample, at: Hyperparameters, kernel: SparseKernel) -> Tensor:
+def dense(sample: Sample, at: Hyperparameters, kernel: Kernel) -> Tensor:
     """The same, differentiable, by torch's own Gaussian."""
     difference = (sample.X.unsqueeze(1) - sample.X.unsqueeze(0)) / at.lengthscale
     r2 = difference.square().sum(-1)
     if kernel == "rbf":
         correlation = torch.exp(-0.5 * r2)
     else:
-        r = torch.sqrt(5 * r2 + 1e-300)
-        correlation = (1 + r + r.square() / 3) * torch.exp(-r)
+        order = {"matern12": 1, "matern32": 3, "matern52": 5}[kernel]
+        r = torch.sqrt(order * r2 + 1e-300)
+        polynomial = {"matern12": 1.0, "matern32": 1 + r, "matern52": 1 + r + r.square() / 3}[kernel]
+        correlation = polynomial * torch.exp(-r)
     covariance = at.outputscale * correlation + torch.diag(at.noise.expand(len(sample.y)))
     return MultivariateNormal(at.constant.expand(len(sample.y)), covariance).log_prob(sample.y)
 
@@ -73,7 +75,7 @@ def dense(sample: Sample, at: Hyperparameters, kernel: SparseKernel) -> Tensor:
 def test_value_and_gradient_are_those_of_a_dense_gaussian(
     n: int,
     d: int,
-    kernel: SparseKernel,
+    kernel: Kernel,
     ard: bool,
     noise: float,
     known: bool,
@@ -98,6 +100,21 @@ def test_value_and_gradient_are_those_of_a_dense_gaussian(
     for found, slope in zip(gradient, slopes, strict=True):
         found = torch.as_tensor(found, dtype=torch.float64).view_as(slope)
         torch.testing.assert_close(found, slope, rtol=1e-7, atol=atol)
+
+
+@pytest.mark.parametrize("kernel", ["matern12", "matern32"])
+@pytest.mark.parametrize(("n", "d", "ard"), [(1, 1, True), (12, 3, True), (12, 3, False), (25, 30, True)])
+def test_rough_kernels_too(kernel: Kernel, n: int, d: int, ard: bool) -> None:
+    sample = data(n, d, 3)
+    at = some(d if ard else 1, torch.tensor([1e-3], dtype=torch.float64))
+    value, gradient = sample.log_likelihood(at, kernel)
+    leaves = [torch.as_tensor(part, dtype=torch.float64).clone().requires_grad_() for part in at]
+    expected = dense(sample, Hyperparameters(*leaves), kernel)
+    assert value == pytest.approx(expected.item(), rel=1e-8)
+    for found, slope in zip(gradient, torch.autograd.grad(expected, leaves), strict=True):
+        torch.testing.assert_close(
+            torch.as_tensor(found, dtype=torch.float64).view_as(slope), slope, rtol=1e-7, atol=1e-7
+        )
 
 
 @pytest.mark.parametrize("options", CHOICES, ids=str)

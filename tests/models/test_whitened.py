@@ -8,6 +8,7 @@ from sparse_cases import KERNELS, normal, uniform
 from plumbline.models.whitened import (
     CORRELATIONS,
     JITTER,
+    Kernel,
     SparseKernel,
     add_product,
     cholesky_pull_back,
@@ -45,6 +46,28 @@ def by_autograd(
     k = outputscale[:, None, None] * k
     L = torch.linalg.cholesky(k[..., :m] + JITTER * torch.eye(m, dtype=torch.float64))
     return torch.linalg.solve_triangular(L, k[..., m:], upper=False)
+
+
+@pytest.mark.parametrize(("kernel", "order"), [("matern12", 0.5), ("matern32", 1.5), ("matern52", 2.5)])
+def test_matern_correlations_and_their_slopes(kernel: Kernel, order: float) -> None:
+    X, Y = POINTS
+    r2 = squared_distances(X, Y).requires_grad_()
+    found, slope = CORRELATIONS[kernel](r2.detach())
+    base = MaternKernel(nu=order).double()
+    base.lengthscale = 1.0
+    torch.testing.assert_close(found, base(X, Y).to_dense().detach(), rtol=1e-10, atol=1e-10)
+    value, _ = correlations(r2, kernel)
+    (to_r2,) = torch.autograd.grad(value.sum(), r2)
+    torch.testing.assert_close(slope, -2 * to_r2)
+    step = 1e-6
+    ahead, behind = (CORRELATIONS[kernel](r2.detach() + h)[0] for h in (step, -step))
+    torch.testing.assert_close(slope, -(ahead - behind) / step, rtol=1e-6, atol=1e-8)
+
+
+def test_the_kink_of_matern_12_has_no_slope() -> None:
+    k, slope = CORRELATIONS["matern12"](torch.zeros(3, dtype=torch.float64))
+    assert torch.equal(k, torch.ones_like(k))
+    assert torch.equal(slope, torch.zeros_like(k))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -197,6 +197,29 @@ def test_the_state_of_a_method_is_kept(point: str, cheap_spec: Make, register: R
     assert dict(rows_of(parts)[-1]["notes"]) == {"told": 6.0}
 
 
+QUICK: dict[str, Any] = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
+RELAY: dict[str, Any] = {**QUICK, "members": ["ei", "ucb"]}
+ADAPTING: dict[str, dict[str, Any]] = {
+    "hedge": {**QUICK, "members": ["ei", "ucb", "ts"]},
+    "relay": RELAY,
+    "kernel-selection": {"base": {"name": "ts", "options": QUICK}, "criterion": "random"},
+    "shrinking-lengthscales": {"base": {"name": "relay", "options": RELAY}},
+}
+
+
+@pytest.mark.parametrize("method", ADAPTING)
+def test_what_methods_adapt_is_kept(method: str, cheap_spec: Make, tmp_path: Path) -> None:
+    spec = cheap_spec("branin", method, rounds=5, options=ADAPTING[method])
+    whole = run_trial(spec, tmp_path / "whole", tmp_path)
+    assert not whole.failed
+    for iteration, point in ((2, "after the answer"), (4, "before the answer")):
+        with interrupted(iteration, point, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+            run_trial(spec, tmp_path / "parts", tmp_path, ration=each)
+    parts = run_trial(spec, tmp_path / "parts", tmp_path, ration=each)
+    assert bytes_of(parts) == bytes_of(whole)
+    assert {"member", "kernel", "lengthscale_divisor"} & dict(rows_of(parts)[-1]["notes"]).keys()
+
+
 def run_chunk(chunk: Chunk, store: Path, output: Path, env: dict[str, str]) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "plumbline", "trials", "--chunk", chunk.model_dump_json()]
     folders = ["--store", str(store), "--data", str(store.parent / "no-data"), "--output", str(output)]

@@ -12,7 +12,7 @@ from plumbline.models.exact_options import ModelOptions, unknowns_of
 from plumbline.models.exact_process import ExactProcess
 from plumbline.models.marginal_likelihood import Sample, Unknowns, maximise
 from plumbline.models.units import Units, units_of
-from plumbline.models.whitened import SparseKernel
+from plumbline.models.whitened import Kernel
 
 
 class FitStoppedEarlyWarning(RuntimeWarning):
@@ -55,7 +55,7 @@ def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[E
     ]
 
 
-def fitted(sample: Sample, kernel: SparseKernel, unknowns: Unknowns, units: Units) -> ExactProcess:
+def fitted(sample: Sample, kernel: Kernel, unknowns: Unknowns, units: Units) -> ExactProcess:
     """Return the process of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
     objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
     with torch.inference_mode():

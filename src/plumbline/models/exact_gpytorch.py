@@ -11,6 +11,10 @@ from gpytorch.likelihoods import GaussianLikelihood
 
 from plumbline.models.exact_process import ExactProcess
 from plumbline.models.units import as_they_are
+from plumbline.models.whitened import Kernel
+
+ORDERS: dict[Kernel, float] = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
+"""Of the Matern kernels."""
 
 
 def gpytorch_model(process: ExactProcess) -> SingleTaskGP:
@@ -23,7 +27,9 @@ def gpytorch_model(process: ExactProcess) -> SingleTaskGP:
     d = process.U.shape[-1]
     ard = d if len(at.lengthscale) > 1 else None
     kernel = ScaleKernel(
-        RBFKernel(ard_num_dims=ard) if process.kernel == "rbf" else MaternKernel(2.5, ard_num_dims=ard)
+        RBFKernel(ard_num_dims=ard)
+        if process.kernel == "rbf"
+        else MaternKernel(ORDERS[process.kernel], ard_num_dims=ard)
     )
     bounds = torch.stack([units.low, units.low + units.width])
     known = len(at.noise) > 1

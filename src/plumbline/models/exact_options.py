@@ -10,7 +10,7 @@ from torch import Tensor
 
 from plumbline.models.marginal_likelihood import NOTHING_KNOWN, Unknowns
 from plumbline.models.priors import Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
-from plumbline.models.whitened import SparseKernel
+from plumbline.models.whitened import Kernel
 from plumbline.options import Options
 
 NOISE_FLOOR = 1e-6
@@ -24,7 +24,7 @@ class ModelOptions(Options):
     """Options of an exact Gaussian process.
 
     Attributes:
-        kernel: Matern-5/2 or the squared exponential.
+        kernel: the squared exponential, or Matern-1/2, -3/2 or -5/2.
         priors: `botorch`: its dimension-scaled log-normal priors and unit output scale. `botorch-0.9`: its defaults
             before version 0.12, Gamma(3, 6) on lengthscales, Gamma(2, 0.15) on the output scale, Gamma(1.1, 0.05) on
             the noise variance. `conformal`: the first two of these, noise variance in [5e-4, 0.5] (CBO, appendix D).
@@ -34,7 +34,7 @@ class ModelOptions(Options):
         inputs: what lengthscales and their priors are measured in: sides of the problem's box, or its own units.
     """
 
-    kernel: SparseKernel = "matern52"
+    kernel: Kernel = "matern52"
     priors: Literal["botorch", "botorch-0.9", "conformal", "none"] = "botorch"
     ard: bool = True
     lengthscale: PositiveFloat | None = None

@@ -14,7 +14,7 @@ from plumbline.models.exact_moments import JointMoments, PointMoments
 from plumbline.models.marginal_likelihood import Hyperparameters
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.units import Units, units_of
-from plumbline.models.whitened import SparseKernel, correlations, squared_distances
+from plumbline.models.whitened import Kernel, correlations, squared_distances
 
 LEAST_VARIANCE = 1e-12
 """Least variance of f, standardised: below it are rounding errors."""
@@ -44,7 +44,7 @@ class ExactProcess:
     U: Tensor
     y: Tensor
     units: Units
-    kernel: SparseKernel
+    kernel: Kernel
     at: Hyperparameters
     deviation: float = 1.0
 
@@ -242,7 +242,7 @@ class ExactProcess:
 
 
 def conditioned(
-    X: Tensor, Y: Tensor, bounds: Tensor, kernel: SparseKernel, at: Hyperparameters, units: Units | None = None
+    X: Tensor, Y: Tensor, bounds: Tensor, kernel: Kernel, at: Hyperparameters, units: Units | None = None
 ) -> ExactProcess:
     """Return a process at known hyperparameters, conditioned on data: nothing is fitted.
 

@@ -20,7 +20,7 @@ from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 
 from plumbline.models.priors import ANY, Array, Hyperparameter
-from plumbline.models.whitened import CORRELATIONS, SparseKernel, squared_distances
+from plumbline.models.whitened import CORRELATIONS, Kernel, squared_distances
 
 ATTEMPTS = 5
 """Starts of the optimiser at most, the first included; as BoTorch's."""
@@ -68,7 +68,7 @@ class Sample:
         X = self.X - self.X.mean(0)
         return X, X.square()
 
-    def log_likelihood(self, at: Hyperparameters, kernel: SparseKernel) -> tuple[float, Hyperparameters]:
+    def log_likelihood(self, at: Hyperparameters, kernel: Kernel) -> tuple[float, Hyperparameters]:
         """Return `log N(y; constant, K + diag(noise))` and its gradient; Rasmussen & Williams (2006), eq. 5.8 and 5.9.
 
         With `A = K + diag(noise)`, `a = A^-1 (y - constant)` and `G = (a a' - A^-1) / 2` the derivative in A is G.
@@ -152,7 +152,7 @@ class Unknowns:
         """Return the hyperparameters of real numbers."""
         return self._hyperparameters(raw, self._written(raw))
 
-    def penalised(self, raw: Array, sample: Sample, kernel: SparseKernel) -> tuple[float, Array]:
+    def penalised(self, raw: Array, sample: Sample, kernel: Kernel) -> tuple[float, Array]:
         """Return the logarithms of likelihood and priors per datum, and the gradient in the real numbers."""
         written = self._written(raw)
         value, to = sample.log_likelihood(self._hyperparameters(raw, written), kernel)

@@ -11,10 +11,13 @@ import torch
 from torch import Generator, Tensor
 
 from plumbline.models.exact_process import ExactProcess
-from plumbline.models.whitened import SparseKernel, correlations, squared_distances
+from plumbline.models.whitened import Kernel, correlations, squared_distances
 
 FEATURES = 512
 """Random frequencies of a draw of the prior; each has a cosine and a sine."""
+
+DEGREES_OF_FREEDOM: dict[Kernel, int] = {"matern12": 1, "matern32": 3, "matern52": 5}
+"""Of the spectral densities of the Matern kernels, which are Student's: twice their order."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,16 @@ def waves(scaled: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
     return phase.cos(), phase.sin()
 
 
-def draw_frequencies(kernel: SparseKernel, features: int, dim: int, generator: Generator) -> Tensor:
+def draw_frequencies(kernel: Kernel, features: int, dim: int, generator: Generator) -> Tensor:
     """Return draws, `features x dim`, from the spectral density of a kernel of unit lengthscale.
 
-    That of the squared exponential is normal, that of Matern-5/2 Student's with five degrees of freedom.
+    That of the squared exponential is normal, that of Matern-nu Student's with 2 nu degrees of freedom.
     """
     normal = torch.randn(features, dim, generator=generator, dtype=torch.float64)
     if kernel == "rbf":
         return normal
-    spread = torch.randn(features, 5, generator=generator, dtype=torch.float64).square().mean(-1, keepdim=True)
+    freedom = DEGREES_OF_FREEDOM[kernel]
+    spread = torch.randn(features, freedom, generator=generator, dtype=torch.float64).square().mean(-1, keepdim=True)
     return normal / spread.sqrt()
 
 

@@ -17,14 +17,38 @@ from torch import Tensor
 JITTER = 1e-6
 """Added to the variance of every inducing value and of every point, as GPyTorch does."""
 
+COINCIDENT = 1e-7
+"""Distance in lengthscales below which points are the same: distances have rounding errors of about that size."""
+
+Kernel = Literal["rbf", "matern12", "matern32", "matern52"]
+"""The squared exponential, or Matern-1/2, -3/2 or -5/2."""
+
 SparseKernel = Literal["rbf", "matern52"]
-"""The squared exponential, or Matern-5/2."""
+"""The kernels of sparse processes, which are smooth enough for gradients in inducing points."""
 
 
 def squared_exponential(r2: Tensor) -> tuple[Tensor, Tensor]:
     """Return the correlation at squared distances `r2`, and its slope `-2 dk/dr2`; both are the same here."""
     k = r2.mul(-0.5).exp_()
     return k, k
+
+
+def matern12(r2: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the Matern-1/2 correlation at squared distances `r2`, and its slope `-2 dk/dr2`.
+
+    The correlation has a kink where points coincide: its slope is infinite there, and said to be zero, the mean of what
+    it is on both sides.
+    """
+    r = r2.sqrt()
+    k = r.neg().exp_()
+    return k, (k / r).masked_fill_(r < COINCIDENT, 0.0)
+
+
+def matern32(r2: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the Matern-3/2 correlation at squared distances `r2`, and its slope `-2 dk/dr2`."""
+    s = r2.mul(3.0).sqrt_()
+    fading = s.neg().exp_()
+    return fading * (1 + s), fading.mul(3.0)
 
 
 def matern52(r2: Tensor) -> tuple[Tensor, Tensor]:
@@ -35,8 +59,10 @@ def matern52(r2: Tensor) -> tuple[Tensor, Tensor]:
     return linear + fading * r2.mul(5.0 / 3), linear.mul(5.0 / 3)
 
 
-CORRELATIONS: dict[SparseKernel, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
+CORRELATIONS: dict[Kernel, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
     "rbf": squared_exponential,
+    "matern12": matern12,
+    "matern32": matern32,
     "matern52": matern52,
 }
 
@@ -258,7 +284,7 @@ class _Correlation(torch.autograd.Function):
     """Smooth for automatic differentiation where points coincide; the slope has no derivative of its own."""
 
     @staticmethod
-    def forward(ctx: Any, r2: Tensor, kernel: SparseKernel) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, r2: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         correlation, slope = CORRELATIONS[kernel](r2)
         slope = slope.clone() if slope is correlation else slope
         ctx.save_for_backward(slope)
@@ -271,6 +297,6 @@ class _Correlation(torch.autograd.Function):
         return gradient * slope * -0.5, None
 
 
-def correlations(r2: Tensor, kernel: SparseKernel) -> tuple[Tensor, Tensor]:
+def correlations(r2: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
     """Return correlations at squared distances of any shape, and slopes `-2 dk/dr2`; may be differentiated once."""
     return _Correlation.apply(r2, kernel) if r2.requires_grad else CORRELATIONS[kernel](r2)

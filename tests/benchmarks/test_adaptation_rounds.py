@@ -1,0 +1,46 @@
+"""What wrappers that adapt from round to round add to a round, beside the fits and searches that are their idea."""
+
+import pytest
+import torch
+from ratio import paired_ratio
+
+from plumbline.history import History
+from plumbline.methods.base import Domain, build_method
+from plumbline.spaces.box import Box
+
+MODEL = {"model": {"kernel": "matern52", "priors": "conformal"}}
+UCB = {"name": "ucb", "options": {**MODEL, "sqrt_beta": 2.5}}
+STILL = 1e-12  # lengthscales that do not shrink: the same searches
+
+WRAPPERS = {
+    "kernel-selection": {"base": UCB, "kernels": ["matern52"]},
+    "shrinking-lengthscales": {"base": UCB, "power": STILL},
+    "shrinking-lengthscales-norm": {"base": UCB, "power": STILL, "norm": {}},
+    "relay": {**MODEL, "members": [{"name": "ucb", "options": {"sqrt_beta": 2.5}}, "ei"]},
+}
+
+
+def situation(n, d):
+    """Return a unit cube and observations of a wave, five of which were asked for."""
+    generator = torch.Generator().manual_seed(0)
+    X = torch.rand(n, d, generator=generator, dtype=torch.float64)
+    noise = torch.randn(n, 1, generator=generator, dtype=X.dtype)
+    Y = torch.sin(5 * X).sum(-1, keepdim=True) + 0.05 * noise
+    return Domain(Box(torch.stack([torch.zeros(d), torch.ones(d)]).double())), History(X, Y, n - 5)
+
+
+@pytest.mark.parametrize(("n", "d"), [(10, 2), (40, 2), (60, 6)])
+@pytest.mark.parametrize("case", WRAPPERS)
+def test_a_round_beside_the_bases(benchmark, case, n, d):
+    """Asked for: at most 1.05, where searches are the same."""
+    domain, history = situation(n, d)
+    wrapped = build_method(case.removesuffix("-norm"), WRAPPERS[case], domain)
+    plain = build_method("ucb", UCB["options"], domain)
+
+    def ask(which):
+        return which.ask(history, 1, torch.Generator().manual_seed(0))
+
+    ratio = paired_ratio(lambda: ask(wrapped), lambda: ask(plain), repeats=31)
+    benchmark.extra_info["ratio to its base"] = ratio
+    print(f"\n{benchmark.name}: {ratio:.2f} of a round of its base")
+    benchmark.pedantic(ask, (wrapped,), rounds=3)
