@@ -207,6 +207,10 @@ def illustrated(kind: str) -> Evidence:
 
 
 TABLES: dict[str, dict[str, Any]] = {
+    "at-equal-cost": {
+        "comparisons": [{"task": "bowl", "methods": ["plain", "calibrated"], "costs": [2.0]}],
+        "metrics": ["regret"],
+    },
     "final-values": {"metrics": ["regret", "nll", "calibration_score"]},
     "ranking": {"averages": ["nll"]},
     "search-space": {"space": "kitchen"},
