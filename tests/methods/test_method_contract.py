@@ -51,6 +51,10 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "mes", "options": QUICK}},
         {"base": {"name": "calibrated", "options": {"base": {"name": "ei", "options": QUICK}}}},
     ],
+    "cjes": [
+        {"search": QUICK["search"], "optima": 3},
+        {"search": QUICK["search"], "optima": 3, "decoupled": True, "costs": [1.0, 10.0]},
+    ],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],
 }
 """Options of the methods that cannot be built from none, or that are several methods in one."""
@@ -61,7 +65,7 @@ WITHOUT_MODEL = {"random", "sobol"}
 OF_TWO_OUTCOMES = {"ehvi", "nehvi", "cehvi", "cnehvi"}
 """Methods that need several outcomes and a reference point."""
 
-CONSTRAINED = {"eic", "epbo"}
+CONSTRAINED = {"eic", "epbo", "cjes"}
 """Methods for one objective under constraints."""
 
 
