@@ -208,6 +208,10 @@ def illustrated(kind: str) -> Evidence:
 
 
 TABLES: dict[str, dict[str, Any]] = {
+    "at-equal-cost": {
+        "comparisons": [{"task": "bowl", "methods": ["plain", "calibrated"], "costs": [2.0]}],
+        "metrics": ["regret"],
+    },
     "final-values": {"metrics": ["regret", "nll", "calibration_score"]},
     "paired-effects": {"metrics": {"regret": "regret"}, "baselines": {"plain": ["calibrated"]}},
     "ranking": {"averages": ["nll"]},

@@ -297,6 +297,14 @@ class TestCurves:
         assert queries.tolist() == list(range(made.ROUNDS + 1))
         assert evaluations.tolist() == [made.INITIAL + i for i in range(made.ROUNDS + 1)]
 
+    def test_lines_go_along_what_was_spent_where_outcomes_have_costs(self, found: Evidence) -> None:
+        best = {"rows": [{"metric": "best_f", "label": "best"}]}
+        ax = build("curves", found, **best, panels=[{"task": "bowl", "costs": [2.5]}]).axes[0]
+        assert ax.get_xlabel() == "cost"
+        assert ax.lines[0].get_xdata().tolist() == [2.5 * (made.INITIAL + i) for i in range(made.ROUNDS + 1)]
+        plain = build("curves", found, **best, panels=[{"task": "bowl"}]).axes[0]
+        assert ax.lines[0].get_ydata().tolist() == plain.lines[0].get_ydata().tolist()
+
     def test_methods_go_by_the_legends_of_their_looks(self, found: Evidence) -> None:
         figure = build("curves", dataclasses.replace(found, looks={"calibrated": Look(legend="Calibrated")}))
         (legend,) = figure.legends

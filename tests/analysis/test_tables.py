@@ -45,6 +45,28 @@ class TestEveryKind:
             tabulate(plan_of(kind, rows=3), "E", found)
 
 
+class TestAtEqualCost:
+    def test_methods_are_told_where_the_first_of_them_ends(self, folder: Path) -> None:
+        """One goes on for longer, and asks for every other observation only."""
+        long = made.trial("bowl", "calibrated", 0, rounds=8)
+        for row in long[made.INITIAL :: 2]:
+            row["y"] = [float("nan")]
+        trials = [made.trial("bowl", "plain", 0, rounds=3), long]
+        comparison = {"task": "bowl", "methods": ["plain", "calibrated"], "costs": [2.0]}
+        kind = tables["at-equal-cost"]
+        options = kind.options.model_validate({"comparisons": [comparison], "metrics": ["instant_regret"]})
+        found = kind.build(made.read(folder, *trials), options).set_index("method")
+        assert found["spent"].tolist() == [10.0, 10.0]
+        assert found["asked for"].tolist() == ["3", "3"]
+        expected = [-trials[0][4]["f"][0], -long[made.INITIAL + 6]["f"][0]]
+        np.testing.assert_allclose(found["instant_regret"], expected)
+
+    def test_costs_of_other_outcomes_are_refused(self, found: Evidence) -> None:
+        comparison = {"task": "bowl", "methods": ["plain"], "costs": [1.0, 2.0]}
+        with pytest.raises(PlumblineError, match="2 costs of 1 outcomes"):
+            tabulate(plan_of("at-equal-cost", comparisons=[comparison]), "E", found)
+
+
 class TestRanking:
     def rows(self, folder: Path, ends: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
         """Return the table of methods that end at these values, a seed each, by task and method."""

@@ -107,7 +107,7 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
         elif name == "cumulative_regret_area":
             sums = np.cumsum([other["optimum"] - other["f"] for other in past])
             values.append(np.mean(sums))
-        elif name.startswith("ranking_regret"):
+        elif name.startswith(("ranking_regret", "recommended", "log_recommended")):
             values.append(np.nan)  # no table, no notes
         elif name == "vacuous_sets":
             values.append(np.mean([np.isinf(other["width"][0]) for other in past]))
@@ -273,6 +273,21 @@ class TestConstraints:
         for row in trial:
             row["y"] = [row["y"][0], math.nan]
         assert metric(frame(trial), "best_y").isna().all()
+
+    def test_what_is_recommended_is_judged_by_all_that_is_true_of_it(self) -> None:
+        """After a round, the point that the next one names; after the last, none."""
+        trials = [several(self.F, list(self.ROLES), seed) for seed in (1, 0)]
+        for rows in trials:
+            for row, place in zip(rows[made.INITIAL :], (1, 0, 3), strict=True):
+                row["notes"] = {"recommended": float(place)}
+                row["y"] = [math.nan, row["y"][1], math.nan]
+        found = frame(*trials)
+        expected = [0.45, 0.6, 0.5 + 1e-5, np.nan]  # after the initial design, and rounds 1 to 3
+        for seed in (0, 1):
+            regrets = by_round(found, "recommended_regret").loc[seed]
+            np.testing.assert_allclose(regrets, expected[:3])
+            logs = metric(found, "log_recommended_regret")[found["seed"] == seed]
+            np.testing.assert_allclose(logs, np.log10([0.45, *expected]))
 
     @pytest.mark.parametrize("name", sorted(CONSTRAINED))
     def test_without_constraints_there_is_nothing_to_say(self, rows: pd.DataFrame, name: str) -> None:

@@ -73,6 +73,10 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "hedge": [{**QUICK, "members": ["ei", "ucb", "ts"]}, {**QUICK, "members": ["mes", "kg-sgd", "ei"]}],
     "relay": [{**QUICK, "members": ["nei", "ucb"], "patience": 2}],
+    "cjes": [
+        {"search": QUICK["search"], "optima": 3},
+        {"search": QUICK["search"], "optima": 3, "decoupled": True, "costs": [1.0, 10.0]},
+    ],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],
 }
 """Options of the methods that cannot be built from none, or that are several methods in one."""
@@ -83,7 +87,7 @@ WITHOUT_MODEL = {"random", "sobol"}
 OF_TWO_OUTCOMES = {"ehvi", "nehvi", "cehvi", "cnehvi"}
 """Methods that need several outcomes and a reference point."""
 
-CONSTRAINED = {"eic", "epbo"}
+CONSTRAINED = {"eic", "epbo", "cjes"}
 """Methods for one objective under constraints."""
 
 

@@ -133,3 +133,19 @@ def test_no_constrained_search_finds_a_better_one(problem: Problem) -> None:
         if solved.success:
             found.append(-solved.fun)
     assert max(found) == pytest.approx(problem.optimum, abs=1e-4)
+
+
+def test_gramacys_minimum_is_where_its_wave_begins(context: Callable[[int], Context]) -> None:
+    """Along the edge of the first constraint, to full precision; the second is not active."""
+    gramacy = build_problem("constrained-gramacy", {}, context(0))
+    assert gramacy.roles == ["objective", "at_least_zero", "at_least_zero"]
+    assert gramacy.optimisers is not None
+    there = values(gramacy, gramacy.optimisers)[0]
+    assert there[0].item() == pytest.approx(gramacy.optimum, abs=1e-11)
+    assert there[1].item() == pytest.approx(0.0, abs=1e-10)
+    assert there[2] > 1
+    axis = torch.linspace(0, 1, 2_001, dtype=torch.float64)
+    grid = values(gramacy, torch.cartesian_prod(axis, axis))
+    best = grid[(grid[:, 1:] >= 0).all(-1), 0].max().item()
+    assert gramacy.optimum is not None
+    assert gramacy.optimum - 1e-3 < best <= gramacy.optimum

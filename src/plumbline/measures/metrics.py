@@ -304,6 +304,37 @@ def log_penalty_regret(rows: pd.DataFrame) -> Array:
     return np.log10(np.maximum(np.asarray(penalty_regret(rows)), LEAST_REGRET))
 
 
+def of_next_round(iterations: Array, values: Array) -> Array:
+    """Return, for each evaluation of one trial, what was noted in the round after its own; NaN in the last."""
+    after = np.searchsorted(iterations, iterations, side="right")
+    return np.append(values, np.nan)[after]
+
+
+def regrets_of_rows(rows: Array, regrets: Array) -> Array:
+    """Return the regrets of some rows of one trial, by number; NaN where no row is named."""
+    named = ~np.isnan(rows)
+    return np.where(named, regrets[np.where(named, rows, 0).astype(int)], np.nan)
+
+
+@_enter("running", "instant_regret", "notes", kept=True)
+def recommended_regret(rows: pd.DataFrame) -> Array:
+    """Return the `instant_regret` of the point that is recommended after a round, as the method noted it in the next.
+
+    It counts what the method would answer, not what it happened to ask for: a point of which it saw one outcome alone
+    is judged by all of them only once it is recommended. There is none of the last round.
+    """
+    notes = _of_trials(
+        rows, of_next_round, rows["iteration"].to_numpy(dtype=np.float64), lookup(rows["notes"], "recommended")
+    )
+    return _of_trials(rows, regrets_of_rows, notes, np.asarray(instant_regret(rows)))
+
+
+@_enter("running", "recommended_regret", kept=True)
+def log_recommended_regret(rows: pd.DataFrame) -> Array:
+    """Return the decimal logarithm of `recommended_regret`, which counts as 1e-12 where it is less."""
+    return np.log10(np.maximum(np.asarray(recommended_regret(rows)), LEAST_REGRET))
+
+
 @_enter("running", "f", "roles", "ref_point", kept=True, streamed=True)
 def hypervolume(rows: pd.DataFrame) -> Array:
     """Return the volume that noise-free feasible values so far dominate above the reference point."""

@@ -7,6 +7,7 @@ from torch import Generator, Tensor
 
 from plumbline.acquisition.constrained import SumOverOutcomes, log_constrained_improvement
 from plumbline.acquisition.exact_penalty import ExactPenalty
+from plumbline.acquisition.recommendation import recommended
 from plumbline.history import History
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round, whole
@@ -20,16 +21,30 @@ from plumbline.spaces.search import SearchOptions
 from plumbline.spaces.table import Table
 
 
+class RecommendationOptions(Options):
+    """Which point is recommended: of those asked for, the greatest mean that is feasible with some confidence.
+
+    Attributes:
+        confidence: least probability that all constraints hold.
+        tolerance: how far from zero an equality may be and hold, in its own units.
+    """
+
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    tolerance: PositiveFloat = 0.01
+
+
 class ConstrainedOptions(Options):
     """Options of every method for one objective under constraints.
 
     Attributes:
         model: kernel and priors, of each outcome's process.
         search: the multi-start search for the acquisition's maximiser.
+        recommend: which point is recommended; what is asked for does not depend on it.
     """
 
     model: ModelOptions = ModelOptions()
     search: SearchOptions = SearchOptions()
+    recommend: RecommendationOptions = RecommendationOptions()
 
 
 class ConstrainedImprovementOptions(ConstrainedOptions):
@@ -81,6 +96,12 @@ class ConstrainedMethod(IndependentMethod):
             space = space.without(X[-1:])
             X = torch.cat([X, self.peak(self.utility(told, round), space, round)])
         return Choice(X, utility, surrogate)
+
+    def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
+        """Return which evaluation's point is recommended, before this round's are made, by its number from 0."""
+        wanted = self.options.recommend
+        row = recommended(choice.surrogate, self.roles, round.history.X, wanted.confidence, wanted.tolerance)
+        return {**choice.notes, "recommended": float(row)}
 
     def peak(self, utility: AcquisitionFunction, space: Space, round: Round) -> Tensor:
         """Return the point of greatest utility in a settled space, `1 x d`."""

@@ -1,9 +1,10 @@
-"""The constrained Branin function of the slides of BO in practice (BOWH-4)."""
+"""Problems under constraints: the Branin function of the slides of BO in practice (BOWH-4), and Gramacy's."""
 
 import math
 from dataclasses import replace
 
 import torch
+from botorch.test_functions import synthetic
 from botorch.test_functions.synthetic import Branin, ConstrainedSyntheticTestFunction
 from torch import Tensor
 
@@ -69,3 +70,18 @@ def constrained_branin(options: Options, _: Context) -> Problem:
     objective, bands, parabola = problem.outcomes
     named = (objective, replace(bands, name="bands"), replace(parabola, name="parabola", role="zero"))
     return replace(problem, outcomes=named)
+
+
+class ConstrainedGramacy(synthetic.ConstrainedGramacy):
+    """BoTorch's constrained function of Gramacy et al. (2016), its minimum to full precision: regrets are small."""
+
+    _optimizers = [(0.195122688588, 0.404665363423)]  # noqa: RUF012
+    _optimal_value = 0.599788052011
+
+
+@problems.register("constrained-gramacy", Options, "2-d, a plane in a region that two constraints cut out")
+def constrained_gramacy(options: Options, _: Context) -> Problem:
+    """Return Gramacy's problem, to be maximised and without noise: only the first constraint, a wave, is active."""
+    problem = problem_of(ConstrainedGramacy(negate=True))
+    objective, wave, disc = problem.outcomes
+    return replace(problem, outcomes=(objective, replace(wave, name="wave"), replace(disc, name="disc")))

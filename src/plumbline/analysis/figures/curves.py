@@ -10,13 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, figures
 from plumbline.errors import PlumblineError
 from plumbline.measures.metrics import by_round
+from plumbline.measures.spending import by_cost
 from plumbline.measures.statistics import mean_and_standard_error, mean_interval, median_interval
 from plumbline.options import Options
 
@@ -96,12 +97,15 @@ class Panel(Options):
         methods: which.
         title: of the column; the task's own where it is empty.
         published: lines of others.
+        costs: of the outcomes, in their order: lines go along what was spent, the initial design counted, where they
+            are given.
     """
 
     task: str
     methods: tuple[str, ...] = ()
     title: str = ""
     published: tuple[Published, ...] = ()
+    costs: tuple[PositiveFloat, ...] = ()
 
 
 class CurvesOptions(OutputOptions):
@@ -125,7 +129,7 @@ class CurvesOptions(OutputOptions):
     queries: bool = False
     across: PositiveInt = 4
 
-    reads = ("optimum",)
+    reads = ("optimum", "y")
 
     @model_validator(mode="after")
     def _published_lines_have_a_row(self) -> Self:
@@ -194,6 +198,16 @@ def in_time(table: pd.DataFrame, seconds: pd.DataFrame, moments: int = 200) -> t
     return minutes, np.stack([one[place] for one, place in zip(values, places, strict=True)])
 
 
+def measured(trials: pd.DataFrame, metric: str, panel: Panel) -> pd.DataFrame:
+    """Return a metric of each seed at the end of each round, or at each cost where the panel has costs."""
+    return by_cost(trials, metric, panel.costs) if panel.costs else by_round(trials, metric)
+
+
+def positions(trials: pd.DataFrame, columns: pd.Index, panel: Panel, queries: bool) -> Array:
+    """Return where the columns of what was measured are drawn."""
+    return columns.to_numpy(dtype=float) if panel.costs else evaluations(trials, columns, queries)
+
+
 def draw_row(
     ax: Axes, found: Evidence, panel: Panel, looks: dict[str, style.LineStyle], row: Row, options: CurvesOptions
 ) -> None:
@@ -205,12 +219,12 @@ def draw_row(
     taken_off: pd.DataFrame | None = None
     if row.minus is not None:
         theirs = panel.methods[0] if row.minus == FIRST else row.minus
-        taken_off = by_round(found.trials(panel.task, theirs), row.metric)
+        taken_off = measured(found.trials(panel.task, theirs), row.metric, panel)
         methods = [method for method in methods if method != theirs]
         ax.axhline(0.0, **looks[theirs], linewidth=1.2, label=found.look(theirs).legend)
     for i, method in enumerate(methods):
         trials, look = found.trials(panel.task, method), looks[method]
-        table = by_round(trials, row.metric)
+        table = measured(trials, row.metric, panel)
         if taken_off is not None:
             ours, others = table.align(taken_off, join="inner")
             table = ours - others
@@ -220,7 +234,7 @@ def draw_row(
         if row.against == "minutes":
             steps, values = in_time(table, by_round(trials, "round_seconds"))
         else:
-            steps, values = evaluations(trials, table.columns, options.queries), table.to_numpy()
+            steps, values = positions(trials, table.columns, panel, options.queries), table.to_numpy()
         low, middle, high = summarise(values)
         width = style.line_width(i, len(methods))
         ax.plot(steps, middle, **look, linewidth=width, label=found.look(method).legend)
@@ -230,9 +244,9 @@ def draw_row(
             beside = steps[-1] + (0.02 + 0.015 * i) * (steps[-1] - steps[0])
             ax.vlines(beside, low[-1], high[-1], color=look["color"], linewidth=1.6)
         if row.nominal and nominal is None:
-            nominal = sign * by_round(trials, row.nominal)
+            nominal = sign * measured(trials, row.nominal, panel)
             ax.plot(
-                evaluations(trials, nominal.columns, options.queries),
+                positions(trials, nominal.columns, panel, options.queries),
                 nominal.mean(),
                 color="0.25",
                 linestyle=":",
@@ -344,7 +358,7 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
             if i == 0 or alone:
                 ax.set_title(panel.title)
             if i == len(options.rows) - 1 or alone or apart:
-                counted = "queries" if options.queries else "evaluations"
+                counted = "cost" if panel.costs else "queries" if options.queries else "evaluations"
                 ax.set_xlabel(counted if row.against == "evaluations" else row.against)
     across = len(options.rows) if alone else min(len(columns), options.across if wrapped else len(columns))
     style.add_legend(figure, columns=min(3 * across + (across == 1), 8), last=style.NOMINAL)

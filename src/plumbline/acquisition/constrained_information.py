@@ -1,0 +1,206 @@
+"""What observing some outcomes at a point says of the constrained optimum, per cost: joint entropy search.
+
+The optimum is where and how great, `(x*, f*)`. It says of the objective that f(x*) = f*, of an equality that it is zero
+at x*, of an inequality that it is at least zero there; that no other feasible point is better is left out. An
+observation at x and the value at x* are jointly normal, with a correlation r, so that each outcome has a law of its own
+given the optimum, and its information is the mean, over draws of the optimum, of that law's divergence from the law
+before. Outcomes are independent before and after: what several say together is the sum of what each of them says.
+
+Gelbart, Snoek & Adams (2014) ask for single outcomes; Hernandez-Lobato et al. (2016) divide by their costs, and have
+such a sum for the optimum's place (PESC); (x*, f*) is that of Hvarfner et al. (2022) and Tu et al. (2022).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.special import log_ndtr, ndtr
+
+from plumbline.acquisition.differentiated import Differentiated
+from plumbline.acquisition.paths import Peaks
+from plumbline.models.exact_process import LEAST_VARIANCE, ExactProcess
+from plumbline.models.process_model import ProcessModel
+from plumbline.outcomes import Role
+
+Question = tuple[int, ...]
+"""Outcomes that are asked for together, by number."""
+
+NODES = 32
+"""Of the quadrature over an observation."""
+
+FAR = 5.0
+"""Deviations that a draw's value at its optimum lies from the mean there, at most: beyond are rounding errors."""
+
+LEAST_SHARE = 1e-12
+"""What is left, at least, of a variance."""
+
+
+def divergence_of_value(r2: Tensor, away: Tensor) -> Tensor:
+    """Return the divergence of a normal law, given the value of another variable, from the law before.
+
+    `(r^2 (t^2 - 1) - log(1 - r^2)) / 2`.
+
+    Args:
+        r2: squared correlations of the two.
+        away: t, how many deviations the value lies from its mean.
+    """
+    return (r2 * (away.square() - 1) - torch.log1p(-r2)) / 2
+
+
+def divergence_of_sign(r2: Tensor, mean: Tensor) -> Tensor:
+    """Return the divergence of a normal law, given that another variable is at least zero, from the law before.
+
+    With z the one, standardised, and `pi(z) = Phi((mean + r z) / sqrt(1 - r^2))` the other's chance given it, that is
+    `E[pi log pi] / Phi(mean) - log Phi(mean)`. The mean is over z where r^2 is at most a half, where pi is smooth in
+    it; beyond, integrated by parts, it is over a normal w, of `(log Phi(w) + 1) Phi((mean - sqrt(1 - r^2) w) / r)`.
+
+    Args:
+        r2: squared correlations of the two.
+        mean: of the other, in its deviations.
+    """
+    nodes, weights = normal_quadrature(NODES)
+    mean, r2 = mean.unsqueeze(-1), r2.unsqueeze(-1)
+    weak, strong = r2.clamp_max(0.5), r2.clamp_min(0.5)
+    u = (mean + weak.clamp_min(LEAST_SHARE).sqrt() * nodes) / (1 - weak).sqrt()
+    over_z = ndtr(u) * log_ndtr(u)
+    over_w = (log_ndtr(nodes) + 1) * ndtr((mean - (1 - strong).clamp_min(LEAST_SHARE).sqrt() * nodes) / strong.sqrt())
+    log_chance = log_ndtr(mean.squeeze(-1))
+    found = (torch.where(r2 > 0.5, over_w, over_z) * weights).sum(-1) / log_chance.exp() - log_chance
+    return found.clamp_min(0)
+
+
+def normal_quadrature(nodes: int) -> tuple[Tensor, Tensor]:
+    """Return points and weights of Gauss and Hermite's rule for a standard normal variable."""
+    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    return torch.from_numpy(points), torch.from_numpy(weights) / math.sqrt(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class OfOutcome:
+    """What is known of one outcome at P draws of the optimum.
+
+    Attributes:
+        process: of the outcome.
+        noise: variance of an observation, standardised.
+        U: `(n + P) x d`, the data's inputs and the optima in the unit cube.
+        half: `P x n`, `R^-1 k` of the optima.
+        variance: of f at the optima, standardised, `P`.
+        away: in deviations there, how far the mean lies above zero for an inequality, the value above the mean for all
+            else: `P`.
+        divergence: maps squared correlations, `b x P`, and `away` to information.
+    """
+
+    process: ExactProcess
+    noise: Tensor
+    U: Tensor
+    half: Tensor
+    variance: Tensor
+    away: Tensor
+    divergence: Callable[[Tensor, Tensor], Tensor]
+
+    def information(self, K: Tensor) -> Tensor:
+        """Return the mean information of an observation over the draws: `b`.
+
+        Args:
+            K: `b x (n + P)`, prior covariances of the points with `U`.
+        """
+        n, process = len(self.process.y), self.process
+        half = K[:, :n] @ process.inverse_root.mT
+        variance = (process.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE) + self.noise
+        covariance = K[:, n:] - half @ self.half.mT
+        r2 = covariance.square() / (variance.unsqueeze(-1) * self.variance)
+        return self.divergence(r2.clamp_max(1 - LEAST_SHARE), self.away).mean(-1)
+
+    def at(self, X: Tensor) -> Tensor:
+        """Return the information at `b x d` points, in the problem's bounds: `b`."""
+        return self.information(self.process.prior(self.process.units.inputs(X), self.U))
+
+    def with_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the information at `b x d` points, `b`, and its derivatives, `b x d`."""
+        points = self.process.units.inputs(X).unsqueeze(0)
+        K, pull_back = self.process.prior_with_pull_back(points, self.U.unsqueeze(0))
+        with torch.enable_grad():
+            value = self.information(K.requires_grad_().squeeze(0))
+            (to_K,) = torch.autograd.grad(value.sum(), K)
+        return value.detach(), pull_back(to_K).squeeze(0) / self.process.units.width
+
+
+def of_outcome(process: ExactProcess, role: Role, optima: Peaks, noise: Tensor) -> OfOutcome:
+    """Return what is known of an outcome at draws of the optimum.
+
+    Args:
+        process: of the outcome.
+        role: of the outcome.
+        optima: in the problem's bounds and in units of the objective.
+        noise: variance of an observation, standardised.
+    """
+    there = process.at_points(optima.X)
+    U = torch.cat([process.U, process.units.inputs(optima.X)])
+    value = optima.f if role == "objective" else torch.zeros_like(optima.f)
+    away = ((value - there.mean) / there.sd).clamp(-FAR, FAR)
+    known = (process, noise, U, there.half, there.spread.square())
+    if role == "at_least_zero":
+        return OfOutcome(*known, -away, divergence_of_sign)
+    return OfOutcome(*known, away, divergence_of_value)
+
+
+class ConstrainedInformation(Differentiated):
+    """The information per cost of the best of some questions: which outcomes to ask for at a point.
+
+    Args:
+        processes: one an outcome, m of them.
+        roles: of the outcomes, one of them the objective.
+        optima: draws of the constrained optimum, P of them.
+        costs: of the outcomes.
+        questions: that can be asked.
+        noises: variances of observations, standardised; None for those of the processes.
+    """
+
+    nonnegative = True
+
+    def __init__(
+        self,
+        processes: Sequence[ExactProcess],
+        roles: Sequence[Role],
+        optima: Peaks,
+        costs: Sequence[float],
+        questions: Sequence[Question],
+        noises: Sequence[Tensor] | None = None,
+    ) -> None:
+        super().__init__(ProcessModel(*processes))
+        self.processes, self.roles, self.optima = processes, roles, optima
+        self.costs, self.questions = costs, questions
+        self.noises = [process.noise for process in processes] if noises is None else noises
+        parts = zip(processes, roles, self.noises, strict=True)
+        self.outcomes = [of_outcome(process, role, optima, noise) for process, role, noise in parts]
+        asked = [[float(i in question) for i in range(len(roles))] for question in questions]
+        shares = optima.f.new_tensor(asked)
+        self.shares = shares / (shares @ optima.f.new_tensor(costs)).unsqueeze(-1)
+
+    def under(self, processes: Sequence[ExactProcess]) -> "ConstrainedInformation":
+        """Return the utility under processes that were told more, at the same draws and with the same noise."""
+        return ConstrainedInformation(processes, self.roles, self.optima, self.costs, self.questions, self.noises)
+
+    def of_questions(self, X: Tensor) -> Tensor:
+        """Return the information per cost of each question at points, `n x d`: `questions x n`."""
+        with torch.no_grad():
+            return self.shares @ torch.stack([outcome.at(X) for outcome in self.outcomes])
+
+    def best_question(self, x: Tensor) -> Question:
+        """Return the outcomes that are worth asking for at a point, `1 x d`."""
+        return self.questions[int(self.of_questions(x).argmax())]
+
+    def values(self, X: Tensor) -> Tensor:
+        """Return the utilities of `b x 1 x d` points: `b`."""
+        return self.of_questions(X.squeeze(-2)).amax(0)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
+        found = [outcome.with_gradient(X.squeeze(-2)) for outcome in self.outcomes]
+        values, gradients = (torch.stack(part) for part in zip(*found, strict=True))
+        value, best = (self.shares @ values).max(0)
+        gradient = (self.shares[best].mT.unsqueeze(-1) * gradients).sum(0)
+        return value, gradient.unsqueeze(-2)

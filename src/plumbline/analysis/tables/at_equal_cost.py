@@ -1,0 +1,85 @@
+"""What methods come to when each has spent as much, where outcomes have costs of their own."""
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, PositiveFloat
+
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.outputs import Names, OutputOptions, tables
+from plumbline.measures import statistics
+from plumbline.measures.spending import by_cost, counts
+from plumbline.options import Options
+
+
+class Comparison(Options):
+    """Methods on a task, and what outcomes cost.
+
+    Attributes:
+        task: what they ran on.
+        methods: which.
+        costs: of the outcomes, in their order.
+    """
+
+    task: str
+    methods: tuple[str, ...] = Field(min_length=1)
+    costs: tuple[PositiveFloat, ...] = Field(min_length=1)
+
+
+class EqualCostOptions(OutputOptions):
+    """Options of the table.
+
+    Attributes:
+        comparisons: of methods, a group of rows each.
+        metrics: its columns.
+    """
+
+    comparisons: tuple[Comparison, ...] = Field(min_length=1)
+    metrics: tuple[str, ...] = ("log_recommended_regret",)
+
+    reads = ("y",)
+
+    def names(self) -> Names:
+        """Return what is compared, and the metrics."""
+        methods = tuple(method for one in self.comparisons for method in one.methods)
+        return Names(tuple(one.task for one in self.comparisons), methods, self.metrics)
+
+
+def observations(rows: pd.DataFrame, costs: tuple[float, ...], most: float) -> str:
+    """Return how often each outcome was asked for after the initial design for so much: means over seeds, `9/4/4`."""
+    found = counts(rows)
+    affordable = found[found @ np.array(costs) <= most]
+    asked = affordable.groupby(level=0).last() - found.groupby(level=0).first()
+    return "/".join(f"{times:.3g}" for times in asked.mean())
+
+
+@tables.register("at-equal-cost", EqualCostOptions)
+def at_equal_cost(evidence: Evidence, options: EqualCostOptions) -> pd.DataFrame:
+    """Mean, standard error and median of each metric at the greatest cost that every seed of every method reached, and
+    how often outcomes were asked for by then."""
+    found = []
+    for comparison in options.comparisons:
+        methods = evidence.named(comparison.methods, comparison.task)
+        trials = {method: evidence.trials(comparison.task, method) for method in methods}
+        measured = {
+            (method, metric): by_cost(rows, metric, comparison.costs)
+            for method, rows in trials.items()
+            for metric in options.metrics
+        }
+        most = min(float(table.columns[-1]) for table in measured.values())
+        for method, rows in trials.items():
+            row: dict[str, object] = {
+                "task": comparison.task,
+                "costs": "/".join(f"{cost:g}" for cost in comparison.costs),
+                "method": method,
+                "seeds": rows["seed"].nunique(),
+                "spent": most,
+                "asked for": observations(rows, comparison.costs, most),
+            }
+            for metric in options.metrics:
+                table = measured[method, metric]
+                values = table.to_numpy()[:, np.searchsorted(table.columns, most, side="right") - 1]
+                mean, error = statistics.mean_and_standard_error(values)
+                median = float(statistics.median(values, 0))
+                row |= {metric: float(mean), f"{metric} ±": float(error), f"{metric} median": median}
+            found.append(row)
+    return pd.DataFrame(found)
