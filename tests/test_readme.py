@@ -107,7 +107,7 @@ def test_a_method_that_cannot_use_the_constraints_says_what_can(with_examples):
     done = run("plumbline", "trial", "--problem", "gramacy", "--method", "greedy", "--rounds", "2")
     assert done.returncode == 2
     assert "constraint-1 (at_least_zero)" in done.stderr
-    assert "use eic, epbo, random, sobol" in done.stderr
+    assert "use cjes, eic, epbo, random, sobol" in done.stderr
 
 
 def test_the_study_of_the_readme_is_a_plan(with_examples):

@@ -77,7 +77,7 @@ def test_a_model_that_does_not_fit_the_problem_is_one_line(name: str, options: d
     constrained = (Outcome("yield"), Outcome("purity", "at_least_zero"))
     with pytest.raises(PlumblineError, match=r"is for .*; this problem has yield \(objective\), purity") as caught:
         build_method(name, options, Domain(box().domain.space, constrained))
-    assert str(caught.value).endswith("use eic, epbo, random, sobol")
+    assert str(caught.value).endswith("use cjes, eic, epbo, random, sobol")
 
 
 def test_a_rounds_seed_is_drawn_once_and_when_it_is_asked_for() -> None:

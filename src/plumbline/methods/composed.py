@@ -61,12 +61,14 @@ class Choice(Generic[Surrogate]):
         utility: as it was when `X` was chosen.
         surrogate: likewise.
         notes: numbers worth a column of a log.
+        observed: `q x m`, which outcomes are asked for; None for all.
     """
 
     X: Tensor
     utility: AcquisitionFunction
     surrogate: Surrogate
     notes: dict[str, float] = field(default_factory=dict)
+    observed: Tensor | None = None
 
 
 def since(history: History, start: int) -> History:
@@ -268,6 +270,7 @@ class Turn(Generic[Surrogate]):
             self.method.forecast(choice),
             confined(surface, self.now.space.bounds) if self.cut else surface,
             notes=self.method.notes(choice, self.now),
+            observed=choice.observed,
         )
         self.method.promise(self.proposal)
         self.seconds["acquire"] += refined + perf_counter() - started

@@ -1,7 +1,6 @@
 """Constrained entropy search, which can ask for one outcome at a time: BOWH, slides on constraints."""
 
 import warnings
-from dataclasses import replace
 from typing import Self
 
 import torch
@@ -15,8 +14,7 @@ from plumbline.acquisition.constrained_optima import constrained_peaks
 from plumbline.acquisition.information import degenerate, standardised
 from plumbline.acquisition.paths import Peaks
 from plumbline.errors import PlumblineError
-from plumbline.history import History
-from plumbline.methods.base import Domain, Proposal, methods
+from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.constrained import ConstrainedMethod, ConstrainedOptions, best_feasible
 from plumbline.methods.information import NothingToLearnWarning
@@ -68,11 +66,6 @@ class ConstrainedEntropySearch(ConstrainedMethod):
         self.costs = options.costs or (1.0,) * number
         together = tuple(range(number))
         self.questions: list[Question] = [(i,) for i in together] if options.decoupled else [together]
-        self.asked: Tensor | None = None
-
-    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return `q` points of great information per cost, and which outcomes are asked for there."""
-        return replace(super().ask(history, q, generator), observed=self.asked)
 
     def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
         """Return the information per cost, or constrained improvement where there is none to be had."""
@@ -93,7 +86,7 @@ class ConstrainedEntropySearch(ConstrainedMethod):
     def search(
         self, utility: AcquisitionFunction, surrogate: list[ExactProcess], round: Round
     ) -> Choice[list[ExactProcess]]:
-        """Return the points of greatest utility, one after another, and keep which outcomes are asked for there."""
+        """Return the points of greatest utility, one after another, and which outcomes are asked for there."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         X = round.history.X[:0]
         asked = torch.zeros(int(min(round.q, space.size)), len(self.roles), dtype=torch.bool)
@@ -106,8 +99,7 @@ class ConstrainedEntropySearch(ConstrainedMethod):
             if len(X) < len(asked):
                 told = [process.told(x) if i in question else process for i, process in enumerate(told)]
                 now = now.under(told) if isinstance(now, ConstrainedInformation) else self._improvement(told, round)
-        self.asked = asked
-        return Choice(X, utility, surrogate)
+        return Choice(X, utility, surrogate, observed=asked)
 
     def _improvement(self, surrogate: list[ExactProcess], round: Round) -> SumOverOutcomes:
         tolerance = self.options.recommend.tolerance

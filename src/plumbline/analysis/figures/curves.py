@@ -129,7 +129,7 @@ class CurvesOptions(OutputOptions):
     queries: bool = False
     across: PositiveInt = 4
 
-    reads = ("optimum", "y")
+    reads = ("optimum",)
 
     @model_validator(mode="after")
     def _published_lines_have_a_row(self) -> Self:
@@ -143,11 +143,13 @@ class CurvesOptions(OutputOptions):
         """Return what rows and panels name."""
         methods = [*(panel.methods for panel in self.panels), *(row.methods for row in self.rows)]
         methods += [(row.minus,) for row in self.rows if row.minus not in (None, FIRST)]
-        timed = ["round_seconds"] if self.timed else []
+        besides = ["round_seconds"] if self.timed else []
+        # What was not observed cost nothing: the columns of `best_y` say what was.
+        besides += ["best_y"] if any(panel.costs for panel in self.panels) else []
         return Names(
             tuple(panel.task for panel in self.panels),
             tuple(chain.from_iterable(methods)),
-            (*(name for row in self.rows for name in (row.metric, row.nominal) if name), *timed),
+            (*(name for row in self.rows for name in (row.metric, row.nominal) if name), *besides),
         )
 
     @property
