@@ -9,9 +9,8 @@ from pydantic import Field, model_validator
 
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions
-from plumbline.analysis.tables.final_values import ends
+from plumbline.analysis.tables.ranking import ended
 from plumbline.measures.inference import Mean
-from plumbline.measures.metrics import by_round
 
 ALL = "all tasks"
 """In the place of a task: the mean over the tasks that method and baseline share, seed by seed."""
@@ -72,10 +71,7 @@ class Effect(NamedTuple):
 
 def differences(found: Evidence, task: str, method: str, baseline: str, metric: str) -> tuple[pd.Series, float]:
     """Return method less baseline where each seed of both ends, and the baseline's standard deviation over these."""
-    ours, theirs = (
-        pd.Series(ends(table := by_round(found.trials(task, name), metric), metric), index=table.index)
-        for name in (method, baseline)
-    )
+    ours, theirs = (ended(found, task, name, metric) for name in (method, baseline))
     pairs = pd.concat([ours, theirs], axis=1, join="inner").dropna()
     return pairs[0] - pairs[1], float(pairs[1].std())
 
