@@ -3,6 +3,8 @@
 import shutil
 import subprocess
 import sys
+import time
+import timeit
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -415,10 +417,8 @@ def test_what_was_found_right_needs_neither_torch_nor_matplotlib(root: Path, one
 
 
 def test_the_committed_configuration_loads_at_once(root: Path) -> None:
-    from time import perf_counter
-
     config = read_config(root / "config/config.yaml", root / "config/paper.yaml")
     load_plan(config, root)
-    started = perf_counter()
-    load_plan(config, root)
-    assert perf_counter() - started < 0.5
+    # The least processor time of five: what other processes take of a shared machine is no cost of ours.
+    seconds = timeit.repeat(lambda: load_plan(config, root), timer=time.process_time, number=1, repeat=5)
+    assert min(seconds) < 0.5

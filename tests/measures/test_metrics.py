@@ -379,10 +379,10 @@ def test_a_million_and_a_half_rows_are_seconds() -> None:
             "roles": [["objective"]] * (seeds * n),
         }
     )
-    started = time.perf_counter()
+    started = time.process_time()
     for name in ("best_f", "incumbent_regret", "cumulative_regret", "calibration_score"):
         assert by_round(rows, name).shape[0] == seeds
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_no_metric_loads_torch(one_core: dict[str, str]) -> None:
