@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 # Before torch and NumPy are imported, here and in subprocesses: with as many threads in each of pytest's workers as
 # there are cores, most of the time goes into threads that wait for each other.
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from plumbline.models.exact_process import ExactProcess
 
 from plumbline.specs import Budget, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec
+
+# A commit passes or fails by what is in it: the same examples every time, however slow the machine is.
+# `pytest --hypothesis-profile explore` draws new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile("same")
 
 ROOT = Path(__file__).parents[1]
 CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}

@@ -53,7 +53,7 @@ def test_others_may_read(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o644
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")))
 def test_text_round_trips(tmp_path: Path, text: str) -> None:
     write_text(tmp_path / "file.txt", text)

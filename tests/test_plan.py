@@ -208,7 +208,7 @@ def test_a_job_gets_the_greater_of_what_method_and_task_need() -> None:
     assert needs["branin", "dice"].cores == 1
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chunk=st.none() | st.integers(1, 10), seeds_per_job=st.none() | st.integers(1, 10))
 def test_chunks_cover_each_seed_once(chunk: int | None, seeds_per_job: int | None) -> None:
     plan = plan_at("paper", chunk=chunk)

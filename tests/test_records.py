@@ -65,7 +65,7 @@ rows = st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
 @given(st.lists(rows, min_size=1, max_size=4))
 def test_rows_round_trip(tmp_path: Path, some: list[dict[str, Any]]) -> None:
     table = to_table(row(**one) for one in some)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -33,7 +33,6 @@ def test_digests_stay_what_they_are() -> None:
     assert short_digest("") == "e3b0c44298fc1c14"
 
 
-@settings(deadline=None)  # the first call may rebuild the catalogue of names
 @given(st.integers(1, 999))
 def test_a_short_name_is_a_family_with_a_dimension(dim: int) -> None:
     short = ProblemRef.model_validate(f"ackley-{dim}")

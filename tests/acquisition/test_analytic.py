@@ -49,7 +49,7 @@ def somewhere(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.parametrize("name", UTILITIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     n=st.integers(1, 20),
     d=st.sampled_from([1, 2, 6, 100]),

@@ -24,7 +24,7 @@ def botorchs(processes: list[ExactProcess], best: float | None, tolerance: float
     return LogConstrainedExpectedImprovement(model, best, 0, holds)(X)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     n=st.integers(1, 15),
     d=st.sampled_from([1, 2, 6]),

@@ -67,7 +67,7 @@ class TestDivergences:
         assert divergence_of_value(none, away).abs().max() == 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     n=st.integers(1, 12),
     d=st.sampled_from([1, 2, 5]),

@@ -127,7 +127,7 @@ shapes = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(**shapes)
 def test_values_and_gradients_are_botorchs(
     kind: str, n: int, d: int, m: int, q: int, kernel: str, pending: int, seed: int

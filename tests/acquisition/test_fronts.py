@@ -14,7 +14,7 @@ def botorchs(ref_point: Tensor, Y: Tensor) -> Tensor:
     return FastNondominatedPartitioning(ref_point=ref_point, Y=Y).get_hypercell_bounds()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n=st.integers(1, 12),
     m=st.sampled_from([3, 4]),

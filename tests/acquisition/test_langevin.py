@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
@@ -49,7 +49,6 @@ def differentiated(objective: Objective) -> WithGradient:
     return with_gradient
 
 
-@settings(deadline=None)
 @given(coordinates)
 def test_reflections_end_inside(values: list[float]) -> None:
     U = reflect(torch.tensor(values, dtype=torch.float64))
@@ -57,14 +56,12 @@ def test_reflections_end_inside(values: list[float]) -> None:
     assert (U <= 1).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_inside_nothing_is_reflected(values: list[float]) -> None:
     U = torch.tensor(values, dtype=torch.float64)
     torch.testing.assert_close(reflect(U), U, rtol=0, atol=1e-15)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_point_beyond_a_face_comes_back_as_far(position: float, beyond: float) -> None:
     U = torch.tensor([1 + beyond, -beyond, 2 + position], dtype=torch.float64)

@@ -122,7 +122,7 @@ shapes = {
 
 
 @pytest.mark.parametrize("name", UTILITIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(**shapes, ahead=st.sampled_from([-5.0, 0.0, 8.0, 300.0]))
 def test_values_and_gradients_are_botorchs(
     name: str, n: int, d: int, q: int, kernel: str, ahead: float, seed: int
@@ -143,7 +143,7 @@ def noisy_reference(utility: NoisyImprovement, q: int) -> AcquisitionFunction:
     return reference
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(**{**shapes, "n": st.integers(1, 9)}, pending=st.integers(0, 2))
 def test_noisy_improvement_is_botorchs(n: int, d: int, q: int, kernel: str, seed: int, pending: int) -> None:
     process, X = made(n, d, kernel, seed), somewhere(3, q, d, seed=seed + 1)

@@ -54,7 +54,7 @@ def agree(corners: tuple[Tensor, Tensor], f: Tensor, width: float) -> None:
     torch.testing.assert_close(derivatives(), slope, rtol=1e-8, atol=1e-9 * (1 + float(slope.abs().max())))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 12),
     m=st.sampled_from([2, 3]),

@@ -84,7 +84,7 @@ def test_quadratics_are_differences_of_scores(q: int, m: int) -> None:
     torch.testing.assert_close(difference, expected)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 3), st.integers(2, 9), st.floats(0.02, 0.6), st.integers(0, 100))
 def test_mass_and_masks_are_algorithm_1_and_2(q: int, n: int, alpha: float, seed: int) -> None:
     systems = [augment(made_process(n, seed=seed), cube(2, q, seed))]

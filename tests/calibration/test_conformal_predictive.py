@@ -55,7 +55,7 @@ def test_covers_is_algorithm_1_by_refits(m: int) -> None:
     assert 0 < sum(found) < 60, "the test must see both sides"
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(2, 15), st.floats(0.05, 0.6), st.integers(0, 100), st.floats(0.1, 50))
 def test_covers_is_membership_of_the_exact_sets(n: int, alpha: float, seed: int, scale: float) -> None:
     predictive = forecast(3, n, seed=seed, scale=scale)

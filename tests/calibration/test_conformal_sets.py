@@ -12,7 +12,7 @@ from plumbline.calibration.conformal import augment, conformity_mass, quadratics
 from plumbline.calibration.conformal_sets import ConformalSets, exact_sets
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(2, 20), st.floats(1e-4, 0.4), st.floats(0.05, 0.6), st.integers(0, 100), st.booleans())
 def test_exact_sets_agree_with_a_fine_grid(n: int, noise: float, alpha: float, seed: int, even: bool) -> None:
     coefficients = quadratics([augment(made_process(n, noise, seed), cube(3, seed=seed + 1))])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -22,19 +22,16 @@ def literal_score(pit: list[float], levels: list[float]) -> float:
 
 
 @given(pits)
-@settings(deadline=None)
 def test_score_is_the_papers_sum(pit: np.ndarray) -> None:
     assert calibration_score(pit) == pytest.approx(literal_score(list(pit), list(LEVELS)), abs=1e-12)
 
 
 @given(pits, arrays(np.float64, st.integers(1, 9), elements=st.floats(0, 1)))
-@settings(deadline=None)
 def test_score_at_any_levels(pit: np.ndarray, levels: np.ndarray) -> None:
     assert calibration_score(pit, levels) == pytest.approx(literal_score(list(pit), list(levels)), abs=1e-12)
 
 
 @given(pits, st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_order_and_repetition_do_not_matter(pit: np.ndarray, random) -> None:
     shuffled = list(pit)
     random.shuffle(shuffled)
@@ -43,14 +40,12 @@ def test_order_and_repetition_do_not_matter(pit: np.ndarray, random) -> None:
 
 
 @given(pits)
-@settings(deadline=None)
 def test_score_is_between_perfect_and_worst(pit: np.ndarray) -> None:
     worst = max(np.sum(LEVELS**2), np.sum((1 - LEVELS) ** 2), np.sum(np.maximum(LEVELS, 1 - LEVELS) ** 2))
     assert 0 <= calibration_score(pit) <= worst + 1e-12
 
 
 @given(pits)
-@settings(deadline=None)
 def test_empirical_level_is_a_distribution_function(pit: np.ndarray) -> None:
     p = np.linspace(0, 1, 33)
     shares = empirical_level(pit, p)

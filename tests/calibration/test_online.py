@@ -25,7 +25,7 @@ def happened(*events: bool) -> torch.Tensor:
     return torch.tensor(events, dtype=torch.float64)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.booleans(), min_size=1, max_size=15), st.floats(0.0, 3.0), st.floats(0.0, 0.5), st.floats(0.0, 1.0))
 def test_the_kernel_sum_is_the_recursion(misses: list[bool], kappa: float, forgetting: float, decay: float) -> None:
     """Eq. 27 by the letter: functions of x, one on top of the other."""

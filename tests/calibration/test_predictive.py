@@ -22,7 +22,7 @@ def one(value: float) -> torch.Tensor:
 
 
 @given(means, sds, scores)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_cdf_and_density_are_scipys(mean: float, sd: float, z: float) -> None:
     y = mean + z * sd
     predictive = forecast(mean, sd)
@@ -31,7 +31,7 @@ def test_cdf_and_density_are_scipys(mean: float, sd: float, z: float) -> None:
 
 
 @given(means, sds, scores)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_crps_is_the_integral_that_defines_it(mean: float, sd: float, z: float) -> None:
     below, _ = quad(lambda t: norm.cdf(t) ** 2, -40, z, epsabs=1e-12)
     above, _ = quad(lambda t: norm.sf(t) ** 2, z, 40, epsabs=1e-12)
@@ -40,7 +40,7 @@ def test_crps_is_the_integral_that_defines_it(mean: float, sd: float, z: float) 
 
 
 @given(means, sds, scores, st.floats(0.001, 0.999))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_intervals_are_central_quantiles(mean: float, sd: float, z: float, alpha: float) -> None:
     low, high = norm.interval(1 - alpha, mean, sd)
     y = mean + z * sd

@@ -143,7 +143,7 @@ def test_quantiles_come_true_in_the_long_run() -> None:
     assert (below / rounds).tolist() == pytest.approx(TARGETS.tolist(), abs=0.02)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0.02, 0.98), min_size=1, max_size=6), st.floats(-3, 3), st.floats(0.2, 3), st.floats(-4, 4))
 def test_slopes_of_expected_improvement(raw: list[float], centre: float, scale: float, best: float) -> None:
     """Against automatic differentiation of the value, level by level."""

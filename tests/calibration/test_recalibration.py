@@ -56,13 +56,13 @@ def test_exact_quantiles_give_the_exact_scale(recalibrator) -> None:
 
 
 @given(st.floats(0.15, 8.0))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_sd_scale_recovers_a_gaussian_rescaling(s: float) -> None:
     assert sd_scale(lambda p: ndtr(ndtri(p) / s)) == pytest.approx(s, rel=1e-4)
 
 
 @given(st.lists(st.floats(0, 1), min_size=99, max_size=99))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_sd_scale_is_bounded_and_the_best_of_a_grid(target: list[float]) -> None:
     levels = np.arange(1, 100) / 100
 
@@ -118,7 +118,6 @@ def test_level_maps_return_levels_near_the_shares(make) -> None:
     assert np.abs(mapped - ndtr(ndtri(levels) / 2)).max() < 0.15
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=30))
 def test_isotonic_map_is_scikit_learns(thousandths: list[int]) -> None:
     """Which takes a second to import, and takes levels for one that differ in their last digits."""
@@ -133,7 +132,7 @@ def test_isotonic_map_is_scikit_learns(thousandths: list[int]) -> None:
 
 
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=20))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_isotonic_map_is_monotone_from_zero_to_one(pit: list[float]) -> None:
     mapped = isotonic_level_map(np.array(pit))(np.linspace(0, 1, 51))
     assert (np.diff(mapped) >= -1e-12).all()

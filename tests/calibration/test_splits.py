@@ -99,7 +99,7 @@ def fit(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
     return fit_process(X, Y, BOUNDS, ModelOptions(kernel="rbf", priors="none", ard=False))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(n=st.integers(3, 9), seed=st.integers(0, 1000), splits=st.sampled_from(["leave-one-out", "time-series"]))
 def test_refitted_is_training_on_each_split(n: int, seed: int, splits: str) -> None:
     """By GPyTorch's process at hyperparameters that were fitted without the row that it forecasts."""

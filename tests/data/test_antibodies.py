@@ -89,7 +89,7 @@ class TestVDomain:
 
     @given(seed=st.integers(0, 10_000))
     @example(seed=354)  # would have had a second glutamine where the first framework region may begin
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     def test_mutated_chains_too(self, seed: int) -> None:
         (pair,) = generated_antibodies(1, seed)
         assert v_domain(contig(pair.heavy, HEAVY, seed % 3, seed), HEAVY) == pair.heavy

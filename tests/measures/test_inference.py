@@ -100,7 +100,7 @@ class TestMean:
                 np.quantile(scores, level), rel=0.1, abs=0.04
             )
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(
         st.integers(4, 12),
         st.integers(0, 1_000),

@@ -70,7 +70,7 @@ def noisy(seed: int, rounds: int, optimum: float = 1.25) -> list[Row]:
 
 
 class TestEqualToTheLoop:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(st.integers(0, 2**31), st.integers(1, 60), st.sampled_from([1.25, math.nan]))
     def test_bests_regrets_and_calibration_to_the_last_digit(self, seed: int, rounds: int, optimum: float) -> None:
         trials = [noisy(seed + i, rounds, optimum) for i in range(2)]
@@ -203,7 +203,7 @@ class TestMetric:
         np.testing.assert_allclose(by_round(found, "nominal_coverage").to_numpy(), [[0.5, 0.7, 0.9]])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 6), min_size=7, max_size=14), st.integers(0, 99), st.integers(1, 5))
 def test_regret_against_the_best_row_left_is_what_a_loop_over_the_table_says(
     table: list[int], seed: int, rounds: int

@@ -20,7 +20,7 @@ def test_moments_at_points_are_the_same() -> None:
     torch.testing.assert_close(seen.sd, variance.squeeze(-1).sqrt())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(kernel=st.sampled_from(KERNELS), known=st.booleans(), near=st.booleans(), seed=st.integers(0, 99))
 def test_gradients_of_moments(kernel: str, known: bool, near: bool, seed: int) -> None:
     process = replace(made(kernel, known), deviation=0.8)
@@ -46,7 +46,7 @@ def test_joint_moments_of_batches_are_the_same(kernel: str, known: bool) -> None
     assert torch.equal(seen.root, seen.root.tril())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     kernel=st.sampled_from(KERNELS),
     known=st.booleans(),

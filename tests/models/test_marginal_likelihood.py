@@ -60,7 +60,7 @@ def dense(sample: Sample, at: Hyperparameters, kernel: Kernel) -> Tensor:
     return MultivariateNormal(at.constant.expand(len(sample.y)), covariance).log_prob(sample.y)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 25),
     d=st.sampled_from([1, 2, 5, 30]),

@@ -124,7 +124,7 @@ def test_the_decoder_sees_no_future(model: SelfiesVAE, points: torch.Tensor) -> 
     assert (before[:, 7:] - after[:, 7:]).abs().max() > 1e-2
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(rows=st.lists(st.lists(st.integers(2, 96), min_size=1, max_size=9), min_size=1, max_size=4))
 def test_padded_rows_end_with_stops(rows: list[list[int]]) -> None:
     tensor = padded(rows, 1)

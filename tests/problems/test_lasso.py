@@ -42,7 +42,7 @@ def inputs(draw: st.DrawFn) -> np.ndarray:
 
 
 @given(x=inputs())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_coefficients_satisfy_the_conditions_of_optimality(x: np.ndarray) -> None:
     """The gradient of the squares is w_j against a coefficient that is not zero, and at most that otherwise."""
     w = MADE.penalties(x)

@@ -31,7 +31,7 @@ def by_fitpack(steps: np.ndarray) -> np.ndarray:
 
 
 @given(seed=st.integers(0, 10_000), stops=st.sets(st.integers(0, 29), max_size=28))
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_the_way_is_that_of_splprep_wherever_the_rover_stops(seed: int, stops: set[int]) -> None:
     asked = steps(seed)
     asked[list(stops)] = 0.0
@@ -125,7 +125,7 @@ SMALL = st.sampled_from([0.0, 1e-300, -1e-18, 1e-17, 1e-16, 1e-12, 1e-6])
 
 
 @given(x=st.lists(st.one_of(SMALL, st.floats(LOW, HIGH)), min_size=60, max_size=60))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_every_reward_is_finite_and_below_that_of_the_straight_line_without_obstacles(x: list[float]) -> None:
     reward = value(np.array(x).clip(LOW, HIGH))
     assert math.isfinite(reward)

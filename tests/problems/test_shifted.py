@@ -39,7 +39,7 @@ def test_nothing_outside_the_unit_cube_is_higher(context) -> None:
 
 
 @given(distance=st.floats(0, 0.5), seed=st.integers(0, 999))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_log_ratio_is_that_of_the_densities(distance: float, seed: int) -> None:
     shift = diagonal_shift(3, distance)
     covariance = 0.15**2 * torch.eye(3, dtype=torch.float64)

@@ -59,7 +59,7 @@ def test_bounds_hold_all_rows_and_a_constant_column_has_an_interval(problem: Tab
 
 
 @given(rows=st.integers(1, 60), size=st.integers(1, 60), fraction=st.floats(0, 0.99), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_pool_is_cut_in_two_disjoint_parts(rows: int, size: int, fraction: float, seed: int) -> None:
     if size > rows:
         with pytest.raises(PlumblineError, match=f"pool of {size} rows from a table of {rows}"):

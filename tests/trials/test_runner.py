@@ -368,7 +368,7 @@ stops = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=12, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stops)
 def test_an_interrupted_group_gives_the_same_bytes(
     choir: Callable[..., list[TrialSpec]], tmp_path_factory: pytest.TempPathFactory, stops: list[tuple[int, str]]
