@@ -32,8 +32,6 @@ class EffectOptions(OutputOptions):
     tasks: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
 
-    keeps_curves = False
-
     @model_validator(mode="after")
     def _words_for_all(self) -> Self:
         if self.arms and any(len(methods) != len(self.arms) for methods in self.baselines.values()):

@@ -27,12 +27,11 @@ class OutputOptions(Options):
 
     Attributes:
         reads: columns of the records that it reads besides those of its metrics.
-        keeps_curves: whether reference results keep curves beside it; not where it shows how runs end, for then the
-            experiment's table says it all.
+        draws_curves: whether it draws metrics over rounds: reference results keep its curves.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
-    keeps_curves: ClassVar[bool] = True
+    draws_curves: ClassVar[bool] = False
 
     def names(self) -> Names:
         """Return the tasks, methods and metrics that these options name; what is left to the grid is not among them."""

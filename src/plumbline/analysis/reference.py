@@ -13,29 +13,34 @@ from plumbline.analysis.claims import COLUMNS, by_number, counts
 from plumbline.analysis.draw import budget_label, data_label, evidence_of
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.judge import RUNS, judge_reference, ran
-from plumbline.analysis.outputs import figures
+from plumbline.analysis.outputs import OutputOptions, figures
 from plumbline.analysis.small_samples import write_small_samples
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
-from plumbline.measures.metrics import METRICS, by_round, columns_of
+from plumbline.measures.metrics import by_round, columns_of
 from plumbline.measures.statistics import mean_and_standard_error
+from plumbline.options import parse
 from plumbline.plan import Plan
 from plumbline.provenance import METADATA_KEY
 from plumbline.records import read_table
 from plumbline.store import TrialFolder
-from plumbline.study import Study
+from plumbline.study import Output, Study
 
 
-def kept_metrics() -> list[str]:
-    """Return the metrics whose mean curves are kept, so that a figure can be compared without running anything."""
-    return [metric.name for metric in METRICS.values() if metric.kept]
+def drawn_metrics(output: Output | None) -> tuple[str, ...]:
+    """Return the metrics whose curves a figure draws: they are kept, to be compared with without running anything."""
+    if output is None:
+        return ()
+    options = parse(figures[output.kind].options, output.options, f"figure {output.kind!r}")
+    assert isinstance(options, OutputOptions)
+    return tuple(dict.fromkeys(options.names().metrics)) if options.draws_curves else ()
 
 
-def curves(found: Evidence) -> pd.DataFrame:
-    """Return mean and standard error over seeds of each kept metric of each method on each task, by iteration."""
+def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return mean and standard error over seeds of `metrics` of each method on each task, by iteration."""
     frames = []
     for task, method in found.pairs:
-        for metric in kept_metrics():
+        for metric in metrics:
             table = by_round(found.trials(task, method), metric)
             if table.size == 0:
                 continue
@@ -222,7 +227,8 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         PlumblineError: failed trials among them; reference results are whole or not at all.
     """
     experiment = plan.experiment(name)
-    columns = (*columns_of(kept_metrics()), "round_seconds")
+    drawn = drawn_metrics(experiment.figure)
+    columns = (*columns_of(drawn), "round_seconds")
     found = evidence_of(plan, name, columns, folder / "records" / f"{name}.parquet" if experiment.grid else None)
     if len(found.failures):
         raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
@@ -236,9 +242,9 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         keep_illustration(folder / "illustrations" / f"{name}.parquet", home)
     if not experiment.grid:
         return
-    if experiment.figure is None or figures[experiment.figure.kind].options.keeps_curves:  # type: ignore[attr-defined]
+    if drawn:
         with atomic(home / f"{name}-curves.csv") as part:
-            curves(found).to_csv(part, index=False, float_format="%.6g")
+            curves(found, drawn).to_csv(part, index=False, float_format="%.6g")
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,

@@ -42,7 +42,6 @@ class Metric:
         kind: `query`, of a single evaluation, averaged over a round; `running`, of all so far, the last of a round,
             which stands until there is another; `round`, of a whole round.
         compute: rows to a value a row, NaN where it is not defined.
-        kept: whether reference results keep its curve.
         streamed: whether MLflow gets it.
     """
 
@@ -51,7 +50,6 @@ class Metric:
     columns: tuple[str, ...]
     kind: Kind
     compute: Callable[[pd.DataFrame], Array | pd.Series]
-    kept: bool = False
     streamed: bool = False
 
 
@@ -63,7 +61,7 @@ NOTE = "notes."
 
 
 def _enter(
-    kind: Kind, *reads: str, kept: bool = False, streamed: bool = False
+    kind: Kind, *reads: str, streamed: bool = False
 ) -> Callable[[Callable[[pd.DataFrame], Array | pd.Series]], Callable[[pd.DataFrame], Array | pd.Series]]:
     """Register the decorated function; `reads` names columns, or other metrics whose columns it needs."""
 
@@ -72,7 +70,7 @@ def _enter(
         columns = tuple(dict.fromkeys(column for names in nested for column in names))
         summary = (compute.__doc__ or "").strip().splitlines()[0].removeprefix("Return ").rstrip(".")
         name = compute.__name__
-        METRICS[name] = Metric(name, summary, columns, kind, compute, kept, streamed)
+        METRICS[name] = Metric(name, summary, columns, kind, compute, streamed)
         return compute
 
     return enter
@@ -185,13 +183,13 @@ def best_y(rows: pd.DataFrame) -> Array:
     return _of_trials(rows, np.fmax.accumulate, _feasible_objective(rows, "y"))
 
 
-@_enter("running", "f", "roles", kept=True, streamed=True)
+@_enter("running", "f", "roles", streamed=True)
 def best_f(rows: pd.DataFrame) -> Array:
     """Return the best noise-free value so far; with constraints, of feasible points, NaN before the first of them."""
     return _of_trials(rows, np.fmax.accumulate, _feasible_objective(rows, "f"))
 
 
-@_enter("running", "y", "f", "roles", kept=True, streamed=True)
+@_enter("running", "y", "f", "roles", streamed=True)
 def incumbent_f(rows: pd.DataFrame) -> Array:
     """Return the noise-free value of the best observation so far."""
     return _of_trials(rows, incumbents, _feasible_objective(rows, "y"), _objective(rows, "f"))
@@ -212,27 +210,27 @@ def instant_regret(rows: pd.DataFrame) -> Array:
     return np.maximum(gap, 0.0) + _violation(rows) if _constrained(rows) else gap
 
 
-@_enter("running", "best_f", "optimum", kept=True, streamed=True)
+@_enter("running", "best_f", "optimum", streamed=True)
 def regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the best noise-free value so far."""
     return _optimum(rows) - np.asarray(best_f(rows))
 
 
-@_enter("running", "y", "instant_regret", kept=True, streamed=True)
+@_enter("running", "y", "instant_regret", streamed=True)
 def incumbent_regret(rows: pd.DataFrame) -> Array:
     """Return the regret of the best observation so far, as `instant_regret` has it."""
     best = _feasible_objective(rows, "y")
     return _of_trials(rows, incumbents, best, np.asarray(instant_regret(rows)))
 
 
-@_enter("running", "instant_regret", kept=True)
+@_enter("running", "instant_regret")
 def cumulative_regret(rows: pd.DataFrame) -> pd.Series:
     """Return the sum of regrets of all queries so far; the initial design does not count."""
     queries = _queries(rows)
     return metric(queries, "instant_regret").groupby(queries["seed"]).cumsum()
 
 
-@_enter("running", "cumulative_regret", kept=True)
+@_enter("running", "cumulative_regret")
 def cumulative_regret_area(rows: pd.DataFrame) -> pd.Series:
     """Return the area under the curve of cumulative regret so far, over the number of queries: its mean."""
     return _running_mean(metric(rows, "cumulative_regret"), rows)
@@ -260,7 +258,7 @@ def regrets_of_rest(values: Array, greater: Array, equal: Array, after: Array, b
     return found
 
 
-@_enter("running", "f", "roles", "optimum", "notes", kept=True)
+@_enter("running", "f", "roles", "optimum", "notes")
 def ranking_regret(rows: pd.DataFrame) -> pd.Series:
     """Return the sum of regrets of all queries so far, each against the best row of a table that is left (CBO, C.3).
 
@@ -272,7 +270,7 @@ def ranking_regret(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(values, index=queries.index)
 
 
-@_enter("running", "ranking_regret", kept=True)
+@_enter("running", "ranking_regret")
 def ranking_regret_area(rows: pd.DataFrame) -> pd.Series:
     """Return the area under the curve of ranking regret so far, over the number of queries: its mean."""
     return _running_mean(metric(rows, "ranking_regret"), rows)
@@ -290,7 +288,7 @@ def feasible(rows: pd.DataFrame) -> Array:
     return np.asarray(_feasible(rows, "f"), dtype=np.float64) if _constrained(rows) else np.full(len(rows), np.nan)
 
 
-@_enter("running", "instant_regret", kept=True, streamed=True)
+@_enter("running", "instant_regret", streamed=True)
 def penalty_regret(rows: pd.DataFrame) -> Array:
     """Return the least `instant_regret` so far; NaN without constraints."""
     if not _constrained(rows):
@@ -298,7 +296,7 @@ def penalty_regret(rows: pd.DataFrame) -> Array:
     return _of_trials(rows, np.fmin.accumulate, np.asarray(instant_regret(rows)))
 
 
-@_enter("running", "penalty_regret", kept=True)
+@_enter("running", "penalty_regret")
 def log_penalty_regret(rows: pd.DataFrame) -> Array:
     """Return the decimal logarithm of `penalty_regret`, which counts as 1e-12 where it is less."""
     return np.log10(np.maximum(np.asarray(penalty_regret(rows)), LEAST_REGRET))
@@ -316,7 +314,7 @@ def regrets_of_rows(rows: Array, regrets: Array) -> Array:
     return np.where(named, regrets[np.where(named, rows, 0).astype(int)], np.nan)
 
 
-@_enter("running", "instant_regret", "notes", kept=True)
+@_enter("running", "instant_regret", "notes")
 def recommended_regret(rows: pd.DataFrame) -> Array:
     """Return the `instant_regret` of the point that is recommended after a round, as the method noted it in the next.
 
@@ -329,13 +327,13 @@ def recommended_regret(rows: pd.DataFrame) -> Array:
     return _of_trials(rows, regrets_of_rows, notes, np.asarray(instant_regret(rows)))
 
 
-@_enter("running", "recommended_regret", kept=True)
+@_enter("running", "recommended_regret")
 def log_recommended_regret(rows: pd.DataFrame) -> Array:
     """Return the decimal logarithm of `recommended_regret`, which counts as 1e-12 where it is less."""
     return np.log10(np.maximum(np.asarray(recommended_regret(rows)), LEAST_REGRET))
 
 
-@_enter("running", "f", "roles", "ref_point", kept=True, streamed=True)
+@_enter("running", "f", "roles", "ref_point", streamed=True)
 def hypervolume(rows: pd.DataFrame) -> Array:
     """Return the volume that noise-free feasible values so far dominate above the reference point."""
     objectives, _, _ = _outcomes(rows, "f")
@@ -373,7 +371,7 @@ def calibration_scores(pit: Array) -> Array:
     return found
 
 
-@_enter("running", "pit", kept=True, streamed=True)
+@_enter("running", "pit", streamed=True)
 def calibration_score(rows: pd.DataFrame) -> Array:
     """Return the calibration score of all queries so far (CAL, section 5.1)."""
     return _of_trials(rows, calibration_scores, rows["pit"].to_numpy(dtype=np.float64))
@@ -394,7 +392,7 @@ def _running_mean(values: pd.Series, rows: pd.DataFrame) -> pd.Series:
     return values.groupby(rows["seed"]).transform(lambda column: column.expanding().mean())
 
 
-@_enter("running", "covered", kept=True, streamed=True)
+@_enter("running", "covered", streamed=True)
 def query_coverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose observation lay in the model's set."""
     return _running_mean(_of_level(_queries(rows), "covered"), rows)
@@ -406,7 +404,7 @@ def query_miscoverage(rows: pd.DataFrame) -> pd.Series:
     return 1 - metric(rows, "query_coverage")
 
 
-@_enter("running", "f_covered", kept=True, streamed=True)
+@_enter("running", "f_covered", streamed=True)
 def f_coverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose noise-free value lay in the model's set."""
     return _running_mean(_of_level(_queries(rows), "f_covered"), rows)
@@ -461,14 +459,14 @@ def set_width(rows: pd.DataFrame) -> pd.Series:
     return _of_level(rows, "width")
 
 
-@_enter("running", "width", kept=True)
+@_enter("running", "width")
 def vacuous_sets(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose set was the whole line: it covers whatever comes."""
     widths = _of_level(_queries(rows), "width")
     return _running_mean(widths.eq(np.inf).astype(float).where(widths.notna()), rows)
 
 
-@_enter("round", "holdout_coverage", kept=True, streamed=True)
+@_enter("round", "holdout_coverage", streamed=True)
 def holdout_coverage(rows: pd.DataFrame) -> pd.Series:
     """Return the share of holdout observations in the model's sets."""
     return _of_level(rows, "holdout_coverage")

@@ -130,6 +130,7 @@ class CurvesOptions(OutputOptions):
     across: PositiveInt = 4
 
     reads = ("optimum",)
+    draws_curves = True
 
     @model_validator(mode="after")
     def _published_lines_have_a_row(self) -> Self:

@@ -27,8 +27,6 @@ class FinalDotsOptions(OutputOptions):
     dots: dict[str, tuple[str, str]] = Field(default_factory=dict)
     subject: str = "method"
 
-    keeps_curves = False
-
     def names(self) -> Names:
         """Return the tasks and methods of the dots, and the metric."""
         pairs = self.dots.values()

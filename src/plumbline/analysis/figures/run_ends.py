@@ -56,8 +56,6 @@ class RunEndsOptions(OutputOptions):
     logarithmic: bool = False
     limits: tuple[float | None, float | None] | None = None
 
-    keeps_curves = False
-
     def names(self) -> Names:
         """Return the tasks, the methods and the metric."""
         return Names(tuple(panel.task for panel in self.panels), self.methods, (self.metric,))

@@ -29,8 +29,6 @@ class SetPartsOptions(OutputOptions):
     task: str = ""
     methods: tuple[str, ...] = ()
 
-    keeps_curves = False
-
     def names(self) -> Names:
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)

@@ -57,8 +57,6 @@ class SweepOptions(OutputOptions, Measured):
     tasks: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
 
-    keeps_curves = False
-
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.lines is not None or self.constant is not None) and (
