@@ -53,13 +53,14 @@ RECORD = arrow.schema(
         ("pit", arrow.float64()),
         ("nll", arrow.float64()),
         ("crps", arrow.float64()),
-        # Its sets: miscoverage level, whether y was in, whether f was, length, coverage on the holdout, and lengths
-        # there and at the optimum; one entry a level.
+        # Its sets: miscoverage level, whether y was in, whether f was, length, coverage on the holdout and where the
+        # climbs of the search ended, and lengths on the holdout and at the optimum; one entry a level.
         ("alpha", _NUMBERS),
         ("covered", _NUMBERS),
         ("f_covered", _NUMBERS),
         ("width", _NUMBERS),
         ("holdout_coverage", _NUMBERS),
+        ("end_coverage", _NUMBERS),
         ("holdout_width", _NUMBERS),
         ("optimum_width", _NUMBERS),
         # Numerical events of the round (jitter added, fit retried), and numbers that the method, or the problem as

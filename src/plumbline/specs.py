@@ -116,6 +116,8 @@ class Diagnostics(Options):
             used and this only switches the check on.
         holdout_fraction: instead, check coverage on this random share of the data so far, drawn anew each round, with
             the model fitted to the rest (CBO, figures 7 and 11).
+        ends: record coverage where each climb or chain of the search ended, by noise of its own and a model of all data
+            under no shift: what CBO's code calls query coverage.
         widths: record how wide sets are at the problem's optimum and on average over the fresh holdout points.
         snapshots: pictures of the model for figures of one-dimensional runs.
     """
@@ -123,6 +125,7 @@ class Diagnostics(Options):
     alphas: tuple[Alpha, ...] = (0.5, 0.2, 0.1, 0.05)
     holdout: int = Field(default=0, ge=0, le=100_000)
     holdout_fraction: float = Field(default=0.0, ge=0.0, lt=1.0)
+    ends: bool = False
     widths: bool = False
     snapshots: Snapshots | None = None
 

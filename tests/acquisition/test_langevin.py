@@ -273,9 +273,15 @@ def test_what_may_be_asked_for_is_an_end_or_all_inside_since_the_burn_in() -> No
     visited[3, 1, 0, 2] = 1.001
     first = centre(2, 1, 3)
     best = LangevinOptions(burn_in=1, asks_for="best")
-    assert askable(first, visited, best)[:, 0, 0].tolist() == [0.2, 0.2, 0.4]
-    assert torch.equal(askable(first, visited[4:], best.model_copy(update={"burn_in": 0})), first)
-    assert askable(first, visited, LangevinOptions()).unique().tolist() == [0.0]
+    states, chains = askable(first, visited, best)
+    assert states[:, 0, 0].tolist() == [0.2, 0.2, 0.4]
+    assert chains.tolist() == [0, 1, 0]
+    states, chains = askable(first, visited[4:], best.model_copy(update={"burn_in": 0}))
+    assert torch.equal(states, first)
+    assert chains.tolist() == [0, 1]
+    states, chains = askable(first, visited, LangevinOptions())
+    assert states.unique().tolist() == [0.0]
+    assert chains.tolist() == [0, 1]
 
 
 def test_no_friction_at_all_is_refused() -> None:

@@ -297,6 +297,7 @@ def trial(
                 "holdout_width": [3.0 / iteration, 4.0 / iteration],
                 "optimum_width": [5.0 / iteration, 6.0 / iteration],
                 "holdout_coverage": [0.4 + 0.01 * iteration, 0.9],
+                "end_coverage": [0.6 - 0.01 * iteration, 0.8],
             }
         rows.append(row)
     return rows

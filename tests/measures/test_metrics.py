@@ -126,6 +126,9 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
         elif name.startswith("query_coverage_"):
             gap = np.mean([other["covered"][0] - (1 - other["alpha"][0]) for other in past])
             values.append(abs(gap) if name.endswith("error") else gap)
+        elif name.startswith("end_coverage"):
+            at_ends = np.mean([other["end_coverage"][0] for other in past])
+            values.append(at_ends - name.endswith("gap") * np.mean([1 - other["alpha"][0] for other in past]))
         elif name.startswith("holdout_coverage_"):
             gap = row["holdout_coverage"][0] - (1 - row["alpha"][0])
             values.append(abs(gap) if name.endswith("error") else gap)

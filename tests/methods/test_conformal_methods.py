@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, rows, table
 
 from plumbline.acquisition.conformal import Utility
@@ -27,6 +29,7 @@ from plumbline.methods.conformal import (
     Walk,
     WorthlessRowsWarning,
     draw_rows,
+    leaders,
     standardised,
     warn_of_noise_at_bound,
 )
@@ -391,6 +394,15 @@ def test_the_published_search_asks_for_the_best_state_inside(name: str, polish: 
     assert proposal.X.shape == (q, 2)
     assert (place.domain.bounds[0] <= proposal.X).all()
     assert (place.domain.bounds[1] >= proposal.X).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=12))
+def test_each_chain_is_led_by_its_best_state(states: list[tuple[int, int]]) -> None:
+    chains, values = (torch.tensor(column) for column in zip(*states, strict=True))
+    led = leaders(values.double(), chains)
+    best = {chain: max(value for other, value in states if other == chain) for chain, _ in states}
+    assert dict(zip(chains[led].tolist(), values[led].tolist(), strict=True)) == best
+    assert values[led].tolist() == sorted(best.values(), reverse=True)
 
 
 def test_the_best_state_is_no_worse_than_the_end_of_the_same_chains() -> None:

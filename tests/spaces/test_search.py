@@ -108,6 +108,15 @@ def test_finds_the_best_of_a_grid(model: SingleTaskGP, bounds: Tensor) -> None:
     assert utility(X) >= best - 1e-6
 
 
+def test_every_climb_ends_and_the_best_end_comes_first(model: SingleTaskGP, bounds: Tensor) -> None:
+    utility = UpperConfidenceBound(model, 4.0)
+    ends = Box(bounds).ends(utility, 1, QUICK, seed=11)
+    assert ends.shape == (QUICK.restarts, 1, bounds.shape[1])
+    values = utility(ends)
+    assert bool((values.diff() <= 1e-12).all())
+    assert torch.equal(ends[0], Box(bounds).maximise(utility, 1, QUICK, seed=11))
+
+
 @pytest.mark.parametrize("make", [lambda m: ExpectedImprovement(m, 40.0), lambda m: UpperConfidenceBound(m, 4.0)])
 def test_table_search_is_the_argmax(model: SingleTaskGP, bounds: Tensor, make) -> None:
     U = torch.rand(50, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -13,6 +13,8 @@ from plumbline.calibration.predictive import GaussianPredictive, JointGaussianPr
 from plumbline.history import History
 from plumbline.methods.base import Method, Proposal
 from plumbline.methods.gp import GPMethod
+from plumbline.problems.evaluation import observe_holdout
+from plumbline.seeding import generator, identity
 from plumbline.trials import run_trial
 from plumbline.trials.diagnostics import PICTURE, coverage, coverage_of_a_share, judge, mean_width, picture
 from plumbline.trials.trial import Trial
@@ -189,6 +191,38 @@ def test_methods_without_a_model_have_no_coverage_on_the_data(cheap_spec: Make, 
     rows = rows_of(run_trial(cheap_spec("forrester", "random", holdout_fraction=0.5), tmp_path, tmp_path))
     assert [row["status"] for row in rows] == ["ok"] * 7
     assert not any(row["holdout_coverage"] for row in rows)
+
+
+@pytest.mark.parametrize("method", ["ucb", "cucb"])
+def test_coverage_where_climbs_end_is_of_all_data_without_a_shift_and_noise_of_its_own(
+    method: str, cheap_spec: Make, tmp_path: Path
+) -> None:
+    search = {"search": {"restarts": 3, "raw_samples": 8, "maxiter": 5}} if method == "ucb" else None
+    search = search or {"search": {"chains": 3, "raw_samples": 8, "steps": 4}}
+    spec = cheap_spec("ackley-3", method, options=search, size=6, rounds=2, q=2, ends=True, alphas=[0.2, 0.5])
+    trial = Trial(spec, tmp_path)
+    while trial.beginning:
+        trial.log.append(trial.begin(), {})
+    question = trial.question()
+    (proposal,) = trial.method.ask_many([question])
+    assert isinstance(proposal, Proposal)
+    assert proposal.ends is not None
+    assert proposal.ends.shape == (3, 2, 3)
+    assert torch.equal(proposal.ends[0], proposal.X)
+    step = trial.answer(question, proposal)
+    X = proposal.ends.flatten(end_dim=1)
+    stream = generator(identity(spec.problem.name, spec.problem.options), spec.seed, "ends", 1)
+    forecast = trial.method.predictor(question.history)
+    assert forecast is not None
+    expected = coverage(forecast(X), observe_holdout(trial.problem, X, stream), [0.2, 0.5])
+    assert torch.equal(step.columns["end_coverage"], expected.expand(2, -1))
+    without = rows_of(run_trial(spec, tmp_path, tmp_path))
+    assert all(len(row["end_coverage"]) == 2 for row in without if row["iteration"])
+
+
+def test_methods_that_climb_to_nothing_have_no_coverage_where_climbs_end(cheap_spec: Make, tmp_path: Path) -> None:
+    rows = rows_of(run_trial(cheap_spec("forrester", "random", ends=True), tmp_path, tmp_path))
+    assert not any(row["end_coverage"] for row in rows)
 
 
 def test_two_holdouts_are_one_too_many(cheap_spec: Make) -> None:

@@ -150,16 +150,19 @@ def langevin(
     return visited
 
 
-def askable(first: Tensor, visited: Tensor, options: LangevinOptions) -> Tensor:
-    """Return the states of chains that may be asked for, all of them in the cube: `n x q x d`.
+def askable(first: Tensor, visited: Tensor, options: LangevinOptions) -> tuple[Tensor, Tensor]:
+    """Return the states of chains that may be asked for, all of them in the cube, `n x q x d`, and whose they are, `n`.
 
     Args:
         first: `chains x q x d`, where they started: what is left where none of the iterates is in the cube.
         visited: `steps x chains x q x d`.
         options: of the chains.
     """
+    chains = torch.arange(len(first))
     if options.asks_for == "end":
-        return visited[-1].clamp(0.0, 1.0)
-    since = visited[options.burn_in :].flatten(end_dim=1)
+        return visited[-1].clamp(0.0, 1.0), chains
+    since = visited[options.burn_in :]
     inside = ((since >= 0) & (since <= 1)).all(dim=-1).all(dim=-1)
-    return since[inside] if bool(inside.any()) else first
+    if not bool(inside.any()):
+        return first, chains
+    return since[inside], chains.expand(inside.shape)[inside]

@@ -484,6 +484,18 @@ def holdout_coverage_error(rows: pd.DataFrame) -> pd.Series:
     return metric(rows, "holdout_coverage_gap").abs()
 
 
+@_enter("running", "end_coverage", streamed=True)
+def end_coverage(rows: pd.DataFrame) -> pd.Series:
+    """Return the share of observations in the model's sets where climbs of searches ended, averaged over the rounds."""
+    return _running_mean(_of_level(_queries(rows), "end_coverage"), rows)
+
+
+@_enter("running", "end_coverage", "mean_nominal_coverage")
+def end_coverage_gap(rows: pd.DataFrame) -> pd.Series:
+    """Return how far coverage where climbs of the search ended lies above the level that it should have, so far."""
+    return metric(rows, "end_coverage") - metric(rows, "mean_nominal_coverage")
+
+
 @_enter("round", "holdout_width", streamed=True)
 def holdout_width(rows: pd.DataFrame) -> pd.Series:
     """Return the average length of the model's sets over the holdout."""

@@ -62,6 +62,7 @@ class Choice(Generic[Surrogate]):
         surrogate: likewise.
         notes: numbers worth a column of a log.
         observed: `q x m`, which outcomes are asked for; None for all.
+        ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None where there were none.
     """
 
     X: Tensor
@@ -69,6 +70,7 @@ class Choice(Generic[Surrogate]):
     surrogate: Surrogate
     notes: dict[str, float] = field(default_factory=dict)
     observed: Tensor | None = None
+    ends: Tensor | None = None
 
 
 def since(history: History, start: int) -> History:
@@ -101,8 +103,8 @@ class ComposedMethod(Method, Generic[Surrogate]):
     def search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Choice[Surrogate]:
         """Return the points of greatest utility in the round's space; `options.search` says how hard to look."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
-        X = space.maximise(utility, round.q, self.options.search, round.seed)
-        return Choice(X, utility, surrogate)
+        ends = space.ends(utility, round.q, self.options.search, round.seed)
+        return Choice(ends[0], utility, surrogate, ends=ends)
 
     @abstractmethod
     def predictive(self, surrogate: Surrogate) -> Predictor:
@@ -271,6 +273,7 @@ class Turn(Generic[Surrogate]):
             confined(surface, self.now.space.bounds) if self.cut else surface,
             notes=self.method.notes(choice, self.now),
             observed=choice.observed,
+            ends=choice.ends,
         )
         self.method.promise(self.proposal)
         self.seconds["acquire"] += refined + perf_counter() - started

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 from botorch.generation.gen import gen_candidates_scipy
 from pydantic import Field, NonNegativeFloat, field_validator
@@ -198,9 +199,10 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             utility = utility.under(self._ratio_of_rows(utility, space.rows, round.generator))
         else:
             walk = Walk(round.space.bounds, self.domain.bounds)
-            utility, states = self._walk(utility, walk, round)
+            utility, states, chains = self._walk(utility, walk, round)
             if not isinstance(space, Table):
-                return Choice(self._best_of(utility, walk, states), utility, surrogate)
+                ends = self._ends(utility, walk, states, chains)
+                return Choice(ends[0], utility, surrogate, ends=ends)
         return self._best_rows(utility, space.rows, surrogate, round)
 
     def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
@@ -223,8 +225,11 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
 
     def _walk(
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
-    ) -> tuple[ConformalAcquisition, Tensor]:
-        """Return the utility under a ratio learned on Langevin chains, and what they may ask for: `n x q x d`."""
+    ) -> tuple[ConformalAcquisition, Tensor, Tensor]:
+        """Return the utility under a ratio learned on Langevin chains, what they may ask for, and whose each state is.
+
+        The states are `n x q x d`, their chains `n`.
+        """
         data = acquisition.processes[0].U
         dim, generator = data.shape[-1], round.generator
         classifier = RatioClassifier(dim, self.options.ratio, generator)
@@ -236,22 +241,22 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             classifier.update(data, draw_rows(walk.in_domain(visited.reshape(-1, dim)), len(data), generator))
 
         objective = walk.with_gradient(learning.value_and_gradient_in_cube)
-        return learning, askable(first, langevin(objective, first, options, generator, learn), options)
+        return learning, *askable(first, langevin(objective, first, options, generator, learn), options)
 
-    def _best_of(self, acquisition: ConformalAcquisition, walk: "Walk", states: Tensor) -> Tensor:
-        """Return the best of some states, or what is climbed to from them: `q x d`."""
+    def _ends(self, acquisition: ConformalAcquisition, walk: "Walk", states: Tensor, chains: Tensor) -> Tensor:
+        """Return the best state of each chain, or what is climbed to from it: `r x q x d`, the best of all first."""
         low, high = walk.bounds
         search = self.options.search
-        if search.asks_for == "best" or not search.polish:
-            parts = walk.in_domain(states).split(VALUED_AT_ONCE)
-            best = torch.cat([acquisition.values_in_cube(part) for part in parts]).argmax()
-            states = states[best : best + 1]
+        parts = walk.in_domain(states).split(VALUED_AT_ONCE)
+        states = states[leaders(torch.cat([acquisition.values_in_cube(part) for part in parts]), chains)]
         X = low + (high - low) * states
-        if search.polish:
-            options = {"maxiter": search.polish}
-            X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
-            return X[values.argmax()].detach()
-        return X[0]
+        if not search.polish:
+            return X
+        if search.asks_for == "best":
+            X = X[:1]
+        options = {"maxiter": search.polish}
+        X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
+        return X[values.argsort(descending=True, stable=True)].detach()
 
     def _best_rows(
         self, utility: ConformalAcquisition, rows: Tensor, surrogate: list[ExactProcess], round: Round
@@ -299,6 +304,18 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         if notes["effective_sample_size"] < 2:
             warnings.warn("the weights rest on less than two data", FewEffectiveDataWarning, stacklevel=2)
         return notes
+
+
+def leaders(values: Tensor, chains: Tensor) -> Tensor:
+    """Return which state is the best of each chain, the greatest first.
+
+    Args:
+        values: of the states, `n`.
+        chains: whose they are, `n`.
+    """
+    order = values.argsort(descending=True, stable=True)
+    _, first = np.unique(chains[order].numpy(), return_index=True)
+    return order[torch.from_numpy(first).sort().values]
 
 
 def worth_of(utility: ConformalAcquisition, rows: Tensor) -> Tensor:

@@ -23,6 +23,8 @@ class Proposal:
         seconds: wall time of the parts, `fit` and `acquire`.
         notes: numbers worth a column of a log (the scale of a recalibration, say).
         observed: `q x m` booleans, which outcomes of which point are asked for; None for all. The others are NaN.
+        ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None for methods that do not
+            search from many starts.
     """
 
     X: Tensor
@@ -31,3 +33,4 @@ class Proposal:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: dict[str, float] = field(default_factory=dict)
     observed: Tensor | None = None
+    ends: Tensor | None = None

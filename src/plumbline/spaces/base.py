@@ -51,8 +51,15 @@ class Space(ABC):
         """Return the part inside `region` (`2 x d`), or all of it where fewer than `least` points are inside."""
 
     @abstractmethod
+    def ends(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return where each climb to a peak of the utility in a settled space ended: `r x q x d`, the greatest first.
+
+        It is the same for the same seed.
+        """
+
     def maximise(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
         """Return the `q x d` points of greatest utility of a settled space; the same for the same seed."""
+        return self.ends(utility, q, options, seed)[0]
 
     @abstractmethod
     def without(self, X: Tensor) -> Self:

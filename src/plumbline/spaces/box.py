@@ -81,13 +81,13 @@ class Box(Space):
         """Return the region, which is cut to the box already."""
         return Box(region)
 
-    def maximise(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return the `q x d` points of greatest utility that were climbed to.
+    def ends(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return where each climb ended, `r x q x d`, the greatest utility first.
 
         A climb whose line search fails, as at a kink, ends where it is: BoTorch would throw all climbs away and begin
         anew.
         """
-        X, _ = optimize_acqf(
+        X, values = optimize_acqf(
             utility,
             self.bounds,
             q=q,
@@ -101,8 +101,9 @@ class Box(Space):
             },
             gen_candidates=climb,
             retry_on_optimization_warning=False,
+            return_best_only=False,
         )
-        return X.detach()
+        return X[values.argsort(descending=True, stable=True)].detach()
 
     def without(self, X: Tensor) -> Self:
         """Return the box."""

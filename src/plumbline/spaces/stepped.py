@@ -59,9 +59,9 @@ class Stepped(Box):
         ends = self.bounds[0] + wide * torch.stack([middle.where(none, first), middle.where(none, last)])
         return Stepped(ends.where(self.steps > 0, region), self.steps)
 
-    def maximise(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return the `q x d` points of greatest utility that were climbed to, on their nearest steps."""
-        return self._put(super().maximise(utility, q, options, seed))
+    def ends(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return where each climb ended, on the nearest steps, `r x q x d`, the greatest utility first."""
+        return self._put(super().ends(utility, q, options, seed))
 
     def _put(self, X: Tensor) -> Tensor:
         return on_steps(X, self.bounds, self.steps)

@@ -69,9 +69,9 @@ class Table(Space):
         near = rest[inside(rest, region)]
         return Table(region, near) if len(near) >= least else Table(self.bounds, rest)
 
-    def maximise(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return the rows of greatest utility, one after another: at most `q x d`."""
-        return best_rows(utility, self.rows, q)
+    def ends(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return the rows of greatest utility, one after another: there is one search, at most `1 x q x d`."""
+        return best_rows(utility, self.rows, q).unsqueeze(0)
 
     def without(self, X: Tensor) -> "Table":
         """Return the other rows."""

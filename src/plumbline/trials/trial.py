@@ -16,7 +16,7 @@ from plumbline.methods.base import Domain, Method, Proposal, build_method
 from plumbline.methods.questions import CPU, Question
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
-from plumbline.problems.evaluation import observe, values
+from plumbline.problems.evaluation import observe, observe_holdout, values
 from plumbline.specs import TrialSpec
 from plumbline.trials import diagnostics
 from plumbline.trials.facts import facts_of, holdout_of, notes_of, observed, optima_of
@@ -128,7 +128,8 @@ class Trial:
         seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
         self.method.tell(proposal.X, Y)
         columns = diagnostics.judge(forecast, Y, F, alphas) if forecast else {}
-        of_round = {"holdout_coverage": held, **self._widths(proposal, alphas)}
+        at_ends = self._end_coverage(iteration, proposal, history, alphas)
+        of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, alphas)}
         columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
         notes = {**proposal.notes, **notes_of(self.problem, proposal.X, F)}
         return Step(iteration, proposal.X, Y, F, columns, question.events, notes, seconds, snapshot)
@@ -152,6 +153,19 @@ class Trial:
         share = self.spec.diagnostics.holdout_fraction
         return diagnostics.coverage_of_a_share(
             self.method, history, share, lambda: self._stream("holdout", iteration), alphas
+        )
+
+    def _end_coverage(self, iteration: int, proposal: Proposal, history: History, alphas: list[float]) -> Tensor:
+        """Return the share of observations in the model's sets where the search's climbs ended, one a level, or none.
+
+        Of the model of all data without a shift, and with noise of its own (the code of CBO).
+        """
+        predict = self.method.predictor(history) if self.spec.diagnostics.ends and proposal.ends is not None else None
+        if predict is None or proposal.ends is None:
+            return torch.empty(0)
+        X = proposal.ends.flatten(end_dim=1)
+        return diagnostics.coverage(
+            predict(X), observe_holdout(self.problem, X, self._stream("ends", iteration)), alphas
         )
 
     def _widths(self, proposal: Proposal, alphas: list[float]) -> dict[str, Tensor]:
