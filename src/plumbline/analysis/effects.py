@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
 
+from plumbline.analysis.ended import ended
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions
-from plumbline.analysis.tables.ranking import ended
 from plumbline.measures.inference import Mean
 
 ALL = "all tasks"

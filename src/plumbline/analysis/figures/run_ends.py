@@ -1,17 +1,16 @@
 """Where each run ends, a dot a seed: means hide who got stuck, and how few seeds a paper may have seen."""
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from plumbline.analysis import style
+from plumbline.analysis.ended import ended
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, figures
 from plumbline.errors import PlumblineError
-from plumbline.measures.metrics import by_round
 from plumbline.measures.statistics import mean_interval
 from plumbline.options import Options
 
@@ -61,14 +60,6 @@ class RunEndsOptions(OutputOptions):
         return Names(tuple(panel.task for panel in self.panels), self.methods, (self.metric,))
 
 
-def ends(found: Evidence, panel: EndsPanel, method: str, metric: str) -> pd.Series:
-    """Return the last value of each run, by seed, that has one."""
-    table = by_round(found.trials(panel.task, method), metric)
-    if table.empty:
-        return pd.Series(dtype=float)
-    return table.iloc[:, -1].dropna().sort_index().iloc[: panel.first]
-
-
 def swarm(values: Array, low: float, high: float) -> Array:
     """Return how far to the side each dot lies, so that those of nearly the same value stand beside each other.
 
@@ -89,7 +80,8 @@ def swarm(values: Array, low: float, high: float) -> Array:
 def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions) -> None:
     """Draw the dots of each method, their mean with its 95% interval, and their median."""
     looks = style.lines(found.looks, found.methods())
-    values = {method: ends(found, panel, method, options.metric).to_numpy() for method in methods}
+    ended_by = {method: ended(found, panel.task, method, options.metric).dropna().sort_index() for method in methods}
+    values = {method: series.iloc[: panel.first].to_numpy() for method, series in ended_by.items()}
     scale = np.log10 if options.logarithmic else np.asarray
     everything = scale(np.concatenate(list(values.values())))
     for place, method in enumerate(methods):

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from plumbline.analysis.ended import ends
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
 from plumbline.measures import statistics
@@ -37,19 +38,6 @@ class FinalOptions(OutputOptions):
     def names(self) -> Names:
         """Return the metrics."""
         return Names(metrics=self.metrics)
-
-
-def ends(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
-    """Return where each seed ended, or its mean over the rounds that have a value for metrics of single queries.
-
-    Args:
-        table: seeds x rounds, as `by_round` gives it.
-        metric: what it is of.
-    """
-    values = table.to_numpy()
-    if values.size == 0:
-        return np.empty(0)
-    return statistics.mean(values, 1) if find_metric(metric).kind == "query" else values[:, -1]
 
 
 def told_of(values: NDArray[np.float64], metric: str, options: FinalOptions) -> dict[str, object]:

@@ -4,13 +4,12 @@ from typing import Literal
 
 import pandas as pd
 
+from plumbline.analysis.ended import ended
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
-from plumbline.analysis.tables.final_values import ends
 from plumbline.errors import PlumblineError
 from plumbline.measures import statistics
 from plumbline.measures.inference import Mean
-from plumbline.measures.metrics import by_round
 
 
 class RankingOptions(OutputOptions):
@@ -45,12 +44,6 @@ def ranks(found: dict[str, pd.Series], best: Literal["least", "greatest"]) -> pd
     """
     table = pd.DataFrame(found).dropna()
     return table.rank(axis=1, ascending=best == "least")
-
-
-def ended(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:
-    """Return where each seed of a method ended on a task."""
-    table = by_round(evidence.trials(task, method), metric)
-    return pd.Series(ends(table, metric), index=table.index)
 
 
 @tables.register("ranking", RankingOptions)
