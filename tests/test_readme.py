@@ -156,7 +156,7 @@ def conclusions():
     section = README.split("## What came out\n", 1)[1].split("\n## ", 1)[0]
     lines = re.split(r"^\* ", section.split("\n\n[docs", 1)[0], flags=re.MULTILINE)[1:]
     return [
-        (" ".join(line.split()), re.findall(r"\b(?:[KCLAS]\d+|[A-Z]{3,5}-[A-Z]\d[\w-]*)\b", line)) for line in lines
+        (" ".join(line.split()), re.findall(r"\b(?:[KCLAS]\d+|[A-Z]{3,5}-[A-Z]?\d[\w-]*)\b", line)) for line in lines
     ]
 
 
