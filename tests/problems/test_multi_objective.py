@@ -3,8 +3,10 @@ import math
 import pytest
 import torch
 from botorch.test_functions.multi_objective import BraninCurrin, Penicillin
+from botorch.utils.multi_objective.box_decompositions.dominated import DominatedPartitioning
 from botorch.utils.multi_objective.hypervolume import infer_reference_point
 from botorch.utils.multi_objective.pareto import is_non_dominated
+from botorch.utils.sampling import draw_sobol_samples
 
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import evaluate, noise_std
@@ -12,11 +14,25 @@ from plumbline.spaces.box import uniform
 
 
 @pytest.mark.parametrize(("name", "original"), [("branin-currin", BraninCurrin), ("penicillin", Penicillin)])
-def test_is_minus_botorchs_function_and_reference_point(name: str, original, context) -> None:
+def test_is_minus_botorchs_function(name: str, original, context) -> None:
     problem = build_problem(name, {}, context(0))
     X = uniform(problem.bounds, 4, torch.Generator().manual_seed(0))
     assert torch.equal(problem.function(X, noise=False), -original()(X, noise=False))
-    assert torch.equal(problem.function.ref_point, -original().ref_point)
+
+
+def test_reference_points_are_those_of_the_paper(context) -> None:
+    """A notebook of CBO's repository shows 2.4e5, from 2.3e5 to 2.6e5, for ten Sobol points of penicillin."""
+    assert torch.equal(build_problem("branin-currin", {}, context(0)).function.ref_point, -BraninCurrin().ref_point)
+    problem = build_problem("penicillin", {}, context(0)).function
+    assert problem.ref_point.tolist() == [-1.85, -86.93, -514.70]
+    volumes = [
+        DominatedPartitioning(problem.ref_point, problem(X, noise=False)).compute_hypervolume().item()
+        for X in (draw_sobol_samples(problem.bounds, n=10, q=1, seed=seed).squeeze(1) for seed in range(25))
+    ]
+    assert 2e5 < sum(volumes) / len(volumes) < 2.6e5
+    assert build_problem(
+        "penicillin", {"reference_point": [1.0, 2.0, 3.0]}, context(0)
+    ).function.ref_point.tolist() == [-1, -2, -3]
 
 
 def test_branin_currin_by_hand(context) -> None:
