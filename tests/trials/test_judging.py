@@ -193,13 +193,15 @@ def test_methods_without_a_model_have_no_coverage_on_the_data(cheap_spec: Make, 
     assert not any(row["holdout_coverage"] for row in rows)
 
 
-@pytest.mark.parametrize("method", ["ucb", "cucb"])
+@pytest.mark.parametrize(
+    ("method", "search"),
+    [("ucb", {"restarts": 3, "raw_samples": 8, "maxiter": 5}), ("cucb", {"chains": 3, "raw_samples": 8, "steps": 4})],
+)
 def test_coverage_where_climbs_end_is_of_all_data_without_a_shift_and_noise_of_its_own(
-    method: str, cheap_spec: Make, tmp_path: Path
+    method: str, search: dict[str, int], cheap_spec: Make, tmp_path: Path
 ) -> None:
-    search = {"search": {"restarts": 3, "raw_samples": 8, "maxiter": 5}} if method == "ucb" else None
-    search = search or {"search": {"chains": 3, "raw_samples": 8, "steps": 4}}
-    spec = cheap_spec("ackley-3", method, options=search, size=6, rounds=2, q=2, ends=True, alphas=[0.2, 0.5])
+    options = {"search": search}
+    spec = cheap_spec("ackley-3", method, options=options, size=6, rounds=2, q=2, ends=True, alphas=[0.2, 0.5])
     trial = Trial(spec, tmp_path)
     while trial.beginning:
         trial.log.append(trial.begin(), {})
@@ -216,8 +218,8 @@ def test_coverage_where_climbs_end_is_of_all_data_without_a_shift_and_noise_of_i
     assert forecast is not None
     expected = coverage(forecast(X), observe_holdout(trial.problem, X, stream), [0.2, 0.5])
     assert torch.equal(step.columns["end_coverage"], expected.expand(2, -1))
-    without = rows_of(run_trial(spec, tmp_path, tmp_path))
-    assert all(len(row["end_coverage"]) == 2 for row in without if row["iteration"])
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    assert all(len(row["end_coverage"]) == 2 for row in rows if row["iteration"])
 
 
 def test_methods_that_climb_to_nothing_have_no_coverage_where_climbs_end(cheap_spec: Make, tmp_path: Path) -> None:

@@ -126,10 +126,10 @@ class EulboMethod(SparseMethod):
         if not settled.finite:
             # Rounding on the way out of the unit cube may leave the box by the last digit, which problems refuse.
             X = process.units.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
-            return replace(choice, X=X, surrogate=process)
+            return replace(choice, X=X, surrogate=process, ends=None)
         utility = self.utility(process, round)
         X = settled.maximise(utility, round.q, self.options.search, round.seed)
-        return replace(choice, X=X, surrogate=process, utility=utility)
+        return replace(choice, X=X, surrogate=process, utility=utility, ends=None)
 
     def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
         """Return the queries, and the utility's own points behind them, in the process's inputs: `k x d`."""

@@ -160,8 +160,10 @@ class Trial:
 
         Of the model of all data without a shift, and with noise of its own (the code of CBO).
         """
-        predict = self.method.predictor(history) if self.spec.diagnostics.ends and proposal.ends is not None else None
-        if predict is None or proposal.ends is None:
+        if not self.spec.diagnostics.ends or proposal.ends is None:
+            return torch.empty(0)
+        predict = self.method.predictor(history)
+        if predict is None:
             return torch.empty(0)
         X = proposal.ends.flatten(end_dim=1)
         return diagnostics.coverage(
