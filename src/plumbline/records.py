@@ -54,7 +54,8 @@ RECORD = arrow.schema(
         ("nll", arrow.float64()),
         ("crps", arrow.float64()),
         # Its sets: miscoverage level, whether y was in, whether f was, length, coverage on the holdout and where the
-        # climbs of the search ended, and lengths on the holdout and at the optimum; one entry a level.
+        # climbs of the search ended, lengths on the holdout and at the optimum, and, in credible intervals, on the
+        # parts of the holdout that are near to an observation and far from all; one entry a level.
         ("alpha", _NUMBERS),
         ("covered", _NUMBERS),
         ("f_covered", _NUMBERS),
@@ -63,6 +64,8 @@ RECORD = arrow.schema(
         ("end_coverage", _NUMBERS),
         ("holdout_width", _NUMBERS),
         ("optimum_width", _NUMBERS),
+        ("near_width", _NUMBERS),
+        ("far_width", _NUMBERS),
         # Numerical events of the round (jitter added, fit retried), and numbers that the method, or the problem as
         # `problem.*`, wants kept.
         ("events", arrow.list_(arrow.string())),

@@ -119,6 +119,8 @@ class Diagnostics(Options):
         ends: record coverage where each climb or chain of the search ended, by noise of its own and a model of all data
             under no shift: what CBO's code calls query coverage.
         widths: record how wide sets are at the problem's optimum and on average over the fresh holdout points.
+        reach: record how long sets are in units of credible intervals: medians over the fresh holdout points that have
+            an observation within this distance, in sides of the box, and over those that have none.
         snapshots: pictures of the model for figures of one-dimensional runs.
     """
 
@@ -127,12 +129,14 @@ class Diagnostics(Options):
     holdout_fraction: float = Field(default=0.0, ge=0.0, lt=1.0)
     ends: bool = False
     widths: bool = False
+    reach: float = Field(default=0.0, ge=0.0)
     snapshots: Snapshots | None = None
 
     @model_validator(mode="after")
     def _one_holdout(self) -> Self:
-        if self.widths and not self.holdout:
-            raise ValueError("`widths` are averaged over `holdout` fresh points: say how many")
+        for name, wanted in ("widths", self.widths), ("reach", self.reach):
+            if wanted and not self.holdout:
+                raise ValueError(f"`{name}` is about `holdout` fresh points: say how many")
         if self.holdout and self.holdout_fraction:
             raise ValueError("`holdout` (fresh points) or `holdout_fraction` (of the data): which of the two is meant?")
         return self

@@ -58,6 +58,7 @@ FIGURES: dict[str, dict[str, Any]] = {
     "paired-effects": {"metrics": {"regret": "regret", "nll": "NLL"}, "baselines": {"plain": ["calibrated"]}},
     "set-bands": {"task": "bowl"},
     "set-parts": {"task": "bowl"},
+    "width-by-distance": {"task": "bowl", "reach": 0.2},
     "coverage-density": {"level": 0.5, "panels": [{"task": "bowl", "title": "A bowl"}]},
 }
 """Options of each kind of figure that fit the evidence of `usual`."""
@@ -296,6 +297,8 @@ def trial(
                 "width": [1.0 / iteration, 2.0 / iteration],
                 "holdout_width": [3.0 / iteration, 4.0 / iteration],
                 "optimum_width": [5.0 / iteration, 6.0 / iteration],
+                "near_width": [0.9 + 0.1 * iteration, 1.0],
+                "far_width": [2.0 + 0.1 * iteration, 3.0],
                 "holdout_coverage": [0.4 + 0.01 * iteration, 0.9],
                 "end_coverage": [0.6 - 0.01 * iteration, 0.8],
             }

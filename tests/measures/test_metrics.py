@@ -141,6 +141,8 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
                     "set_width": row["width"],
                     "holdout_width": row["holdout_width"],
                     "optimum_width": row["optimum_width"],
+                    "near_width": row["near_width"],
+                    "far_width": row["far_width"],
                     "nominal_coverage": [1 - row["alpha"][0]],
                 }[name][0]
             )

@@ -16,7 +16,17 @@ from plumbline.methods.gp import GPMethod
 from plumbline.problems.evaluation import observe_holdout
 from plumbline.seeding import generator, identity
 from plumbline.trials import run_trial
-from plumbline.trials.diagnostics import PICTURE, coverage, coverage_of_a_share, judge, mean_width, picture
+from plumbline.trials.diagnostics import (
+    PICTURE,
+    coverage,
+    coverage_of_a_share,
+    judge,
+    mean_width,
+    middle,
+    picture,
+    relative_widths,
+    within,
+)
 from plumbline.trials.trial import Trial
 
 OF_Y = ("nll", "covered", "pit", "crps")
@@ -134,6 +144,66 @@ def test_widths_at_the_optima_are_those_at_all_of_them(cheap_spec: Make, tmp_pat
         normal = torch.distributions.Normal(0.0, 1.0)
         expected = 2 * normal.icdf(torch.tensor(0.9)).item() * sd.mean().item()
         assert row["optimum_width"] == pytest.approx([expected], rel=1e-5)
+
+
+def test_relative_widths_are_in_credible_intervals_of_the_same_forecast() -> None:
+    forecast = quantiles_of(torch.tensor([2.0, 3.0]))
+    found = relative_widths(lambda X: forecast, column(0.0, 1.0), [0.5, 0.1])
+    assert found.flatten().tolist() == pytest.approx([2.0, 3.0, 2.0, 3.0])
+
+
+def quantiles_of(factors: Tensor) -> GaussianPredictive:
+    """Return a forecast whose sets are `factors` times as long as its credible intervals."""
+
+    class Long(GaussianPredictive):
+        def width(self, alpha: float) -> Tensor:
+            return factors * super().width(alpha)
+
+    return Long(torch.zeros(2).double(), torch.tensor([1.0, 7.0]).double())
+
+
+def test_distances_are_in_sides_of_the_box() -> None:
+    bounds = torch.tensor([[0.0, -10.0], [1.0, 10.0]]).double()
+    X = torch.tensor([[0.5, 0.0], [0.5, 2.1], [0.61, 0.0], [0.9, 9.0]]).double()
+    data = torch.tensor([[0.5, 0.0], [0.9, 8.0]]).double()
+    assert within(0.1, X, data, bounds).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([1.0, 2.0, 9.0], 2.0), ([1.0, torch.inf], 1.0), ([torch.inf], torch.inf)]
+)
+def test_the_middle_of_infinite_widths(values: list[float], expected: float) -> None:
+    assert middle(torch.tensor([values])).tolist() == [expected]
+    assert middle(torch.empty(2, 0)).isnan().tolist() == [True, True]
+
+
+@pytest.mark.parametrize("method", ["ucb", "cucb"])
+def test_widths_near_data_and_far_from_all(method: str, cheap_spec: Make, tmp_path: Path) -> None:
+    search = {"search": {"steps": 3, "raw_samples": 8}} if method == "cucb" else {}
+    spec = cheap_spec("rippled", method, options=search, rounds=2, size=4, alphas=[0.4, 0.9], holdout=9, reach=0.1)
+    trial = Trial(spec, tmp_path)
+    while trial.beginning:
+        trial.log.append(trial.begin(), {})
+    question = trial.question()
+    (proposal,) = trial.method.ask_many([question])
+    assert isinstance(proposal, Proposal)
+    assert proposal.predict is not None
+    step = trial.answer(question, proposal)
+    assert trial.holdout is not None
+    X, side = trial.holdout[0], trial.domain.bounds[1] - trial.domain.bounds[0]
+    distance = (X - question.history.X.T).abs().amin(dim=1) / side
+    widths = relative_widths(proposal.predict, X, [0.4, 0.9])
+    for name, chosen in ("near_width", distance <= 0.1), ("far_width", distance > 0.1):
+        assert chosen.any()
+        assert step.columns[name].tolist() == middle(widths[:, chosen]).unsqueeze(0).tolist()
+    if method == "ucb":
+        assert step.columns["far_width"].tolist() == [pytest.approx([1.0, 1.0])]
+
+
+@pytest.mark.parametrize("wanted", [{"widths": True}, {"reach": 0.1}])
+def test_widths_are_those_at_fresh_points(wanted: dict[str, Any], cheap_spec: Make) -> None:
+    with pytest.raises(ValueError, match="fresh points: say how many"):
+        cheap_spec(**wanted)
 
 
 class Remembering(Method):

@@ -514,6 +514,18 @@ def relative_optimum_width(rows: pd.DataFrame) -> pd.Series:
     return metric(rows, "optimum_width") / metric(rows, "holdout_width")
 
 
+@_enter("round", "near_width", streamed=True)
+def near_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the median length of the model's sets near observations, in credible intervals of the same level."""
+    return _of_level(rows, "near_width")
+
+
+@_enter("round", "far_width", streamed=True)
+def far_width(rows: pd.DataFrame) -> pd.Series:
+    """Return the median length of the model's sets far from observations, in credible intervals of the same level."""
+    return _of_level(rows, "far_width")
+
+
 # Costs.
 
 

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from plumbline.calibration.predictive import Predictive, SetPredictive
+from plumbline.calibration.predictive import GaussianPredictive, Predictive, SetPredictive
 from plumbline.history import History as Data
 from plumbline.methods.base import Method, Predictor, Proposal
 
@@ -88,6 +88,24 @@ def mean_width(predict: Predictor, X: Tensor, alphas: Sequence[float]) -> Tensor
     """Return how wide sets are on average over `X` (`n x d`), one a level: `k`."""
     forecast = predict(X)
     return torch.stack([forecast.width(alpha).expand(len(X)).mean() for alpha in alphas])
+
+
+def within(reach: float, X: Tensor, data: Tensor, bounds: Tensor) -> Tensor:
+    """Return which of `X` (`n x d`) lie within a distance, in sides of the box, of any of the data (`m x d`): `n`."""
+    sides = bounds[1] - bounds[0]
+    return torch.cdist(X / sides, data / sides).amin(dim=-1) <= reach
+
+
+def relative_widths(predict: Predictor, X: Tensor, alphas: Sequence[float]) -> Tensor:
+    """Return how long sets are at `X` (`n x d`) in units of the credible interval of the same level: `k x n`."""
+    forecast = cast(Predictive, predict(X))
+    credible = GaussianPredictive(forecast.mean, forecast.sd)
+    return torch.stack([forecast.width(alpha) / credible.width(alpha) for alpha in alphas])
+
+
+def middle(values: Tensor) -> Tensor:
+    """Return the median of each row, the lower one of two, which may be infinite; NaN of an empty row."""
+    return values.median(dim=-1).values if values.shape[-1] else values.new_full(values.shape[:-1], torch.nan)
 
 
 PICTURE = ("x", "f", "mean", "sd", "width", "acquisition", "threshold")

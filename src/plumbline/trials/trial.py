@@ -129,7 +129,7 @@ class Trial:
         self.method.tell(proposal.X, Y)
         columns = diagnostics.judge(forecast, Y, F, alphas) if forecast else {}
         at_ends = self._end_coverage(iteration, proposal, history, alphas)
-        of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, alphas)}
+        of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, history, alphas)}
         columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
         notes = {**proposal.notes, **notes_of(self.problem, proposal.X, F)}
         return Step(iteration, proposal.X, Y, F, columns, question.events, notes, seconds, snapshot)
@@ -170,9 +170,19 @@ class Trial:
             predict(X), observe_holdout(self.problem, X, self._stream("ends", iteration)), alphas
         )
 
-    def _widths(self, proposal: Proposal, alphas: list[float]) -> dict[str, Tensor]:
-        """Return how wide the model's sets are at the optima and on average over the holdout, if that is asked for."""
-        if not self.spec.diagnostics.widths or proposal.predict is None or self.holdout is None:
-            return {}
-        places = {"holdout_width": self.holdout[0], "optimum_width": optima_of(self.problem)}
-        return {name: diagnostics.mean_width(proposal.predict, X, alphas) for name, X in places.items()}
+    def _widths(self, proposal: Proposal, history: History, alphas: list[float]) -> dict[str, Tensor]:
+        """Return how wide the model's sets are at the optima and over the holdout, as far as that is asked for."""
+        found: dict[str, Tensor] = {}
+        wanted = self.spec.diagnostics
+        if proposal.predict is None or self.holdout is None:
+            return found
+        X, _ = self.holdout
+        if wanted.widths:
+            places = {"holdout_width": X, "optimum_width": optima_of(self.problem)}
+            found |= {name: diagnostics.mean_width(proposal.predict, at, alphas) for name, at in places.items()}
+        if wanted.reach:
+            near = diagnostics.within(wanted.reach, X, history.X, self.domain.bounds)
+            widths = diagnostics.relative_widths(proposal.predict, X, alphas)
+            parts = {"near_width": near, "far_width": ~near}
+            found |= {name: diagnostics.middle(widths[:, part]) for name, part in parts.items()}
+        return found

@@ -1,0 +1,113 @@
+"""How long sets are where data are dense and where they are sparse: against the distance to the nearest observation."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import PositiveFloat, PositiveInt
+from scipy.special import ndtri
+
+from plumbline.analysis import style
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.figures.model_steps import pictures_of
+from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.measures.frames import entries
+
+QUANTILES = {"low": 0.2, "middle": 0.5, "high": 0.8}
+
+
+class WidthByDistanceOptions(OutputOptions):
+    """Options of the figure.
+
+    Attributes:
+        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
+        methods: a colour each; all that there are on the task where none are named.
+        reach: a distance to mark; the diagnostics' `reach` in units of x.
+        bins: of the distances, up to that which half of the runs have points at.
+        top: what is longer is drawn at this height, sets that are the whole line too.
+    """
+
+    task: str = ""
+    methods: tuple[str, ...] = ()
+    reach: PositiveFloat | None = None
+    bins: PositiveInt = 15
+    top: PositiveFloat = 6.0
+
+    reads = ("x", "alpha")
+
+    def names(self) -> Names:
+        """Return the task and the methods."""
+        return Names((self.task,) if self.task else (), self.methods)
+
+
+def relative_widths(picture: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return `distance` to the nearest observation and `width` in credible intervals along one picture of one run.
+
+    Args:
+        picture: of the model before a query.
+        rows: of the trial.
+    """
+    now = picture["iteration"].iloc[0]
+    data = rows.loc[rows["iteration"] < now, "x"].to_numpy(dtype=float)
+    alpha = entries(rows.loc[rows["iteration"] == now, "alpha"])[0, 0]
+    distance = np.abs(picture["x"].to_numpy()[:, None] - data).min(axis=1)
+    credible = 2 * ndtri(1 - alpha / 2) * picture["sd"]
+    return pd.DataFrame({"distance": distance, "width": (picture["width"] / credible).to_numpy()})
+
+
+def by_distance(runs: list[pd.DataFrame], bins: int) -> pd.DataFrame:
+    """Return quantiles over runs of their median relative widths, a row a bin of distances that half of them have.
+
+    Quantiles are values that there are: between a finite and an infinite one there is nothing.
+    """
+    reaches = [run["distance"].max() for run in runs]
+    edges = np.linspace(0.0, float(np.median(reaches)), bins + 1)
+    centres = (edges[:-1] + edges[1:]) / 2
+    medians = []
+    for run in runs:
+        near = run[run["distance"] <= edges[-1]]
+        places = centres[np.searchsorted(edges[1:-1], near["distance"])]
+        medians.append(near.groupby(places)["width"].quantile(0.5, interpolation="lower"))
+    table = pd.concat(medians, axis=1).sort_index()
+    table = table[table.notna().sum(axis=1) >= len(runs) / 2]
+    found = table.quantile(list(QUANTILES.values()), axis=1, interpolation="lower").T
+    return found.set_axis(list(QUANTILES), axis=1).set_axis(table.index.astype(float))
+
+
+def draw_widths(ax: Axes, runs: list[pd.DataFrame], options: WidthByDistanceOptions, colour: str, legend: str) -> None:
+    """Draw the median and the 20% to 80% quantiles of one method."""
+    found = by_distance(runs, options.bins).clip(upper=options.top)
+    ax.fill_between(found.index, found["low"], found["high"], color=colour, alpha=0.2, linewidth=0)
+    ax.plot(found.index, found["middle"], color=colour, label=legend)
+
+
+@figures.register("width-by-distance", WidthByDistanceOptions)
+def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Figure:
+    """Lengths of sets in credible intervals against the distance to the data, a panel a snapshot; over seeds."""
+    task = pictures_of(evidence, options.task)["task"].iloc[0]
+    pictures = evidence.snapshots[evidence.snapshots["task"] == task]
+    methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
+    looks = style.lines(evidence.looks, evidence.methods())
+    steps = sorted(pictures["iteration"].unique())
+    figure, (axes,) = style.panels(1, len(steps), sharey=True)
+    for method in methods:
+        of_method = pictures[pictures["method"] == method]
+        trials = dict(iter(evidence.trials(task, method).groupby("seed")))
+        for ax, step in zip(axes, steps, strict=True):
+            runs = [
+                relative_widths(picture, trials[seed])
+                for seed, picture in of_method[of_method["iteration"] == step].groupby("seed")
+            ]
+            draw_widths(ax, runs, options, looks[method]["color"], evidence.look(method).legend)
+            data = int((next(iter(trials.values()))["iteration"] < step).sum())
+            ax.set_title(f"{data} observations")
+    for ax in axes:
+        ax.axhline(1.0, color=style.TRUTH, linestyle="--", linewidth=1, label="credible")
+        if options.reach is not None:
+            ax.axvline(options.reach, color="0.5", linestyle=":", linewidth=1)
+        ax.set_ylim(0, options.top)
+        ax.set_xlim(left=0)
+        ax.set_xlabel("distance to the nearest observation")
+    axes[0].set_ylabel("length of the set,\nin credible intervals")
+    style.add_legend(figure, last="credible")
+    return figure
