@@ -13,8 +13,10 @@ from plumbline.calibration.predictive import GaussianPredictive, JointGaussianPr
 from plumbline.history import History
 from plumbline.methods.base import Method, Proposal
 from plumbline.methods.gp import GPMethod
+from plumbline.methods.questions import Question
 from plumbline.problems.evaluation import observe_holdout
 from plumbline.seeding import generator, identity
+from plumbline.specs import TrialSpec
 from plumbline.trials import run_trial
 from plumbline.trials.diagnostics import (
     PICTURE,
@@ -177,16 +179,22 @@ def test_the_middle_of_infinite_widths(values: list[float], expected: float) -> 
     assert middle(torch.empty(2, 0)).isnan().tolist() == [True, True]
 
 
-@pytest.mark.parametrize("method", ["ucb", "cucb"])
-def test_widths_near_data_and_far_from_all(method: str, cheap_spec: Make, tmp_path: Path) -> None:
-    search = {"search": {"steps": 3, "raw_samples": 8}} if method == "cucb" else {}
-    spec = cheap_spec("rippled", method, options=search, rounds=2, size=4, alphas=[0.4, 0.9], holdout=9, reach=0.1)
-    trial = Trial(spec, tmp_path)
+def first_question(spec: TrialSpec, folder: Path) -> tuple[Trial, Question, Proposal]:
+    """Return a trial after its initial design, the question of its first round, and the answer."""
+    trial = Trial(spec, folder)
     while trial.beginning:
         trial.log.append(trial.begin(), {})
     question = trial.question()
     (proposal,) = trial.method.ask_many([question])
     assert isinstance(proposal, Proposal)
+    return trial, question, proposal
+
+
+@pytest.mark.parametrize("method", ["ucb", "cucb"])
+def test_widths_near_data_and_far_from_all(method: str, cheap_spec: Make, tmp_path: Path) -> None:
+    search = {"search": {"steps": 3, "raw_samples": 8}} if method == "cucb" else {}
+    spec = cheap_spec("rippled", method, options=search, rounds=2, size=4, alphas=[0.4, 0.9], holdout=9, reach=0.1)
+    trial, question, proposal = first_question(spec, tmp_path)
     assert proposal.predict is not None
     step = trial.answer(question, proposal)
     assert trial.holdout is not None
@@ -272,12 +280,7 @@ def test_coverage_where_climbs_end_is_of_all_data_without_a_shift_and_noise_of_i
 ) -> None:
     options = {"search": search}
     spec = cheap_spec("ackley-3", method, options=options, size=6, rounds=2, q=2, ends=True, alphas=[0.2, 0.5])
-    trial = Trial(spec, tmp_path)
-    while trial.beginning:
-        trial.log.append(trial.begin(), {})
-    question = trial.question()
-    (proposal,) = trial.method.ask_many([question])
-    assert isinstance(proposal, Proposal)
+    trial, question, proposal = first_question(spec, tmp_path)
     assert proposal.ends is not None
     assert proposal.ends.shape == (3, 2, 3)
     assert torch.equal(proposal.ends[0], proposal.X)
