@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.reference import MARKS, doubt_table, read_claims, read_doubts, verdict_summary, verdict_table
+from plumbline.catalogue import catalogue
 from plumbline.cli import app
 from plumbline.config import read_config
 from plumbline.plan import load_plan
@@ -191,6 +192,11 @@ def test_every_number_of_a_conclusion_is_on_file(line, sources):
         digits = len(number.partition(".")[2]) + (2 if percent else 0)
         written = float(number) / (100 if percent else 1)
         assert (abs(numbers.round(digits) - written) < 1e-9).any(), f"{number}{percent}: {line}"
+
+
+def test_the_table_has_every_method_once():
+    table = re.findall(r"^\|.*\| (`.*`) \|.*\|$", README.split("## How it is built\n", 1)[1], flags=re.MULTILINE)
+    assert sorted(name for names in table for name in re.findall(r"`([\w-]+)`", names)) == sorted(catalogue().method)
 
 
 def test_verdicts_and_doubts_are_those_of_the_reference_results():

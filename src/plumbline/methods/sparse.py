@@ -230,7 +230,7 @@ class ElboImprovement(SparseMethod):
 
 @methods.register("moss-ei", SparseOptions)
 class PlacedImprovement(SparseMethod):
-    """The same, its inducing points placed anew in each round where data are diverse and good (Moss et al., 2023).
+    """`elbo-ei` with inducing points placed anew in each round where data are diverse and good (Moss et al., 2023).
 
     Beliefs about the new inducing values begin at the best ones that there are, in closed form. In the published code
     points are chosen from those of the round before alone, so that they never change: `frozen-inducing`.
