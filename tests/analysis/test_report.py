@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.analysis import report
 from plumbline.analysis.claims import COLUMNS, Verdict
-from plumbline.analysis.report import data_uri, failures_in, number, write_report
+from plumbline.analysis.report import data_uri, failures_in, hours_in, number, write_report
 from plumbline.errors import PlumblineError
 from plumbline.plan import Plan
 
@@ -130,6 +130,37 @@ class TestPage:
             assert f'class="verdict {verdict.replace(" ", "-")}"' in found.text
             assert f".{verdict.replace(' ', '-')} {{" in found.text
         assert found.words.index("K0") < found.words.index("MADE-F1: The first")
+
+    def test_claims_are_seen_at_a_glance_by_document(self, folder: Path) -> None:
+        claims = [claim_row(claim="K10"), claim_row(claim="K2", low=-1.9)]
+        words = " ".join(page(made.plan(experiments()), results(folder, claims=claims)).words.split())
+        glance = words[words.index("At a glance A made-up document") : words.index("Claims One test decides")]
+        assert glance.index("K2 reproduced It is better. final regret: -1.23 (-1.9 to -0.5); 3 seeds") < glance.index(
+            "K10"
+        )
+
+    def test_a_column_that_says_nothing_is_left_out(self, folder: Path) -> None:
+        claims = [claim_row(published=""), claim_row(role="secondary", stuck="plain 3 of 5")]
+        words = page(made.plan(experiments()), results(folder, claims=claims)).words
+        primary, secondary = words[words.index("The secondary tests are shown") :].split("1 secondary test")
+        assert "published" not in primary
+        assert "stuck" not in primary
+        assert "published" in secondary
+        assert "stuck" in secondary
+
+    def test_contents_name_every_experiment_and_where_its_files_are(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder))
+        assert {"#MADE-F1", "#MADE-T1"} <= set(found.references)
+        words = " ".join(found.words.split())
+        assert "2 experiments MADE-F1 The first MADE-T1 A space" in words
+        assert "Files: figures/MADE-F1.png, tables/MADE-F1.csv, records/MADE-F1.parquet." in words
+
+    def test_what_experiments_took_is_said(self, folder: Path) -> None:
+        rows = made.trial(), made.trial(seed=1)
+        hours = sum({(row["seed"], row["iteration"]): row["round_seconds"] for one in rows for row in one}.values())
+        done = results(folder, *rows)
+        assert hours_in(done / "records" / "MADE-F1.parquet") == pytest.approx(hours / 3600)
+        assert f"6 trials, {number(hours / 3600)} hours." in page(made.plan(experiments()), done).words
 
     def test_contradictions_are_not_hidden(self, folder: Path) -> None:
         claims = [claim_row(verdict="partly", outcome=outcome) for outcome in ("holds", "fails", "fails", "open")]

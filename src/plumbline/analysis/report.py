@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from plumbline.analysis.claims import by_number, counts
 from plumbline.analysis.collect import failures_of
 from plumbline.analysis.draw import data_label
-from plumbline.analysis.reference import read_claims
+from plumbline.analysis.reference import effect, read_claims
 from plumbline.errors import PlumblineError
 from plumbline.files import write_text
 from plumbline.plan import Plan
@@ -28,7 +28,8 @@ REFERENCE = Path("results/reference/claims.csv")
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment on the page; `figure` is a data URI, `table` a frame."""
+    """One experiment on the page; `figure` is a data URI, `table` a frame, `hours` those of its rounds, and `files` lie
+    in the folder of its preset."""
 
     name: str
     experiment: Experiment
@@ -37,6 +38,8 @@ class Section:
     failures: list[str]
     data: str
     trials: int
+    hours: float | None
+    files: list[str]
 
 
 def data_uri(path: Path) -> str:
@@ -57,11 +60,20 @@ def failures_in(records: Path) -> list[str]:
     return [f"{task} {method} seed {seed}: {error}" for (task, method, seed), error in failures_of(table)]
 
 
+def hours_in(records: Path) -> float:
+    """Return the hours that all rounds of an experiment's trials took together, each trial on its own."""
+    rounds = (
+        read_table(records, ["key", "iteration", "round_seconds"]).to_pandas().drop_duplicates(["key", "iteration"])
+    )
+    return float(rounds["round_seconds"].sum()) / 3600
+
+
 def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Section:
     """Return an experiment's section from the files of its results."""
     figure = folder / "figures" / f"{name}.png"
     table = folder / "tables" / f"{name}.csv"
     records = folder / "records" / f"{name}.parquet"
+    files = [path for path in (figure.with_suffix(".svg"), figure, table, records) if path.is_file()]
     return Section(
         name,
         experiment,
@@ -70,6 +82,8 @@ def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Sect
         failures_in(records) if experiment.grid else [],
         data_label(plan, name),
         sum(len(chunk.seeds) for chunk in plan.chunks(name)),
+        hours_in(records) if experiment.grid else None,
+        [str(path.relative_to(folder)) for path in files],
     )
 
 
@@ -78,11 +92,20 @@ def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
     grouped: list[dict[str, Any]] = []
     for _, tests in claims.groupby("claim", sort=False):
         rows = [dict(zip(tests.columns, row, strict=True)) for row in tests.itertuples(index=False, name=None)]
-        parts = tests.loc[tests["role"] == "primary", "outcome"]
+        primary = tests[tests["role"] == "primary"]
         first = rows[0]
         seen = None if pd.isna(first["pattern"]) else round(100 * first["pattern"])
-        grouped.append({**first, "tests": rows, "counts": counts(parts), "seen": seen})
+        words = {"counts": counts(primary["outcome"]), "measured": effect(primary)}
+        grouped.append({**first, "tests": rows, "seen": seen, **words})
     return grouped
+
+
+def by_document(studies: Iterable[Study], claims: Iterable[dict[str, Any]]) -> list[tuple[Study, list[dict[str, Any]]]]:
+    """Return the claims that rest on the experiments of each study, as one counts them; studies without any are left
+    out."""
+    ordered = sorted(claims, key=lambda one: by_number(one["claim"]))
+    groups = [(study, [one for one in ordered if one["experiment"] in study.experiments]) for study in studies]
+    return [(study, of_study) for study, of_study in groups if of_study]
 
 
 def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, list[Section]]]:
@@ -105,7 +128,7 @@ def write_report(plan: Plan, folder: Path, output: Path, claims_path: Path) -> N
     template = package_files("plumbline.analysis").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
     page = environment.from_string(template).render(
         plan=plan,
-        claims=grouped_claims(claims),
+        documents=by_document(plan.studies.values(), grouped_claims(claims)),
         not_run=[
             (name, claim)
             for study in plan.studies.values()
@@ -118,7 +141,7 @@ def write_report(plan: Plan, folder: Path, output: Path, claims_path: Path) -> N
             for name, claim in study.claims.items()
             if claim.beyond is not None
         },
-        reference=sorted(grouped_claims(reference), key=lambda one: by_number(one["claim"])),
+        reference=by_document(plan.studies.values(), grouped_claims(reference)),
         studies=studies,
         failures=sum(len(one.failures) for _, sections in studies for one in sections),
         provenance=json.dumps(provenance(), indent=1, sort_keys=True),
