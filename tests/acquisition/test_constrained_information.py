@@ -1,4 +1,4 @@
-"""Constrained entropy search: its divergences against integrals, its sum against information counted in samples."""
+"""Constrained entropy search: its sum against information counted in samples."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from outcome_cases import ROLES, made, somewhere
 from torch import Tensor
-from torch.special import log_ndtr, ndtr
 
-from plumbline.acquisition.constrained_information import (
-    ConstrainedInformation,
-    Question,
-    divergence_of_sign,
-    divergence_of_value,
-)
+from plumbline.acquisition.constrained_information import ConstrainedInformation, Question
 from plumbline.acquisition.paths import Peaks
 from plumbline.models.exact_process import ExactProcess, conditioned
 from plumbline.models.marginal_likelihood import Hyperparameters
@@ -31,40 +25,6 @@ def optima(d: int, draws: int = 7) -> Peaks:
 
 def utility(processes: list[ExactProcess], questions: list[Question], costs: tuple[float, ...] = (1.0, 1.0, 1.0)):  # type: ignore[no-untyped-def]
     return ConstrainedInformation(processes, ROLES, optima(processes[0].U.shape[-1]), costs, questions)
-
-
-class TestDivergences:
-    z = torch.linspace(-9, 9, 200_001, dtype=torch.float64)
-    density = torch.exp(-z.square() / 2) / (2 * torch.pi) ** 0.5 * (z[1] - z[0])
-
-    @pytest.mark.parametrize("mean", [-3.0, -0.5, 0.0, 1.0, 4.0])
-    @pytest.mark.parametrize("r2", [1e-6, 0.1, 0.499, 0.501, 0.9, 0.999])
-    def test_of_a_sign_is_the_integral(self, r2: float, mean: float) -> None:
-        u = (mean + r2**0.5 * self.z) / (1 - r2) ** 0.5
-        log_ratio = log_ndtr(u) - log_ndtr(torch.tensor(mean).double())
-        expected = (self.density * log_ratio.exp() * log_ratio).sum()
-        found = divergence_of_sign(torch.tensor([[r2]]).double(), torch.tensor([mean]).double())
-        assert found.item() == pytest.approx(expected.item(), rel=2e-3, abs=1e-7)
-
-    @pytest.mark.parametrize("mean", [-2.0, 0.0, 3.0])
-    def test_of_a_sign_that_is_seen_is_that_of_an_event(self, mean: float) -> None:
-        chance = ndtr(torch.tensor(mean).double())
-        found = divergence_of_sign(torch.tensor([[1.0]]).double(), torch.tensor([mean]).double())
-        assert found.item() == pytest.approx(-chance.log().item(), rel=1e-4)
-
-    @pytest.mark.parametrize("away", [-2.0, 0.0, 1.0])
-    @pytest.mark.parametrize("r2", [0.0, 0.3, 0.95])
-    def test_of_a_value_is_that_of_two_normal_laws(self, r2: float, away: float) -> None:
-        after = torch.distributions.Normal(r2**0.5 * away, (1 - r2) ** 0.5)
-        expected = torch.distributions.kl_divergence(after, torch.distributions.Normal(0.0, 1.0))
-        found = divergence_of_value(torch.tensor(r2).double(), torch.tensor(away).double())
-        assert found.item() == pytest.approx(expected.item(), abs=1e-6)
-
-    def test_what_is_not_related_says_nothing(self) -> None:
-        none = torch.zeros(1, 3).double()
-        away = torch.tensor([-4.0, 0.0, 4.0]).double()
-        assert divergence_of_sign(none, away).abs().max() < 1e-9
-        assert divergence_of_value(none, away).abs().max() == 0
 
 
 @settings(max_examples=15)

@@ -5,7 +5,7 @@ import torch
 from test_analytic import made, somewhere
 from torch import Generator
 
-from plumbline.acquisition.paths import PathUtility, peaks
+from plumbline.acquisition.paths import PathUtility, degenerate, peaks
 from plumbline.models.pathwise import draw_paths
 from plumbline.spaces.box import Box
 from plumbline.spaces.search import SearchOptions
@@ -51,3 +51,12 @@ def test_of_a_table_a_peak_is_the_best_row() -> None:
     values = paths.everywhere(rows)
     assert torch.equal(found.X, rows[values.argmax(-1)])
     assert torch.equal(found.f, values.amax(-1))
+
+
+def test_draws_that_are_alike_or_no_numbers_say_nothing() -> None:
+    draws = torch.rand(5, 3, generator=Generator().manual_seed(0), dtype=torch.float64)
+    assert not degenerate(draws)
+    assert degenerate(draws[:1].expand(5, 3))
+    assert degenerate(draws[:1] + 1e-8 * draws)
+    draws[2, 1] = torch.nan
+    assert degenerate(draws)

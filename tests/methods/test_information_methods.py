@@ -7,7 +7,7 @@ import torch
 from linear_operator.utils.errors import NanError, NotPSDError
 from situations import BOX, Situation, ask, box, table
 
-from plumbline.acquisition.information import InUnitCube
+from plumbline.acquisition.entropy_search import EntropySearch
 from plumbline.acquisition.paths import Peaks
 from plumbline.history import History
 from plumbline.methods import information
@@ -90,7 +90,7 @@ def test_arithmetic_that_ends_in_the_search(name: str, error: Exception, monkeyp
     def fails(*_: object) -> torch.Tensor:
         raise error
 
-    monkeypatch.setattr(InUnitCube, "forward", fails)
+    monkeypatch.setattr(EntropySearch, "forward", fails)
     proposal, events = proposed(name, box())
     assert InformationFailedWarning in events
     assert in_box(proposal.X)
@@ -101,7 +101,7 @@ def test_arithmetic_that_ends_before_the_search(name: str, monkeypatch: pytest.M
     def fails(*_: object) -> None:
         raise NotPSDError("no factor")
 
-    monkeypatch.setattr(information, "informed", fails)
+    monkeypatch.setattr(EntropySearch, "__init__", fails)
     proposal, events = proposed(name, box())
     assert InformationFailedWarning in events
     assert in_box(proposal.X)
@@ -109,7 +109,7 @@ def test_arithmetic_that_ends_before_the_search(name: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", NAMES)
 def test_values_that_are_no_numbers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InUnitCube, "forward", lambda self, X: (0 * X + torch.nan).sum((-2, -1)))
+    monkeypatch.setattr(EntropySearch, "forward", lambda self, X: (0 * X + torch.nan).sum((-2, -1)))
     place = table()
     proposal, events = proposed(name, place)
     assert InformationFailedWarning in events

@@ -10,16 +10,14 @@ Gelbart, Snoek & Adams (2014) ask for single outcomes; Hernandez-Lobato et al. (
 such a sum for the optimum's place (PESC); (x*, f*) is that of Hvarfner et al. (2022) and Tu et al. (2022).
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.special import log_ndtr, ndtr
 
-from plumbline.acquisition.differentiated import Differentiated
+from plumbline.acquisition.differentiated import Differentiated, through_covariances
+from plumbline.acquisition.divergence import FAR, LEAST_SHARE, divergence_of_sign, divergence_of_value
 from plumbline.acquisition.paths import Peaks
 from plumbline.models.exact_process import LEAST_VARIANCE, ExactProcess
 from plumbline.models.process_model import ProcessModel
@@ -27,55 +25,6 @@ from plumbline.outcomes import Role
 
 Question = tuple[int, ...]
 """Outcomes that are asked for together, by number."""
-
-NODES = 32
-"""Of the quadrature over an observation."""
-
-FAR = 5.0
-"""Deviations that a draw's value at its optimum lies from the mean there, at most: beyond are rounding errors."""
-
-LEAST_SHARE = 1e-12
-"""What is left, at least, of a variance."""
-
-
-def divergence_of_value(r2: Tensor, away: Tensor) -> Tensor:
-    """Return the divergence of a normal law, given the value of another variable, from the law before.
-
-    `(r^2 (t^2 - 1) - log(1 - r^2)) / 2`.
-
-    Args:
-        r2: squared correlations of the two.
-        away: t, how many deviations the value lies from its mean.
-    """
-    return (r2 * (away.square() - 1) - torch.log1p(-r2)) / 2
-
-
-def divergence_of_sign(r2: Tensor, mean: Tensor) -> Tensor:
-    """Return the divergence of a normal law, given that another variable is at least zero, from the law before.
-
-    With z the one, standardised, and `pi(z) = Phi((mean + r z) / sqrt(1 - r^2))` the other's chance given it, that is
-    `E[pi log pi] / Phi(mean) - log Phi(mean)`. The mean is over z where r^2 is at most a half, where pi is smooth in
-    it; beyond, integrated by parts, it is over a normal w, of `(log Phi(w) + 1) Phi((mean - sqrt(1 - r^2) w) / r)`.
-
-    Args:
-        r2: squared correlations of the two.
-        mean: of the other, in its deviations.
-    """
-    nodes, weights = normal_quadrature(NODES)
-    mean, r2 = mean.unsqueeze(-1), r2.unsqueeze(-1)
-    weak, strong = r2.clamp_max(0.5), r2.clamp_min(0.5)
-    u = (mean + weak.clamp_min(LEAST_SHARE).sqrt() * nodes) / (1 - weak).sqrt()
-    over_z = ndtr(u) * log_ndtr(u)
-    over_w = (log_ndtr(nodes) + 1) * ndtr((mean - (1 - strong).clamp_min(LEAST_SHARE).sqrt() * nodes) / strong.sqrt())
-    log_chance = log_ndtr(mean.squeeze(-1))
-    found = (torch.where(r2 > 0.5, over_w, over_z) * weights).sum(-1) / log_chance.exp() - log_chance
-    return found.clamp_min(0)
-
-
-def normal_quadrature(nodes: int) -> tuple[Tensor, Tensor]:
-    """Return points and weights of Gauss and Hermite's rule for a standard normal variable."""
-    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
-    return torch.from_numpy(points), torch.from_numpy(weights) / math.sqrt(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -120,12 +69,7 @@ class OfOutcome:
 
     def with_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the information at `b x d` points, `b`, and its derivatives, `b x d`."""
-        points = self.process.units.inputs(X).unsqueeze(0)
-        K, pull_back = self.process.prior_with_pull_back(points, self.U.unsqueeze(0))
-        with torch.enable_grad():
-            value = self.information(K.requires_grad_().squeeze(0))
-            (to_K,) = torch.autograd.grad(value.sum(), K)
-        return value.detach(), pull_back(to_K).squeeze(0) / self.process.units.width
+        return through_covariances(self.process, self.U, self.information, X)
 
 
 def of_outcome(process: ExactProcess, role: Role, optima: Peaks, noise: Tensor) -> OfOutcome:

@@ -8,10 +8,14 @@ from botorch.utils.sampling import draw_sobol_samples
 from torch import Tensor
 
 from plumbline.acquisition.differentiated import Differentiated
+from plumbline.models.exact_process import ExactProcess
 from plumbline.models.pathwise import Paths
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import SearchOptions, inside
 from plumbline.spaces.table import Table
+
+ALIKE = 1e-6
+"""Draws that differ by less than this, in the unit cube or in standard deviations of the observations, are one."""
 
 
 class PathUtility(Differentiated):
@@ -93,3 +97,14 @@ def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> t
         pass_batch_indices=True,
     )
     return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values).view(starts.shape[:-1])
+
+
+def standardised(process: ExactProcess, peaks: Peaks) -> Peaks:
+    """Return draws of the optimum in the unit cube, with standardised values."""
+    return Peaks(process.units.inputs(peaks.X), process.units.outputs(peaks.f))
+
+
+def degenerate(draws: Tensor) -> bool:
+    """Return whether draws of what is to be learnt, `P x k`, are no numbers, or all the same: there is nothing."""
+    spread = draws.amax(0) - draws.amin(0)
+    return not bool(torch.isfinite(draws).all()) or bool((spread < ALIKE).all())

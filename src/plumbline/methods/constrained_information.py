@@ -11,8 +11,7 @@ from torch import Generator, Tensor
 from plumbline.acquisition.constrained import SumOverOutcomes, log_constrained_improvement
 from plumbline.acquisition.constrained_information import ConstrainedInformation, Question
 from plumbline.acquisition.constrained_optima import constrained_peaks
-from plumbline.acquisition.information import degenerate, standardised
-from plumbline.acquisition.paths import Peaks
+from plumbline.acquisition.paths import Peaks, degenerate, standardised
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round

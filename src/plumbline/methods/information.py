@@ -1,6 +1,7 @@
 """Entropy searches: ask what says most about the optimum."""
 
 import warnings
+from abc import abstractmethod
 from typing import ClassVar
 
 import torch
@@ -11,18 +12,10 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from pydantic import Field
 from torch import Generator, Tensor
 
-from plumbline.acquisition.information import (
-    Information,
-    InUnitCube,
-    degenerate,
-    informed,
-    joint_entropy,
-    max_value_entropy,
-    predictive_entropy,
-    standardised,
-)
+from plumbline.acquisition import entropy_search
+from plumbline.acquisition.entropy_search import EntropySearch
 from plumbline.acquisition.monte_carlo import noisy_improvement
-from plumbline.acquisition.paths import Peaks, peaks
+from plumbline.acquisition.paths import Peaks, degenerate, peaks, standardised
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp import GPMethod, GPOptions
@@ -31,7 +24,7 @@ from plumbline.models.pathwise import draw_paths
 from plumbline.spaces.base import Space
 
 FAILURES = (NanError, NotPSDError, OptimizationGradientError)
-"""What BoTorch's entropy searches raise where their arithmetic ends."""
+"""What entropy searches raise where their arithmetic ends."""
 
 
 class NothingToLearnWarning(RuntimeWarning):
@@ -40,10 +33,6 @@ class NothingToLearnWarning(RuntimeWarning):
 
 class InformationFailedWarning(RuntimeWarning):
     """An entropy search came to no number: noisy expected improvement is asked instead."""
-
-
-class GradientLostWarning(RuntimeWarning):
-    """Gradients of an entropy search were no numbers, though its values were: climbs ended there."""
 
 
 class InformationOptions(GPOptions):
@@ -59,17 +48,19 @@ class InformationOptions(GPOptions):
 class InformationMethod(GPMethod):
     """Information about the optimum, or about a part of it, given draws of it; a batch is chosen one by one.
 
-    Draws are maximisers of posterior paths, climbed to. Where there is nothing to learn, or BoTorch's arithmetic ends
-    without a number, noisy expected improvement is maximised, and an event of the round says so.
+    Draws are maximisers of posterior paths, climbed to. Where there is nothing to learn, or the arithmetic ends without
+    a number, noisy expected improvement is maximised, and an event of the round says so.
 
     Attributes:
-        information: what is maximised.
         about: which part of the optimum it is about.
     """
 
     options: InformationOptions
-    information: ClassVar[Information]
     about: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
 
     def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
         """Return the information, or noisy expected improvement where there is none to be had."""
@@ -82,7 +73,7 @@ class InformationMethod(GPMethod):
         try:
             # Some of BoTorch draws from the global stream.
             with manual_seed(round.seed):
-                return informed(surrogate, drawn, type(self).information, self.options.mc_samples)
+                return self.information(surrogate, drawn)
         except FAILURES as error:
             return self._instead(surrogate, round, error)
 
@@ -93,7 +84,7 @@ class InformationMethod(GPMethod):
 
     def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
         """Return the points of greatest information, one after another."""
-        if not isinstance(utility, InUnitCube):
+        if not isinstance(utility, EntropySearch):
             return super().search(utility, surrogate, round)
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         try:
@@ -102,14 +93,12 @@ class InformationMethod(GPMethod):
             failed: object = "a chosen point or its value is no number" if lost(utility, X) else None
         except FAILURES as error:
             failed = error
-        if utility.lost:
-            warnings.warn(f"{utility.lost} gradients are no numbers", GradientLostWarning, stacklevel=2)
         if failed is None:
             return Choice(X, utility, surrogate)
         instead = self._instead(surrogate, round, failed)
         return super().search(instead, surrogate, round)
 
-    def _one_by_one(self, utility: InUnitCube, space: Space, round: Round) -> Tensor:
+    def _one_by_one(self, utility: EntropySearch, space: Space, round: Round) -> Tensor:
         chosen = round.history.X[:0]
         for i in range(round.q):
             if space.size == 0:
@@ -138,21 +127,30 @@ def lost(utility: AcquisitionFunction, X: Tensor) -> bool:
 class MaxValueEntropySearch(InformationMethod):
     """Information about the greatest value of f; Wang & Jegelka (2017)."""
 
-    information = max_value_entropy
     about = ("f",)
+
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        return entropy_search.MaxValueEntropySearch(surrogate, optima)
 
 
 @methods.register("pes", InformationOptions)
 class PredictiveEntropySearch(InformationMethod):
     """Information about where f is greatest; Hernandez-Lobato et al. (2014)."""
 
-    information = predictive_entropy
     about = ("x",)
+
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        return entropy_search.PredictiveEntropySearch(surrogate, optima)
 
 
 @methods.register("jes", InformationOptions)
 class JointEntropySearch(InformationMethod):
     """Information about the greatest value of f and where it is; Hvarfner et al. (2022)."""
 
-    information = joint_entropy
     about = ("x", "f")
+
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        return entropy_search.JointEntropySearch(surrogate, optima)

@@ -1,7 +1,5 @@
 """An exact process as a model of BoTorch and GPyTorch: for whatever is written for those."""
 
-from dataclasses import replace
-
 import torch
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Normalize, Standardize
@@ -10,7 +8,6 @@ from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 
 from plumbline.models.exact_process import ExactProcess
-from plumbline.models.units import as_they_are
 from plumbline.models.whitened import Kernel
 
 ORDERS: dict[Kernel, float] = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
@@ -55,11 +52,3 @@ def gpytorch_model(process: ExactProcess) -> SingleTaskGP:
     standardize._stdvs_sq.fill_(units.scale**2)
     model.set_train_data(targets=process.y, strict=False)
     return model.eval()
-
-
-def unit_model(process: ExactProcess) -> SingleTaskGP:
-    """Return the same of a process as it is fitted: of points of the unit cube and standardised observations.
-
-    The constants of BoTorch's acquisition functions are made for these units. A recalibrated deviation counts here.
-    """
-    return gpytorch_model(replace(process.absorbed, units=as_they_are(process.U.shape[-1])))

@@ -1,0 +1,101 @@
+"""Normal laws cut to where all variables are positive, approximated by normal ones: expectation propagation."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributions import Normal
+from torch.special import log_ndtr
+
+SWEEPS = 50
+"""At most, through all variables."""
+
+SETTLED = 1e-3
+"""The last sweep moves no mean by more than this many deviations, and no deviation by more than this share."""
+
+LEAST_SPREAD = 1e-12
+"""Variance that is left to a variable, at least, in units of its own."""
+
+LEAST_SHARE = 1e-8
+"""Share of a variance that is left by a cut, at least."""
+
+
+class Sites(NamedTuple):
+    """What each cut comes to: a factor `exp(nu x - tau x^2 / 2)` of the density.
+
+    Attributes:
+        tau, nu: `batch x n`.
+    """
+
+    tau: Tensor
+    nu: Tensor
+
+
+def cut(bound: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and variance of a standard normal variable that is known to lie above `-bound`."""
+    ratio = (Normal(torch.zeros_like(bound), 1.0).log_prob(bound) - log_ndtr(bound)).exp()
+    return ratio, (1 - (bound + ratio) * ratio).clamp_min(LEAST_SHARE)
+
+
+def positive_sites(mean: Tensor, covariance: Tensor) -> Sites:
+    """Return the sites of expectation propagation for normal variables that are all positive.
+
+    One variable after another, with all laws of a batch at once; Cunningham, Hennig & Lacoste-Julien (2011).
+
+    Args:
+        mean: `batch x n`.
+        covariance: `batch x n x n`; may be singular.
+    """
+    m, S = mean.clone(), covariance.clone()
+    tau, nu = torch.zeros_like(mean), torch.zeros_like(mean)
+    for _ in range(SWEEPS):
+        before, spread = m.clone(), S.diagonal(dim1=-2, dim2=-1).clamp_min(LEAST_SPREAD).sqrt()
+        for i in range(mean.shape[-1]):
+            variance = S[:, i, i].clamp_min(LEAST_SPREAD)
+            precision = (1 / variance - tau[:, i]).clamp_min(LEAST_SPREAD)
+            away, deviation = (m[:, i] / variance - nu[:, i]) / precision, precision.rsqrt()
+            shift, share = cut(away / deviation)
+            new_tau = (precision / share - precision).clamp_min(0.0)
+            new_nu = (away + deviation * shift) * (new_tau + precision) - away * precision
+            more_tau, more_nu = new_tau - tau[:, i], new_nu - nu[:, i]
+            column, whole = S[:, :, i].clone(), 1 + more_tau * S[:, i, i]
+            m += ((more_nu - more_tau * m[:, i]) / whole).unsqueeze(-1) * column
+            S -= (more_tau / whole)[:, None, None] * column.unsqueeze(-1) * column.unsqueeze(-2)
+            tau[:, i], nu[:, i] = new_tau, new_nu
+        now = S.diagonal(dim1=-2, dim2=-1).clamp_min(LEAST_SPREAD).sqrt()
+        if ((m - before).abs() <= SETTLED * spread).all() and ((now - spread).abs() <= SETTLED * spread).all():
+            break
+    return Sites(tau, nu)
+
+
+class Correction(NamedTuple):
+    """What sites do to the law of another variable, jointly normal with those that are cut.
+
+    Its mean moves by `c w` and its variance by `-c M c'`, with `c` its covariances with them.
+
+    Attributes:
+        weight: `w`, `batch x n`.
+        matrix: `M`, `batch x n x n`.
+    """
+
+    weight: Tensor
+    matrix: Tensor
+
+
+def correction(mean: Tensor, covariance: Tensor, sites: Sites) -> Correction:
+    """Return `w = (I + T D)^-1 (nu - T d)` and `M = T^1/2 (I + T^1/2 D T^1/2)^-1 T^1/2`, T the diagonal of tau.
+
+    Args:
+        mean: d, `batch x n`.
+        covariance: D, `batch x n x n`.
+        sites: of the cuts.
+    """
+    root = sites.tau.sqrt()
+    B = root.unsqueeze(-1) * covariance * root.unsqueeze(-2)
+    B.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    factor = torch.linalg.cholesky(B)
+    half = torch.linalg.solve_triangular(factor, torch.diag_embed(root), upper=False)
+    M = half.mT @ half
+    # (I + T D)^-1 = I - M D, and nothing is divided by a tau that is zero.
+    moved = sites.nu - sites.tau * mean
+    return Correction(moved - (M @ (covariance @ moved.unsqueeze(-1))).squeeze(-1), M)
