@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -72,7 +73,23 @@ def believed(process: ExactProcess, X: Tensor) -> ExactProcess:
     return process.joined(X, process.at_points(X).mean.unsqueeze(-1))
 
 
-def updated_means(process: ExactProcess, queries: Tensor, Z: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+EVERY = slice(None)
+
+
+class UpdatedMeans(Protocol):
+    """Means after observations, b of them, as functions of where."""
+
+    def __call__(self, X: Tensor, rows: slice | list[int] = EVERY) -> tuple[Tensor, Tensor]:
+        """Return k of the means at a point each, `k`, and their gradients, `k x d`; `rows` says which k.
+
+        Args:
+            X: `k x d`, in the problem's bounds.
+            rows: k of the b.
+        """
+        ...
+
+
+def updated_means(process: ExactProcess, queries: Tensor, Z: Tensor) -> UpdatedMeans:
     """Return the mean after an observation `Z` standard deviations above its own, as a function of where.
 
     Args:
@@ -81,8 +98,7 @@ def updated_means(process: ExactProcess, queries: Tensor, Z: Tensor) -> Callable
         Z: `b`.
 
     Returns:
-        What maps `b x d` points, one for each mean, to the means, `b`, and their gradients, `b x d`; in the problem's
-        bounds and units.
+        The b means, in the problem's bounds and units.
     """
     size = process.deviation
     at = process.at_points(queries)
@@ -91,13 +107,14 @@ def updated_means(process: ExactProcess, queries: Tensor, Z: Tensor) -> Callable
     to_k = process.a - per_covariance.unsqueeze(-1) * (at.half @ process.inverse_root)
     asked = process.units.inputs(queries).unsqueeze(-2)
 
-    def means(X: Tensor) -> tuple[Tensor, Tensor]:
+    def means(X: Tensor, rows: slice | list[int] = EVERY) -> tuple[Tensor, Tensor]:
         seen = process.at_points(X)
-        prior, pull_back = process.prior_with_pull_back(process.units.inputs(X).unsqueeze(-2), asked)
-        covariance = prior.view(-1) - (seen.half * at.half).sum(-1)
-        value = seen.location + per_covariance * covariance
-        gradient = seen.unscaled(seen.pull_back_covariances(to_k.clone()))
-        gradient = gradient + pull_back(per_covariance[:, None, None]).squeeze(-2) / process.units.width
+        prior, pull_back = process.prior_with_pull_back(process.units.inputs(X).unsqueeze(-2), asked[rows])
+        covariance = prior.view(-1) - (seen.half * at.half[rows]).sum(-1)
+        value = seen.location + per_covariance[rows] * covariance
+        # A copy, for it is overwritten.
+        gradient = seen.unscaled(seen.pull_back_covariances(to_k[rows].clone()))
+        gradient = gradient + pull_back(per_covariance[rows, None, None]).squeeze(-2) / process.units.width
         return process.units.observations(value), process.units.scale * gradient
 
     return means

@@ -45,11 +45,10 @@ def greatest_updated(
     targets = Targets(process, points)
     gain, _ = targets.gains(queries)
     starts = points[(targets.mean + gain.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)].flatten(0, 1)
-    asked, moved = queries.repeat_interleave(Z.shape[-1], 0), Z.flatten()
+    means = updated_means(process, queries.repeat_interleave(Z.shape[-1], 0), Z.flatten())
 
     def loss(x, batch_indices):  # type: ignore[no-untyped-def]
-        rows = list(batch_indices)
-        value, gradient = updated_means(process, asked[rows], moved[rows])(torch.from_numpy(x))
+        value, gradient = means(torch.from_numpy(x), list(batch_indices))
         return -value.numpy(), -gradient.numpy()
 
     ends, _, _ = fmin_l_bfgs_b_batched(
