@@ -1,10 +1,10 @@
 """Normal laws cut to where all variables are positive, approximated by normal ones: expectation propagation."""
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.distributions import Normal
 from torch.special import log_ndtr
 
 SWEEPS = 50
@@ -13,8 +13,8 @@ SWEEPS = 50
 SETTLED = 1e-3
 """The last sweep moves no mean by more than this many deviations, and no deviation by more than this share."""
 
-LEAST_SPREAD = 1e-12
-"""Variance that is left to a variable, at least, in units of its own."""
+CERTAIN = 1e-10
+"""A variable whose variance is less than this is not cut: it is a number, and its sign is what it is."""
 
 LEAST_SHARE = 1e-8
 """Share of a variance that is left by a cut, at least."""
@@ -33,7 +33,7 @@ class Sites(NamedTuple):
 
 def cut(bound: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and variance of a standard normal variable that is known to lie above `-bound`."""
-    ratio = (Normal(torch.zeros_like(bound), 1.0).log_prob(bound) - log_ndtr(bound)).exp()
+    ratio = (-0.5 * bound.square() - 0.5 * math.log(2 * math.pi) - log_ndtr(bound)).exp()
     return ratio, (1 - (bound + ratio) * ratio).clamp_min(LEAST_SHARE)
 
 
@@ -49,23 +49,32 @@ def positive_sites(mean: Tensor, covariance: Tensor) -> Sites:
     m, S = mean.clone(), covariance.clone()
     tau, nu = torch.zeros_like(mean), torch.zeros_like(mean)
     for _ in range(SWEEPS):
-        before, spread = m.clone(), S.diagonal(dim1=-2, dim2=-1).clamp_min(LEAST_SPREAD).sqrt()
+        before, spread = m.clone(), deviations(S)
         for i in range(mean.shape[-1]):
-            variance = S[:, i, i].clamp_min(LEAST_SPREAD)
-            precision = (1 / variance - tau[:, i]).clamp_min(LEAST_SPREAD)
+            variance = S[:, i, i].clamp_min(CERTAIN)
+            precision = 1 / variance - tau[:, i]
+            cuttable = (covariance[:, i, i] > CERTAIN) & (precision > 0)
+            precision = torch.where(cuttable, precision, 1.0)
             away, deviation = (m[:, i] / variance - nu[:, i]) / precision, precision.rsqrt()
             shift, share = cut(away / deviation)
             new_tau = (precision / share - precision).clamp_min(0.0)
             new_nu = (away + deviation * shift) * (new_tau + precision) - away * precision
-            more_tau, more_nu = new_tau - tau[:, i], new_nu - nu[:, i]
+            more_tau = (new_tau - tau[:, i]).where(cuttable, 0.0)
+            more_nu = (new_nu - nu[:, i]).where(cuttable, 0.0)
             column, whole = S[:, :, i].clone(), 1 + more_tau * S[:, i, i]
             m += ((more_nu - more_tau * m[:, i]) / whole).unsqueeze(-1) * column
             S -= (more_tau / whole)[:, None, None] * column.unsqueeze(-1) * column.unsqueeze(-2)
-            tau[:, i], nu[:, i] = new_tau, new_nu
-        now = S.diagonal(dim1=-2, dim2=-1).clamp_min(LEAST_SPREAD).sqrt()
-        if ((m - before).abs() <= SETTLED * spread).all() and ((now - spread).abs() <= SETTLED * spread).all():
+            tau[:, i] += more_tau
+            nu[:, i] += more_nu
+        moved = torch.maximum((m - before).abs(), (deviations(S) - spread).abs())
+        if (moved <= SETTLED * spread).all():
             break
     return Sites(tau, nu)
+
+
+def deviations(covariance: Tensor) -> Tensor:
+    """Return the standard deviations of covariances, `batch x n`, of what is certain the least."""
+    return covariance.diagonal(dim1=-2, dim2=-1).clamp_min(CERTAIN).sqrt()
 
 
 class Correction(NamedTuple):
