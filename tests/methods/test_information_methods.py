@@ -84,7 +84,9 @@ def test_the_same_point_over_and_over(name: str) -> None:
     assert in_box(proposal.X)
 
 
-@pytest.mark.parametrize("error", [NanError("no number"), NotPSDError("no factor")])
+@pytest.mark.parametrize(
+    "error", [NanError("no number"), NotPSDError("no factor"), torch.linalg.LinAlgError("no factor")]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_arithmetic_that_ends_in_the_search(name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> torch.Tensor:

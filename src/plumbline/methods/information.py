@@ -23,7 +23,7 @@ from plumbline.models.exact_process import ExactProcess
 from plumbline.models.pathwise import draw_paths
 from plumbline.spaces.base import Space
 
-FAILURES = (NanError, NotPSDError, OptimizationGradientError)
+FAILURES = (NanError, NotPSDError, OptimizationGradientError, torch.linalg.LinAlgError)
 """What entropy searches raise where their arithmetic ends."""
 
 
@@ -71,9 +71,7 @@ class InformationMethod(GPMethod):
             warnings.warn("nothing is to be learnt of the optimum", NothingToLearnWarning, stacklevel=2)
             return self._improvement(surrogate, round)
         try:
-            # Some of BoTorch draws from the global stream.
-            with manual_seed(round.seed):
-                return self.information(surrogate, drawn)
+            return self.information(surrogate, drawn)
         except FAILURES as error:
             return self._instead(surrogate, round, error)
 
@@ -88,7 +86,7 @@ class InformationMethod(GPMethod):
             return super().search(utility, surrogate, round)
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         try:
-            with manual_seed(round.seed):
+            with manual_seed(round.seed):  # some of BoTorch draws from the global stream
                 X = self._one_by_one(utility, space, round)
             failed: object = "a chosen point or its value is no number" if lost(utility, X) else None
         except FAILURES as error:
