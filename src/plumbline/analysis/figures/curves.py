@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 Band = tuple[Array, Array, Array]
 
 
+BandKind = Literal["quantiles", "median-interval", "mean-error", "mean-interval"]
+
 FIRST = "first"
 """The first method of each panel, in the place of a method's name."""
 
@@ -47,6 +49,7 @@ class Row(Options):
         minus: a method whose value is taken off each other's, seed by seed: who is ahead, where bands overlap; `first`
             is the first of each panel.
         against: evaluations, or minutes since the initial design: what evaluations and all that the method did took.
+        band: in place of the figure's: medians of shares of a few points jump.
     """
 
     metric: str
@@ -59,6 +62,7 @@ class Row(Options):
     logarithmic: bool = False
     methods: tuple[str, ...] = ()
     against: Literal["evaluations", "minutes"] = "evaluations"
+    band: BandKind | None = None
 
     @model_validator(mode="after")
     def _differences_are_of_evaluations(self) -> Self:
@@ -124,7 +128,7 @@ class CurvesOptions(OutputOptions):
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
     panels: tuple[Panel, ...] = ()
-    band: Literal["quantiles", "median-interval", "mean-error", "mean-interval"] = "quantiles"
+    band: BandKind = "quantiles"
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
     across: PositiveInt = 4
@@ -159,7 +163,7 @@ class CurvesOptions(OutputOptions):
         return any(row.against == "minutes" for row in self.rows)
 
 
-def band(options: CurvesOptions) -> Callable[[Array], Band]:
+def band(options: CurvesOptions, kind: BandKind) -> Callable[[Array], Band]:
     """Return what maps `seeds x rounds` values to the lower edge, the middle and the upper edge of a band."""
 
     def quantiles(values: Array) -> Band:
@@ -171,7 +175,7 @@ def band(options: CurvesOptions) -> Callable[[Array], Band]:
         return mean - error, mean, mean + error
 
     bands = {"quantiles": quantiles, "median-interval": median_interval, "mean-interval": mean_interval}
-    return bands.get(options.band, mean_error)
+    return bands.get(kind, mean_error)
 
 
 def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
@@ -215,7 +219,7 @@ def draw_row(
     ax: Axes, found: Evidence, panel: Panel, looks: dict[str, style.LineStyle], row: Row, options: CurvesOptions
 ) -> None:
     """Draw one panel: a line and a band a method, what the metric should be, and the optimum."""
-    summarise, sign = band(options), -1 if row.minimise else 1
+    summarise, sign = band(options, row.band or options.band), -1 if row.minimise else 1
     nominal: pd.DataFrame | None = None
     methods = [method for method in found.named(row.methods or panel.methods, panel.task) if method in panel.methods]
     few = len(methods) <= 4
