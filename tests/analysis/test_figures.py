@@ -382,6 +382,14 @@ class TestCurves:
             assert low <= line.get_ydata().min()
             assert line.get_ydata().max() <= high
 
+    def test_a_row_may_have_a_band_of_its_own(self, found: Evidence) -> None:
+        row, panels = {"metric": "cumulative_regret", "label": "regret"}, [{"task": "bowl"}]
+        both = build("curves", found, rows=[row, {**row, "band": "mean-error"}], panels=panels, quantiles=(0.0, 1.0))
+        alone = build("curves", found, rows=[row], band="mean-error", panels=panels)
+        wide, own, expected = (ax.collections[0].get_paths()[0].get_extents() for ax in (*both.axes, *alone.axes))
+        assert own.height == expected.height
+        assert wide.height > own.height
+
 
 class TestModelSteps:
     def test_a_column_a_step_and_two_rows_a_method(self, found: Evidence) -> None:
