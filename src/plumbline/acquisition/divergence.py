@@ -1,9 +1,11 @@
 """How far a normal law moves where another variable is known, or known to be at least zero."""
 
 import math
+from functools import cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.special import log_ndtr, ndtr
 
@@ -51,7 +53,14 @@ def divergence_of_sign(r2: Tensor, mean: Tensor) -> Tensor:
     return found.clamp_min(0)
 
 
-def normal_quadrature(nodes: int) -> tuple[Tensor, Tensor]:
-    """Return points and weights of Gauss and Hermite's rule for a standard normal variable."""
+@cache
+def gauss_hermite(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points and weights of Gauss and Hermite's rule for a standard normal variable; not to be written to."""
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
-    return torch.from_numpy(points), torch.from_numpy(weights) / math.sqrt(2 * math.pi)
+    return points, weights / math.sqrt(2 * math.pi)
+
+
+def normal_quadrature(nodes: int) -> tuple[Tensor, Tensor]:
+    """Return the same as tensors."""
+    points, weights = gauss_hermite(nodes)
+    return torch.from_numpy(points), torch.from_numpy(weights)
