@@ -2,6 +2,7 @@
 
 import torch
 
+from plumbline.acquisition.quadrature import gauss_hermite
 from plumbline.acquisition.soft_utility import (
     NODES,
     Sight,
@@ -9,7 +10,6 @@ from plumbline.acquisition.soft_utility import (
     SoftImprovement,
     SoftKnowledgeGradient,
     SoftUtility,
-    quadrature,
 )
 from plumbline.models.sparse import Batch, Layout, forward, initial_row
 from plumbline.models.whitened import JITTER, SparseKernel
@@ -70,7 +70,7 @@ def expected_log(utility: SoftUtility, kernel: SparseKernel, *leaves: torch.Tens
     best, q = utility.best[:, None], utility.q
     sd = covariance.diagonal(dim1=-2, dim2=-1).sqrt()
     if isinstance(utility, SoftImprovement):
-        nodes, weights = (torch.from_numpy(part) for part in quadrature(NODES))
+        nodes, weights = (torch.from_numpy(part) for part in gauss_hermite(NODES))
         return (logarithms(mean + sd * nodes - best) * weights).sum(-1)
     assert isinstance(utility, SoftBatchImprovement | SoftKnowledgeGradient)
     base, factor = utility.base, torch.linalg.cholesky(covariance[:, :q, :q])

@@ -1,13 +1,10 @@
 """How far a normal law moves where another variable is known, or known to be at least zero."""
 
-import math
-from functools import cache
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.special import log_ndtr, ndtr
+
+from plumbline.acquisition.quadrature import gauss_hermite
 
 NODES = 32
 """Of the quadrature over an observation."""
@@ -42,7 +39,7 @@ def divergence_of_sign(r2: Tensor, mean: Tensor) -> Tensor:
         r2: squared correlations of the two.
         mean: of the other, in its deviations.
     """
-    nodes, weights = normal_quadrature(NODES)
+    nodes, weights = (torch.from_numpy(part) for part in gauss_hermite(NODES))
     mean, r2 = mean.unsqueeze(-1), r2.unsqueeze(-1)
     weak, strong = r2.clamp_max(0.5), r2.clamp_min(0.5)
     u = (mean + weak.clamp_min(LEAST_SHARE).sqrt() * nodes) / (1 - weak).sqrt()
@@ -51,16 +48,3 @@ def divergence_of_sign(r2: Tensor, mean: Tensor) -> Tensor:
     log_chance = log_ndtr(mean.squeeze(-1))
     found = (torch.where(r2 > 0.5, over_w, over_z) * weights).sum(-1) / log_chance.exp() - log_chance
     return found.clamp_min(0)
-
-
-@cache
-def gauss_hermite(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points and weights of Gauss and Hermite's rule for a standard normal variable; not to be written to."""
-    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
-    return points, weights / math.sqrt(2 * math.pi)
-
-
-def normal_quadrature(nodes: int) -> tuple[Tensor, Tensor]:
-    """Return the same as tensors."""
-    points, weights = gauss_hermite(nodes)
-    return torch.from_numpy(points), torch.from_numpy(weights)

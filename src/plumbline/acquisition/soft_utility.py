@@ -8,12 +8,12 @@ takes several times as long as the operations themselves.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from plumbline.acquisition.quadrature import gauss_hermite
 from plumbline.models.sparse import Forward, Pulls
 from plumbline.models.steady import log_softplus
 from plumbline.models.whitened import (
@@ -33,17 +33,10 @@ NODES = 20
 EVERY = slice(None)
 
 
-@cache
-def quadrature(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights of the expectation under a standard normal distribution."""
-    points, weights = np.polynomial.hermite.hermgauss(nodes)
-    return np.sqrt(2.0) * points, weights / np.sqrt(np.pi)
-
-
 def expected_log_softplus(mean: Tensor, sd: Tensor, nodes: int = NODES) -> tuple[Tensor, Tensor, Tensor]:
     """Return `E log softplus(g)` of `g ~ N(mean, sd^2)`, elementwise, by Gauss-Hermite quadrature, with its derivatives
     in mean and sd."""
-    at, shares = (torch.from_numpy(part).to(mean) for part in quadrature(nodes))
+    at, shares = (torch.from_numpy(part).to(mean) for part in gauss_hermite(nodes))
     values, slopes = log_softplus(mean.unsqueeze(-1) + sd.unsqueeze(-1) * at)
     slopes = slopes * shares
     return (values * shares).sum(-1), slopes.sum(-1), (slopes * at).sum(-1)
