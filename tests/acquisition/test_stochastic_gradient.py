@@ -68,6 +68,17 @@ def test_the_best_end_is_near_the_maximum() -> None:
     assert judge(ends.unsqueeze(-2)).max() > 0.95 * values.max()
 
 
+def test_inner_climbs_begin_where_those_of_the_step_before_ended() -> None:
+    """Of one iteration each, they come to the top together; alone none would."""
+    options = AscentOptions(steps=30, samples=8, inner=1)
+    _, met = ascend(process(), somewhere(2, 1, seed=4), GRID[:1], BOUNDS, options, Generator().manual_seed(0))
+    mean, ends = Targets(process(), GRID).mean, Targets(process(), met).mean
+    alone = greatest_updated(process(), GRID[:1], torch.zeros(1, 1, dtype=torch.float64), GRID[:1], BOUNDS, 1)
+    span = mean.max() - mean.min()
+    assert mean.max() - ends.median() < 0.1 * span
+    assert mean.max() - Targets(process(), alone.view(1, 1)).mean > 0.3 * span
+
+
 def test_starts_are_left_as_they_were_and_one_seed_has_one_end() -> None:
     starts = somewhere(2, 1, seed=4)
     before, options = starts.clone(), AscentOptions(steps=3)

@@ -94,7 +94,7 @@ def ascend(
     Args:
         process: fitted.
         starts: `b x d`.
-        points: `T x d`, where inner climbs begin.
+        points: `T x d`, where inner climbs begin; from the second step on also where those before ended.
         bounds: `2 x d`.
         options: steps and their sizes.
         generator: of the observations.
@@ -110,12 +110,12 @@ def ascend(
     for step in range(options.steps):
         queries = low + width * at
         Z = torch.randn(len(at), options.samples, generator=generator, dtype=at.dtype)
-        found = greatest_updated(process, queries, Z, points, bounds, options.inner)
+        found = greatest_updated(process, queries, Z, torch.cat([points, maximisers]), bounds, options.inner)
         at.grad = envelope_gradient(process, queries, Z, found, best) * width / process.units.scale
         adam.param_groups[0]["lr"] = options.learning_rate / (1 + step) ** 0.5
         adam.step()
         at.clamp_(0.0, 1.0)
         if 2 * step >= options.steps - 1:
             average += at
-            maximisers = found.flatten(0, 1)
+        maximisers = found.flatten(0, 1)
     return low + width * average / len(range(options.steps // 2, options.steps)), maximisers
