@@ -60,9 +60,9 @@ def correlations(X: torch.Tensor, kernel: SparseKernel) -> torch.Tensor:
 def expected_log(utility: SoftUtility, kernel: SparseKernel, *leaves: torch.Tensor) -> torch.Tensor:
     """Return `E log u`, `b`, by operations that torch differentiates.
 
-    The leaves are points (`b x k x d`), A, B, constant, lengthscale and outputscale.
+    The leaves are points (`b x k x d`), A, B, constant, lengthscale, outputscale and noise.
     """
-    points, A, B, constant, lengthscale, outputscale = leaves
+    points, A, B, constant, lengthscale, outputscale, noise = leaves
     mean, W = constant[:, None] + B[:, -1], B[:, :-1]
     prior = outputscale[:, None, None] * correlations(points / lengthscale[:, None, None], kernel)
     explained = A.mT @ A
@@ -79,8 +79,11 @@ def expected_log(utility: SoftUtility, kernel: SparseKernel, *leaves: torch.Tens
     observed = mean[:, None, :q] + sd[:, None, :q] * base
     if utility.doubled and q > 1:
         observed = (observed + base @ factor.mT).reshape(len(base), q, -1).mT
-    residual = outputscale[:, None] + JITTER - explained.diagonal(dim1=-2, dim2=-1)[:, :q]
-    gain = (prior - explained)[:, q:, :q] / residual[:, None]
+    if utility.appended:
+        residual = outputscale[:, None] + JITTER - explained.diagonal(dim1=-2, dim2=-1)[:, :q]
+        gain = (prior - explained)[:, q:, :q] / residual[:, None]
+    else:
+        gain = covariance[:, q:, :q] / (sd[:, :q].square() + noise[:, None])[:, None]
     shift = 0.0 if utility.centred else constant[:, None, None]
     means = mean[:, q:, None] + gain * (observed - mean[:, None, :q] + shift)
     return logarithms(means.amax(-1) - best).mean(-1)
@@ -101,6 +104,7 @@ def utilities(b: int) -> dict[str, tuple[SoftUtility, int]]:
         "gradient": (SoftKnowledgeGradient(best, 1, base[..., :1]), 6),
         "batch-gradient": (SoftKnowledgeGradient(best, 2, base), 7),
         "doubled": (SoftKnowledgeGradient(best, 2, base, doubled=True), 7),
+        "appended": (SoftKnowledgeGradient(best, 2, base, appended=True), 7),
         "uncentred": (SoftKnowledgeGradient(best, 2, base, centred=False), 7),
     }
 

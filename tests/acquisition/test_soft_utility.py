@@ -21,7 +21,7 @@ from plumbline.acquisition.soft_utility import (
     imagined,
     mean_update,
 )
-from plumbline.models.sparse import forward
+from plumbline.models.sparse import Parameters, forward
 from plumbline.models.whitened import CORRELATIONS, JITTER, SparseKernel, squared_distances
 
 
@@ -96,9 +96,14 @@ def test_joint_samples_without_a_factor_are_no_numbers() -> None:
         assert torch.equal(one[1], other[1])
 
 
+def prior_covariances(parts: Parameters, kernel: SparseKernel, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    r2 = squared_distances((A / parts.lengthscale)[None], (B / parts.lengthscale)[None])
+    return parts.outputscale * CORRELATIONS[kernel](r2)[0][0]
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_mean_update_is_a_fit_with_the_observation_as_an_inducing_value(kernel: SparseKernel) -> None:
-    """One more inducing point, whose value is known: `constant + k' K^-1 [L m; y - constant]`."""
+def test_mean_update_conditions_the_process_on_an_observation(kernel: SparseKernel) -> None:
+    """The normal law of all points under `q(u) = N(constant + L m, L C C' L')`, and of a noisy value at one of them."""
     q, rows, points = 2, rows_of(1), uniform(1, 7, 2, seed=3)
     sight, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
     queries = sight.part(slice(q))
@@ -106,8 +111,47 @@ def test_mean_update_is_a_fit_with_the_observation_as_an_inducing_value(kernel: 
     update = mean_update(sight, queries, observed)
 
     def k(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-        r2 = squared_distances((A / parts.lengthscale)[None], (B / parts.lengthscale)[None])
-        return parts.outputscale * CORRELATIONS[kernel](r2)[0][0]
+        return prior_covariances(parts, kernel, A, B)
+
+    Z, X, eye = parts.inducing[0], points[0], torch.eye(LAYOUT.m, dtype=torch.float64)
+    L = torch.linalg.cholesky(k(Z, Z) + JITTER * eye)
+    to_inducing = torch.linalg.solve(L @ L.mT, k(Z, X))
+    C = L @ parts.factor[0].tril()
+    mean = parts.constant + to_inducing.mT @ (L @ parts.mean[0])
+    covariance = k(X, X) - k(X, Z) @ to_inducing + to_inducing.mT @ C @ C.mT @ to_inducing
+    for j in range(q):
+        weights = covariance[q:, j] / (covariance[j, j] + JITTER + parts.noise)
+        for i in range(3):
+            updated = update.mean[0] + update.gain[0, :, j] * update.surprise[0, i, j]
+            expected = mean[q:] + weights * (observed[0, i, j] - mean[j])
+            torch.testing.assert_close(updated, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-4, 1e-3, 1e-2])
+def test_a_query_near_an_inducing_point_tells_no_more_than_there_is_to_know(distance: float) -> None:
+    """The mean of f at a point moves by less than f varies there; as an inducing value it would by far more."""
+    rows, points = rows_of(2), uniform(2, 7, 2, seed=3)
+    points[:, 0] = LAYOUT.parts(rows).inducing[:, 0] + distance
+    sight = sight_of(rows, points, "rbf")
+    queries = sight.part(slice(1))
+    observed = imagined(queries, torch.ones(2, 1, 1).double())
+    own, appended = (mean_update(sight, queries, observed, way) for way in (False, True))
+    moved, bound = (own.gain * own.surprise).abs().squeeze(-1), sight.sd[:, 1:]
+    assert (moved <= bound).all()
+    assert ((appended.gain * appended.surprise).abs().squeeze(-1) > bound).any()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_appended_observation_is_one_more_inducing_value(kernel: SparseKernel) -> None:
+    """One more inducing point, whose value is known: `constant + k' K^-1 [L m; y - constant]`."""
+    q, rows, points = 2, rows_of(1), uniform(1, 7, 2, seed=3)
+    sight, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
+    queries = sight.part(slice(q))
+    observed = imagined(queries, normal(1, 3, q, seed=4))
+    update = mean_update(sight, queries, observed, appended=True)
+
+    def k(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return prior_covariances(parts, kernel, A, B)
 
     m = LAYOUT.m
     for j in range(q):
@@ -193,8 +237,8 @@ def test_some_processes_alone(name: str) -> None:
 def test_gradients_against_differences(name: str, kernel: SparseKernel, coincident: bool) -> None:
     """In the parameters and in the points, of which one may be an inducing point and two the same.
 
-    A knowledge gradient's query on an inducing point has nothing left to tell: its gain is a quotient of jitters, whose
-    derivatives are finite and beyond differences.
+    A query on an inducing point, if its observation is an inducing value, has a gain that is a quotient of jitters,
+    whose derivatives are finite and beyond differences.
     """
     b = 2
     utility, k = utilities(b)[name]
@@ -225,7 +269,7 @@ def test_gradients_against_differences(name: str, kernel: SparseKernel, coincide
         torch.testing.assert_close((to_points * there).sum((-1, -2)), in_points, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["gradient", "batch-gradient", "doubled", "uncentred"])
+@pytest.mark.parametrize("name", ["gradient", "batch-gradient", "doubled", "appended", "uncentred"])
 def test_a_query_on_an_inducing_point_has_finite_derivatives(name: str) -> None:
     utility, k = utilities(2)[name]
     rows, points = rows_of(2), uniform(2, k, 2, seed=3)
@@ -262,15 +306,15 @@ def test_gradients_against_autograd(name: str, kernel: SparseKernel, coincident:
     if coincident:
         points[:, -1] = points[:, 0]
     sight = sight_of(rows_of(b), points, kernel)
-    leaves = [points, sight.A, sight.B, sight.constant, sight.lengthscale, sight.outputscale]
+    leaves = [points, sight.A, sight.B, sight.constant, sight.lengthscale, sight.outputscale, sight.noise]
     leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
     expected = expected_log(utility, kernel, *leaves)
     gradients = torch.autograd.grad(expected.sum(), leaves, allow_unused=True, materialize_grads=True)
     found = utility.gain(sight)
     pulls, direct = found.pulls(), parts_of(found)[-1]
     own = [pulls.to_whitened, pulls.to_product, pulls.to_constant, pulls.to_lengthscale, pulls.to_outputscale]
+    own.append(pulls.to_noise)
     torch.testing.assert_close(found.value, expected.detach(), rtol=1e-10, atol=1e-10)
-    assert (pulls.to_noise == 0).all()
     for one, other in zip([direct.expand_as(points), *own], gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * max(1.0, other.abs().max().item()))
 
@@ -280,8 +324,9 @@ def test_a_deviation_at_its_floor_has_no_slope() -> None:
     sight = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf")
     A, B = sight.A.clone(), sight.B.clone()
     A[0, :, :2], B[0, :-1, :2] = 10.0, 0.0
-    found = utilities(2)["batch-gradient"][0].gain(replace(sight, A=A, B=B))
-    assert (found.to_outputscale[0], found.to_outputscale[1] != 0) == (0, True)
+    for name in ("batch-gradient", "appended"):
+        found = utilities(2)[name][0].gain(replace(sight, A=A, B=B))
+        assert (found.to_outputscale[0], found.to_outputscale[1] != 0) == (0, True)
     below = SoftImprovement(torch.zeros(2).double()).gain(replace(sight, A=A, B=B).part(slice(1)))
     assert (below.to_whitened[0] == 0).all()
     assert (below.to_whitened[1] != 0).any()

@@ -70,16 +70,17 @@ def test_the_gradients_warm_start_may_be_improvement() -> None:
 def test_the_gradients_departures_reach_its_utility() -> None:
     place = box()
     for variant, expected in [
-        ("paper", (False, True)),
-        (("doubled-noise",), (True, True)),
-        (("uncentred-update",), (False, False)),
+        ("paper", (False, False, True)),
+        (("doubled-noise",), (True, False, True)),
+        (("appended-update",), (False, True, True)),
+        (("uncentred-update",), (False, False, False)),
     ]:
         method = made("eulbo-kg", place, variant=variant)
         round = round_of(place)
         process = method.fit(place.history)
         choice = method.search(method.utility(process, round), process, round)
         found = method.soft_utility([(method, choice, round)], torch.device("cpu"))
-        assert (found.doubled, found.centred) == expected
+        assert (found.doubled, found.appended, found.centred) == expected
 
 
 @pytest.mark.parametrize("name", ["eulbo-ei", "eulbo-kg"])

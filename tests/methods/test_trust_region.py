@@ -123,12 +123,23 @@ def test_points_that_a_region_begins_with_count_neither_way() -> None:
 
 def test_behold_reads_the_region_off_the_history() -> None:
     history = History(torch.zeros(5, 1), column(9, 1, 3, 2, 0).unsqueeze(-1))
-    first = behold(Region(0.8), history)
+    first = behold(Region(0.8), history, 100)
     assert (first.best, first.seen, first.design, first.begun) == (9.0, 5, 5, True)
-    later = behold(Region(0.8, start=1, design=2), history)
+    later = behold(Region(0.8, start=1, design=2), history, 100)
     assert (later.best, later.design) == (3.0, 2)
-    empty = behold(Region(0.8, start=5, design=2), history)
+    empty = behold(Region(0.8, start=5, design=2), history, 100)
     assert (empty.best, empty.begun) == (-math.inf, False)
+
+
+def test_a_great_design_is_not_asked_for_again() -> None:
+    """A run may begin with thousands of points that cost nothing; a new region's are asked for, and cost."""
+    history = History(torch.zeros(50, 1), torch.arange(50.0).double().unsqueeze(-1))
+    first = behold(Region(0.01), history, 4)
+    assert (first.begun, first.design) == (True, 4)
+    options = TrustRegionOptions(base={"name": "ucb"}, initial_length=0.01, failure_tolerance=1, largest_restart=4)
+    fresh = advance(first, torch.tensor([-1.0]).double(), 1, options)
+    assert (fresh.start, fresh.design, fresh.begun) == (51, 4, False)
+    assert after(fresh, (0, 1), (0, 1)).begun
 
 
 def test_box_sides_by_hand() -> None:

@@ -2,13 +2,15 @@
 
 import pytest
 import torch
+from botorch.acquisition import ExpectedImprovement
 from botorch.models.utils.inducing_point_allocators import _pivoted_cholesky_init
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sparse_cases import KERNELS, normal, random_rows, uniform
 
 from plumbline.models import inducing
-from plumbline.models.inducing import best_beliefs, greedy_dpp, place_inducing
+from plumbline.models.inducing import best_beliefs, greedy_dpp, improvement_quality, place_inducing
+from plumbline.models.process_model import ProcessModel
 from plumbline.models.sparse import Batch, Layout, initial_row, objective_gradient
 from plumbline.models.sparse_process import SparseProcess
 from plumbline.models.units import Units
@@ -114,6 +116,26 @@ def test_inducing_points_whose_covariance_has_no_factor_are_refused() -> None:
     parts.raw_outputscale.fill_(1e13)
     with pytest.raises(torch.linalg.LinAlgError, match="no Cholesky factor"):
         best_beliefs(parts, layout, uniform(9, 3), normal(9), "rbf")
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_quality_is_botorchs_expected_improvement(noisy: bool) -> None:
+    """Of f, or of observations."""
+    process = SparseProcess(random_rows(1, LAYOUT)[0], LAYOUT, "rbf", Units(torch.zeros(2), torch.ones(2), 3.0, 2.0))
+    X = uniform(7, 2, seed=4)
+    model = ProcessModel(process, noisy=noisy)
+    best = model.posterior(X.unsqueeze(-2)).mean.max()
+    expected = ExpectedImprovement(model, best)(X.unsqueeze(-2))
+    torch.testing.assert_close(improvement_quality(process, X, noisy), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_points_to_fill_up_with_may_come_first() -> None:
+    process = SparseProcess(initial_row(uniform(6, 2)), LAYOUT, "rbf", Units(torch.zeros(2), torch.ones(2), 0.0, 1.0))
+    X, fill = uniform(2, 2, seed=5).repeat(2, 1), uniform(6, 2, seed=6)
+    behind = place_inducing(X, LAYOUT, process, torch.ones(4).double(), fill)
+    before = place_inducing(X, LAYOUT, process, torch.ones(4).double(), fill, fill_first=True)
+    assert torch.equal(before[:4], fill[:4])
+    assert torch.equal(before[4:], behind[:2])
 
 
 def test_place_inducing_fills_up_where_the_data_are_alike() -> None:

@@ -9,7 +9,7 @@ from sparse_cases import KERNELS, generator, normal, random_rows, uniform
 from plumbline.models.minibatches import Progress, Shuffled, TrainingOptions
 from plumbline.models.sparse import Batch, Layout, forward, initial_row, objective_gradient
 from plumbline.models.sparse_process import inducing_factor
-from plumbline.models.sparse_training import ATTEMPTS, Outcome, fit, persevere
+from plumbline.models.sparse_training import ATTEMPTS, Outcome, fidelity_step, fit, persevere
 from plumbline.models.whitened import SparseKernel
 
 LAYOUT = Layout(10, 2)
@@ -64,6 +64,16 @@ def test_what_is_not_free_does_not_move() -> None:
     (row,) = fit(start, LAYOUT, "rbf", sources(30), "elbo", OPTIONS, free).trained[0]
     assert torch.equal(row[~free], start[0][~free])
     assert (row[free] != start[0][free]).all()
+
+
+def test_a_step_of_some_parameters_stays_on_its_device() -> None:
+    """That of the processes, wherever the caller made the mask: here one without values, as any machine has it."""
+    rows = starts(30).to("meta")
+    free = torch.ones(LAYOUT.size, dtype=torch.bool)
+    step = fidelity_step(rows, LAYOUT, "rbf", "elbo", OPTIONS, free=free)
+    X, y = torch.empty(1, 5, 2, device="meta").double(), torch.empty(1, 5, device="meta").double()
+    found = step([0], Batch(X, y, torch.empty(1, device="meta").double()), [0])
+    assert found.device.type == "meta"
 
 
 def test_the_start_is_not_changed() -> None:

@@ -36,6 +36,7 @@ class DiscreteKnowledgeGradient(AcquisitionFunction):
         self.X_pending: Tensor | None = None
         self._at = process.units.inputs(maximisers)
         self._A, B = process.seen(self._at)
+        self._W = B[:-1]
         self._mean = process.parameters.constant.detach() + B[-1]
 
     @concatenate_pending_points
@@ -61,11 +62,10 @@ class DiscreteKnowledgeGradient(AcquisitionFunction):
         process, parts = self.process, self.process.parameters
         X = process.units.inputs(X)
         A, B = process.seen(X)
-        outputscale = parts.outputscale.detach()
-        residual = (outputscale + JITTER - A.square().sum(-2)).clamp_min(JITTER)
-        sd = (residual + B[..., :-1, :].square().sum(-2)).sqrt()
-        covariance = process.prior(X, self._at) - A.mT @ self._A
-        return covariance * (sd / residual).unsqueeze(-1)
+        W = B[..., :-1, :]
+        variance = (parts.outputscale.detach() + JITTER + (W.square() - A.square()).sum(-2)).clamp_min(JITTER)
+        covariance = process.prior(X, self._at) - A.mT @ self._A + W.mT @ self._W
+        return covariance * (variance.sqrt() / (variance + parts.noise.detach())).unsqueeze(-1)
 
     def means(self, X: Tensor) -> Tensor:
         """Return the updated means by sample, query and maximiser, `n x S x q x T`."""

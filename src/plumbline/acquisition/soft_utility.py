@@ -106,7 +106,7 @@ class Sight:
         scaled: `b x k x d`, the points, in lengthscales.
         A: `b x m x k`, whitened cross-covariances.
         B: `b x (m + 1) x k`; see `plumbline.models.sparse.Forward`.
-        constant, lengthscale, outputscale: `b`.
+        constant, lengthscale, outputscale, noise: `b`.
     """
 
     kernel: SparseKernel
@@ -116,6 +116,7 @@ class Sight:
     constant: Tensor
     lengthscale: Tensor
     outputscale: Tensor
+    noise: Tensor
 
     @classmethod
     def of(cls, passed: Forward, first: int = 0) -> "Sight":
@@ -129,6 +130,7 @@ class Sight:
             passed.parameters.constant,
             inducing.lengthscale,
             inducing.outputscale,
+            passed.prepared.noise,
         )
 
     def part(self, points: slice) -> "Sight":
@@ -191,6 +193,7 @@ class Gain:
         to_constant: `b`.
         to_outputscale: `b`, where `A`, `B` and prior covariances are quantities of their own.
         to_priors: prior covariances, with the derivatives in them.
+        to_noise: `b`, in the variance of the noise; None where nothing depends on it.
     """
 
     value: Tensor
@@ -199,6 +202,7 @@ class Gain:
     to_constant: Tensor
     to_outputscale: Tensor
     to_priors: tuple[tuple[Prior, Tensor], ...] = ()
+    to_noise: Tensor | None = None
 
     def pulls(self) -> Pulls:
         """Return the derivatives that the gradient in the processes' parameters comes from."""
@@ -206,8 +210,8 @@ class Gain:
         for prior, to_value in self.to_priors:
             lengthwise, outward = prior.pull_back(to_value)
             to_lengthscale, to_outputscale = to_lengthscale + lengthwise, to_outputscale + outward
-        nothing = torch.zeros_like(self.value)
-        return Pulls(self.to_whitened, self.to_product, self.to_constant, to_lengthscale, to_outputscale, nothing)
+        to_noise = torch.zeros_like(self.value) if self.to_noise is None else self.to_noise
+        return Pulls(self.to_whitened, self.to_product, self.to_constant, to_lengthscale, to_outputscale, to_noise)
 
     def to_points(self, passed: Forward) -> Tensor:
         """Return the gradient in the points, `b x k x d`, which are those of a forward pass."""
@@ -324,37 +328,48 @@ class MeanUpdate:
     Attributes:
         prior: between maximisers and queries.
         mean: `b x T`.
-        gain: `b x T x q`.
+        gain: `b x T x q`, `covariance_tj / bounded_j`.
+        bounded: `b x q`.
         surprise: `b x S x q`.
     """
 
     prior: Prior
     mean: Tensor
     gain: Tensor
+    bounded: Tensor
     surprise: Tensor
 
 
-def mean_update(sight: Sight, queries: Sight, observed: Tensor, centred: bool = True) -> MeanUpdate:
-    """Return what the means at maximisers become once a query has been observed.
+def mean_update(
+    sight: Sight, queries: Sight, observed: Tensor, appended: bool = False, centred: bool = True
+) -> MeanUpdate:
+    """Return what the means at maximisers become once a query has been observed, in `O(m)` a pair.
 
-    An observation `y_ij` at query j becomes a noise-free inducing value there. One more row of the Cholesky factor,
-    `A_j'` and `sqrt(k_jj - |A_j|^2)`, gives the mean at maximiser t in `O(m)`:
-    `mean_t + (k_tj - A_t' A_j) (y_ij - mean_j) / (k_jj - |A_j|^2)`. AABO, section 3.3.
+    The process is conditioned on the observation `y_ij`: `mean_t + cov_tj (y_ij - mean_j) / (var_j + noise)`, with
+    posterior covariances, `cov_tj = k_tj - A_t' A_j + W_t' W_j`. So has it the online update that AABO, section 3.3,
+    refers to (Maddox et al., 2021).
 
     Args:
         sight: of the `q` queries and `T` maximisers.
         queries: of the queries alone.
         observed: `b x S x q`, the observations.
+        appended: makes `y_ij` a noise-free inducing value, as the published code does. One more row of the Cholesky
+            factor, `A_j'` and `sqrt(k_jj - |A_j|^2)`, has the gain `(k_tj - A_t' A_j) / (k_jj - |A_j|^2)`: as if the
+            other inducing values were known, too. It has a pole at every inducing point.
         centred: False leaves the prior mean in `y_ij`, as the published code does.
     """
     q = observed.shape[-1]
     prior = sight.prior(slice(q, None), slice(q))
     covariance = prior.value - product(sight.A[..., q:].mT, queries.A)
-    gain = covariance / queries.residual.clamp_min(JITTER).unsqueeze(-2)
+    if appended:
+        bounded = queries.residual.clamp_min(JITTER)
+    else:
+        covariance = covariance + product(sight.W[..., q:].mT, queries.W)
+        bounded = queries.variance.clamp_min(JITTER) + queries.noise.unsqueeze(-1)
     surprise = observed - queries.mean.unsqueeze(-2)
     if not centred:
         surprise = surprise + sight.constant[:, None, None]
-    return MeanUpdate(prior, sight.mean[..., q:], gain, surprise)
+    return MeanUpdate(prior, sight.mean[..., q:], covariance / bounded.unsqueeze(-2), bounded, surprise)
 
 
 @dataclass(frozen=True)
@@ -365,38 +380,42 @@ class SoftKnowledgeGradient(SoftUtility):
 
     Attributes:
         base: `b x S x q`, standard normal.
-        doubled, centred: see `imagined` and `mean_update`.
+        doubled, appended, centred: see `imagined` and `mean_update`.
     """
 
     best: Tensor
     q: int
     base: Tensor
     doubled: bool = False
+    appended: bool = False
     centred: bool = True
 
     def gain(self, sight: Sight) -> Gain:
         """Return the mean over samples of `log u`, with its derivatives.
 
-        They go through gains to covariances and residuals, and through surprises to the queries' standard deviations;
+        They go through gains to covariances and variances, and through surprises to the queries' standard deviations;
         the queries' means cancel, but for `doubled`, where an observation is of another query than its surprise.
         """
-        queries, A_maximisers = sight.part(slice(self.q)), sight.A[..., self.q :]
+        queries, maximisers = sight.part(slice(self.q)), slice(self.q, None)
         joint, factor = None, None
         if self.doubled and self.q > 1:
             joint = sight.prior(slice(self.q), slice(self.q))
             factor, _ = torch.linalg.cholesky_ex(sight.covariance(joint))
-        update = mean_update(sight, queries, imagined(queries, self.base, factor), self.centred)
+        update = mean_update(sight, queries, imagined(queries, self.base, factor), self.appended, self.centred)
         means = update.mean.unsqueeze(-1) + update.gain * update.surprise
         value, to_means = greatest_log_softplus(means, self.best)
 
         to_gain, to_surprise = to_means * update.surprise, to_means * update.gain
-        bounded = queries.residual.clamp_min(JITTER)
-        to_covariance = to_gain / bounded.unsqueeze(-2)
-        to_residual = -(to_covariance * update.gain).sum(-2) * (queries.residual >= JITTER)
+        to_covariance = to_gain / update.bounded.unsqueeze(-2)
+        to_bounded = -(to_covariance * update.gain).sum(-2)
         to_drawn = to_surprise if factor is None else to_surprise.mT.reshape(to_surprise.shape)
         to_variance = queries.to_variance((to_drawn * self.base).sum(-2))
-        to_residual = to_residual + to_variance
-        to_A = -2 * to_residual.unsqueeze(-2) * queries.A - product(A_maximisers, to_covariance)
+        if self.appended:
+            to_residual, to_noise = to_variance + to_bounded * (queries.residual >= JITTER), None
+        else:
+            to_variance = to_variance + to_bounded * (queries.variance >= JITTER)
+            to_residual, to_noise = to_variance, to_bounded.sum(-1)
+        to_A = -2 * to_residual.unsqueeze(-2) * queries.A - product(sight.A[..., maximisers], to_covariance)
         to_W = 2 * to_variance.unsqueeze(-2) * queries.W
         to_mean = torch.zeros_like(to_variance)
         to_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, to_covariance),)
@@ -409,6 +428,9 @@ class SoftKnowledgeGradient(SoftUtility):
 
         to_means_of_all = torch.cat([to_mean, to_means.sum(-1)], -1)
         to_product = torch.zeros_like(sight.B)
+        if not self.appended:
+            to_W = to_W + product(sight.W[..., maximisers], to_covariance)
+            to_product[..., :-1, maximisers] = product(queries.W, to_covariance.mT)
         to_product[..., :-1, : self.q] = to_W
         to_product[..., -1, :] = to_means_of_all
         to_constant = to_means_of_all.sum(-1)
@@ -421,6 +443,7 @@ class SoftKnowledgeGradient(SoftUtility):
             to_constant,
             to_residual.sum(-1),
             to_priors,
+            to_noise,
         )
 
     def of(self, going: Tensor) -> "SoftKnowledgeGradient":

@@ -196,7 +196,7 @@ class EulboKnowledgeGradient(EulboMethod):
         # The samples are drawn from the global stream, also where several seeds are refined together.
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(round.seed)
-            sampled = MaxPosteriorSampling(ProcessModel(process), replacement=False)
+            sampled = MaxPosteriorSampling(ProcessModel(process, noisy=self.options.noisy), replacement=False)
             return sampled(points, num_samples=self.options.mc_samples)
 
     def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
@@ -220,5 +220,6 @@ class EulboKnowledgeGradient(EulboMethod):
             q,
             base.to(device),
             doubled="doubled-noise" in departures,
+            appended="appended-update" in departures,
             centred="uncentred-update" not in departures,
         )

@@ -160,8 +160,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
 
     def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
         """Return expected improvement over the best observation: in closed form at q = 1."""
-        noisy = "improvement-of-observations" in self.options.departures
-        model, best = ProcessModel(surrogate, noisy=noisy), round.data.Y.max()
+        model, best = ProcessModel(surrogate, noisy=self.options.noisy), round.data.Y.max()
         log = self.options.improvement == "log"
         if round.q == 1:
             return LogExpectedImprovement(model, best) if log else ExpectedImprovement(model, best)
@@ -244,7 +243,8 @@ class PlacedImprovement(SparseMethod):
         X = before.units.inputs(round.data.X)
         spare = before.parameters.inducing.squeeze(0)
         with torch.no_grad():
-            Z = place_inducing(X, before.layout, before, improvement_quality(before, round.data.X), spare)
+            quality = improvement_quality(before, round.data.X, self.options.noisy)
+            Z = place_inducing(X, before.layout, before, quality, spare)
             row = before.row.clone()
             parts = before.layout.parts(row.unsqueeze(0))
             parts.inducing.copy_(Z)
@@ -266,6 +266,6 @@ class PlacedImprovement(SparseMethod):
         row = process.row.clone()
         inducing = process.layout.parts(row.unsqueeze(0)).inducing
         Z = process.parameters.inducing.squeeze(0)
-        quality = improvement_quality(process, process.units.points(Z))
-        inducing.copy_(place_inducing(Z, process.layout, process, quality, Z))
+        quality = improvement_quality(process, process.units.points(Z), self.options.noisy)
+        inducing.copy_(place_inducing(Z, process.layout, process, quality, Z, fill_first=True))
         return replace(process, row=row, stale=process.factor)

@@ -24,6 +24,7 @@ Departure = Literal[
     "region-of-the-last-hundred",
     "improvement-before-gradient",
     "fixed-maximisers",
+    "appended-update",
     "uncentred-update",
     "doubled-noise",
 ]
@@ -62,6 +63,11 @@ class SparseOptions(Options):
     def departures(self) -> frozenset[Departure]:
         """What is done as in the published code."""
         return departures_of(self.variant, DEPARTURES)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether improvement, the quality of inducing points and posterior samples are of observations, not of f."""
+        return "improvement-of-observations" in self.departures
 
     @property
     def first_training(self) -> TrainingOptions:

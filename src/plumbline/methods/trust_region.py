@@ -34,6 +34,8 @@ class TrustRegionOptions(ComposedWrapperOptions):
         success_tolerance: successful rounds in a row after which the length doubles.
         failure_tolerance: unsuccessful rounds in a row after which it halves; None for ceil(d / q).
         least_gain: what a success must gain, as a share of the best observation's size.
+        largest_restart: points that a new region begins with at most. It has as many as the trial's initial design,
+            which may be of thousands of points that cost nothing.
         keeps_data: whether a new region begins about the best observation with all data, as in the code of Maus et al.
             (2024), instead of anew.
     """
@@ -46,6 +48,7 @@ class TrustRegionOptions(ComposedWrapperOptions):
     success_tolerance: PositiveInt = 3
     failure_tolerance: PositiveInt | None = None
     least_gain: NonNegativeFloat = 0.0
+    largest_restart: PositiveInt = 100
     keeps_data: bool = False
 
     @model_validator(mode="after")
@@ -73,7 +76,7 @@ class Region:
         best: greatest observation of the region; minus infinity before any.
         start: the row of the history at which the region's data begin.
         seen: rows of the history so far.
-        design: points that a region begins with: as many as the trial's initial design; None before the first round.
+        design: points that a region begins with; None before the first round.
     """
 
     length: float
@@ -90,14 +93,20 @@ class Region:
         return self.design is not None and self.seen - self.start >= self.design
 
 
-def behold(region: Region, history: History) -> Region:
-    """Return the region with what it reads off the history before it is asked."""
+def behold(region: Region, history: History, largest_restart: int) -> Region:
+    """Return the region with what it reads off the history before it is asked.
+
+    Args:
+        region: as the last round left it.
+        history: of the trial.
+        largest_restart: points that a new region begins with at most.
+    """
     Y = history.Y[region.start :, 0].nan_to_num(nan=-torch.inf)  # what failed is no success
     return replace(
         region,
         best=Y.max().item() if len(Y) else -math.inf,
         seen=len(history),
-        design=len(history) if region.design is None else region.design,
+        design=min(len(history), largest_restart) if region.design is None else region.design,
     )
 
 
@@ -155,9 +164,9 @@ class TrustRegionMethod(ComposedWrapper):
 
     The region's centre is the best observation since the region began, and the surrogate sees the data since then; what
     depends on the number of all observations, such as the level of a confidence bound, still does. A region that is
-    given up starts over with points of a Sobol sequence, as many as the initial design has, in rounds of q; these
-    rounds have no model. Of a table, the rows in the region are looked at, or all that remain where the region holds
-    fewer than q of them.
+    given up starts over with points of a Sobol sequence, as many as the initial design has (100 at most), in rounds of
+    q; these rounds have no model. Of a table, the rows in the region are looked at, or all that remain where the region
+    holds fewer than q of them.
     """
 
     options: TrustRegionOptions
@@ -169,7 +178,7 @@ class TrustRegionMethod(ComposedWrapper):
 
     def opening(self, history: History, q: int, generator: Generator) -> Proposal | None:
         """Return points for a new region to begin with, until it has enough of them."""
-        self.region = behold(self.region, history)
+        self.region = behold(self.region, history, self.options.largest_restart)
         if self.region.begun:
             return super().opening(history, q, generator)
         return replace(self.restarts.ask(history, q, generator), notes={"region_length": self.region.length})

@@ -46,7 +46,9 @@ def greedy_dpp(columns: Callable[[int], Tensor], variance: Tensor, quality: Tens
     return torch.tensor(chosen, dtype=torch.long, device=variance.device)
 
 
-def place_inducing(X: Tensor, layout: Layout, process: SparseProcess, quality: Tensor, fill: Tensor) -> Tensor:
+def place_inducing(
+    X: Tensor, layout: Layout, process: SparseProcess, quality: Tensor, fill: Tensor, fill_first: bool = False
+) -> Tensor:
     """Return inducing points among the data, and some of `fill` where the data are too few or too much alike.
 
     Args:
@@ -55,6 +57,7 @@ def place_inducing(X: Tensor, layout: Layout, process: SparseProcess, quality: T
         process: whose kernel tells points apart.
         quality: `n`, of the data.
         fill: `m x d`, other points.
+        fill_first: whether those of `fill` come before those of the data.
     """
     parts = process.parameters
     scaled = X / parts.lengthscale
@@ -65,10 +68,11 @@ def place_inducing(X: Tensor, layout: Layout, process: SparseProcess, quality: T
         return parts.outputscale * correlation(r2)[0]
 
     chosen = greedy_dpp(column, parts.outputscale.expand(len(X)), quality, layout.m)
-    return torch.cat([X[chosen], fill[: layout.m - len(chosen)]])
+    parts_in_order = [X[chosen], fill[: layout.m - len(chosen)]]
+    return torch.cat(parts_in_order[::-1] if fill_first else parts_in_order)
 
 
-def improvement_quality(process: SparseProcess, X: Tensor) -> Tensor:
+def improvement_quality(process: SparseProcess, X: Tensor, noisy: bool = False) -> Tensor:
     """Return the expected improvement of points over the greatest posterior mean among them: `n`.
 
     Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone.
@@ -76,9 +80,10 @@ def improvement_quality(process: SparseProcess, X: Tensor) -> Tensor:
     Args:
         process: of the round before.
         X: `n x d`, in the problem's bounds.
+        noisy: of observations instead of f.
     """
     mean, variance = process.moments(X.unsqueeze(-2), joint=False)
-    mean, sd = mean.squeeze(-1), variance.squeeze(-1).sqrt()
+    mean, sd = mean.squeeze(-1), (variance.squeeze(-1) + noisy * process.noise_variance).sqrt()
     u = (mean - mean.max()) / sd
     return (sd * (phi(u) + u * ndtr(u))).clamp_min(0.0)
 

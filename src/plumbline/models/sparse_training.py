@@ -103,6 +103,7 @@ def fidelity_step(
         free: `p` booleans, which parameters move; None for all.
     """
     adam = RowAdam(rows, options.learning_rate * haste, options.clip)
+    free = None if free is None else free.to(rows.device)
 
     def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> Tensor:
         now = rows if len(going) == len(rows) else rows[torch.tensor(going, device=rows.device)]
