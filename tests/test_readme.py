@@ -188,7 +188,7 @@ def test_every_number_of_a_conclusion_is_on_file(line, sources):
         ended = [table.filter(like="seeds above").eq(int(count)).any(axis=None) for table in tables[1:]]
         assert any(stuck + ended), f"{count} of {of}: {line}"
     for number, percent in re.findall(r"(?<![\w.])(-?\d*\.?\d+)(%?)", re.sub(r"\d+ of \d+", "", text)):
-        numbers = numbers_of(tables, ("pattern", "favourable") if percent else ())
+        numbers = numbers_of(tables, ("pattern", "chance", "favourable") if percent else ())
         digits = len(number.partition(".")[2]) + (2 if percent else 0)
         written = float(number) / (100 if percent else 1)
         assert (abs(numbers.round(digits) - written) < 1e-9).any(), f"{number}{percent}: {line}"

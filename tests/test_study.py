@@ -166,6 +166,15 @@ def test_a_measure_is_whole(change: dict[str, Any], message: str) -> None:
     assert claim({**TEST, "direction": "within", "range": [0.0, 1.0]}).tests[0].range == (0.0, 1.0)
 
 
+def test_parts_are_of_one_test_with_the_first() -> None:
+    """Of the same claim: a primary test has them all, and is no choice between them."""
+    written = {"statistic": "value", "metric": "regret", "direction": "less", "task": "t", "method": "a"}
+    other = {**written, "statistic": "ratio", "baseline": "b", "direction": "greater"}
+    (primary,) = claim({**written, "parts": [other]}).primary
+    assert [test.statistic for test in primary.each()] == ["value", "ratio"]
+    assert [test.baseline for test in primary.each()] == [None, "b"]
+
+
 def test_cases_are_a_test_each() -> None:
     written = {key: value for key, value in TEST.items() if key not in ("task", "method", "baseline")}
     tests = claim({**written, "cases": [["t", "a", "b"], ["u", "c", "d"]]}).tests

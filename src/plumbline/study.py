@@ -171,7 +171,8 @@ class ClaimTests(Measure):
     """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline].
 
     Several `tasks` are a test each; the tasks of `also` are in each of them. Where tasks have methods of their own,
-    `cases` [task, method, baseline] name each test instead.
+    `cases` [task, method, baseline] name each test instead. Where the document's sentence says several things, `parts`
+    are the others: of one test with it.
     """
 
     task: str | None = None
@@ -182,6 +183,7 @@ class ClaimTests(Measure):
     pairs: tuple[tuple[str, str], ...] = ()
     also: tuple[str, ...] = ()
     cases: tuple[tuple[str, str, str], ...] = ()
+    parts: tuple["ClaimTests", ...] = ()
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -198,11 +200,13 @@ class ClaimTests(Measure):
         return self
 
     def each(self) -> Iterator[ClaimTest]:
-        """Yield each single test: all pairs on the first task, then on the next."""
+        """Yield each single test: all pairs on the first task, then on the next, then those of `parts`."""
         shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task", "also")}
         crossed = product(self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),))
         for task, method, baseline in self.cases or ((task, *pair) for task, pair in crossed):
             yield ClaimTest.model_validate({**shared, "task": task, "method": method, "baseline": baseline})
+        for part in self.parts:
+            yield from part.each()
 
 
 class Stuck(Options):

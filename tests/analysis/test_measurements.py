@@ -8,14 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from plumbline.analysis import measurements
 from plumbline.analysis.measurements import (
     describe,
     effect,
     favourable,
-    looks_as_claimed,
     measure,
-    pattern,
     stuck_runs,
 )
 from plumbline.analysis.runs import COLUMNS, Runs
@@ -196,55 +193,6 @@ class TestFacts:
         alone = infer("difference", [Sample(np.ones(1), np.zeros(1))], "mean", "a", {})
         infinite = infer("difference", [Sample(np.array([1.0, np.inf]), np.zeros(2))], "mean", "a", {})
         assert np.isnan([effect(test, found) for found in (same, alone, infinite)]).all()
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"threshold": 1.0}, [True, False, False]),
-        ({"threshold": 1.0, "direction": "greater"}, [False, False, True]),
-        ({"direction": "within", "range": (0.0, 2.0)}, [False, True, False]),
-    ],
-)
-def test_the_claimed_side(changes: dict[str, Any], expected: list[bool]) -> None:
-    assert [looks_as_claimed(claim_test(**changes), value) for value in (0.0, 1.0, 2.0)] == expected
-
-
-TEN: Numbers = {
-    ("bowl", "calibrated"): [-100.0, *([1.0] * 9)],
-    ("bowl", "plain"): [0.0] * 10,
-    ("bowl", "other"): [-200.0, *([0.5] * 9)],
-}
-"""Ten seeds, of which one is far ahead with the method; in all others it is a little behind."""
-
-
-class TestPattern:
-    def test_it_is_how_often_the_one_is_drawn(self) -> None:
-        """Three of ten seeds have the first with a probability of .3."""
-        one = measure(claim_test(), runs(TEN), "K")
-        assert pattern([one], 3, "K") == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / measurements.DRAWS))
-        assert pattern([one], 3, "K") == pattern([one], 3, "K")
-
-    def test_all_parts_have_to_look_as_claimed_by_the_same_seeds(self) -> None:
-        """The other method is ahead where the first is not behind: never are both."""
-        first = measure(claim_test(), runs(TEN), "K")
-        second = measure(claim_test(method="other", direction="greater"), runs(TEN), "K")
-        assert pattern([first, second], 3, "K") == 0.0
-
-    def test_seeds_are_told_by_their_numbers(self) -> None:
-        """The other method lacks the first seed: what is in both parts are the nine in which nothing is as claimed."""
-        fewer = TEN | {("bowl", "other"): [np.nan, *([-0.5] * 9)]}
-        both = [measure(claim_test(method=name), runs(fewer), "K") for name in ("calibrated", "other")]
-        assert pattern(both, 3, "K") == 0.0
-
-    def test_where_there_are_no_more_seeds_it_is_not_defined(self) -> None:
-        one = measure(claim_test(), runs(TEN), "K")
-        assert np.isnan([pattern([one], seeds, "K") for seeds in (0, 10, 50)]).all()
-
-    @pytest.mark.parametrize("statistic", ["ratio", "spread-difference", "share-lower", "consistent-wins"])
-    def test_one_seed_is_enough_to_look_at(self, statistic: str) -> None:
-        one = measure(claim_test(statistic=statistic, baseline="other", threshold=0.5), runs(TEN), "K")
-        assert 0 <= pattern([one], 1, "K") <= 1
 
 
 def test_runs_that_end_stuck_are_counted() -> None:

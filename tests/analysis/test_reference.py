@@ -177,7 +177,7 @@ def test_verdicts_as_markdown() -> None:
     assert verdict_table(studies, pd.DataFrame(rows)).splitlines()[2:] == [
         "| K1 | S. | **partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
         "| K2 | S. | not judged |  |  | – (5) | E |",
-        "| K10 | S. | **partly** | final regret | 1 holds, 2 fail of 3 parts; -1.23 to -1.23 | 20 (5) | E |",
+        "| K10 | S. | **partly** | final regret | 1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 20 (5) | E |",
     ]
     listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
     none = pd.DataFrame(columns=COLUMNS)
@@ -187,6 +187,10 @@ def test_verdicts_as_markdown() -> None:
 def test_an_estimate_in_words() -> None:
     table = pd.DataFrame([ROW | {"low": float("-inf"), "high": float("inf"), "outcome": "open"}])
     assert effect(table) == "-1.23 (-inf to inf)"
+    point = table.assign(low=table["ours"] - 1e-9, high=table["ours"] + 1e-9)
+    assert effect(point) == "-1.23"
+    several = pd.concat([table, table.assign(test="another", ours=7.0)])
+    assert effect(several).endswith("of 2 parts; of the first -1.23 (-inf to inf)")
 
 
 def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
@@ -224,7 +228,7 @@ def test_a_summary_has_a_row_a_claim_by_document_and_those_that_are_not_run() ->
     doubts = pd.DataFrame({"claims": ["C3 C10"], "doubt": ["D."], "repair": ["R."]})
     assert verdict_summary([one, other], claims, doubts).splitlines()[2:] == [
         f"| | **{one.title}** | |",
-        "| C1 🔶 | S. | T: 2 open of 2 parts; 1 to 3; 9 (5) |",
+        "| C1 🔶 | S. | T: 2 open of 2 parts, with estimates from 1 to 3; 9 (5) |",
         "| C3 – | S. |  |",
         "| C10 🔵† | S. | T: 1 (0.5 to 2); 9 (5) |",
         "| | **Another** | |",

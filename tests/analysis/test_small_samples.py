@@ -26,6 +26,7 @@ def row(claim: str, pattern: float, **changes: Any) -> dict[str, Any]:
         "seeds": 50,
         "paper_seeds": 5,
         "pattern": pattern,
+        "chance": 0.25,
         "favourable": 0.6,
         "verdict": "reproduced",
         **changes,

@@ -13,9 +13,9 @@ from plumbline.analysis.measurements import (
     effect,
     favourable,
     measure,
-    pattern,
     stuck_runs,
 )
+from plumbline.analysis.patterns import chance, pattern
 from plumbline.analysis.runs import Asked, Runs
 from plumbline.measures.inference import TAIL, Inference
 from plumbline.study import Claim, ClaimTest, Stuck
@@ -51,6 +51,7 @@ COLUMNS = [
     "outcome",
     "paper_seeds",
     "pattern",
+    "chance",
     "verdict",
 ]
 """Of the table of claims: one row a test; `outcome` is the test's, what comes after it the claim's.
@@ -58,7 +59,8 @@ COLUMNS = [
 `p` is what Holm's correction makes of the probability on the side where the estimate lies; `median` is of the seeds'
 differences (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the
 threshold in standard deviations of a seed, `detectable` the distance that would be seen four times in five. `pattern`
-is the share of draws of as many of our seeds as the paper has in which every part of the primary test looks as claimed.
+is the share of draws of as many of our seeds as the paper has in which every part of the primary test looks as claimed,
+`chance` the same if the methods of each seed change places at random.
 """
 
 MIN_SEEDS = 4
@@ -204,13 +206,15 @@ def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, 
         for role, some in (("primary", tests.primary), ("secondary", tests.secondary))
     }
     found = {role: outcomes(measured) for role, measured in by_role.items()}
+    few = claim.seeds if claim.seeds <= FEW_SEEDS else 0
     shared = {
         "claim": name,
         **claim.model_dump(include={"experiment", "source", "statement", "sentence"}),
         "preset": preset,
         "data": data,
         "paper_seeds": claim.seeds,
-        "pattern": pattern(by_role["primary"], claim.seeds, name) if claim.seeds <= FEW_SEEDS else np.nan,
+        "pattern": pattern(by_role["primary"], few, name),
+        "chance": chance(by_role["primary"], few, name),
         "verdict": verdict([outcome for outcome, _ in found["primary"]], tests.whole),
     }
     if claim.beyond is not None:

@@ -5,17 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from plumbline.analysis.runs import Runs
 from plumbline.errors import PlumblineError
 from plumbline.measures.inference import Inference
 from plumbline.measures.statistics import SHARES, SIDE_BY_SIDE, Sample, infer
-from plumbline.seeding import stream_seed
 from plumbline.study import ClaimTest, Stuck
-
-DRAWS = 2_000
-"""Of small samples, that are looked at for a pattern."""
 
 
 class Measurement(NamedTuple):
@@ -125,32 +120,6 @@ def effect(test: ClaimTest, found: Inference) -> float:
         return np.nan
     spread = away.std(ddof=1)
     return float(away.mean() / spread) if spread > 0 else np.nan
-
-
-def looks_as_claimed(test: ClaimTest, value: float) -> bool:
-    """Return whether a value is on the claimed side."""
-    if test.range is not None:
-        return test.range[0] < value < test.range[1]
-    return value > test.threshold if test.direction == "greater" else value < test.threshold
-
-
-def pattern(measured: Sequence[Measurement], seeds: int, name: str) -> float:
-    """Return how often all tests look as claimed with so many of the seeds, drawn without replacement.
-
-    NaN where there are no more seeds than that.
-    """
-    shared = sorted(set.intersection(*(set(table.index) for one in measured for table in one.numbers)))
-    if not 0 < seeds < len(shared):
-        return np.nan
-    pools = [(one.test, samples([table.loc[shared] for table in one.numbers])) for one in measured]
-    rng = np.random.default_rng(stream_seed(f"{name}.pattern", seeds, "bootstrap"))
-
-    def looks(test: ClaimTest, pool: Sequence[Sample], drawn: NDArray[np.intp]) -> bool:
-        few = [Sample(m[drawn], None if b is None else b[drawn]) for m, b in pool]
-        return looks_as_claimed(test, infer(test.statistic, few, test.location, name, test.options).value)
-
-    draws = (rng.permutation(len(shared))[:seeds] for _ in range(DRAWS))
-    return float(np.mean([all(looks(test, pool, drawn) for test, pool in pools) for drawn in draws]))
 
 
 def stuck_runs(stuck: Stuck | None, test: ClaimTest, runs: Runs) -> str:

@@ -121,9 +121,17 @@ def effect(tests: pd.DataFrame) -> str:
         tests: the rows of its parts.
     """
     if len(tests) > 1:
-        low, high = tests["ours"].min(), tests["ours"].max()
-        return f"{counts(tests['outcome'])} of {len(tests)} parts; {low:.3g} to {high:.3g}"
-    (one,) = tests.to_dict("records")
+        parts = f"{counts(tests['outcome'])} of {len(tests)} parts"
+        if (tests["test"] != tests["test"].iloc[0]).any():
+            return f"{parts}; of the first {one_effect(tests.iloc[0])}"
+        return f"{parts}, with estimates from {tests['ours'].min():.3g} to {tests['ours'].max():.3g}"
+    return one_effect(tests.iloc[0])
+
+
+def one_effect(one: pd.Series) -> str:
+    """Return an estimate, and its interval where it is not as good as a point, in words."""
+    if one["high"] - one["low"] <= 1e-3 * abs(one["ours"]):
+        return f"{one['ours']:.3g}"
     return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
 
 
