@@ -177,7 +177,8 @@ def test_verdicts_as_markdown() -> None:
     assert verdict_table(studies, pd.DataFrame(rows)).splitlines()[2:] == [
         "| K1 | S. | **partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
         "| K2 | S. | not judged |  |  | – (5) | E |",
-        "| K10 | S. | **partly** | final regret | 1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 20 (5) | E |",
+        "| K10 | S. | **partly** | final regret | "
+        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 20 (5) | E |",
     ]
     listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
     none = pd.DataFrame(columns=COLUMNS)
