@@ -11,12 +11,16 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import is_color_like, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from plumbline.errors import unknown
 from plumbline.looks import COLOURS, Look
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
+
+SHORT_DASHES = (0.0, (1.6, 0.9))
+"""Of marks too short for those of a line."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,9 @@ def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[A
         layout="constrained",
         **options,
     )
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(w_pad=0.09)  # else what stands beside a panel touches the label of the next
     return figure, [list(row) for row in axes]
 
 

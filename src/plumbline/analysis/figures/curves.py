@@ -249,7 +249,8 @@ def draw_row(
             ax.fill_between(steps, low, high, color=look["color"], alpha=0.18, linewidth=0)
         else:  # many bands over each other hide the lines: theirs at the end, side by side
             beside = steps[-1] + (0.02 + 0.015 * i) * (steps[-1] - steps[0])
-            ax.vlines(beside, low[-1], high[-1], color=look["color"], linewidth=1.6)
+            dashes = style.SHORT_DASHES if look["linestyle"] == "--" else "-"
+            ax.vlines(beside, low[-1], high[-1], color=look["color"], linestyle=dashes, linewidth=1.6)
         if row.nominal and nominal is None:
             nominal = sign * measured(trials, row.nominal, panel)
             ax.plot(
