@@ -550,6 +550,15 @@ class TestFinalDots:
         words = [tick.get_text() for tick in ax.get_yticklabels()]
         assert words == ["Plain, bowl", "calibrated, bowl", "Plain, valley", "calibrated, valley"]
 
+    def test_medians_are_ticks_and_stuck_runs_are_counted(self, folder: Path) -> None:
+        trials = [made.trial(seed=seed, regret=lambda s, i: 0.1 if s < 3 else 9.0) for seed in range(5)]
+        found = made.read(folder, *trials)
+        ax = build("final-dots", found, dots={}, stuck=5.0).axes[0]
+        (tick,) = (part for part in ax.collections if isinstance(part, PathCollection))
+        assert np.asarray(tick.get_offsets()).tolist() == [[0.1, 0.0]]
+        assert [text.get_text() for text in ax.texts] == ["2 of 5 stuck"]
+        assert not build("final-dots", found, dots={}, stuck=10.0).axes[0].texts
+
     def test_dots_that_a_preset_leaves_out_are_left_out(self, found: Evidence) -> None:
         ax = build("final-dots", found, dots={"a": ("bowl", "plain"), "b": ("bowl", "no-such")}).axes[0]
         assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a"]

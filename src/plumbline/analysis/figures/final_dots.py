@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from plumbline.analysis import style
+from plumbline.analysis.ended import ended
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.figures.sweep import final_interval
 from plumbline.analysis.outputs import Names, OutputOptions, figures
@@ -20,12 +21,14 @@ class FinalDotsOptions(OutputOptions):
         dots: for each line of words, from top to bottom, a task and a method; the first is what others are compared
             with. All tasks and methods of the grid, by their own words, where there are none.
         subject: what the words are about, the vertical axis.
+        stuck: runs that end above it are counted beside their dot: they are what means are made of.
     """
 
     metric: str
     label: str
     dots: dict[str, tuple[str, str]] = Field(default_factory=dict)
     subject: str = "method"
+    stuck: float | None = None
 
     def names(self) -> Names:
         """Return the tasks and methods of the dots, and the metric."""
@@ -46,7 +49,7 @@ def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tupl
 
 @figures.register("final-dots", FinalDotsOptions)
 def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
-    """The last value of a metric with its 70% interval, and a line down the mean of the first."""
+    """The last value of a metric, its mean with a 70% interval and its median, and a line down the mean of the first."""
     dots = dots_of(evidence, options.dots)
     if not dots:
         raise PlumblineError("no trials of any of the dots: nothing to draw")
@@ -64,11 +67,16 @@ def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
             capsize=3,
             label="what others are compared with" if first else "mean and 70% interval",
         )
+        ends = ended(evidence, task, method, options.metric).dropna()
+        ax.scatter([ends.median()], [height], s=70, c="0.15", marker="|", label="median", zorder=4)
+        if options.stuck is not None and (count := int((ends > options.stuck).sum())):
+            words = f"{count} of {len(ends)} stuck"
+            ax.annotate(words, (1.02, height), xycoords=("axes fraction", "data"), va="center", fontsize=7)
         if first:
             ax.axvline(mean, color="0.5", linestyle=":", linewidth=1, zorder=0)
     ax.set_yticks(range(len(dots)), list(dots))
     ax.set_ylim(len(dots) - 0.5, -0.5)
     ax.set_ylabel(options.subject)
     ax.set_xlabel(options.label)
-    style.add_legend(figure)
+    style.add_legend(figure, columns=3)
     return figure
