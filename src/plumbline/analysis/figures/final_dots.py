@@ -49,7 +49,7 @@ def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tupl
 
 @figures.register("final-dots", FinalDotsOptions)
 def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
-    """The last value of a metric, its mean with a 70% interval and its median, and a line down the mean of the first."""
+    """Where a metric ends: mean with its 70% interval, and median; a line goes down the mean of the first."""
     dots = dots_of(evidence, options.dots)
     if not dots:
         raise PlumblineError("no trials of any of the dots: nothing to draw")
