@@ -109,6 +109,25 @@ class TestRanking:
         assert (found["seeds"] == 2).all()
         assert found["mean rank"].to_dict() == {"plain": 1.0, "calibrated": 2.0}
 
+    def test_ranks_by_another_metric_stand_beside(self, folder: Path) -> None:
+        """Plain ends at less regret, and its best observation is the luckier one: of the worse point."""
+        runs = {("bowl", "plain"): (1.0, 3.0), ("bowl", "calibrated"): (2.0, 2.0)}
+        runs |= {("valley", method): (early, early) for (_, method), (early, _) in runs.items()}
+        trials = [
+            made.trial(task, method, seed, regret=lambda _, i, ends=ends: ends[i > 3])
+            for (task, method), ends in runs.items()
+            for seed in range(3)
+        ]
+        for row in (row for trial in trials[:6] for row in trial):
+            row["y"] = [float(row["evaluation"])]  # the last one looks best
+        ranking, evidence = tables["ranking"], made.read(folder, *trials)
+        found = ranking.build(evidence, ranking.options(also=("incumbent_regret",))).set_index("method")
+        assert found["mean rank"].to_dict() == {"plain": 1.0, "calibrated": 2.0}
+        assert found["mean rank by incumbent_regret"].to_dict() == {"plain": 1.5, "calibrated": 1.5}
+        assert found["rank by incumbent_regret, bowl"].to_dict() == {"plain": 2.0, "calibrated": 1.0}
+        assert "rank by incumbent_regret, valley" not in found
+        assert (found["low by incumbent_regret"] <= 1.5).all()
+
     def test_nothing_to_rank_is_one_line(self, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="nothing to rank"):
             self.rows(folder, {("bowl", "plain"): [1.0], ("valley", "calibrated"): [1.0]})
