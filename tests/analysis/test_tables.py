@@ -188,6 +188,28 @@ class TestFinalValues:
         assert table["nll rounds"].tolist() == [f"{made.ROUNDS - 1} of {made.ROUNDS}", ""]
         assert table["calibration_score"].notna().tolist() == [True, False]
 
+    def test_how_many_seeds_have_a_value_is_told_where_some_have_none(self, folder: Path) -> None:
+        trials = [made.trial("bowl", method, seed) for method in ("plain", "calibrated") for seed in range(3)]
+        for row in trials[1]:
+            row["f"] = [float("nan")]
+        evidence = made.read(folder, *trials)
+        found = tabulate(plan_of("final-values", metrics=["regret", "nll"]), "E", evidence).set_index("method")
+        assert found["seeds"].tolist() == [3, 3]
+        assert found["regret seeds"].to_dict() == {"plain": 2, "calibrated": 3}
+        assert "nll seeds" not in found
+        ranks = tables["ranking"].options(metric="nll", averages=("regret", "nll"))
+        found = tables["ranking"].build(evidence, ranks).set_index("method")
+        assert found["regret seeds"].to_dict() == {"plain": 2, "calibrated": 3}
+        assert "nll seeds" not in found
+        comparison = {"task": "bowl", "methods": ["plain", "calibrated"], "costs": [2.0]}
+        spent = plan_of("at-equal-cost", comparisons=[comparison], metrics=["regret"])
+        assert tabulate(spent, "E", evidence)["regret seeds"].tolist() == [2, 3]
+
+    def test_what_a_method_has_in_no_run_is_not_counted(self, folder: Path) -> None:
+        trials = [made.trial("bowl", method, 0, model=method == "plain") for method in ("plain", "calibrated")]
+        found = tabulate(plan_of("final-values", metrics=["nll"]), "E", made.read(folder, *trials))
+        assert "nll seeds" not in found
+
     def test_failed_trials_do_not_count(self, found: Evidence, found_with_failures: Evidence) -> None:
         pd.testing.assert_frame_equal(
             tabulate(plan_of("final-values"), "E", found_with_failures), tabulate(plan_of("final-values"), "E", found)

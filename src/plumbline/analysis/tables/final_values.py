@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from plumbline.analysis.ended import ends
+from plumbline.analysis.ended import ends, told, without_full_counts
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
 from plumbline.measures import statistics
@@ -42,13 +42,12 @@ class FinalOptions(OutputOptions):
 
 def told_of(values: NDArray[np.float64], metric: str, options: FinalOptions) -> dict[str, object]:
     """Return what is told of one metric, whose values at the end are `values` (one a seed, or none)."""
-    mean, error = statistics.mean_and_standard_error(values) if len(values) else (np.nan, np.nan)
-    told: dict[str, object] = {metric: float(mean), f"{metric} ±": float(error)}
+    found = told(values, metric)
     if metric in options.medians:
-        told[f"{metric} median"] = float(statistics.median(values, 0)) if len(values) else np.nan
+        found[f"{metric} median"] = float(statistics.median(values, 0)) if len(values) else np.nan
     if metric in options.above:
-        told[f"seeds above {options.above[metric]:g}"] = int((values > options.above[metric]).sum())
-    return told
+        found[f"seeds above {options.above[metric]:g}"] = int((values > options.above[metric]).sum())
+    return found
 
 
 def gaps(table: pd.DataFrame, rounds: int) -> str:
@@ -60,7 +59,10 @@ def gaps(table: pd.DataFrame, rounds: int) -> str:
 
 @tables.register("final-values", FinalOptions)
 def final_values(evidence: Evidence, options: FinalOptions) -> pd.DataFrame:
-    """Mean and standard error over seeds of each metric at the last round (of the whole run for per-query metrics)."""
+    """Mean and standard error over seeds of each metric at the last round (of the whole run for per-query metrics).
+
+    Where some seeds have no value, it is told how many have.
+    """
     rows = []
     for task, method in evidence.pairs:
         trials = evidence.trials(task, method)
@@ -72,7 +74,7 @@ def final_values(evidence: Evidence, options: FinalOptions) -> pd.DataFrame:
                 row[f"{metric} rounds"] = gaps(table, int(trials["iteration"].max()))
         row["seconds a round"] = trials.loc[trials["iteration"] > 0, "round_seconds"].median()
         rows.append(row)
-    frame = pd.DataFrame(rows)
+    frame = without_full_counts(pd.DataFrame(rows), options.metrics)
     # How many rounds have a value is told where some have none.
     whole = [f"{metric} rounds" for metric in options.metrics if f"{metric} rounds" in frame]
     return frame.drop(columns=[name for name in whole if (frame[name] == "").all()])

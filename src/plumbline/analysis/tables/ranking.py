@@ -2,9 +2,10 @@
 
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from plumbline.analysis.ended import ended
+from plumbline.analysis.ended import ended, without_full_counts
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
 from plumbline.errors import PlumblineError
@@ -19,7 +20,8 @@ class RankingOptions(OutputOptions):
         metric: of the last round, or the mean over the run for metrics of single queries.
         also: further metrics to rank by, for ranks of their own beside.
         best: whether the least or the greatest value has rank 1.
-        averages: metrics whose mean over tasks is told beside the ranks.
+        averages: metrics whose mean over tasks is told beside the ranks; where some seeds have no value on a task, with
+            the least number that have.
     """
 
     metric: str = "regret"
@@ -86,8 +88,9 @@ def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
         for metric, by_task in found.items():
             row |= told_of(by_task, method, seeds, "" if metric == options.metric else f" by {metric}")
         for metric in options.averages:
-            values = [statistics.mean(ended(evidence, task, method, metric).to_numpy(), 0) for task in common]
-            row[metric] = float(sum(values) / len(values))
+            values = [ended(evidence, task, method, metric).reindex(seeds).to_numpy() for task in common]
+            row[metric] = float(np.mean([statistics.mean(of_task, 0) for of_task in values]))
+            row[f"{metric} seeds"] = min(int((~np.isnan(of_task)).sum()) for of_task in values)
         seconds = pd.concat([evidence.trials(task, method) for task in common])
         row["seconds a round"] = seconds.loc[seconds["iteration"] > 0, "round_seconds"].median()
         first = found[options.metric]
@@ -96,4 +99,4 @@ def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
             others = {task: table for task, table in found[metric].items() if not table.equals(first[task])}
             row |= {f"rank by {metric}, {task}": table[method].mean() for task, table in others.items()}
         rows.append(row)
-    return pd.DataFrame(rows).sort_values("mean rank", ignore_index=True)
+    return without_full_counts(pd.DataFrame(rows), options.averages).sort_values("mean rank", ignore_index=True)
