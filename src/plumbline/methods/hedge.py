@@ -81,8 +81,7 @@ class Hedge(Portfolio):
         chosen = choices[drawn]
         assert chosen is not None
         self.asked = [None if choice is None else choice.X for choice in choices]
-        shares = {f"weight.{name}": weight for name, weight in zip(self.options.names, weights.tolist(), strict=True)}
-        return replace(chosen, notes={**chosen.notes, "member": float(drawn), **shares})
+        return replace(chosen, notes={**chosen.notes, "member": float(drawn), **self.shares(weights)})
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
         """Take note that what was asked for has been observed: its rewards are due.
