@@ -158,6 +158,25 @@ class TestFinalValues:
         assert calibrated["regret median"] == pytest.approx(np.median(ends))
         assert calibrated[f"seeds above {level:g}"] == made.SEEDS - 2
 
+    def test_values_of_others_stand_beside_ours_with_their_reading_error(self, found: Evidence) -> None:
+        theirs = {"task": "bowl", "method": "calibrated", "metric": "regret", "value": 3.5, "error": 0.2}
+        table = tabulate(plan_of("final-values", published=[theirs]), "E", found).set_index(["task", "method"])
+        columns = ["regret published", "regret published ±"]
+        assert table.loc[("bowl", "calibrated"), columns].tolist() == [3.5, 0.2]
+        assert table.drop(index=("bowl", "calibrated"))[columns].isna().all(axis=None)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"metric": "crps"}, "are no columns of the table"),
+            ({"error": -1.0}, "error"),
+        ],
+    )
+    def test_values_of_others_are_of_what_there_is(self, found: Evidence, change: dict[str, Any], message: str) -> None:
+        theirs = {"task": "bowl", "method": "plain", "metric": "regret", "value": 3.5, "error": 0.2} | change
+        with pytest.raises(PlumblineError, match=message):
+            tabulate(plan_of("final-values", published=[theirs]), "E", found)
+
     def test_a_median_of_no_column_is_one_line(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="are no columns of the table"):
             tabulate(plan_of("final-values", metrics=["regret"], medians=["nll"]), "E", found)
