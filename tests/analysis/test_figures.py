@@ -254,9 +254,23 @@ class TestPublishedLines:
     def test_they_are_turned_with_the_row(self, found: Evidence) -> None:
         np.testing.assert_allclose(self.drawn(found, minimise=True).lines[-1].get_ydata(), [80.0, -3.0])
 
+    @pytest.mark.parametrize("minimise", [False, True])
+    def test_how_well_they_could_be_read_is_a_band(self, found: Evidence, *, minimise: bool) -> None:
+        """A band is drawn beside those of our own two methods, and about the line."""
+        drawn = []
+        for error in (0.0, 0.5):
+            rows = [{"metric": "best_f", "label": "best", "minimise": minimise}]
+            panels = [{"task": "bowl", "published": [PUBLISHED | {"error": error}]}]
+            drawn.append(build("curves", found, rows=rows, panels=panels).axes[0].collections)
+        assert len(drawn[1]) == len(drawn[0]) + 1
+        corners = {tuple(corner) for corner in np.round(drawn[1][-1].get_paths()[0].vertices, 6)}
+        sign = -1 if minimise else 1
+        assert corners == {(x, sign * y + edge) for x, y in ((1, -80.0), (9, 3.0)) for edge in (-0.5, 0.5)}
+
     @pytest.mark.parametrize(
         ("change", "message"),
         [
+            ({"error": -1.0}, "error"),
             ({"values": [1.0]}, "2 evaluations and 1 values"),
             ({"metric": "nll"}, "the published line 'Others' is of nll, which no row draws"),
         ],

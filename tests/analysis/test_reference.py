@@ -17,6 +17,7 @@ from plumbline.analysis.reference import (
     MARKS,
     NOT_JUDGED,
     combined_provenance,
+    curves,
     doubt_table,
     effect,
     keep,
@@ -97,16 +98,24 @@ def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) ->
     assert (tmp_path / "kept/E.png").stat().st_size < (tmp_path / "E.png").stat().st_size / 2
 
 
-@pytest.mark.parametrize(("kind", "curves"), [("curves", True), ("sweep", False)])
-def test_curves_are_kept_where_the_figure_shows_them(tmp_path: Path, kind: str, *, curves: bool) -> None:
+@pytest.mark.parametrize(("kind", "kept"), [("curves", True), ("sweep", False)])
+def test_curves_are_kept_where_the_figure_shows_them(tmp_path: Path, kind: str, *, kept: bool) -> None:
     plan = made.plan({"E": made.experiment(figure={"kind": kind, "options": made.FIGURES[kind]})})
     rows = made.trial()
     made.write(tmp_path / "quick/records/E.parquet", rows)
     folder = TrialFolder(tmp_path / "store", rows[0]["key"])
     folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
     keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-    assert (tmp_path / "reference/E/E-curves.csv").is_file() == curves
+    assert (tmp_path / "reference/E/E-curves.csv").is_file() == kept
     assert (tmp_path / "reference/E/provenance.json").is_file()
+
+
+def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:
+    trials = [made.trial(seed=seed) for seed in range(3)]
+    for row in trials[1][:4]:
+        row["f"] = [float("nan")]
+    found = curves(made.read(folder, *trials), ["regret"]).set_index("iteration")
+    assert found["seeds"].to_dict() == {0: 2, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3, 6: 3}
 
 
 BETTER = {"source": "section 5", "statement": "S.", "experiment": "E", "seeds": 5, "primary": made.TEST}

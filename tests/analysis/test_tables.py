@@ -109,6 +109,25 @@ class TestRanking:
         assert (found["seeds"] == 2).all()
         assert found["mean rank"].to_dict() == {"plain": 1.0, "calibrated": 2.0}
 
+    def test_ranks_by_another_metric_stand_beside(self, folder: Path) -> None:
+        """Plain ends at less regret, and its best observation is the luckier one: of the worse point."""
+        runs = {("bowl", "plain"): (1.0, 3.0), ("bowl", "calibrated"): (2.0, 2.0)}
+        runs |= {("valley", method): (early, early) for (_, method), (early, _) in runs.items()}
+        trials = [
+            made.trial(task, method, seed, regret=lambda _, i, ends=ends: ends[i > 3])
+            for (task, method), ends in runs.items()
+            for seed in range(3)
+        ]
+        for row in (row for trial in trials[:6] for row in trial):
+            row["y"] = [float(row["evaluation"])]  # the last one looks best
+        ranking, evidence = tables["ranking"], made.read(folder, *trials)
+        found = ranking.build(evidence, ranking.options(also=("incumbent_regret",))).set_index("method")
+        assert found["mean rank"].to_dict() == {"plain": 1.0, "calibrated": 2.0}
+        assert found["mean rank by incumbent_regret"].to_dict() == {"plain": 1.5, "calibrated": 1.5}
+        assert found["rank by incumbent_regret, bowl"].to_dict() == {"plain": 2.0, "calibrated": 1.0}
+        assert "rank by incumbent_regret, valley" not in found
+        assert (found["low by incumbent_regret"] <= 1.5).all()
+
     def test_nothing_to_rank_is_one_line(self, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="nothing to rank"):
             self.rows(folder, {("bowl", "plain"): [1.0], ("valley", "calibrated"): [1.0]})
@@ -139,6 +158,25 @@ class TestFinalValues:
         assert calibrated["regret median"] == pytest.approx(np.median(ends))
         assert calibrated[f"seeds above {level:g}"] == made.SEEDS - 2
 
+    def test_values_of_others_stand_beside_ours_with_their_reading_error(self, found: Evidence) -> None:
+        theirs = {"task": "bowl", "method": "calibrated", "metric": "regret", "value": 3.5, "error": 0.2}
+        table = tabulate(plan_of("final-values", published=[theirs]), "E", found).set_index(["task", "method"])
+        columns = ["regret published", "regret published ±"]
+        assert table.loc[("bowl", "calibrated"), columns].tolist() == [3.5, 0.2]
+        assert table.drop(index=("bowl", "calibrated"))[columns].isna().all(axis=None)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"metric": "crps"}, "are no columns of the table"),
+            ({"error": -1.0}, "error"),
+        ],
+    )
+    def test_values_of_others_are_of_what_there_is(self, found: Evidence, change: dict[str, Any], message: str) -> None:
+        theirs = {"task": "bowl", "method": "plain", "metric": "regret", "value": 3.5, "error": 0.2} | change
+        with pytest.raises(PlumblineError, match=message):
+            tabulate(plan_of("final-values", published=[theirs]), "E", found)
+
     def test_a_median_of_no_column_is_one_line(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="are no columns of the table"):
             tabulate(plan_of("final-values", metrics=["regret"], medians=["nll"]), "E", found)
@@ -168,6 +206,28 @@ class TestFinalValues:
         assert table["nll"].iloc[0] == pytest.approx(np.mean(there))
         assert table["nll rounds"].tolist() == [f"{made.ROUNDS - 1} of {made.ROUNDS}", ""]
         assert table["calibration_score"].notna().tolist() == [True, False]
+
+    def test_how_many_seeds_have_a_value_is_told_where_some_have_none(self, folder: Path) -> None:
+        trials = [made.trial("bowl", method, seed) for method in ("plain", "calibrated") for seed in range(3)]
+        for row in trials[1]:
+            row["f"] = [float("nan")]
+        evidence = made.read(folder, *trials)
+        found = tabulate(plan_of("final-values", metrics=["regret", "nll"]), "E", evidence).set_index("method")
+        assert found["seeds"].tolist() == [3, 3]
+        assert found["regret seeds"].to_dict() == {"plain": 2, "calibrated": 3}
+        assert "nll seeds" not in found
+        ranks = tables["ranking"].options(metric="nll", averages=("regret", "nll"))
+        found = tables["ranking"].build(evidence, ranks).set_index("method")
+        assert found["regret seeds"].to_dict() == {"plain": 2, "calibrated": 3}
+        assert "nll seeds" not in found
+        comparison = {"task": "bowl", "methods": ["plain", "calibrated"], "costs": [2.0]}
+        spent = plan_of("at-equal-cost", comparisons=[comparison], metrics=["regret"])
+        assert tabulate(spent, "E", evidence)["regret seeds"].tolist() == [2, 3]
+
+    def test_what_a_method_has_in_no_run_is_not_counted(self, folder: Path) -> None:
+        trials = [made.trial("bowl", method, 0, model=method == "plain") for method in ("plain", "calibrated")]
+        found = tabulate(plan_of("final-values", metrics=["nll"]), "E", made.read(folder, *trials))
+        assert "nll seeds" not in found
 
     def test_failed_trials_do_not_count(self, found: Evidence, found_with_failures: Evidence) -> None:
         pd.testing.assert_frame_equal(

@@ -12,6 +12,10 @@ from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
 from plumbline.methods.gp import improvement_threshold
 from plumbline.spaces.box import Box
+from plumbline.spaces.table import Table
+
+EVERY = ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei", "ts", "kg", "kg-sgd", "mes", "jes", "pes"]
+"""Methods of one exact process that are no portfolio."""
 
 LINE = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 
@@ -132,13 +136,27 @@ def test_a_search_is_told_which_utilities_may_be_zero_in_much_of_a_space(name: s
     assert utility.nonnegative == (name == "ei" or (name == "pi" and q > 1))
 
 
-@pytest.mark.parametrize(
-    "name", ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei", "ts", "kg", "kg-sgd", "mes", "jes", "pes"]
-)
+@pytest.mark.parametrize("name", EVERY)
 def test_one_observation_is_enough_to_go_on(name: str) -> None:
     place = box(n=1)
     X = ask(build_method(name, QUICK, place.domain), place.history, 1).X
     assert torch.isfinite(X).all()
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("place", [box(), table()], ids=["box", "table"])
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_constant_objective_is_no_end(name: str, place: Situation, q: int) -> None:
+    flat = History(place.history.X, torch.full_like(place.history.Y, 7.0), place.history.initial)
+    X = ask(build_method(name, QUICK, place.domain), flat, q).X
+    assert X.shape == (q, 2)
+    assert torch.isfinite(X).all()
+    low, high = place.domain.bounds
+    assert ((low <= X) & (high >= X)).all()
+    if isinstance(place.domain.space, Table):
+        left = {tuple(row) for row in place.domain.space.remaining(flat).tolist()}
+        assert len({tuple(row) for row in X.tolist()} & left) == q
 
 
 def test_prediction_is_of_observations_not_of_the_latent_function() -> None:

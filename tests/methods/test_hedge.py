@@ -106,6 +106,51 @@ def test_what_was_not_observed_earns_nothing() -> None:
     assert ask(fresh, place.history, 1).notes == first.notes
 
 
+def test_rewards_wait_while_a_guard_takes_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = box(n=8)
+    inner = {"name": "hedge", "options": {**QUICK, "members": ["ei", "ucb", "ts"]}}
+    method = build_method("exploit", {"base": inner}, place.domain)
+    base, nominees, gains = method.base, [], torch.zeros(3, dtype=torch.float64)  # type: ignore[attr-defined]
+    for seed, guarded in enumerate([False, True, False, False]):
+        monkeypatch.setattr(method, "exploits", lambda round, guarded=guarded: guarded)
+        proposal = ask(method, place.history, 1, seed)
+        if nominees and not guarded:
+            gains = gains + torch.tensor(means(base, place, nominees), dtype=torch.float64)
+        torch.testing.assert_close(base.gains, gains)
+        nominees = nominees if guarded else list(base.asked)
+        Y = objective(proposal.X)
+        method.tell(proposal.X, Y)
+        place = Situation(place.domain, place.history.join(proposal.X, Y))
+    assert gains.unique().numel() > 1
+
+
+@pytest.mark.parametrize("keeps_data", [False, True])
+def test_rewards_lapse_where_a_trust_region_begins_without_the_data_that_they_are_of(keeps_data: bool) -> None:
+    place = box(n=4)
+    inner = {"name": "hedge", "options": {**QUICK, "members": ["ei", "ucb", "ts"]}}
+    short = {"min_length": 0.8, "failure_tolerance": 1, "keeps_data": keeps_data}
+    method = build_method("trust-region", {"base": inner, **short}, place.domain)
+    base = method.base  # type: ignore[attr-defined]
+    for seed in range(6):
+        proposal = ask(method, place.history, 1, seed)
+        begins = "member" not in proposal.notes
+        assert begins == (not keeps_data and 1 <= seed <= 4)
+        assert bool((base.gains != 0).all()) == (keeps_data and seed > 0)
+        Y = objective(proposal.X) - 1e3 * (seed == 0)
+        method.tell(proposal.X, Y)
+        place = Situation(place.domain, place.history.join(proposal.X, Y))
+
+
+def test_a_round_that_failed_earns_nothing() -> None:
+    place = box(n=8)
+    method = hedge(place)
+    first = ask(method, place.history, 1)
+    Y = torch.full((1, 1), torch.nan, dtype=torch.float64)
+    method.tell(first.X, Y)
+    ask(method, place.history.join(first.X, Y), 1)
+    assert torch.equal(method.gains, torch.zeros(3).double())
+
+
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_resumed_equals_uninterrupted(q: int) -> None:

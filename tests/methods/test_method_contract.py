@@ -73,6 +73,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "hedge": [{**QUICK, "members": ["ei", "ucb", "ts"]}, {**QUICK, "members": ["mes", "kg-sgd", "ei"]}],
     "relay": [{**QUICK, "members": ["nei", "ucb"], "patience": 2}],
+    "roulette": [{**QUICK, "members": ["ts", "ucb", "pi"], "factor": 3.0}],
     "cjes": [
         {"search": QUICK["search"], "optima": 3},
         {"search": QUICK["search"], "optima": 3, "decoupled": True, "costs": [1.0, 10.0]},

@@ -12,13 +12,16 @@ from plumbline.errors import PlumblineError
 from plumbline.keys import methods_of
 from plumbline.methods.base import build_method
 from plumbline.methods.portfolio import Portfolio, PortfolioOptions
+from plumbline.methods.roulette import Roulette
 
-RULES = ["hedge", "relay"]
+RULES = ["hedge", "relay", "roulette"]
 
 
 def portfolio(place: Situation, rule: str, *members, **own) -> Portfolio:
     method = build_method(rule, {**QUICK, "members": list(members or ("ei", "ucb", "pi")), **own}, place.domain)
     assert isinstance(method, Portfolio)
+    if isinstance(method, Roulette):
+        method.successes[0] = 50  # as good as always the first that is drawn
     return method
 
 
@@ -64,6 +67,30 @@ def test_a_member_that_fails_is_left_out(
     assert events == ["MemberFailedWarning"]
     assert proposal.notes["member"] == 1.0
     assert torch.equal(proposal.X, ask(build_method("ucb", QUICK, place.domain), place.history, 1).X)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("where", ["information", "search"])
+def test_an_entropy_search_that_fails_is_left_out_and_asks_no_other(
+    rule: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = box()
+    method = portfolio(place, rule, "mes", "ucb")
+    failing(monkeypatch, method.members[0], "information" if where == "information" else "_one_by_one", NanError("nan"))
+    proposal, events = answered(method, place.history)
+    assert events == ["MemberFailedWarning"]
+    assert proposal.notes["member"] == 1.0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_entropy_search_with_nothing_to_learn_asks_for_noisy_improvement(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = box()
+    method = portfolio(place, rule, "mes", "mes")
+    monkeypatch.setattr("plumbline.methods.information.degenerate", lambda drawn: True)
+    _, events = answered(method, place.history)
+    assert events == ["NothingToLearnWarning"]
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -259,6 +259,22 @@ def test_coverage_on_a_share_of_the_data_is_of_a_model_of_the_rest(
     assert not torch.equal(Remembering.asked[1], Remembering.asked[2]), "the share is drawn anew each round"
 
 
+def test_the_model_of_the_rest_knows_in_which_order_it_was_observed_and_what_the_initial_design_was(
+    cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = Trial(cheap_spec("forrester", "ucb"), tmp_path).method
+    shown: list[History] = []
+    monkeypatch.setattr(method, "predictor", shown.append)
+    X = column(*(i / 40 for i in range(40)))
+    coverage_of_a_share(method, History(X, X.sin(), 16), 0.5, lambda: torch.Generator().manual_seed(1), [0.1])
+    (rest,) = shown
+    assert len(rest) == 20
+    assert rest.X[:, 0].tolist() == sorted(rest.X[:, 0].tolist())
+    assert torch.equal(rest.Y, rest.X.sin())
+    assert rest.initial == int(rest.X.lt(X[16]).sum())
+    assert rest.initial not in (0, 16, 20)
+
+
 def test_a_share_of_few_data_is_none(cheap_spec: Make, tmp_path: Path) -> None:
     method = Trial(cheap_spec("forrester", "ucb"), tmp_path).method
     data = History(column(0.1, 0.9), column(0.0, 1.0))

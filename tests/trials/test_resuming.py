@@ -202,6 +202,7 @@ RELAY: dict[str, Any] = {**QUICK, "members": ["ei", "ucb"]}
 ADAPTING: dict[str, dict[str, Any]] = {
     "hedge": {**QUICK, "members": ["ei", "ucb", "ts"]},
     "relay": RELAY,
+    "roulette": RELAY,
     "kernel-selection": {"base": {"name": "ts", "options": QUICK}, "criterion": "random"},
     "shrinking-lengthscales": {"base": {"name": "relay", "options": RELAY}},
 }

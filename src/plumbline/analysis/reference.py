@@ -37,7 +37,8 @@ def drawn_metrics(output: Output | None) -> tuple[str, ...]:
 
 
 def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return mean and standard error over seeds of `metrics` of each method on each task, by iteration."""
+    """Return mean and standard error of `metrics` of each method on each task, by iteration, over the seeds that have
+    a value, and how many those are."""
     frames = []
     for task, method in found.pairs:
         for metric in metrics:
@@ -54,7 +55,7 @@ def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
                         "iteration": table.columns,
                         "mean": mean,
                         "standard_error": error,
-                        "seeds": len(table),
+                        "seeds": table.notna().sum().to_numpy(),
                     }
                 )
             )

@@ -39,12 +39,20 @@ def rewards(process: ExactProcess, nominees: Nominees) -> Tensor:
     return torch.tensor([least if reward is None else reward for reward in found], dtype=torch.float64)
 
 
+def known(nominees: Nominees, X: Tensor) -> bool:
+    """Return whether any of what was asked for is among some points, `n x d`."""
+    asked = torch.cat([nominee for nominee in nominees if nominee is not None])
+    return bool((asked.unsqueeze(1) == X).all(-1).any())
+
+
 @methods.register("hedge", HedgeOptions)
 class Hedge(Portfolio):
     """A portfolio whose members propose with chances that grow with the means found where they would have asked.
 
     All members search in each round. When the round has been observed, each of them gains the posterior mean at its own
-    nominee (in standard deviations of the observations), and `exp(learning_rate * gains)` is its weight.
+    nominee (in standard deviations of the observations), and `exp(learning_rate * gains)` is its weight. The mean is
+    that of the next round in which they search, where one in between was a guard's. It must be of a surrogate that
+    knows the round: nobody gains where the evaluation failed, or a trust region has begun anew.
     """
 
     options: HedgeOptions
@@ -61,8 +69,9 @@ class Hedge(Portfolio):
         Raises:
             PlumblineError: no member came to a proposal.
         """
-        if self.due:
-            self.gains, self.due = self.gains + rewards(surrogate, self.due), []
+        if self.due and known(self.due, round.data.X):
+            self.gains = self.gains + rewards(surrogate, self.due)
+        self.due = []
         choices = [self.proposed(place, surrogate, round) for place in range(len(self.members))]
         able = torch.tensor([choice is not None for choice in choices])
         if not bool(able.any()):
@@ -72,12 +81,15 @@ class Hedge(Portfolio):
         chosen = choices[drawn]
         assert chosen is not None
         self.asked = [None if choice is None else choice.X for choice in choices]
-        shares = {f"weight.{name}": weight for name, weight in zip(self.options.names, weights.tolist(), strict=True)}
-        return replace(chosen, notes={**chosen.notes, "member": float(drawn), **shares})
+        return replace(chosen, notes={**chosen.notes, "member": float(drawn), **self.shares(weights)})
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
-        """Take note that what was asked for has been observed: its rewards are due."""
-        self.due, self.asked = self.asked, []
+        """Take note that what was asked for has been observed: its rewards are due.
+
+        What others asked for (a guard, a trust region that begins anew) leaves due what is.
+        """
+        if self.asked:
+            self.due, self.asked = self.asked, []
 
     def state_dict(self) -> dict[str, Any]:
         """Return what members gained, and what they asked for in the round whose rewards are due."""

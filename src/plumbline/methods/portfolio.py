@@ -1,5 +1,6 @@
 """Several acquisition functions over one surrogate; what is shared by the rules that say which of them proposes."""
 
+import math
 import warnings
 from typing import Self, cast
 
@@ -8,18 +9,27 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.exceptions.errors import ModelFittingError, OptimizationGradientError
 from linear_operator.utils.errors import NanError, NotPSDError
 from pydantic import Field, model_validator
+from torch import Tensor
 
 from plumbline.acquisition.analytic import AnalyticUtility, upper_confidence_bound
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Domain, build_method, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp import GPMethod, GPOptions
+from plumbline.methods.information import InformationFailedWarning
 from plumbline.models.exact_process import ExactProcess
 from plumbline.options import parse
 from plumbline.specs import Json, MethodChoice
 
-FAILURES = (ModelFittingError, NanError, NotPSDError, OptimizationGradientError, torch.linalg.LinAlgError)
-"""What a member may raise where its arithmetic ends."""
+FAILURES = (
+    ModelFittingError,
+    NanError,
+    NotPSDError,
+    OptimizationGradientError,
+    torch.linalg.LinAlgError,
+    InformationFailedWarning,
+)
+"""What a member may raise where its arithmetic ends; an entropy search warns of that, and asks another instead."""
 
 
 class MemberFailedWarning(RuntimeWarning):
@@ -70,7 +80,8 @@ class PortfolioOptions(GPOptions):
 class Portfolio(GPMethod):
     """Several methods over one exact Gaussian process; a subclass says which of them proposes in a round.
 
-    A member whose arithmetic ends is left out of the round, which has the event `MemberFailedWarning`.
+    A member whose arithmetic ends is left out of the round, which has the event `MemberFailedWarning`; so is an entropy
+    search that would ask noisy expected improvement instead, which is another member's business.
     """
 
     options: PortfolioOptions
@@ -89,7 +100,9 @@ class Portfolio(GPMethod):
         """Return what a member would ask for; None, with a warning, where its arithmetic ends."""
         member = self.members[place]
         try:
-            choice = member.search(member.utility(surrogate, round), surrogate, round)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", InformationFailedWarning)
+                choice = member.search(member.utility(surrogate, round), surrogate, round)
             if not bool(torch.isfinite(choice.X).all()):
                 raise NanError("its proposal is no number")
         except FAILURES as error:
@@ -98,6 +111,15 @@ class Portfolio(GPMethod):
             return None
         return choice
 
+    def shares(self, chances: Tensor) -> dict[str, float]:
+        """Return notes of the members' chances."""
+        return {f"weight.{name}": chance for name, chance in zip(self.options.names, chances.tolist(), strict=True)}
+
     def nobody(self) -> PlumblineError:
         """Return the error of a round in which no member came to a proposal."""
         return PlumblineError(f"no member of the portfolio came to a proposal: {', '.join(self.options.names)}")
+
+
+def best(Y: Tensor) -> float:
+    """Return the greatest of `n x 1` observations; minus infinity where all of them failed."""
+    return float(Y.nan_to_num(nan=-math.inf).max())

@@ -1,6 +1,5 @@
 """A portfolio that stays with a member as long as it finds something better: BOWH, dynamic scheduling."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
-from plumbline.methods.portfolio import Portfolio, PortfolioOptions
+from plumbline.methods.portfolio import Portfolio, PortfolioOptions, best
 from plumbline.models.exact_process import ExactProcess
 
 
@@ -48,7 +47,7 @@ class Relay(Portfolio):
         for _ in self.members:
             choice = self.proposed(self.place, surrogate, round)
             if choice is not None:
-                self.to_beat = _best(round.history.Y)
+                self.to_beat = best(round.history.Y)
                 return replace(choice, notes={**choice.notes, "member": float(self.place)})
             self._hand_over()
         raise self.nobody()
@@ -58,7 +57,7 @@ class Relay(Portfolio):
         to_beat, self.to_beat = self.to_beat, None
         if to_beat is None:
             return
-        self.failures = 0 if _best(Y) > to_beat else self.failures + 1
+        self.failures = 0 if best(Y) > to_beat else self.failures + 1
         if self.failures >= self.options.patience:
             self._hand_over()
 
@@ -73,8 +72,3 @@ class Relay(Portfolio):
         """Go on with the same member."""
         if state:
             self.place, self.failures = state["place"], state["failures"]
-
-
-def _best(Y: Tensor) -> float:
-    """Return the greatest of `n x 1` observations; minus infinity where all of them failed."""
-    return float(Y.nan_to_num(nan=-math.inf).max())

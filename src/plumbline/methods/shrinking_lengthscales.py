@@ -39,6 +39,8 @@ class NormBound(Options):
     def sqrt_beta(self, process: ExactProcess, t: int, divisor: float) -> float:
         """Return `B_t + 4 sd sqrt(I + 1 + log(1 / delta))` with `B_t = b(t) g(t)^d B_0`, of the noise's sd.
 
+        The power d is the paper's as we remember it; `g(t)^(d/2)` would do by the lemma that it rests on.
+
         Args:
             process: with the lengthscales of round t.
             t: the round.
@@ -56,7 +58,7 @@ class ShrinkingOptions(ExactWrapperOptions):
         base: the method whose lengthscales shrink.
         power: of `g(t) = t^power`, which they are divided by, with t the evaluation that is asked for, from 1 on; null
             for `1 / (4 d)`, so that the volume which a lengthscale spans falls with the fourth root of t.
-        norm: for the base `ucb`, the bound grows as the paper has it; null for the base's own.
+        norm: for the base `ucb`, the bound grows as the paper has it, its text not at hand; null for the base's own.
     """
 
     power: PositiveFloat | None = None

@@ -78,10 +78,11 @@ def coverage_of_a_share(
     if held == 0:
         return torch.empty(0)
     order = torch.randperm(len(data), generator=stream())
-    predict = method.predictor(Data(data.X[order[held:]], data.Y[order[held:]]))
+    asked, kept = order[:held], order[held:].sort().values  # methods read off a history's order when what was asked
+    predict = method.predictor(Data(data.X[kept], data.Y[kept], int((kept < data.initial).sum())))
     if predict is None:
         return torch.empty(0)
-    return coverage(predict(data.X[order[:held]]), data.Y[order[:held]], alphas)
+    return coverage(predict(data.X[asked]), data.Y[asked], alphas)
 
 
 def mean_width(predict: Predictor, X: Tensor, alphas: Sequence[float]) -> Tensor:

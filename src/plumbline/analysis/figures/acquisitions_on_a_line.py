@@ -1,5 +1,6 @@
 """One posterior on a line and what acquisition functions make of it, a panel each."""
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,6 +14,9 @@ from plumbline.analysis.outputs import OutputOptions, figures
 COLUMNS = 3
 """Panels side by side, at most."""
 
+BINS, HEIGHT = 40, 0.16
+"""Of histograms on the panel's edges, and how much of the panel the fullest bin takes."""
+
 
 class AcquisitionsOptions(OutputOptions):
     """Options of the figure.
@@ -25,7 +29,10 @@ class AcquisitionsOptions(OutputOptions):
 
 
 def draw_posterior(ax: Axes, found: pd.DataFrame) -> None:
-    """Draw the posterior's band, mean and draws, the function and the data, and draws of the optimum if there are."""
+    """Draw the posterior's band, mean and draws, the function and the data, and draws of the optimum if there are.
+
+    Their place and value are shown together, and the density of either on an edge.
+    """
     band, data = series(found, "posterior", "credible"), series(found, "posterior", "data")
     truth = series(found, "posterior", "truth")
     ax.fill_between(
@@ -40,8 +47,27 @@ def draw_posterior(ax: Axes, found: pd.DataFrame) -> None:
     if (names == "optimum").any():
         optimum = series(found, "posterior", "optimum")
         ax.plot(optimum["x"], optimum["value"], ".", color=style.PLAIN, alpha=0.4, markersize=4, label="draw's optimum")
+        draw_densities(ax, optimum)
     ax.plot(data["x"], data["value"], "o", color="black", markersize=4, label="data")
     ax.set(title="posterior", xlabel="x", ylabel="f(x)", xlim=(band["x"].min(), band["x"].max()))
+
+
+def draw_densities(ax: Axes, optimum: pd.DataFrame) -> None:
+    """Draw histograms of the optimum's place, from below, and of its value, from the right, each to its own scale."""
+    for name, colour, label in (("x", style.QUERY, "density of x*"), ("value", style.TRUTH, "density of f*")):
+        counts, edges = np.histogram(optimum[name], BINS)
+        height, upright = HEIGHT * counts / counts.max(), name == "x"
+        ax.stairs(
+            height if upright else 1 - height,
+            edges,
+            baseline=0.0 if upright else 1.0,
+            orientation="vertical" if upright else "horizontal",
+            transform=ax.get_xaxis_transform() if upright else ax.get_yaxis_transform(),
+            fill=True,
+            color=colour,
+            alpha=0.6,
+            label=label,
+        )
 
 
 def draw_acquisition(ax: Axes, found: pd.DataFrame, method: str, title: str) -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import NDArray
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from plumbline.analysis import style
 from plumbline.analysis.evidence import Evidence
@@ -79,12 +79,14 @@ class Published(Options):
         metric: the rows that it belongs to.
         evaluations: where it is known, initial ones counted.
         values: of the metric there, in our direction: problems are maximised.
+        error: to either side within which they could be read off; drawn as a band.
     """
 
     legend: str
     metric: str
     evaluations: tuple[float, ...] = Field(min_length=2)
     values: tuple[float, ...]
+    error: NonNegativeFloat = 0.0
 
     @model_validator(mode="after")
     def _a_value_each(self) -> Self:
@@ -275,7 +277,7 @@ def draw_row(
 
 
 def draw_published(ax: Axes, lines: Sequence[Published], sign: int) -> None:
-    """Draw the lines of others; the vertical axis is that of ours, and goes on to where theirs end."""
+    """Draw the lines of others, and how well they could be read, on an axis of ours that goes on to where they end."""
     for line, dashes in zip(lines, cycle(PUBLISHED_DASHES), strict=False):
         low, high = ax.get_ylim()
         values = sign * np.array(line.values)
@@ -288,6 +290,9 @@ def draw_published(ax: Axes, lines: Sequence[Published], sign: int) -> None:
             label=line.legend,
             zorder=1.5,
         )
+        if line.error:
+            low_edge, high_edge = values - line.error, values + line.error
+            ax.fill_between(line.evaluations, low_edge, high_edge, color="0.3", alpha=0.12, linewidth=0, zorder=1.4)
         ax.set_ylim(min(low, values[-1]), max(high, values[-1]))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
+from plumbline.analysis.ended import told, without_full_counts
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
 from plumbline.measures import statistics
@@ -55,7 +56,7 @@ def observations(rows: pd.DataFrame, costs: tuple[float, ...], most: float) -> s
 @tables.register("at-equal-cost", EqualCostOptions)
 def at_equal_cost(evidence: Evidence, options: EqualCostOptions) -> pd.DataFrame:
     """Mean, standard error and median of each metric at the greatest cost that every seed of every method reached, and
-    how often outcomes were asked for by then."""
+    how often outcomes were asked for by then; where some seeds have no value, how many have."""
     found = []
     for comparison in options.comparisons:
         methods = evidence.named(comparison.methods, comparison.task)
@@ -78,8 +79,6 @@ def at_equal_cost(evidence: Evidence, options: EqualCostOptions) -> pd.DataFrame
             for metric in options.metrics:
                 table = measured[method, metric]
                 values = table.to_numpy()[:, np.searchsorted(table.columns, most, side="right") - 1]
-                mean, error = statistics.mean_and_standard_error(values)
-                median = float(statistics.median(values, 0))
-                row |= {metric: float(mean), f"{metric} ±": float(error), f"{metric} median": median}
+                row |= {**told(values, metric), f"{metric} median": float(statistics.median(values, 0))}
             found.append(row)
-    return pd.DataFrame(found)
+    return without_full_counts(pd.DataFrame(found), options.metrics)

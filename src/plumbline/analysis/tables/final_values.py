@@ -5,13 +5,31 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
-from plumbline.analysis.ended import ends
+from plumbline.analysis.ended import ends, told, without_full_counts
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
 from plumbline.measures import statistics
 from plumbline.measures.metrics import by_round, find_metric
+from plumbline.options import Options
+
+
+class PublishedEnd(Options):
+    """Where others' runs ended, read off a figure of theirs.
+
+    Attributes:
+        task, method: which of ours it stands beside.
+        metric: what it is a value of, in our direction.
+        value: theirs.
+        error: to either side within which it could be read off.
+    """
+
+    task: str
+    method: str
+    metric: str
+    value: float
+    error: NonNegativeFloat
 
 
 class FinalOptions(OutputOptions):
@@ -21,34 +39,46 @@ class FinalOptions(OutputOptions):
         metrics: its columns.
         medians: those of them whose median is told beside the mean.
         above: those of them, by a level, of which it is told how many seeds end above: a mean may rest on a few.
+        published: values of others, beside ours.
     """
 
     metrics: tuple[str, ...] = ("regret",)
     medians: tuple[str, ...] = ()
     above: dict[str, float] = Field(default_factory=dict)
+    published: tuple[PublishedEnd, ...] = ()
 
     reads = ("round_seconds",)
 
     @model_validator(mode="after")
     def _of_its_columns(self) -> Self:
-        if strangers := {*self.medians, *self.above} - {*self.metrics}:
+        if strangers := {*self.medians, *self.above, *(one.metric for one in self.published)} - {*self.metrics}:
             raise ValueError(f"{sorted(strangers)} are no columns of the table: {list(self.metrics)} are")
         return self
 
     def names(self) -> Names:
-        """Return the metrics."""
-        return Names(metrics=self.metrics)
+        """Return the metrics, and what published values stand beside."""
+        tasks, methods = (tuple(getattr(one, of) for one in self.published) for of in ("task", "method"))
+        return Names(tasks, methods, self.metrics)
 
 
 def told_of(values: NDArray[np.float64], metric: str, options: FinalOptions) -> dict[str, object]:
     """Return what is told of one metric, whose values at the end are `values` (one a seed, or none)."""
-    mean, error = statistics.mean_and_standard_error(values) if len(values) else (np.nan, np.nan)
-    told: dict[str, object] = {metric: float(mean), f"{metric} ±": float(error)}
+    found = told(values, metric)
     if metric in options.medians:
-        told[f"{metric} median"] = float(statistics.median(values, 0)) if len(values) else np.nan
+        found[f"{metric} median"] = float(statistics.median(values, 0)) if len(values) else np.nan
     if metric in options.above:
-        told[f"seeds above {options.above[metric]:g}"] = int((values > options.above[metric]).sum())
-    return told
+        found[f"seeds above {options.above[metric]:g}"] = int((values > options.above[metric]).sum())
+    return found
+
+
+def told_by_others(task: str, method: str, metric: str, options: FinalOptions) -> dict[str, object]:
+    """Return what others have of one metric, and its reading error; empty where they have nothing."""
+    return {
+        name: value
+        for one in options.published
+        if (one.task, one.method, one.metric) == (task, method, metric)
+        for name, value in ((f"{metric} published", one.value), (f"{metric} published ±", one.error))
+    }
 
 
 def gaps(table: pd.DataFrame, rounds: int) -> str:
@@ -60,19 +90,22 @@ def gaps(table: pd.DataFrame, rounds: int) -> str:
 
 @tables.register("final-values", FinalOptions)
 def final_values(evidence: Evidence, options: FinalOptions) -> pd.DataFrame:
-    """Mean and standard error over seeds of each metric at the last round (of the whole run for per-query metrics)."""
+    """Mean and standard error over seeds of each metric at the last round (of the whole run for per-query metrics).
+
+    Where some seeds have no value, it is told how many have.
+    """
     rows = []
     for task, method in evidence.pairs:
         trials = evidence.trials(task, method)
         row: dict[str, object] = {"task": task, "method": method, "seeds": trials["seed"].nunique()}
         for metric in options.metrics:
             table = by_round(trials, metric)
-            row |= told_of(ends(table, metric), metric, options)
+            row |= told_of(ends(table, metric), metric, options) | told_by_others(task, method, metric, options)
             if find_metric(metric).kind == "query":
                 row[f"{metric} rounds"] = gaps(table, int(trials["iteration"].max()))
         row["seconds a round"] = trials.loc[trials["iteration"] > 0, "round_seconds"].median()
         rows.append(row)
-    frame = pd.DataFrame(rows)
+    frame = without_full_counts(pd.DataFrame(rows), options.metrics)
     # How many rounds have a value is told where some have none.
     whole = [f"{metric} rounds" for metric in options.metrics if f"{metric} rounds" in frame]
     return frame.drop(columns=[name for name in whole if (frame[name] == "").all()])

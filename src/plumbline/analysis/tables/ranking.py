@@ -2,9 +2,10 @@
 
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from plumbline.analysis.ended import ended
+from plumbline.analysis.ended import ended, without_full_counts
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions, tables
 from plumbline.errors import PlumblineError
@@ -17,11 +18,14 @@ class RankingOptions(OutputOptions):
 
     Attributes:
         metric: of the last round, or the mean over the run for metrics of single queries.
+        also: further metrics to rank by, for ranks of their own beside.
         best: whether the least or the greatest value has rank 1.
-        averages: metrics whose mean over tasks is told beside the ranks.
+        averages: metrics whose mean over tasks is told beside the ranks; where some seeds have no value on a task, with
+            the least number that have.
     """
 
     metric: str = "regret"
+    also: tuple[str, ...] = ()
     best: Literal["least", "greatest"] = "least"
     averages: tuple[str, ...] = ()
 
@@ -29,7 +33,7 @@ class RankingOptions(OutputOptions):
 
     def names(self) -> Names:
         """Return the metrics."""
-        return Names(metrics=(self.metric, *self.averages))
+        return Names(metrics=(self.metric, *self.also, *self.averages))
 
 
 def ranks(found: dict[str, pd.Series], best: Literal["least", "greatest"]) -> pd.DataFrame:
@@ -46,43 +50,53 @@ def ranks(found: dict[str, pd.Series], best: Literal["least", "greatest"]) -> pd
     return table.rank(axis=1, ascending=best == "least")
 
 
+def told_of(by_task: dict[str, pd.DataFrame], method: str, seeds: list[int], by: str) -> dict[str, object]:
+    """Return a method's mean rank over tasks and some seeds, with its 95% interval; `by` says in words by what."""
+    every = pd.concat([table.loc[seeds, method] for table in by_task.values()], keys=by_task)
+    found = Mean(every.groupby(level=1).mean().to_numpy(), f"rank of {method}")
+    low, high = found.interval()
+    return {f"mean rank{by}": found.value, f"low{by}": low, f"high{by}": high}
+
+
 @tables.register("ranking", RankingOptions)
 def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
     """Mean rank over tasks and seeds with its 95% interval over seeds, mean rank on each task, and seconds a round.
 
     Only tasks that all methods ran on count, and on them only seeds that all have. The tasks are what they are: the
-    interval says what other seeds would do, not what other problems would.
+    interval says what other seeds would do, not what other problems would. Of further metrics, ranks on single tasks
+    are told where they are others than those of the first.
 
     Raises:
         PlumblineError: there is no such task, or no seed that is on all of them.
     """
     methods = evidence.methods()
     common = [task for task in evidence.tasks if set(evidence.methods(task)) == set(methods)]
-    by_task = {
-        task: ranks({method: ended(evidence, task, method, options.metric) for method in methods}, options.best)
-        for task in common
+    found = {
+        metric: {
+            task: ranks({method: ended(evidence, task, method, metric) for method in methods}, options.best)
+            for task in common
+        }
+        for metric in (options.metric, *options.also)
     }
-    seeds = set.intersection(*(set(table.index) for table in by_task.values())) if by_task else set()
+    everywhere = [set(table.index) for by_task in found.values() for table in by_task.values()]
+    seeds = sorted(set.intersection(*everywhere)) if everywhere else []
     if not seeds:
         raise PlumblineError("no task and seed that all methods have: there is nothing to rank")
-    every = pd.concat([table.loc[sorted(seeds)] for table in by_task.values()], keys=by_task)
     rows = []
     for method in methods:
-        found = Mean(every[method].groupby(level=1).mean().to_numpy(), f"rank of {method}")
-        low, high = found.interval()
-        row: dict[str, object] = {
-            "method": method,
-            "tasks": len(common),
-            "seeds": len(seeds),
-            "mean rank": found.value,
-            "low": low,
-            "high": high,
-        }
+        row: dict[str, object] = {"method": method, "tasks": len(common), "seeds": len(seeds)}
+        for metric, by_task in found.items():
+            row |= told_of(by_task, method, seeds, "" if metric == options.metric else f" by {metric}")
         for metric in options.averages:
-            values = [statistics.mean(ended(evidence, task, method, metric).to_numpy(), 0) for task in common]
-            row[metric] = float(sum(values) / len(values))
+            values = [ended(evidence, task, method, metric).reindex(seeds).to_numpy() for task in common]
+            row[metric] = float(np.mean([statistics.mean(of_task, 0) for of_task in values]))
+            row[f"{metric} seeds"] = min(int((~np.isnan(of_task)).sum()) for of_task in values)
         seconds = pd.concat([evidence.trials(task, method) for task in common])
         row["seconds a round"] = seconds.loc[seconds["iteration"] > 0, "round_seconds"].median()
-        row |= {f"rank, {task}": by_task[task][method].mean() for task in common}
+        first = found[options.metric]
+        row |= {f"rank, {task}": first[task][method].mean() for task in common}
+        for metric in options.also:
+            others = {task: table for task, table in found[metric].items() if not table.equals(first[task])}
+            row |= {f"rank by {metric}, {task}": table[method].mean() for task, table in others.items()}
         rows.append(row)
-    return pd.DataFrame(rows).sort_values("mean rank", ignore_index=True)
+    return without_full_counts(pd.DataFrame(rows), options.averages).sort_values("mean rank", ignore_index=True)
