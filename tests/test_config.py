@@ -157,6 +157,23 @@ def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None
             assert len(set(lines)) == len(lines), f"{name}: {fixed}"
 
 
+def test_differences_to_the_plain_method_are_to_its_own(plans: dict[str, Plan]) -> None:
+    """Calibrated UCB less plain UCB, not less EI; each pair that a preset runs has a panel."""
+    for study, name, experiment in (one for plan in plans.values() for one in plan.experiments()):
+        options = experiment.figure.options if experiment.figure else {}
+        if study.study != "calibrated" or not any("minus" in row for row in options.get("rows", ())):
+            continue
+        drawn = set()
+        for panel in options["panels"]:
+            plain, *others = panel["methods"]
+            kind = plain.removesuffix("-ml")
+            assert all(other.startswith(f"calibrated-{kind}") for other in others), name
+            drawn |= {(panel["task"], method) for method in panel["methods"]}
+        run = {(task, method) for block in experiment.grid for task in block.tasks for method in block.methods}
+        assert run <= drawn, name
+        assert all(row.get("minus", "first") == "first" for row in options["rows"]), name
+
+
 @pytest.mark.parametrize(
     "path", ["config.yaml", "desk.yaml", "paper.yaml", "datasets.yaml", "methods.yaml", "tasks.yaml"]
 )
