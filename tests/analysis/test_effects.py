@@ -47,7 +47,7 @@ def test_a_difference_in_deviations_of_the_baseline(level: Evidence) -> None:
 
 
 def test_a_solved_task_does_not_outweigh_the_others(folder: Path) -> None:
-    """In the bowl the plain method ends within 4e-6 of the optimum, the other within 4e-5; in the valley neither does."""
+    """In the bowl the plain method ends within 4e-6 of the optimum, the other within 4e-5; in the valley none."""
 
     def falls(end: float) -> made.Curve:
         return lambda seed, evaluation: (1.0 + seed) * (end if evaluation > 2 else 1.0)

@@ -6,7 +6,7 @@ noise, that is evaluated once and read by every trial from then on.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, Any, NamedTuple
 
@@ -134,25 +134,30 @@ def evaluate_all(
     """
     points = options.points()
     saved = checkpoint.restore()
-    outcomes = [Outcome(*one) for one in saved["outcomes"]] if saved else []
-    if outcomes:
-        log.info("going on after %d of %d points", len(outcomes), len(points))
-    for outcome in _outcomes(points[len(outcomes) :], options, train, held, seed, jobs):
-        point = points[len(outcomes)]
-        outcomes.append(outcome)
-        checkpoint.save({"outcomes": [tuple(one) for one in outcomes]})
+    found = {index: Outcome(*one) for index, one in saved["outcomes"].items()} if saved else {}
+    if found:
+        log.info("going on after %d of %d points", len(found), len(points))
+    left = {index: point for index, point in enumerate(points) if index not in found}
+    for index, outcome in _outcomes(left, options, train, held, seed, jobs):
+        found[index] = outcome
+        checkpoint.save({"outcomes": {done: tuple(one) for done, one in found.items()}})
         if outcome.reason:
-            log.warning("%s failed: %s", point, outcome.reason)
+            log.warning("%s failed: %s", points[index], outcome.reason)
         else:
-            log.info("%d of %d, %s: %.2f", len(outcomes), len(points), point, outcome.perplexity)
-    return outcomes
+            log.info("%d of %d, %s: %.2f", len(found), len(points), points[index], outcome.perplexity)
+    return [found[index] for index in range(len(points))]
 
 
 def _outcomes(
-    points: Sequence[Point], options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, jobs: int
-) -> Iterator[Outcome]:
-    tasks = (delayed(evaluate)(point, options, train, held, seed) for point in points)
-    return Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
+    points: Mapping[int, Point], options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, jobs: int
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield points' places in the grid and outcomes, as they are finished: a slow one holds up none that come after."""
+    tasks = (delayed(_evaluated)(index, point, options, train, held, seed) for index, point in points.items())
+    return Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2 * n_jobs", batch_size=1)(tasks)
+
+
+def _evaluated(index: int, *asked: Any) -> tuple[int, Outcome]:
+    return index, evaluate(*asked)
 
 
 def evaluate(point: Point, options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int) -> Outcome:
