@@ -21,6 +21,7 @@ from plumbline.data.generated_dna import generated_dna
 from plumbline.data.models import ModelEntry
 from plumbline.errors import PlumblineError
 from plumbline.models.hyperparameter_grid import read_grid
+from plumbline.sources import closure
 from plumbline.trainers import online_lda
 from plumbline.trainers.base import train
 from plumbline.trainers.checkpoint import Checkpoint
@@ -42,6 +43,15 @@ def dataset(kind: str) -> Dataset:
         citation="none",
         features=Features.model_validate({"kind": kind, "rows": 90, "seed": 3}),
     )
+
+
+def test_a_grid_rests_on_no_code_of_other_data() -> None:
+    """Hours of evaluations are thrown away when code changes that they rest on."""
+    rests_on = set(closure(online_lda.__name__))
+    assert {f"plumbline.{name}" for name in ("data.feature_table", "seeding", "models.hyperparameter_grid")} <= rests_on
+    others = {"plumbline", "plumbline.data", "plumbline.data.feature_table", "plumbline.data.models"}
+    assert {name for name in rests_on if name.startswith("plumbline.data")} <= others
+    assert len(rests_on) < 16
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,7 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
-from plumbline.data.features import read_features
-from plumbline.data.newsgroups import TEST, TRAIN
+from plumbline.data.feature_table import TEST, TRAIN, read_table
 from plumbline.errors import PlumblineError
 from plumbline.inputs import Input
 from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
@@ -94,9 +93,11 @@ def online_lda(options: OnlineLdaOptions, context: TrainingContext) -> Trained:
     Raises:
         PlumblineError: features that are not there or are no documents, or no point that could be evaluated.
     """
-    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
-    if "words" not in table:
-        raise PlumblineError(f"dataset {options.dataset!r} has no column words: it is not of documents")
+    # Without its kind's schema: else an edit of the code of molecules would throw the grid away.
+    table, _ = read_table(context.data / "features" / f"{options.dataset}.parquet")
+    for column in ("words", "part"):
+        if column not in table:
+            raise PlumblineError(f"dataset {options.dataset!r} has no column {column}: it is not of documents")
     train, held = counts(table)
     seed = draw_seed(context.generator)
     content = short_digest(table.to_csv(index=False))
