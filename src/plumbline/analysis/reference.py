@@ -10,7 +10,7 @@ import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.claims import COLUMNS, by_number, counts
-from plumbline.analysis.draw import budget_label, data_label, evidence_of
+from plumbline.analysis.draw import STANDS_IN, budget_label, data_label, evidence_of
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.judge import RUNS, judge_reference, ran
 from plumbline.analysis.outputs import OutputOptions, figures
@@ -115,16 +115,17 @@ def read_claims(path: Path) -> pd.DataFrame:
 
 
 def effect(tests: pd.DataFrame) -> str:
-    """Return what the primary test of a claim comes to, in words.
+    """Return what the primary test of a claim comes to, in words, and on which data if on those of another's place.
 
     Args:
         tests: the rows of its parts.
     """
+    one = tests.iloc[0]
+    data = f"; on {one['data']}" if STANDS_IN in one["data"] else ""
     if len(tests) > 1:
         low, high = tests["ours"].min(), tests["ours"].max()
-        return f"{counts(tests['outcome'])} of {len(tests)} parts; {low:.3g} to {high:.3g}"
-    (one,) = tests.to_dict("records")
-    return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
+        return f"{counts(tests['outcome'])} of {len(tests)} parts; {low:.3g} to {high:.3g}{data}"
+    return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g}){data}"
 
 
 def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
