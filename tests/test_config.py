@@ -357,6 +357,34 @@ def test_what_is_to_replace_a_model_must_be_one(root: Path, instead: dict[str, s
     assert "\n" not in str(caught.value)
 
 
+def test_experiments_can_be_left_out(root: Path) -> None:
+    """Where SVHN cannot be had: its jobs and files are not asked for, and the rest is as it was."""
+    whole, left = (
+        load_plan(preset(root, "desk").model_copy(update={"without": without}), root)
+        for without in ((), ("CAL-F4-svhn",))
+    )
+    names = [[name for _, name, _ in plan.experiments()] for plan in (whole, left)]
+    assert names[1] == [name for name in names[0] if name != "CAL-F4-svhn"]
+    svhn = whole.downloads("CAL-F4-svhn")
+    assert svhn == {"train_32x32.mat", "test_32x32.mat"}
+    assert not any(svhn & left.downloads(name) for name in names[1])
+    assert whole.downloads("CAL-F4-lda") == {"20news-bydate.tar.gz"}
+    assert whole.downloads("CAL-F2") == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"without": ("CAL-F4-svnh",)}, "without: unknown experiment 'CAL-F4-svnh': did you mean 'CAL-F4-svhn'"),
+        ({"without": ("CAL-F2",), "experiments": ("CAL-F2",)}, "CAL-F2 is among `experiments`, and among those to do"),
+    ],
+)
+def test_what_is_left_out_must_be_there(root: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlumblineError, match=message) as caught:
+        load_plan(preset(root, "desk").model_copy(update=changes), root)
+    assert "\n" not in str(caught.value)
+
+
 def test_the_rebuilt_posts_can_take_the_place_of_the_others(root: Path) -> None:
     config = preset(root, "desk").model_copy(update={"instead": {"online-lda": "online-lda-rebuilt"}})
     plan = load_plan(config, root)

@@ -224,6 +224,7 @@ def test_jobs_have_the_plan_of_the_workflow(layout: Checkout) -> None:
         "studies=[calibrated]",
         "instead={online-lda: online-lda-rebuilt}",
         "chunk=1",
+        "without=[CAL-F4-svhn]",
     ]
     done = layout.snakemake("--dry-run", "--printshellcmds", "--config", *settings)
     commands = [line for line in done.stdout.splitlines() if "plumbline " in line and " --config " in line]
@@ -235,6 +236,8 @@ def test_jobs_have_the_plan_of_the_workflow(layout: Checkout) -> None:
     for job, config in configs.items():
         plan = load_plan(config, layout.path)
         assert plan.trials(experiment) == expected.trials(experiment), job
+        if job in ("claims", "report"):
+            assert plan.config.without == ("CAL-F4-svhn",), "what is not run is not waited for"
         if job in ("collect", "track"):  # the others read records that are together already
             assert plan.chunks(experiment) == expected.chunks(experiment), job
 

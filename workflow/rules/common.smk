@@ -229,4 +229,7 @@ onsuccess:
 onerror:
     for path, line in failed_logs().items():
         print(f"\n{path}\n  {line}")
+        if path.parent.name == "fetch":
+            needing = [name for name in EXPERIMENTS if path.stem in PLAN.downloads(name)]
+            print(f"  report and claims of the rest: --config 'without=[{', '.join(needing)}]'")
     print("\nplumbline: what is done is kept; the same command goes on from there")
