@@ -157,6 +157,23 @@ def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None
             assert len(set(lines)) == len(lines), f"{name}: {fixed}"
 
 
+def test_differences_to_the_plain_method_are_to_its_own(plans: dict[str, Plan]) -> None:
+    """Calibrated UCB less plain UCB, not less EI; each pair that a preset runs has a panel."""
+    for study, name, experiment in (one for plan in plans.values() for one in plan.experiments()):
+        options = experiment.figure.options if experiment.figure else {}
+        if study.study != "calibrated" or not any("minus" in row for row in options.get("rows", ())):
+            continue
+        drawn = set()
+        for panel in options["panels"]:
+            plain, *others = panel["methods"]
+            kind = plain.removesuffix("-ml")
+            assert all(other.startswith(f"calibrated-{kind}") for other in others), name
+            drawn |= {(panel["task"], method) for method in panel["methods"]}
+        run = {(task, method) for block in experiment.grid for task in block.tasks for method in block.methods}
+        assert run <= drawn, name
+        assert all(row.get("minus", "first") == "first" for row in options["rows"]), name
+
+
 @pytest.mark.parametrize(
     "path", ["config.yaml", "desk.yaml", "paper.yaml", "datasets.yaml", "methods.yaml", "tasks.yaml"]
 )
@@ -337,6 +354,34 @@ def test_what_is_to_replace_a_model_must_be_one(root: Path, instead: dict[str, s
     config = preset(root, "quick").model_copy(update={"instead": instead})
     with pytest.raises(PlumblineError, match=message) as caught:
         load_plan(config, root)
+    assert "\n" not in str(caught.value)
+
+
+def test_experiments_can_be_left_out(root: Path) -> None:
+    """Where SVHN cannot be had: its jobs and files are not asked for, and the rest is as it was."""
+    whole, left = (
+        load_plan(preset(root, "desk").model_copy(update={"without": without}), root)
+        for without in ((), ("CAL-F4-svhn",))
+    )
+    names = [[name for _, name, _ in plan.experiments()] for plan in (whole, left)]
+    assert names[1] == [name for name in names[0] if name != "CAL-F4-svhn"]
+    svhn = whole.downloads("CAL-F4-svhn")
+    assert svhn == {"train_32x32.mat", "test_32x32.mat"}
+    assert not any(svhn & left.downloads(name) for name in names[1])
+    assert whole.downloads("CAL-F4-lda") == {"20news-bydate.tar.gz"}
+    assert whole.downloads("CAL-F2") == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"without": ("CAL-F4-svnh",)}, "without: unknown experiment 'CAL-F4-svnh': did you mean 'CAL-F4-svhn'"),
+        ({"without": ("CAL-F2",), "experiments": ("CAL-F2",)}, "CAL-F2 is among `experiments`, and among those to do"),
+    ],
+)
+def test_what_is_left_out_must_be_there(root: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlumblineError, match=message) as caught:
+        load_plan(preset(root, "desk").model_copy(update=changes), root)
     assert "\n" not in str(caught.value)
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from plumbline import costs as module
 from plumbline.config import Config
-from plumbline.costs import Costs, estimates, measured_costs, print_plan
+from plumbline.costs import REFERENCE_COSTS, Costs, estimates, measured_costs, print_plan, trainings
 from plumbline.library import parse_library
 from plumbline.options import parse
-from plumbline.plan import Plan
+from plumbline.plan import Plan, load_plan
 from plumbline.specs import TrialSpec
 from plumbline.study import Study
 from plumbline.trials import run_trial
@@ -50,6 +50,37 @@ def test_costs_are_medians(cheap_spec: Callable[..., TrialSpec]) -> None:
     assert costs.round_seconds(cheap_spec("branin", "ucb")) is None
 
 
+def test_a_costly_task_is_costed_by_itself_alone(cheap_spec: Callable[..., TrialSpec]) -> None:
+    """A network trained at each evaluation, beside functions that take no time."""
+    measured = [("branin", "ei", 1.0), ("levy-2", "ei", 3.0), ("network", "ei", 600.0), ("network", "ucb", 500.0)]
+    costs = Costs.of(measured, costly={"network", "levy-5"})
+    assert costs.round_seconds(cheap_spec("network", "ei")) == 600.0
+    assert costs.round_seconds(cheap_spec("levy-5", "ei")) is None
+    assert costs.round_seconds(cheap_spec("forrester", "ei")) == 2.0
+    assert costs.round_seconds(cheap_spec("forrester", "ucb")) is None
+
+
+def test_networks_are_unmeasured_until_one_was_trained(root: Path, tmp_path: Path) -> None:
+    plan = load_plan(Config(preset="desk", data="real", studies=("calibrated",), experiments=("CAL-F4-cifar10",)), root)
+    reference = pd.read_csv(root / REFERENCE_COSTS)
+    assert {"ei-ml", "calibrated-ei"} <= set(reference["method"]), "of other tasks there are some"
+    costly = {name for name, task in plan.library.tasks.items() if task.costly}
+    costs = measured_costs(tmp_path, root / REFERENCE_COSTS, costly)
+    specs = plan.trials("CAL-F4-cifar10")
+    assert [costs.round_seconds(spec) for spec in specs] == [None] * 4
+
+
+def test_models_to_be_trained_have_a_row(root: Path, tmp_path: Path) -> None:
+    chosen = Config(preset="desk", data="real", studies=("calibrated",), experiments=("CAL-F4-lda", "CAL-F4-cifar10"))
+    plan = load_plan(chosen, root)
+    grid, images = trainings(plan, tmp_path)
+    assert (grid.experiment, grid.trials, grid.cpu_hours, grid.unknown) == ("online-lda", 0, 4.0, 0)
+    assert (images.experiment, images.cpu_hours, images.unknown) == ("cifar-10-subset", 0.0, 1)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "online-lda.npz").touch()
+    assert [one.experiment for one in trainings(plan, tmp_path)] == ["cifar-10-subset"]
+
+
 def test_nothing_measured(plan: Plan, tmp_path: Path) -> None:
     one, none = estimates(plan, tmp_path / "store", tmp_path)
     assert (one.experiment, one.trials, one.done, one.unknown) == ("F1", 20, 0, 20)
@@ -62,7 +93,9 @@ def test_done_is_not_counted(plan: Plan, tmp_path: Path, monkeypatch: pytest.Mon
     for spec in specs[:2]:
         run_trial(spec, tmp_path / "store", tmp_path)
     assert specs[0].method.label == "dice"
-    monkeypatch.setattr(module, "measured_costs", lambda store: Costs({("branin", "dice"): 100.0, ("", "gpu"): 50.0}))
+    monkeypatch.setattr(
+        module, "measured_costs", lambda store, costly: Costs({("branin", "dice"): 100.0, ("", "gpu"): 50.0})
+    )
     (one, _) = estimates(plan, tmp_path / "store", tmp_path)
     assert (one.trials, one.done, one.unknown) == (20, 2, 5)
     assert one.cpu_hours == pytest.approx(3 * 36 * 100 / 3600)
@@ -94,7 +127,7 @@ def test_the_table(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(module, "measured_costs", lambda store: Costs({("", "dice"): 100.0}))
+    monkeypatch.setattr(module, "measured_costs", lambda store, costly: Costs({("", "dice"): 100.0}))
     print_plan(plan, tmp_path / "store", tmp_path)
     text = capsys.readouterr().out
     assert "preset quick, generated data" in text

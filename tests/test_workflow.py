@@ -1,7 +1,9 @@
 """The workflow, run for real on a study so small that its jobs take seconds."""
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+from plumbline.config import Config
+from plumbline.plan import load_plan
 
 PARTS = ("workflow", "config", "src", "envs", "slurm")
 METHODS = """
@@ -204,6 +209,37 @@ def test_no_command_line_grows_with_the_number_of_jobs(layout: Checkout) -> None
     commands = [line for line in done.stdout.splitlines() if "plumbline " in line and " --config " in line]
     assert {line.split("plumbline ")[1].split()[0] for line in commands} >= {"collect", "claims", "report", "track"}
     assert max(map(len, commands)) < 2_000
+
+
+def test_jobs_have_the_plan_of_the_workflow(layout: Checkout) -> None:
+    """With other data in the place of some, too: else a job would look for trials that nobody ran."""
+    experiment = "CAL-F4-lda"
+    chosen = Config(
+        studies=("calibrated",), experiments=(experiment,), instead={"online-lda": "online-lda-rebuilt"}, chunk=1
+    )
+    expected = load_plan(chosen, layout.path)
+    assert expected.inputs(experiment) == ["online-lda-rebuilt"]
+    settings = [
+        "experiments=[CAL-F4-lda]",
+        "studies=[calibrated]",
+        "instead={online-lda: online-lda-rebuilt}",
+        "chunk=1",
+        "without=[CAL-F4-svhn]",
+    ]
+    done = layout.snakemake("--dry-run", "--printshellcmds", "--config", *settings)
+    commands = [line for line in done.stdout.splitlines() if "plumbline " in line and " --config " in line]
+    configs = {}
+    for words in map(shlex.split, commands):
+        job = words[words.index("plumbline") + 1]
+        configs[job] = json.loads(words[words.index("--config") + 1])
+    assert configs.keys() == {"collect", "figure", "table", "claims", "report", "track"}, done.stdout
+    for job, config in configs.items():
+        plan = load_plan(config, layout.path)
+        assert plan.trials(experiment) == expected.trials(experiment), job
+        if job in ("claims", "report"):
+            assert plan.config.without == ("CAL-F4-svhn",), "what is not run is not waited for"
+        if job in ("collect", "track"):  # the others read records that are together already
+            assert plan.chunks(experiment) == expected.chunks(experiment), job
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,9 @@ class Config(Options):
     )
     studies: tuple[str, ...] = Field(min_length=1, description="names of files in config/studies")
     experiments: tuple[str, ...] = Field(default=(), description="build only these; empty for all of the preset")
+    without: tuple[str, ...] = Field(
+        default=(), description="leave these out, for instance where their data cannot be had; the rest is whole"
+    )
     chunk: PositiveInt | None = Field(
         default=None, description="at most so many seeds a job; null for all that the method's resources allow"
     )

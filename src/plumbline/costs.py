@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,26 +22,35 @@ REFERENCE_COSTS = Path("results/reference/costs.csv")
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds a round, measured in earlier trials: by (task, method), else by method."""
+    """Seconds a round, measured in earlier trials: by (task, method), else by method.
+
+    Attributes:
+        seconds: by (task, method), and by ("", method) of all tasks together.
+        costly: tasks whose evaluations take longer than what methods do: other tasks say nothing of them, nor they of
+            others.
+    """
 
     seconds: dict[tuple[str, str], float]
+    costly: Collection[str] = ()
 
     @classmethod
-    def of(cls, measured: Iterable[tuple[str, str, float]]) -> "Costs":
+    def of(cls, measured: Iterable[tuple[str, str, float]], costly: Collection[str] = ()) -> "Costs":
         """Return the median of measurements (task, method, seconds a round)."""
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
         for task, method, seconds in measured:
             groups[task, method].append(seconds)
-            groups["", method].append(seconds)
-        return cls({key: median(values) for key, values in groups.items()})
+            if task not in costly:
+                groups["", method].append(seconds)
+        return cls({key: median(values) for key, values in groups.items()}, costly)
 
     def round_seconds(self, spec: TrialSpec) -> float | None:
         """Return the expected seconds of a round, or None where nothing like it was ever measured."""
-        method = spec.method.label
-        return self.seconds.get((spec.task, method), self.seconds.get(("", method)))
+        like = [spec.task] if spec.task in self.costly else [spec.task, ""]
+        found = (self.seconds.get((task, spec.method.label)) for task in like)
+        return next((seconds for seconds in found if seconds is not None), None)
 
 
-def measured_costs(store: Path, reference: Path = REFERENCE_COSTS) -> Costs:
+def measured_costs(store: Path, reference: Path = REFERENCE_COSTS, costly: Collection[str] = ()) -> Costs:
     """Return the costs of the trials in the store, and for what it lacks those of the reference results."""
     measured = []
     for path in store.glob("*/provenance.json"):
@@ -51,17 +60,21 @@ def measured_costs(store: Path, reference: Path = REFERENCE_COSTS) -> Costs:
         spec = TrialSpec.model_validate(facts["spec"])
         if spec.budget.rounds:
             measured.append((spec.task, spec.method.label, facts["wall_seconds"] / spec.budget.rounds))
-    here = Costs.of(measured).seconds
+    here = Costs.of(measured, costly).seconds
     there = {}
     if reference.is_file():
         frame = pd.read_csv(reference)
-        there = Costs.of(frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)).seconds
-    return Costs(there | here)
+        rows = frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)
+        there = Costs.of(rows, costly).seconds
+    return Costs(there | here, costly)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One experiment: its trials, those done, and the hours of the rest; `unknown` trials are not in the hours."""
+    """One experiment: its trials, those done, and the hours of the rest; `unknown` trials are not in the hours.
+
+    Or one model that is not trained yet: without trials, and `unknown` where nobody says what it takes.
+    """
 
     experiment: str
     title: str
@@ -74,7 +87,8 @@ class Estimate:
 
 def estimates(plan: Plan, store: Path, data: Path) -> list[Estimate]:
     """Return an estimate for each experiment of the plan."""
-    costs = measured_costs(store)
+    costly = {name for name, task in plan.library.tasks.items() if task.costly}
+    costs = measured_costs(store, costly=costly)
     found = []
     for _, name, experiment in plan.experiments():
         specs = [spec for chunk in plan.chunks(name) for spec in chunk.specs()]
@@ -94,13 +108,25 @@ def estimates(plan: Plan, store: Path, data: Path) -> list[Estimate]:
     return found
 
 
+def trainings(plan: Plan, data: Path) -> list[Estimate]:
+    """Return an estimate for each model that experiments of the plan read and that is not trained yet."""
+    read = {name for _, experiment, _ in plan.experiments() for name in plan.inputs(experiment)}
+    found = []
+    for name, model in plan.models.items():
+        if name in read and not (data / "models" / f"{name}.npz").is_file():
+            hours = {False: 0.0, True: 0.0, model.resources.gpu > 0: model.hours or 0.0}
+            found.append(Estimate(name, model.title, 0, 0, hours[False], hours[True], int(model.hours is None)))
+    return found
+
+
 def _hours(hours: float) -> str:
     return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
 
 
 def print_plan(plan: Plan, store: Path, data: Path) -> None:
     """Print the estimates as a table, with the sum."""
-    rows = estimates(plan, store, data)
+    experiments, models = estimates(plan, store, data), trainings(plan, data)
+    rows = [*experiments, *models]
     console = Console()
     if not console.is_terminal:
         console.width = 1000  # whoever reads the file or the pipe wants whole titles
@@ -110,10 +136,11 @@ def print_plan(plan: Plan, store: Path, data: Path) -> None:
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
     for column in ("trials", "done", "CPU", "GPU", "unmeasured"):
         table.add_column(column, justify="right")
-    for row in rows:
-        cells = (row.trials, row.done, _hours(row.cpu_hours), _hours(row.gpu_hours), row.unknown)
-        table.add_row(row.experiment, row.title, *map(str, cells))
-    table.add_section()
+    for some in (experiments, models):
+        for row in some:
+            cells = (row.trials, row.done, _hours(row.cpu_hours), _hours(row.gpu_hours), row.unknown)
+            table.add_row(row.experiment, row.title, *map(str, cells))
+        table.add_section()
     total = (
         sum(row.trials for row in rows),
         sum(row.done for row in rows),
@@ -124,6 +151,6 @@ def print_plan(plan: Plan, store: Path, data: Path) -> None:
     table.add_row("all", "shared trials are counted in each", *map(str, total))
     console.print(table)
     print(
-        "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials; "
-        "unmeasured trials are not counted"
+        "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials, and for models that "
+        "are not trained yet as config/models.yaml expects; what is unmeasured is not counted"
     )

@@ -56,6 +56,7 @@ class TaskEntry(Entry):
     initial: InitialDesign
     rounds: int = Field(ge=0, le=100_000)
     q: int = Field(default=1, ge=1, le=1_000)
+    costly: bool = Field(default=False, description="evaluations take longer than what methods do, and other tasks do")
 
 
 def replace_inputs(kind: Kind, named: NamedT, stand_ins: Mapping[str, str]) -> NamedT:
@@ -88,6 +89,7 @@ class Task:
     budget: Budget
     parameters: dict[str, Value]
     resources: Resources
+    costly: bool = False
 
     def with_stand_ins(self, stand_ins: Mapping[str, str]) -> ProblemRef:
         """Return the problem on the datasets and models that stand in for its own, where any do."""
@@ -249,6 +251,7 @@ def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Ta
             budget,
             _last_parts(values, source),
             entry.resources,
+            entry.costly,
         )
         task.title_with({})
         yield label, task

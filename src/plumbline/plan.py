@@ -11,7 +11,7 @@ from plumbline.config import Config
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.errors import PlumblineError, unknown
-from plumbline.keys import trial_inputs
+from plumbline.keys import input_paths, trial_inputs
 from plumbline.library import Library, load_library
 from plumbline.looks import Look
 from plumbline.options import parse
@@ -46,6 +46,18 @@ class Plan:
         """Return the names of the datasets and models that experiment `name` reads."""
         return sorted({Path(path).stem for spec in self.trials(name) for path in trial_inputs(spec)})
 
+    def downloads(self, name: str) -> set[str]:
+        """Return the names of the files that experiment `name` rests on and that have to be fetched."""
+        found: set[str | None] = set()
+        for one in self.inputs(name):
+            paths = [f"features/{one}"]
+            if (model := self.models.get(one)) is not None:
+                paths = input_paths("trainer", model.trainer, model.options)
+            for path in map(Path, paths):
+                dataset = self.datasets.get(path.stem)
+                found.add(path.name if path.parent.name == "raw" else dataset.file if dataset else None)
+        return {file for file in found if file}
+
     @cached_property
     def _scaled(self) -> dict[str, Experiment | None]:
         return {
@@ -63,7 +75,8 @@ class Plan:
         for study in self.studies.values():
             for name in study.experiments:
                 scaled = self._scaled[name]
-                if scaled is not None and (not self.config.experiments or name in self.config.experiments):
+                chosen = not self.config.experiments or name in self.config.experiments
+                if scaled is not None and chosen and name not in self.config.without:
                     yield study, name, scaled
 
     def study_of(self, name: str) -> Study:
@@ -209,6 +222,11 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
     check(plan)
     for name in checked.experiments:
         plan.experiment(name)
+        if name in checked.without:
+            raise PlumblineError(f"{source}: {name} is among `experiments`, and among those to do `without`")
+    for name in checked.without:
+        if name not in plan.names():
+            raise PlumblineError(f"{source}: without: {unknown('experiment', name, plan.names())}")
     return plan
 
 

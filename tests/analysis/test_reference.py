@@ -120,6 +120,7 @@ def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:
 
 BETTER = {"source": "section 5", "statement": "S.", "experiment": "E", "seeds": 5, "primary": made.TEST}
 ROW = {"claim": "K1", "role": "primary", "test": "final regret", "ours": -1.234, "low": -2.0, "high": 0.05, "seeds": 20}
+ROW |= {"data": "synthetic"}
 
 
 def planned(*names: str, **changes: Any) -> Plan:
@@ -203,6 +204,15 @@ def test_an_estimate_in_words() -> None:
     assert effect(several).endswith("of 2 parts; of the first -1.23 (-inf to inf)")
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_verdict_on_other_data_says_so(parts: int) -> None:
+    """In the report, in the table and in the summary: what they say of an estimate is the same."""
+    label = "online-lda-rebuilt (stands in for online-lda)"
+    found = pd.DataFrame([ROW | {"outcome": "open", "data": label}] * parts)
+    assert effect(found).endswith(f"; on {label}")
+    assert "; on " not in effect(found.assign(data="online-lda"))
+
+
 def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
     pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
     assert len(read_claims(tmp_path / "claims.csv")) == 1
@@ -226,7 +236,16 @@ def test_a_summary_has_a_row_a_claim_by_document_and_those_that_are_not_run() ->
     stated = {"source": "p. 1", "statement": "S.", "seeds": 5}
     one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
     other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"title": "Another"})
-    row = {"role": "primary", "test": "T", "outcome": "open", "seeds": 9, "ours": 1.0, "low": 0.5, "high": 2.0}
+    row = {
+        "role": "primary",
+        "test": "T",
+        "outcome": "open",
+        "seeds": 9,
+        "ours": 1.0,
+        "low": 0.5,
+        "high": 2.0,
+        "data": "synthetic",
+    }
     claims = pd.DataFrame(
         [
             row | {"claim": "C1", "verdict": "partly"},

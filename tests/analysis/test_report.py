@@ -1,5 +1,6 @@
 import base64
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, get_args
@@ -101,6 +102,16 @@ def page(plan: Plan, folder: Path) -> Page:
     write_report(plan, folder, output, folder / "claims.csv")
     assert [path.name for path in output.parent.iterdir()] == ["report.html"]
     return Page(output.read_text(encoding="utf-8"))
+
+
+def test_what_is_left_out_is_said(folder: Path) -> None:
+    plan = made.plan(experiments())
+    results(folder / "quick")
+    assert "Left out as" not in page(plan, folder / "quick").words
+    config = plan.config.model_copy(update={"without": ("MADE-T1",)})
+    shown = page(replace(plan, config=config), folder / "quick")
+    assert "Left out as the configuration asks (without): MADE-T1." in shown.words
+    assert "Of cooking." not in shown.words
 
 
 class TestPage:

@@ -13,7 +13,8 @@ from plumbline.data import antibodies
 from plumbline.data.antibodies import describe_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.dna import COLUMNS, LABEL
-from plumbline.data.features import build_features, read_features, read_provenance, write_features
+from plumbline.data.feature_table import read_provenance, read_table
+from plumbline.data.features import build_features, read_features, write_features
 from plumbline.data.generated import generated_molecules
 from plumbline.data.generated_antibodies import generated_antibodies
 from plumbline.data.generated_dna import generated_dna
@@ -82,6 +83,7 @@ class TestRoundTrip:
 
     def test_with_what_it_rests_on(self, written: Path) -> None:
         found = read_provenance(written)
+        assert read_table(written)[1] == found
         assert found["rdkit"] == importlib.metadata.version("rdkit")
         assert Dataset.model_validate(found["dataset"]) == FEW
 
@@ -164,7 +166,7 @@ class TestSchema:
 
     def test_a_file_that_does_not_say_what_it_is_is_refused(self, written: Path, table: pd.DataFrame) -> None:
         table.to_parquet(written)
-        for read in (read_features, read_provenance):
+        for read in (read_features, read_provenance, read_table):
             with pytest.raises(PlumblineError, match="does not say what it was built from: delete it"):
                 read(written)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.data.newsgroups import TEST, TRAIN, body, commonest, corpus, read_posts, words_of
+from plumbline.data.feature_table import TEST, TRAIN
+from plumbline.data.newsgroups import body, commonest, corpus, read_posts, words_of
 from plumbline.errors import PlumblineError
 
 POSTS = {
@@ -97,6 +98,12 @@ def test_damaged_and_other_files_are_one_line_with_the_remedy(archive: Callable[
         assert "\n" not in str(caught.value)
     with pytest.raises(PlumblineError, match="has no posts of 20 Newsgroups in it: delete it"):
         read_posts(archive(MORE, "other.tar.gz"))
+
+
+def test_a_missing_archive_is_one_line_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match=r"no file .*20news\.tar\.gz: `plumbline fetch` gets it") as caught:
+        read_posts(tmp_path / "20news.tar.gz")
+    assert "\n" not in str(caught.value)
 
 
 def test_the_real_file() -> None:

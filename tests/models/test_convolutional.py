@@ -110,6 +110,35 @@ def test_a_network_that_diverges_has_no_error(lesson: Lesson, rate: float) -> No
     assert training.step < 4 * training.an_epoch
 
 
+class Spike(Training):
+    """The loss of the third step is infinite, as with labels that a network rules out; weights stay finite."""
+
+    def _learn(self, rows: Tensor) -> Tensor:
+        loss = super()._learn(rows)
+        return loss + torch.inf if self.step == 3 else loss
+
+
+def test_one_loss_that_is_not_finite_is_enough(lesson: Lesson) -> None:
+    training = Spike(lesson, GOOD, epochs=2, seed=0)
+    assert np.isnan(training.run())
+    assert training.step == training.an_epoch, "it is given up after the epoch"
+    assert all(one.isfinite().all() for one in training.weights)
+
+
+def test_a_training_that_goes_on_remembers_it(lesson: Lesson) -> None:
+    cut = Spike(lesson, GOOD, epochs=1, seed=0)
+
+    def kill() -> None:
+        if cut.step == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        cut.run(kill)
+    resumed = Training(lesson, GOOD, epochs=1, seed=0)
+    resumed.load(cut.state())
+    assert np.isnan(resumed.run())
+
+
 def test_logits_that_are_no_numbers_are_no_error(lesson: Lesson) -> None:
     training = Training(lesson, GOOD, epochs=1, seed=0)
     with torch.no_grad():

@@ -4,12 +4,14 @@ import logging
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy.special import gammaln, logsumexp, psi
 from sklearn.decomposition import LatentDirichletAllocation
 
@@ -19,8 +21,10 @@ from plumbline.data.generated_dna import generated_dna
 from plumbline.data.models import ModelEntry
 from plumbline.errors import PlumblineError
 from plumbline.models.hyperparameter_grid import read_grid
+from plumbline.sources import closure
 from plumbline.trainers import online_lda
 from plumbline.trainers.base import train
+from plumbline.trainers.checkpoint import Checkpoint
 from plumbline.trainers.online_lda import OnlineLdaOptions, Outcome, Point, counts, evaluate, perplexity_of_documents
 
 SMALL = {"minibatch": [4, 32], "kappa": [0.5, 1.0], "tau0": [1, 8]}
@@ -39,6 +43,15 @@ def dataset(kind: str) -> Dataset:
         citation="none",
         features=Features.model_validate({"kind": kind, "rows": 90, "seed": 3}),
     )
+
+
+def test_a_grid_rests_on_no_code_of_other_data() -> None:
+    """Hours of evaluations are thrown away when code changes that they rest on."""
+    rests_on = set(closure(online_lda.__name__))
+    assert {f"plumbline.{name}" for name in ("data.feature_table", "seeding", "models.hyperparameter_grid")} <= rests_on
+    others = {"plumbline", "plumbline.data", "plumbline.data.feature_table", "plumbline.data.models"}
+    assert {name for name in rests_on if name.startswith("plumbline.data")} <= others
+    assert len(rests_on) < 16
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +170,52 @@ def test_an_interrupted_grid_goes_on_to_the_same_bytes(
     assert asked == OnlineLdaOptions.model_validate(OPTIONS).points()  # each once
     assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()
     assert not (tmp_path / ".small.unfinished").exists()
+
+
+class Killed(Exception):  # noqa: N818
+    pass
+
+
+def test_points_that_finish_before_a_slower_one_are_kept(
+    whole: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In two threads, the first point not being done before three others are saved; then all is killed."""
+    points = OnlineLdaOptions.model_validate(OPTIONS).points()
+    saves: list[int] = []
+    asked: list[Point] = []
+    three = threading.Event()
+
+    class Watched(Checkpoint):
+        def save(self, state: dict[str, Any]) -> None:
+            super().save(state)
+            saves.append(len(state["outcomes"]))
+            if len(saves) == 3:
+                three.set()
+
+    def slow(point: Point, *rest: Any) -> Outcome:
+        if point == points[0]:
+            assert three.wait(timeout=120), "nothing is saved before the first point is done"
+            raise Killed
+        if three.is_set():
+            raise Killed
+        return evaluate(point, *rest)
+
+    with monkeypatch.context() as patched, parallel_config(backend="threading"):
+        patched.setattr(online_lda, "Checkpoint", Watched)
+        patched.setattr(online_lda, "evaluate", slow)
+        with pytest.raises(Killed):
+            train("small", {"small": entry()}, data, tmp_path / "small.npz", jobs=2)
+    assert saves[:3] == [1, 2, 3]
+
+    def counted(point: Point, *rest: Any) -> Outcome:
+        asked.append(point)
+        return evaluate(point, *rest)
+
+    monkeypatch.setattr(online_lda, "evaluate", counted)
+    train("small", {"small": entry()}, data, tmp_path / "small.npz")
+    assert asked[0] == points[0]
+    assert len(asked) == len(points) - saves[-1], "none again"
+    assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()
 
 
 def test_a_killed_process_is_gone_on_with(whole: Path, data: Path, tmp_path: Path, one_core: dict[str, str]) -> None:

@@ -118,7 +118,7 @@ rule claims:
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=config_json("experiments"),
+        config=config_json("experiments", "without"),
         folder=lambda wildcards: OUT,
         # Not used by the command: what makes Snakemake judge again.
         claims=[study.model_dump(mode="json")["claims"] for study in PLAN.studies.values()],

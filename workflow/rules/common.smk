@@ -54,8 +54,11 @@ SUMMARY = f"{RESULTS}/{SUMMARY_NAME}"
 
 
 def config_json(*more, **changes):
-    """Return the part of the configuration that a job needs, so that no other part makes it run again."""
-    fields = {"preset", "data", "studies", "results", "datasets", *more}
+    """Return the part of the configuration that a job needs, so that no other part makes it run again.
+
+    All that says which trials there are is part of it: without `instead` a job would look for those of other data.
+    """
+    fields = {"preset", "data", "instead", "studies", "results", "datasets", *more}
     return json.dumps({**PLAN.config.model_dump(mode="json", include=fields), **changes})
 
 
@@ -226,4 +229,7 @@ onsuccess:
 onerror:
     for path, line in failed_logs().items():
         print(f"\n{path}\n  {line}")
+        if path.parent.name == "fetch":
+            needing = [name for name in EXPERIMENTS if path.stem in PLAN.downloads(name)]
+            print(f"  report and claims of the rest: --config 'without=[{', '.join(needing)}]'")
     print("\nplumbline: what is done is kept; the same command goes on from there")

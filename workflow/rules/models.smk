@@ -18,7 +18,7 @@ rule model:
     params:
         data=lambda wildcards, output: Path(output[0]).parents[1],
         # Not used by the command: a change of the entry or of the code makes Snakemake train the model again.
-        entry=lambda wildcards: PLAN.models[wildcards.model].model_dump(exclude={"resources"}),
+        entry=lambda wildcards: PLAN.models[wildcards.model].model_dump(exclude={"resources", "hours"}),
         code=lambda wildcards: trainer_digest(PLAN.models[wildcards.model].trainer),
         device=lambda wildcards: "auto" if PLAN.models[wildcards.model].resources.gpu else "cpu",
     shell:

@@ -13,7 +13,7 @@ rule report_page:
     conda:
         "../../envs/plumbline.yaml"
     params:
-        config=config_json("experiments"),
+        config=config_json("experiments", "without"),
         folder=lambda wildcards: OUT,
     shell:
         "plumbline report {params.folder} --claims {input.claims} --config {params.config:q} --output {output} > {log} 2>&1"

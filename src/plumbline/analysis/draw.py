@@ -16,6 +16,9 @@ from plumbline.plan import Plan
 from plumbline.registry import Entry
 from plumbline.study import Output
 
+STANDS_IN = "stands in for"
+"""What `data_label` says of data in the place of others."""
+
 
 def data_label(plan: Plan, name: str) -> str:
     """Return the datasets that an experiment reads, stand-ins named as such; empty if it reads none."""
@@ -23,7 +26,7 @@ def data_label(plan: Plan, name: str) -> str:
 
     def label(name: str) -> str:
         generated = "generated, " if name in plan.generated else ""
-        return f"{name} ({generated}stands in for {real[name]})" if name in real else name
+        return f"{name} ({generated}{STANDS_IN} {real[name]})" if name in real else name
 
     return ", ".join(map(label, plan.inputs(name)))
 

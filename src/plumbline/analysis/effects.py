@@ -1,4 +1,11 @@
-"""What methods do beside a baseline, seed by seed, on each task and over all of them."""
+"""What methods do beside a baseline, seed by seed, on each task and over all of them.
+
+Effects of several tasks need a unit: a standard deviation over seeds. Of where the baseline ended it would not do: on a
+task that most seeds solve that is next to nothing, and the rest of a search's rounding would outweigh all other tasks.
+So a metric that the initial design has already, as regret, is in deviations of that: starts are the same for all
+methods, and vary. On a task that all solve effects are about zero, as they should be. What is of the rounds alone, as
+calibration scores, is in deviations of where the baseline ended.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Self
@@ -11,6 +18,7 @@ from plumbline.analysis.ended import ended
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import Names, OutputOptions
 from plumbline.measures.inference import Mean
+from plumbline.measures.metrics import by_round, find_metric
 
 ALL = "all tasks"
 """In the place of a task: the mean over the tasks that method and baseline share, seed by seed."""
@@ -45,13 +53,14 @@ class EffectOptions(OutputOptions):
 
 
 class Effect(NamedTuple):
-    """A mean difference, method less baseline, in standard deviations of the baseline's seeds, with its 95% interval.
+    """A mean difference, method less baseline, in standard deviations over seeds (`spread`), with its 95% interval.
 
     Attributes:
         task: of it, or `ALL`.
         seeds: that both have.
         mean: in units of the metric; NaN over all tasks, which have units of their own.
-        value, low, high: in standard deviations; NaN where the baseline never varies, or with one seed.
+        sd: the standard deviation that effects are divided by; NaN over all tasks.
+        value, low, high: in standard deviations; NaN where there are none, or with one seed.
         lower: share of seeds where the method's is the lower value, ties by half; over all tasks of their means.
     """
 
@@ -61,28 +70,36 @@ class Effect(NamedTuple):
     metric: str
     seeds: int
     mean: float
+    sd: float
     value: float
     low: float
     high: float
     lower: float
 
 
-def differences(found: Evidence, task: str, method: str, baseline: str, metric: str) -> tuple[pd.Series, float]:
-    """Return method less baseline where each seed of both ends, and the baseline's standard deviation over these."""
+def spread(found: Evidence, task: str, method: str, metric: str, seeds: pd.Index) -> float:
+    """Return the standard deviation over seeds of where a method began; of where it ended, where all begin alike."""
+    table = by_round(found.trials(task, method), metric)
+    begun = [table[0]] if 0 in table and find_metric(metric).kind == "running" else []
+    values = (one.reindex(seeds).dropna() for one in (*begun, ended(found, task, method, metric)))
+    return next((float(one.std()) for one in values if one.max() > one.min()), 0.0)
+
+
+def differences(found: Evidence, task: str, method: str, baseline: str, metric: str) -> pd.Series:
+    """Return method less baseline where each seed of both ends."""
     ours, theirs = (ended(found, task, name, metric) for name in (method, baseline))
-    pairs = pd.concat([ours, theirs], axis=1, join="inner").dropna()
-    return pairs[0] - pairs[1], float(pairs[1].std())
+    return (ours - theirs).dropna()
 
 
-def effect(standardised: pd.Series, mean: float, **of: str) -> Effect:
+def effect(standardised: pd.Series, mean: float, sd: float, **of: str) -> Effect:
     """Return the effect that differences in standard deviations, one a seed, come to."""
     values = standardised.to_numpy(dtype=float)
-    lower = float(np.mean(0.5 - 0.5 * np.sign(values))) if len(values) else np.nan
-    if len(values) < 2 or not np.isfinite(values).all():
-        return Effect(**of, seeds=len(values), mean=mean, value=np.nan, low=np.nan, high=np.nan, lower=lower)
+    seeds, lower = len(values), float(np.mean(0.5 - 0.5 * np.sign(values))) if len(values) else np.nan
+    if seeds < 2 or not np.isfinite(values).all():
+        return Effect(**of, seeds=seeds, mean=mean, sd=sd, value=np.nan, low=np.nan, high=np.nan, lower=lower)
     inferred = Mean(values, "effect " + " ".join(of.values()))
     low, high = inferred.interval()
-    return Effect(**of, seeds=len(values), mean=mean, value=inferred.value, low=low, high=high, lower=lower)
+    return Effect(**of, seeds=seeds, mean=mean, sd=sd, value=inferred.value, low=low, high=high, lower=lower)
 
 
 def effects(
@@ -96,11 +113,11 @@ def effects(
             for task in tasks or found.tasks:
                 if not {(task, method), (task, baseline)}.issubset(found.pairs):
                     continue
-                apart, spread = differences(found, task, method, baseline, metric)
-                every.append(apart / spread if spread > 0 else apart * np.nan)
-                yield effect(every[-1], float(apart.mean()), task=task, **of)
+                apart = differences(found, task, method, baseline, metric)
+                sd = spread(found, task, baseline, metric, apart.index)
+                every.append(apart / sd if sd > 0 else apart * np.nan)
+                yield effect(every[-1], float(apart.mean()), sd, task=task, **of)
             if len(every) > 1:
-                # A task on which the baseline never varies has no units, and is left out.
-                yield effect(
-                    pd.concat(every, axis=1).dropna(axis=1, how="all").dropna().mean(axis=1), np.nan, task=ALL, **of
-                )
+                # A task on which nothing varies has no unit, and is left out.
+                over = pd.concat(every, axis=1).dropna(axis=1, how="all").dropna().mean(axis=1)
+                yield effect(over, np.nan, np.nan, task=ALL, **of)

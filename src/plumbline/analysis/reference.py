@@ -10,7 +10,7 @@ import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.claims import COLUMNS, by_number, counts
-from plumbline.analysis.draw import budget_label, data_label, evidence_of
+from plumbline.analysis.draw import STANDS_IN, budget_label, data_label, evidence_of
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.judge import RUNS, judge_reference, ran
 from plumbline.analysis.outputs import OutputOptions, figures
@@ -116,17 +116,19 @@ def read_claims(path: Path) -> pd.DataFrame:
 
 
 def effect(tests: pd.DataFrame) -> str:
-    """Return what the primary test of a claim comes to, in words.
+    """Return what the primary test of a claim comes to, in words, and on which data if on those of another's place.
 
     Args:
         tests: the rows of its parts.
     """
-    if len(tests) > 1:
-        parts = f"{counts(tests['outcome'])} of {len(tests)} parts"
-        if (tests["test"] != tests["test"].iloc[0]).any():
-            return f"{parts}; of the first {one_effect(tests.iloc[0])}"
-        return f"{parts}, with estimates from {tests['ours'].min():.3g} to {tests['ours'].max():.3g}"
-    return one_effect(tests.iloc[0])
+    first = tests.iloc[0]
+    data = f"; on {first['data']}" if STANDS_IN in first["data"] else ""
+    if len(tests) == 1:
+        return f"{one_effect(first)}{data}"
+    parts = f"{counts(tests['outcome'])} of {len(tests)} parts"
+    if (tests["test"] != first["test"]).any():
+        return f"{parts}; of the first {one_effect(first)}{data}"
+    return f"{parts}, with estimates from {tests['ours'].min():.3g} to {tests['ours'].max():.3g}{data}"
 
 
 def one_effect(one: pd.Series) -> str:

@@ -12,10 +12,11 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 
 from plumbline import files
-from plumbline.data import antibodies, dna, molecules, newsgroups
+from plumbline.data import antibodies, dna, molecules
 from plumbline.data.antibodies import describe_pairs, read_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.dna import read_dna
+from plumbline.data.feature_table import METADATA, PARTS, read_table
 from plumbline.data.generated import generated_molecules, made_up_docking_scores
 from plumbline.data.generated_antibodies import generated_antibodies
 from plumbline.data.generated_dna import generated_dna
@@ -65,7 +66,7 @@ DNA = pa.DataFrameSchema(
 NEWSGROUPS = pa.DataFrameSchema(
     {
         "document": pa.Column(str, unique=True),
-        "part": pa.Column(str, pa.Check.isin(newsgroups.PARTS)),
+        "part": pa.Column(str, pa.Check.isin(PARTS)),
         "words": pa.Column(str, pa.Check.str_matches(r"^[a-z ]*$")),
     },
     strict=True,
@@ -88,8 +89,6 @@ LIBRARIES = {
     **dict.fromkeys(("dna", "newsgroups"), "scikit-learn"),
 }
 """What computes or reads a table of each kind."""
-
-METADATA = b"plumbline"
 
 
 def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> pd.DataFrame:
@@ -189,35 +188,5 @@ def read_features(path: Path) -> pd.DataFrame:
     Raises:
         PlumblineError: not there, truncated, corrupt, or not as the schema says; with the remedy.
     """
-    try:
-        content = parquet.read_table(path)
-        table = content.to_pandas()
-    except (arrow.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
-    return _check(table, _metadata(content.schema, path)["dataset"]["features"]["kind"], path)
-
-
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Return what the table at `path` rests on; see `provenance`.
-
-    Raises:
-        PlumblineError: not there, truncated, corrupt, or not written by `write_features`.
-    """
-    try:
-        schema = parquet.read_schema(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
-    return _metadata(schema, path)
-
-
-def _metadata(schema: arrow.Schema, path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(schema.metadata[METADATA])
-    except (KeyError, TypeError) as error:
-        raise PlumblineError(f"{path} does not say what it was built from: delete it and run again") from error
-
-
-def _unreadable(path: Path, error: Exception) -> PlumblineError:
-    if isinstance(error, FileNotFoundError):
-        return PlumblineError(f"no features at {path}: `plumbline features {path.stem}` builds them")
-    return PlumblineError(f"{path} is corrupt ({' '.join(str(error).split())}): delete it and run again")
+    table, rests_on = read_table(path)
+    return _check(table, rests_on["dataset"]["features"]["kind"], path)

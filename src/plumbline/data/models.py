@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from plumbline.errors import PlumblineError, unknown
 from plumbline.options import Options, parse, read_yaml
@@ -22,6 +22,7 @@ class ModelEntry(Options):
         seed: of the training.
         stands_in_for: the model that it replaces in runs on generated data.
         resources: of the job that trains it; on a GPU where one is asked for and there.
+        hours: of a core, or of a GPU, that the training is expected to take; None where nothing is known.
     """
 
     title: str
@@ -30,6 +31,7 @@ class ModelEntry(Options):
     seed: int = Field(default=0, ge=0)
     stands_in_for: str | None = None
     resources: Resources = TRAINING
+    hours: PositiveFloat | None = None
 
 
 def load_models(path: Path) -> dict[str, ModelEntry]:

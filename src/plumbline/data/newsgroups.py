@@ -5,11 +5,7 @@ apostrophe, and none of scikit-learn's English stop words. The vocabulary is the
 part have: Hoffman, Blei & Bach (2010) remove what is not in a fixed vocabulary of common words, too, of some thousands.
 """
 
-import gzip
-import io
 import re
-import tarfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from plumbline.data.archives import members
+from plumbline.data.feature_table import TEST, TRAIN
 from plumbline.errors import PlumblineError
-
-TRAIN, TEST = PARTS = ("train", "test")
 
 TEST_SHARE = 1 / 6
 """Of the posts: 2,200 of 13,200, as in CAL, section 5.3.1."""
@@ -40,17 +36,10 @@ def read_posts(path: Path) -> dict[str, str]:
     Two archives of the same posts are read alike, in whichever order they have them.
 
     Raises:
-        PlumblineError: an archive that is damaged, or has no posts.
+        PlumblineError: an archive that is damaged or not there, or has no posts; with the remedy.
     """
-    try:
-        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(path.read_bytes())), mode="r:") as archive:
-            posts = {
-                name[1]: content.read().decode("latin-1")
-                for member in archive
-                if (name := POST.fullmatch(member.name)) and (content := archive.extractfile(member))
-            }
-    except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise PlumblineError(f"{path} cannot be unpacked ({error}): delete it and fetch it again") from error
+    found = ((POST.fullmatch(name), content) for name, content in members(path))
+    posts = {name[1]: content.decode("latin-1") for name, content in found if name}
     if not posts:
         raise PlumblineError(f"{path} has no posts of 20 Newsgroups in it: delete it and fetch it again")
     return {name: body(posts[name]) for name in sorted(posts)}

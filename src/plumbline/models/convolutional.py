@@ -169,17 +169,19 @@ class Training:
         )
         self.an_epoch = -(-len(lesson.train) // chosen.batch)
         self.step = 0
+        self.diverged = torch.zeros((), dtype=torch.bool, device=pixels.device)
 
     def run(self, after_step: Callable[[], None] = lambda: None) -> float:
         """Train to the end, `after_step` being called after each step, and return the share of test images that are
-        taken for another class: NaN where the network has diverged."""
+        taken for another class: NaN where the loss of any step was not finite."""
         # Kernels of which there are several are not tried against each other: each of them rounds otherwise.
         with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
             for epoch in range(self.step // self.an_epoch, self.epochs):
                 for rows in self._rows(epoch):
-                    loss = self._learn(rows)
+                    # Of every step: an infinite loss may leave weights that are finite, and be followed by finite ones.
+                    self.diverged |= ~self._learn(rows).isfinite()
                     after_step()
-                if not loss.isfinite():  # once lost, weights stay lost
+                if self.diverged:  # once an epoch: a GPU waits for no answer in between
                     return torch.nan
             return self.error()
 
@@ -217,6 +219,7 @@ class Training:
             "weights": [one.detach() for one in self.weights],
             "optimiser": self.optimiser.state_dict(),
             "step": self.step,
+            "diverged": self.diverged,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -226,3 +229,4 @@ class Training:
                 one.copy_(saved)
         self.optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]
+        self.diverged.copy_(state["diverged"])

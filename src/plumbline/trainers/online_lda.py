@@ -6,7 +6,7 @@ noise, that is evaluated once and read by every trial from then on.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, Any, NamedTuple
 
@@ -18,8 +18,7 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
-from plumbline.data.features import read_features
-from plumbline.data.newsgroups import TEST, TRAIN
+from plumbline.data.feature_table import TEST, TRAIN, read_table
 from plumbline.errors import PlumblineError
 from plumbline.inputs import Input
 from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
@@ -94,9 +93,11 @@ def online_lda(options: OnlineLdaOptions, context: TrainingContext) -> Trained:
     Raises:
         PlumblineError: features that are not there or are no documents, or no point that could be evaluated.
     """
-    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
-    if "words" not in table:
-        raise PlumblineError(f"dataset {options.dataset!r} has no column words: it is not of documents")
+    # Without its kind's schema: else an edit of the code of molecules would throw the grid away.
+    table, _ = read_table(context.data / "features" / f"{options.dataset}.parquet")
+    for column in ("words", "part"):
+        if column not in table:
+            raise PlumblineError(f"dataset {options.dataset!r} has no column {column}: it is not of documents")
     train, held = counts(table)
     seed = draw_seed(context.generator)
     content = short_digest(table.to_csv(index=False))
@@ -134,25 +135,30 @@ def evaluate_all(
     """
     points = options.points()
     saved = checkpoint.restore()
-    outcomes = [Outcome(*one) for one in saved["outcomes"]] if saved else []
-    if outcomes:
-        log.info("going on after %d of %d points", len(outcomes), len(points))
-    for outcome in _outcomes(points[len(outcomes) :], options, train, held, seed, jobs):
-        point = points[len(outcomes)]
-        outcomes.append(outcome)
-        checkpoint.save({"outcomes": [tuple(one) for one in outcomes]})
+    found = {index: Outcome(*one) for index, one in saved["outcomes"].items()} if saved else {}
+    if found:
+        log.info("going on after %d of %d points", len(found), len(points))
+    left = {index: point for index, point in enumerate(points) if index not in found}
+    for index, outcome in _outcomes(left, options, train, held, seed, jobs):
+        found[index] = outcome
+        checkpoint.save({"outcomes": {done: tuple(one) for done, one in found.items()}})
         if outcome.reason:
-            log.warning("%s failed: %s", point, outcome.reason)
+            log.warning("%s failed: %s", points[index], outcome.reason)
         else:
-            log.info("%d of %d, %s: %.2f", len(outcomes), len(points), point, outcome.perplexity)
-    return outcomes
+            log.info("%d of %d, %s: %.2f", len(found), len(points), points[index], outcome.perplexity)
+    return [found[index] for index in range(len(points))]
 
 
 def _outcomes(
-    points: Sequence[Point], options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, jobs: int
-) -> Iterator[Outcome]:
-    tasks = (delayed(evaluate)(point, options, train, held, seed) for point in points)
-    return Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
+    points: Mapping[int, Point], options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, jobs: int
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield points' places in the grid and outcomes, as they are finished: a slow one holds up none that come after."""
+    tasks = (delayed(_evaluated)(index, point, options, train, held, seed) for index, point in points.items())
+    return Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2 * n_jobs", batch_size=1)(tasks)
+
+
+def _evaluated(index: int, *asked: Any) -> tuple[int, Outcome]:
+    return index, evaluate(*asked)
 
 
 def evaluate(point: Point, options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int) -> Outcome:

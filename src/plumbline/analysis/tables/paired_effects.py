@@ -6,12 +6,12 @@ from plumbline.analysis.effects import Effect, EffectOptions, effects
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.outputs import tables
 
-COLUMNS = {"mean": "mean difference", "value": "in baseline's sd", "lower": "share lower"}
+COLUMNS = {"mean": "mean difference", "value": "in sd", "lower": "share lower"}
 """Words of an effect's fields, where their names will not do."""
 
 
 @tables.register("paired-effects", EffectOptions)
 def paired_effects(evidence: Evidence, options: EffectOptions) -> pd.DataFrame:
-    """Mean difference to a baseline, seed by seed, in units of the metric, and in the baseline's deviations."""
+    """Mean difference to a baseline, seed by seed, in units of the metric, and in deviations over seeds."""
     found = (one for metric in options.metrics for one in effects(evidence, options.baselines, metric, options.tasks))
     return pd.DataFrame(found, columns=Effect._fields).rename(columns=COLUMNS)
