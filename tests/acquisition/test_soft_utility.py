@@ -21,7 +21,7 @@ from plumbline.acquisition.soft_utility import (
     imagined,
     mean_update,
 )
-from plumbline.models.sparse import Parameters, forward
+from plumbline.models.sparse import forward
 from plumbline.models.whitened import CORRELATIONS, JITTER, SparseKernel, squared_distances
 
 
@@ -96,22 +96,24 @@ def test_joint_samples_without_a_factor_are_no_numbers() -> None:
         assert torch.equal(one[1], other[1])
 
 
-def prior_covariances(parts: Parameters, kernel: SparseKernel, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    r2 = squared_distances((A / parts.lengthscale)[None], (B / parts.lengthscale)[None])
-    return parts.outputscale * CORRELATIONS[kernel](r2)[0][0]
+def observed_case(kernel: SparseKernel, appended: bool = False):
+    """Return a process of two queries and five maximisers, observations, what they do, and the prior covariance."""
+    q, rows, points = 2, rows_of(1), uniform(1, 7, 2, seed=3)
+    sight, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
+    queries = sight.part(slice(q))
+    observed = imagined(queries, normal(1, 3, q, seed=4))
+
+    def k(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        r2 = squared_distances((A / parts.lengthscale)[None], (B / parts.lengthscale)[None])
+        return parts.outputscale * CORRELATIONS[kernel](r2)[0][0]
+
+    return q, points, parts, observed, mean_update(sight, queries, observed, appended), k
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_mean_update_conditions_the_process_on_an_observation(kernel: SparseKernel) -> None:
     """The normal law of all points under `q(u) = N(constant + L m, L C C' L')`, and of a noisy value at one of them."""
-    q, rows, points = 2, rows_of(1), uniform(1, 7, 2, seed=3)
-    sight, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
-    queries = sight.part(slice(q))
-    observed = imagined(queries, normal(1, 3, q, seed=4))
-    update = mean_update(sight, queries, observed)
-
-    def k(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-        return prior_covariances(parts, kernel, A, B)
+    q, points, parts, observed, update, k = observed_case(kernel)
 
     Z, X, eye = parts.inducing[0], points[0], torch.eye(LAYOUT.m, dtype=torch.float64)
     L = torch.linalg.cholesky(k(Z, Z) + JITTER * eye)
@@ -144,14 +146,7 @@ def test_a_query_near_an_inducing_point_tells_no_more_than_there_is_to_know(dist
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_an_appended_observation_is_one_more_inducing_value(kernel: SparseKernel) -> None:
     """One more inducing point, whose value is known: `constant + k' K^-1 [L m; y - constant]`."""
-    q, rows, points = 2, rows_of(1), uniform(1, 7, 2, seed=3)
-    sight, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
-    queries = sight.part(slice(q))
-    observed = imagined(queries, normal(1, 3, q, seed=4))
-    update = mean_update(sight, queries, observed, appended=True)
-
-    def k(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-        return prior_covariances(parts, kernel, A, B)
+    q, points, parts, observed, update, k = observed_case(kernel, appended=True)
 
     m = LAYOUT.m
     for j in range(q):

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from plumbline.analysis.measurements import Measurement
+from plumbline.analysis.measurements import Measurement, samples
 from plumbline.measures.statistics import Sample, infer
 from plumbline.seeding import stream_seed
 from plumbline.study import ClaimTest
@@ -27,10 +26,7 @@ def pattern(measured: Sequence[Measurement], seeds: int, name: str) -> float:
     shared = shared_seeds(measured)
     if not 0 < seeds < len(shared):
         return np.nan
-    pools = [
-        [(table.loc[shared, "method"].to_numpy(float), _baseline(table.loc[shared])) for table in one.numbers]
-        for one in measured
-    ]
+    pools = [samples([table.loc[shared] for table in one.numbers]) for one in measured]
 
     def looks(rng: np.random.Generator) -> bool:
         drawn = rng.permutation(len(shared))[:seeds]
@@ -92,14 +88,10 @@ def looks_as_claimed(test: ClaimTest, value: float) -> bool:
     return value > test.threshold if test.direction == "greater" else value < test.threshold
 
 
-def _baseline(table: pd.DataFrame) -> Numbers | None:
-    return table["baseline"].to_numpy(float) if "baseline" in table else None
-
-
-def _look_as_claimed(measured: Sequence[Measurement], samples: Iterable[list[Sample]], name: str) -> bool:
+def _look_as_claimed(measured: Sequence[Measurement], drawn: Iterable[list[Sample]], name: str) -> bool:
     return all(
         looks_as_claimed(one.test, infer(one.test.statistic, few, one.test.location, name, one.test.options).value)
-        for one, few in zip(measured, samples, strict=False)  # samples are not drawn after the first that fails
+        for one, few in zip(measured, drawn, strict=True)
     )
 
 
