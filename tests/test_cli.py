@@ -58,7 +58,7 @@ claims:
   K1:
     source: nowhere
     statement: Dice win.
-    experiment: TINY-T1
+    experiments: [TINY-T1]
     primary:
       statistic: share-above
       metric: regret

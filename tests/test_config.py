@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from plumbline.analysis.claims import judged
-from plumbline.analysis.judge import Ran, judge
+from plumbline.analysis.judge import Ran, judge, trials
 from plumbline.analysis.runs import COLUMNS
 from plumbline.config import Config, read_config
 from plumbline.errors import PlumblineError
@@ -73,7 +73,7 @@ def test_quick_has_some_experiment_of_every_study_that_has_any(plans: dict[str, 
 def test_a_study_without_experiments_says_what_is_not_run(plans: dict[str, Plan]) -> None:
     for study in plans["paper"].studies.values():
         assert study.experiments or study.claims
-        assert study.experiments or all(claim.experiment is None for claim in study.claims.values())
+        assert study.experiments or all(not claim.experiments for claim in study.claims.values())
 
 
 def test_no_two_claims_have_one_name(plans: dict[str, Plan]) -> None:
@@ -95,19 +95,16 @@ def test_quick_needs_no_download(plans: dict[str, Plan]) -> None:
 
 
 def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
-    """A claim about a method that its experiment does not run would never get a verdict.
+    """A claim about a method that its experiments do not run would never get a verdict.
 
     A test may be about one of the two presets alone, where the desk has models of its own; no primary one is. Of it
     the paper's preset runs every part.
     """
     for study in plans["paper"].studies.values():
         for name, claim in study.claims.items():
-            if claim.experiment is None:
+            if not claim.experiments:
                 continue
-            grids = [
-                {(spec.task, spec.method.label) for spec in plans[preset].trials(claim.experiment)}
-                for preset in ("desk", "paper")
-            ]
+            grids = [trials(plans[preset], claim.experiments) for preset in ("desk", "paper")]
             for test in claim.tests:
                 assert any(grid.issuperset(test.trials) for grid in grids), f"{name}: {test.task}"
             desk, paper = (judged(claim, grid) for grid in grids)
@@ -121,14 +118,21 @@ def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
     plan, rng = plans["paper"], np.random.default_rng(0)
 
     def drawn(experiment: str) -> Ran:
-        claims = [claim for claim in plan.study_of(experiment).claims.values() if claim.experiment == experiment]
-        tests = [judged(claim, plan.whole_grid(experiment)) for claim in claims]
-        asked = dict.fromkeys(one for found in tests if found is not None for one in found.asked)
+        here = plan.whole_grid(experiment)
+        asked = dict.fromkeys(
+            run
+            for claim in plan.study_of(experiment).claims.values()
+            if experiment in claim.experiments
+            for found in [judged(claim, {pair for name in claim.experiments for pair in plan.whole_grid(name)})]
+            if found is not None
+            for run in found.asked
+            if run[:2] in here
+        )
         rows = [(*one, seed, *np.exp(rng.normal(size=3)), 9, 9, 12) for one in asked for seed in range(5)]
         return Ran(pd.DataFrame(rows, columns=COLUMNS), "paper", "synthetic")
 
     found = judge(plan.studies.values(), drawn)
-    claims = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiment}
+    claims = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiments}
     assert set(found["claim"]) == claims
     assert found[["ours", "low", "high", "p"]].notna().all(axis=None)
     assert found["test"].notna().all()

@@ -73,7 +73,7 @@ STUDY: dict[str, Any] = {
         "K1": {
             "source": "p. 1",
             "statement": "It is so.",
-            "experiment": "F1",
+            "experiments": ["F1"],
             "primary": [
                 {
                     "statistic": "value",
@@ -362,6 +362,15 @@ def test_a_test_of_trials_that_no_preset_runs(repository: Path) -> None:
     load(repository)
     changed(repository, "studies/toy.yaml", set_at(*TEST, "method", value="grid"))
     with pytest.raises(PlumblineError, match="claim K1: no preset runs 'grid' on 'forrester', but: dice"):
+        load(repository)
+
+
+def test_experiments_of_one_claim_have_no_trials_in_common(repository: Path) -> None:
+    """They may be of other seeds or rounds: nobody could say which of them a claim is judged by."""
+    changed(repository, "studies/toy.yaml", set_at("claims", "K1", "experiments", value=["F1", "F3"]))
+    assert load(repository).claimed() == ["F1", "F3"]
+    changed(repository, "studies/toy.yaml", set_at("claims", "K1", "experiments", value=["F1", "F2"]))
+    with pytest.raises(PlumblineError, match="claim K1: F1 and F2 both run 'dice' on 'branin': which of them counts"):
         load(repository)
 
 

@@ -36,7 +36,7 @@ def toy() -> dict[str, Any]:
             "T1": {"title": "No trials", "quick": {}},
         },
         "claims": {
-            "K1": {"source": "p. 1", "statement": "It is so.", "experiment": "F1", "primary": [{**TEST}]},
+            "K1": {"source": "p. 1", "statement": "It is so.", "experiments": ["F1"], "primary": [{**TEST}]},
             "K2": {"source": "p. 2", "statement": "It is not tried."},
         },
     }
@@ -83,7 +83,7 @@ def test_all_blocks_are_those_of_every_preset(study: Study) -> None:
 
 
 def claim(*tests: dict[str, Any]) -> Claim:
-    return parse(Claim, {"source": "s", "statement": "x", "experiment": "F1", "primary": tests}, "claim")
+    return parse(Claim, {"source": "s", "statement": "x", "experiments": ["F1"], "primary": tests}, "claim")
 
 
 def test_tests_that_share_fields_are_written_once() -> None:
@@ -119,7 +119,7 @@ def test_a_claim_round_trips() -> None:
 
 
 def test_one_primary_test_is_no_list() -> None:
-    written = {"source": "s", "statement": "x", "experiment": "F1", "primary": TEST}
+    written = {"source": "s", "statement": "x", "experiments": ["F1"], "primary": TEST}
     assert parse(Claim, written, "claim") == claim(TEST)
 
 
@@ -127,7 +127,7 @@ def test_the_primary_tests_come_first() -> None:
     written = {
         "source": "s",
         "statement": "x",
-        "experiment": "F1",
+        "experiments": ["F1"],
         "secondary": [{**TEST, "of": "last"}],
         "primary": TEST,
     }
@@ -135,7 +135,7 @@ def test_the_primary_tests_come_first() -> None:
 
 
 def test_what_no_trial_can_decide_says_why() -> None:
-    written = {"source": "s", "statement": "x", "experiment": "F1", "primary": TEST}
+    written = {"source": "s", "statement": "x", "experiments": ["F1"], "primary": TEST}
     for beyond, message in (
         ({"verdict": "cannot fail"}, "beyond.because: Field required"),
         (
@@ -226,12 +226,12 @@ F1 = ("experiments", "F1")
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (change(("claims", "K1", "experiment"), "F9"), "claim K1: unknown experiment 'F9': allowed: F1"),
+        (change(("claims", "K1", "experiments"), ["F9"]), "claim K1: unknown experiment 'F9': allowed: F1"),
         (
             change(("claims", "K1", "primary"), []),
-            "claim K1: give both `experiment` and `primary`, or neither: not run",
+            "claim K1: give both `experiments` and `primary`, or neither: not run",
         ),
-        (change(("claims", "K1", "experiment"), None), "claim K1: give both `experiment` and `primary`, or neither"),
+        (change(("claims", "K1", "experiments"), []), "claim K1: give both `experiments` and `primary`, or neither"),
         (change(("experiments", "a/b"), {"title": "x"}), "an experiment's name is letters, digits and . _ -"),
         (change((*F1, "sedes"), 3), "experiments.F1: unknown field 'sedes': did you mean 'seeds'?"),
         (change((*F1, "quick", "round"), 3), "experiments.F1.quick: unknown field 'round': did you mean 'rounds'?"),
@@ -269,4 +269,4 @@ def test_a_study_is_loaded(tmp_path: Path) -> None:
 def test_a_document_of_which_nothing_is_run() -> None:
     study = parse(Study, toy() | {"experiments": {}, "claims": {"K2": toy()["claims"]["K2"]}}, "toy")
     study.check("toy")
-    assert (study.claims["K2"].experiment, study.claims["K2"].tests) == (None, ())
+    assert (study.claims["K2"].experiments, study.claims["K2"].tests) == ((), ())

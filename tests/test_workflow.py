@@ -57,7 +57,7 @@ claims:
   K1:
     source: nowhere
     statement: Dice win.
-    experiment: TINY-T1
+    experiments: [TINY-T1]
     primary: {statistic: difference, metric: regret, task: branin, method: dice, baseline: flaky, direction: less}
 """
 FLAKY = '''"""A method that fails, or dawdles, where a file says so."""

@@ -1,6 +1,7 @@
 """Names are checked before anything runs: those of an experiment's outputs and claims, against its whole grid."""
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import combinations
 from pathlib import Path
 
 from plumbline.catalogue import Kind, catalogue, once, option_model
@@ -107,8 +108,18 @@ def check_output(kind: Kind, output: Output, grid: Grid, library: Library, sourc
     once(canonical_json([kind, output.kind, output.options, sorted(tasks), sorted(methods)]), verify)
 
 
-def check_claim(claim: Claim, grid: Grid, source: str) -> None:
-    """Raise PlumblineError where a test speaks of trials that no preset has, or of what cannot be measured."""
+def check_claim(claim: Claim, grids: Mapping[str, Grid], source: str) -> None:
+    """Raise PlumblineError where a test speaks of trials that no preset has, or of what cannot be measured.
+
+    Args:
+        claim: what is checked.
+        grids: by experiment that the claim rests on.
+        source: what errors begin with.
+    """
+    for (one, first), (other, second) in combinations(grids.items(), 2):
+        for task, method in sorted(set(first).intersection(second)):
+            raise PlumblineError(f"{source}: {one} and {other} both run {method!r} on {task!r}: which of them counts?")
+    grid = {pair for grid in grids.values() for pair in grid}
     for test in claim.tests:
         _check_trials(test, grid, source)
     metrics = sorted({test.metric for test in claim.tests} | ({claim.stuck.metric} if claim.stuck else set()))

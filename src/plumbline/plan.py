@@ -104,7 +104,8 @@ class Plan:
 
     def claimed(self) -> list[str]:
         """Return the experiments of this run that a claim rests on."""
-        claimed = {claim.experiment for study in self.studies.values() for claim in study.claims.values()}
+        claims = (claim for study in self.studies.values() for claim in study.claims.values())
+        claimed = {name for claim in claims for name in claim.experiments}
         return [name for _, name, _ in self.experiments() if name in claimed]
 
     def trials(self, name: str) -> list[TrialSpec]:
@@ -248,5 +249,5 @@ def check(plan: Plan) -> None:
                 raise PlumblineError(f"{source}: {name}: {error}") from error
             check_experiment(experiment, grid, plan.library, f"{source}: {name}")
         for name, claim in study.claims.items():
-            if claim.experiment is not None:
-                check_claim(claim, plan.whole_grid(claim.experiment), f"{source}: claim {name}")
+            if claim.experiments:
+                check_claim(claim, {one: plan.whole_grid(one) for one in claim.experiments}, f"{source}: claim {name}")

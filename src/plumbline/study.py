@@ -228,14 +228,14 @@ def _alternatives(written: Any) -> Any:
 
 
 class Claim(Options):
-    """A published statement, where it stands, and the test that decides about it; without an experiment it is not run.
+    """A published statement, where it stands, and the test that decides about it; without experiments it is not run.
 
     Attributes:
         source: section and figure.
         statement: what is claimed, in our words.
         sentence: the document's own, in short.
         seeds: the document's; 0 where it says nothing, or has none.
-        experiment: whose trials it rests on.
+        experiments: whose trials it rests on, all of them together.
         primary: the test that decides, with a part for each task and pair. Of several the first is taken whose trials a
             preset runs in whole.
         secondary: tests that are shown beside it, and count for nothing.
@@ -247,7 +247,7 @@ class Claim(Options):
     statement: str
     sentence: str = ""
     seeds: int = Field(default=0, ge=0)
-    experiment: str | None = None
+    experiments: tuple[str, ...] = ()
     primary: Annotated[
         tuple[ClaimTests, ...],
         BeforeValidator(_alternatives, json_schema_input_type=ClaimTests | tuple[ClaimTests, ...]),
@@ -295,14 +295,13 @@ class Study(Options):
     def check(self, source: str) -> None:
         """Raise PlumblineError for a claim about an experiment that there is not, or about none."""
         for name, claim in self.claims.items():
-            if (claim.experiment is None) != (not claim.primary):
+            if bool(claim.experiments) != bool(claim.primary):
                 raise PlumblineError(
-                    f"{source}: claim {name}: give both `experiment` and `primary`, or neither: not run"
+                    f"{source}: claim {name}: give both `experiments` and `primary`, or neither: not run"
                 )
-            if claim.experiment is not None and claim.experiment not in self.experiments:
-                raise PlumblineError(
-                    f"{source}: claim {name}: {unknown('experiment', claim.experiment, self.experiments)}"
-                )
+            for one in claim.experiments:
+                if one not in self.experiments:
+                    raise PlumblineError(f"{source}: claim {name}: {unknown('experiment', one, self.experiments)}")
 
 
 def load_study(path: Path) -> Study:

@@ -33,7 +33,7 @@ TEST = made.TEST
 
 def claim(*primary: dict[str, Any], **changes: Any) -> Claim:
     return Claim.model_validate(
-        {"source": "section 5", "statement": "It is better.", "experiment": "E", "primary": primary or (TEST,)}
+        {"source": "section 5", "statement": "It is better.", "experiments": ["E"], "primary": primary or (TEST,)}
         | changes
     )
 
@@ -253,7 +253,7 @@ class TestRows:
         assert rows.columns.tolist() == COLUMNS
         assert len(rows) == 2
         first = rows.iloc[0]
-        assert first[["claim", "experiment", "source", "statement"]].tolist() == [
+        assert first[["claim", "experiments", "source", "statement"]].tolist() == [
             "K",
             "E",
             "section 5",

@@ -17,7 +17,7 @@ TEST = made.TEST | {"task": "forrester"}
 BETTER: dict[str, Any] = {
     "source": "section 5",
     "statement": "It is better.",
-    "experiment": "E",
+    "experiments": ["E"],
     "primary": TEST,
 }
 ELSEWHERE = TEST | {"task": "levy-20"}
@@ -53,7 +53,7 @@ class TestFromRecords:
 
     def test_claims_of_experiments_that_the_preset_leaves_out_are_left_out(self, done: Path) -> None:
         experiments = {"E": made.experiment(), "F": made.experiment(quick=None)}
-        plan = made.plan(experiments, {"K1": BETTER, "K2": BETTER | {"experiment": "F"}})
+        plan = made.plan(experiments, {"K1": BETTER, "K2": BETTER | {"experiments": ["F"]}})
         assert judge_folder(plan, done)["claim"].tolist() == ["K1"]
 
     def test_parts_that_the_preset_leaves_out_are_left_out(self, done: Path) -> None:
@@ -124,7 +124,7 @@ class TestWhatWasRun:
         claims = {
             "K1": BETTER | {"secondary": [TEST | {"metric": "nll"}]},
             "K2": BETTER | {"stuck": {"metric": "best_f", "above": 1.0}},
-            "K3": BETTER | {"experiment": "F", "primary": TEST | {"metric": "crps"}},
+            "K3": BETTER | {"experiments": ["F"], "primary": TEST | {"metric": "crps"}},
         }
         found = ran(
             made.plan({"E": made.experiment(), "F": made.experiment()}, claims), "E", done / "records/E.parquet"
@@ -133,6 +133,45 @@ class TestWhatWasRun:
         assert set(found.runs["metric"]) == {"regret", "nll", "best_f"}
         assert len(found.runs) == 3 * 2 * 6
         assert (found.preset, found.data) == ("quick", "synthetic")
+
+
+SPLIT = {
+    "E": made.experiment(),
+    "F": made.experiment(grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}]),
+}
+SURE = TEST | {"of": "mean", "threshold": 100.0}
+OF_BOTH = BETTER | {"experiments": ["E", "F"], "primary": SURE | {"task": None, "tasks": ["forrester", "qed"]}}
+
+
+class TestClaimsOfSeveralExperiments:
+    """Each is run and kept on its own; they are judged together."""
+
+    @pytest.fixture
+    def both(self, done: Path) -> Path:
+        trials = (made.trial("qed", method, seed) for method in made.METHODS for seed in range(7))
+        write(done, *trials, name="F")
+        return done
+
+    def test_their_runs_are_judged_as_those_of_one(self, both: Path) -> None:
+        frame = judge_folder(made.plan(SPLIT, {"K": OF_BOTH}), both)
+        assert frame["experiments"].tolist() == ["E F", "E F"]
+        assert frame["seeds"].tolist() == [6, 7]
+        assert frame["data"].tolist() == ["synthetic, generated-molecules (generated, stands in for zinc250k)"] * 2
+        assert frame["preset"].tolist() == ["quick", "quick"]
+        assert frame["verdict"].tolist() == ["reproduced", "reproduced"]
+
+    def test_each_keeps_the_runs_of_its_own_tasks(self, both: Path) -> None:
+        for name, task in (("E", "forrester"), ("F", "qed")):
+            found = ran(made.plan(SPLIT, {"K": OF_BOTH}), name, both / f"records/{name}.parquet")
+            assert found is not None
+            assert set(found.runs["task"]) == {task}
+
+    def test_with_one_of_them_it_is_not_judged_in_whole(self, both: Path) -> None:
+        """Whatever holds of what was run, the rest may not."""
+        plan = made.plan(SPLIT, {"K": OF_BOTH})
+        keep(both / "kept", ran(plan, "F", both / "records/F.parquet"), "F")
+        frame = judge_reference(plan, both / "kept")
+        assert (frame["outcome"].tolist(), frame["verdict"].tolist()) == (["holds"], ["partly"])
 
 
 class TestFromWhatIsKept:

@@ -78,7 +78,7 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     ]
     assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
     about = json.loads((kept / "illustration-provenance.json").read_text())
-    assert about == {"experiment": "E", "commit": "abc"}
+    assert about == {"experiments": ["E"], "commit": "abc"}
 
 
 def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:
     assert found["seeds"].to_dict() == {0: 2, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3, 6: 3}
 
 
-BETTER = {"source": "section 5", "statement": "S.", "experiment": "E", "seeds": 5, "primary": made.TEST}
+BETTER = {"source": "section 5", "statement": "S.", "experiments": ["E"], "seeds": 5, "primary": made.TEST}
 ROW = {"claim": "K1", "role": "primary", "test": "final regret", "ours": -1.234, "low": -2.0, "high": 0.05, "seeds": 20}
 ROW |= {"data": "synthetic"}
 
@@ -281,7 +281,7 @@ def test_the_committed_doubts_are_about_claims_that_are_run(root: Path) -> None:
     path = root / "results/reference/claims.csv"
     doubts = read_doubts(path)
     plan = load_plan(read_config(root / "config/config.yaml"), root)
-    run = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiment}
+    run = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiments}
     assert {name for names in doubts["claims"] for name in names.split()} <= run
     assert doubts.notna().all(axis=None)
     assert not doubts.map(lambda text: "|" in text).any(axis=None)

@@ -45,7 +45,7 @@ class Page(HTMLParser):
 def claim_row(**changes: Any) -> dict[str, Any]:
     row = dict.fromkeys(COLUMNS, "") | {
         "claim": "K1",
-        "experiment": "MADE-F1",
+        "experiments": "MADE-F1",
         "source": "section 5",
         "statement": "It is better.",
         "role": "primary",
@@ -188,7 +188,7 @@ class TestPage:
 
     def test_why_no_trial_can_decide_is_said(self, folder: Path) -> None:
         test = {"statistic": "value", "metric": "regret", "task": "forrester", "method": "plain", "direction": "less"}
-        one = {"source": "p. 1", "statement": "S.", "experiment": "MADE-F1", "primary": test}
+        one = {"source": "p. 1", "statement": "S.", "experiments": ["MADE-F1"], "primary": test}
         beyond = {"verdict": "cannot fail", "because": "A share is at most 1."}
         done = results(folder, claims=[claim_row(verdict="cannot fail")])
         assert "A share is at most 1." in page(made.plan(experiments(), {"K1": one | {"beyond": beyond}}), done).words

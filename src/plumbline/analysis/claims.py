@@ -27,7 +27,7 @@ Verdict = Literal[
 
 COLUMNS = [
     "claim",
-    "experiment",
+    "experiments",
     "source",
     "statement",
     "sentence",
@@ -56,6 +56,7 @@ COLUMNS = [
 ]
 """Of the table of claims: one row a test; `outcome` is the test's, what comes after it the claim's.
 
+Names of `experiments` are apart by spaces.
 `p` is what Holm's correction makes of the probability on the side where the estimate lies; `median` is of the seeds'
 differences (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the
 threshold in standard deviations of a seed, `detectable` the distance that would be seen four times in five. `pattern`
@@ -209,7 +210,8 @@ def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, 
     few = claim.seeds if claim.seeds <= FEW_SEEDS else 0
     shared = {
         "claim": name,
-        **claim.model_dump(include={"experiment", "source", "statement", "sentence"}),
+        "experiments": " ".join(claim.experiments),
+        **claim.model_dump(include={"source", "statement", "sentence"}),
         "preset": preset,
         "data": data,
         "paper_seeds": claim.seeds,

@@ -1,7 +1,7 @@
 """The verdicts of a run: each experiment's runs read once, by the columns that its claims need."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,13 +35,25 @@ def ran(plan: Plan, experiment: str, records: Path) -> Ran | None:
     Raises:
         PlumblineError: records that cannot be read; trials that are not there.
     """
-    there = {(trial.task, trial.method.label) for trial in plan.trials(experiment)}
-    claims = [one for one in plan.study_of(experiment).claims.values() if one.experiment == experiment]
-    asked = [one for claim in claims if (tests := judged(claim, there)) for one in tests.asked]
+    claims = [one for one in plan.study_of(experiment).claims.values() if experiment in one.experiments]
+    tests = [judged(claim, trials(plan, claim.experiments)) for claim in claims]
+    here = trials(plan, [experiment])
+    asked = [run for one in tests if one for run in one.asked if run[:2] in here]
     if not asked:
         return None
     evidence = evidence_of(plan, experiment, columns_of(whole(metric)[0] for _, _, metric in asked), records)
     return Ran(runs_of(evidence, asked), plan.config.preset, data_label(plan, experiment) or "synthetic")
+
+
+def trials(plan: Plan, experiments: Iterable[str]) -> set[tuple[str, str]]:
+    """Return the (task, method) of experiments at the plan's preset."""
+    return {(trial.task, trial.method.label) for name in experiments for trial in plan.trials(name)}
+
+
+def together(parts: Sequence[Ran]) -> Ran:
+    """Return the runs of several experiments as those of one; their presets and data are named once each."""
+    presets, data = (", ".join(dict.fromkeys(names)) for names in zip(*(part[1:] for part in parts), strict=True))
+    return Ran(pd.concat([part.runs for part in parts], ignore_index=True), presets, data)
 
 
 def kept(reference: Path, experiment: str) -> Ran | None:
@@ -72,15 +84,16 @@ def judge(studies: Iterable[Study], found: Callable[[str], Ran | None]) -> pd.Da
     """
     frames = []
     for study in studies:
-        claimed = dict.fromkeys(claim.experiment for claim in study.claims.values() if claim.experiment)
+        claimed = dict.fromkeys(name for claim in study.claims.values() for name in claim.experiments)
         there = {name: one for name in claimed if (one := found(name)) is not None}
-        runs = {name: Runs(one.runs) for name, one in there.items()}
         for name, claim in study.claims.items():
-            if claim.experiment not in there:
+            parts = [there[one] for one in claim.experiments if one in there]
+            if not parts:
                 continue
-            of = claim.experiment
-            if tests := judged(claim, runs[of].trials):
-                frames.append(claim_rows(name, claim, tests, runs[of], there[of].preset, there[of].data))
+            ran = together(parts)
+            runs = Runs(ran.runs)
+            if tests := judged(claim, runs.trials):
+                frames.append(claim_rows(name, claim, tests, runs, ran.preset, ran.data))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 

@@ -147,8 +147,9 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
     for name, claim in sorted(
         ((name, claim) for study in studies for name, claim in study.claims.items()), key=lambda one: by_number(one[0])
     ):
-        verdict = "not judged" if claim.experiment else "not run"
-        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", claim.experiment or "–"]
+        verdict = "not judged" if claim.experiments else "not run"
+        experiments = ", ".join(claim.experiments) or "–"
+        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", experiments]
         if name in tests_of:
             first = tests_of[name].iloc[0]
             cells[2:6] = [

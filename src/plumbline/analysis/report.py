@@ -104,7 +104,10 @@ def by_document(studies: Iterable[Study], claims: Iterable[dict[str, Any]]) -> l
     """Return the claims that rest on the experiments of each study, as one counts them; studies without any are left
     out."""
     ordered = sorted(claims, key=lambda one: by_number(one["claim"]))
-    groups = [(study, [one for one in ordered if one["experiment"] in study.experiments]) for study in studies]
+    groups = [
+        (study, [one for one in ordered if set(one["experiments"].split()).intersection(study.experiments)])
+        for study in studies
+    ]
     return [(study, of_study) for study, of_study in groups if of_study]
 
 
@@ -133,7 +136,7 @@ def write_report(plan: Plan, folder: Path, output: Path, claims_path: Path) -> N
             (name, claim)
             for study in plan.studies.values()
             for name, claim in study.claims.items()
-            if claim.experiment is None
+            if not claim.experiments
         ],
         beyond={
             name: claim.beyond.because
