@@ -182,7 +182,7 @@ def test_every_preset_is_a_graph(layout: Checkout, preset: str) -> None:
     ("setting", "part"),
     [
         ("experiments=[CAL-F9]", "unknown experiment 'CAL-F9': did you mean 'CAL-F"),
-        ("experiments=[CBO-F10]", "CBO-F10 is not part of preset 'quick'; it is of desk and paper: choose another"),
+        ("experiments=[CBO-F10a]", "CBO-F10a is not part of preset 'quick'; it is of desk and paper: choose another"),
         ("studies=[calibratd]", "unknown study 'calibratd': did you mean 'calibrated'?"),
         ("preset=quik", "config: preset: Input should be 'quick', 'desk' or 'paper' (got 'quik')"),
         ("chunks=1", "config: unknown field 'chunks': did you mean 'chunk'?"),
