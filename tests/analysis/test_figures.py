@@ -351,6 +351,16 @@ class TestCurves:
         assert [[line.get_label() for line in ax.lines] for ax in (top, bottom)] == [[name] for name in made.METHODS]
         assert top.get_ylim() == bottom.get_ylim()
 
+    def test_panels_of_one_task_share_their_scale_and_those_of_another_do_not(self, found: Evidence) -> None:
+        rows = [{"metric": "best_f", "label": "best"}]
+        of_bowl = [{"task": "bowl", "methods": [name]} for name in made.METHODS]
+        first, second, other = build("curves", found, rows=rows, panels=[*of_bowl, {"task": "valley"}]).axes
+        assert first.get_ylim() == second.get_ylim()
+        for ax in (first, second):
+            low, high = ax.get_ylim()
+            assert all(low <= line.get_ydata().min() and line.get_ydata().max() <= high for line in ax.lines)
+        assert other not in first.get_shared_y_axes().get_siblings(first)
+
     def test_a_row_without_any_of_its_methods_is_hidden(self, found: Evidence) -> None:
         rows = [{"metric": "best_f", "label": "f", "methods": [name]} for name in ("no-such", "plain")]
         assert [ax.axison for ax in build("curves", found, rows=rows).axes] == [False, False, True, True]

@@ -302,16 +302,23 @@ def draw_optimum(ax: Axes, optimum: float, row: Row) -> None:
         ax.axhline(optimum, color="0.4", linestyle=":", linewidth=1, label="minimum" if row.minimise else "maximum")
 
 
-def share_scales(axes: Sequence[Axes], rows: Sequence[Row]) -> None:
-    """Give the panels of one task that draw the same metric the same limits."""
-    first: dict[tuple[str, str | None], Axes] = {}
-    for ax, row in zip(axes, rows, strict=True):
-        drawn = (row.metric, row.minus)
-        if drawn in first:
-            ax.sharey(first[drawn])
-            if row.limits is None:
-                ax.autoscale(axis="y")
-        first.setdefault(drawn, ax)
+def share_scales(axes: Sequence[Sequence[Axes]], rows: Sequence[Row], panels: Sequence[Panel]) -> None:
+    """Give all panels of one task that draw the same metric the same limits.
+
+    Args:
+        axes: by row and column.
+        rows: what is drawn in each.
+        panels: the columns.
+    """
+    first: dict[tuple[str, str, str | None], Axes] = {}
+    for j, panel in enumerate(panels):
+        for ax, row in zip((line[j] for line in axes), rows, strict=True):
+            drawn = (panel.task, row.metric, row.minus)
+            if drawn in first:
+                ax.sharey(first[drawn])
+                if row.limits is None:
+                    ax.autoscale(axis="y")
+            first.setdefault(drawn, ax)
 
 
 def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
@@ -361,7 +368,7 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
             axes[i][j].xaxis.set_major_locator(MaxNLocator("auto", integer=whole, steps=[1, 2, 5, 10]))
             if not axes[i][j].has_data():
                 axes[i][j].set_axis_off()
-        share_scales([axes[i][j] for i in range(len(options.rows))], options.rows)
+    share_scales(axes, options.rows, columns)
     alone, wrapped = len(columns) == 1, len(options.rows) == 1
     for i, row in enumerate(options.rows):
         for j, panel in enumerate(columns):
