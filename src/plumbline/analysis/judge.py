@@ -86,14 +86,17 @@ def judge(studies: Iterable[Study], found: Callable[[str], Ran | None]) -> pd.Da
     for study in studies:
         claimed = dict.fromkeys(name for claim in study.claims.values() for name in claim.experiments)
         there = {name: one for name in claimed if (one := found(name)) is not None}
+        joined: dict[tuple[str, ...], tuple[Ran, Runs]] = {}
         for name, claim in study.claims.items():
-            parts = [there[one] for one in claim.experiments if one in there]
-            if not parts:
+            ready = tuple(one for one in claim.experiments if one in there)
+            if not ready:
                 continue
-            ran = together(parts)
-            runs = Runs(ran.runs)
+            if ready not in joined:
+                about = together([there[one] for one in ready])
+                joined[ready] = about, Runs(about.runs)
+            about, runs = joined[ready]
             if tests := judged(claim, runs.trials):
-                frames.append(claim_rows(name, claim, tests, runs, ran.preset, ran.data))
+                frames.append(claim_rows(name, claim, tests, runs, about.preset, about.data))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
