@@ -91,6 +91,11 @@ def inner(A: Tensor, B: Tensor) -> Tensor:
     return (A * B).sum(dim=-2, keepdim=True) if B.shape[-1] == 1 else A.mT @ B
 
 
+def wide_times_narrow(A: Tensor, B: Tensor) -> Tensor:
+    """Return `A B` of a `B` with few columns, which BLAS takes half the time for as `(B' A')'`."""
+    return (B.mT @ A.mT).mT
+
+
 def squares(A: Tensor) -> Tensor:
     """Return the sums of squares of the rows of `... x n x q`: `... x n x 1`."""
     return A * A if A.shape[-1] == 1 else A.square().sum(dim=-1, keepdim=True)
@@ -398,11 +403,11 @@ class MassPullBack:
 
     def to_coefficients(self, to_mass: Tensor) -> Tensor:
         """Return `w / tau * (s' (to_mass * Z))`, `b x q x n x p`, of a gradient in the mass, `b x q x k`."""
-        return self.scale * (self.slope @ (to_mass.unsqueeze(-1) * self.monomials))
+        return self.scale * wide_times_narrow(self.slope, to_mass.unsqueeze(-1) * self.monomials)
 
     def to_monomials(self, to_mass: Tensor) -> Tensor:
         """Return `to_mass * (s'^T (w / tau * C))`, `b x q x k x p`."""
-        return to_mass.unsqueeze(-1) * (self.slope.mT @ (self.scale * self.coefficients))
+        return to_mass.unsqueeze(-1) * wide_times_narrow(self.slope.mT, self.scale * self.coefficients)
 
     def to_log_ratio(self, to_mass: Tensor, to_own: Tensor) -> Tensor:
         """Return the gradient in the log density ratio at each test point, `b x q`.
