@@ -3,12 +3,13 @@ import torch
 from botorch.acquisition import ExpectedImprovement, UpperConfidenceBound, qUpperConfidenceBound
 from botorch.models import SingleTaskGP
 from botorch.sampling import SobolQMCNormalSampler
+from botorch.utils.sampling import draw_sobol_samples
 from torch import Size, Tensor
 
 from plumbline.acquisition.differentiated import Differentiated
 from plumbline.errors import PlumblineError
 from plumbline.options import parse
-from plumbline.spaces.box import Box
+from plumbline.spaces.box import Box, batches
 from plumbline.spaces.search import Heat, SearchOptions, inside
 from plumbline.spaces.table import best_rows
 
@@ -33,6 +34,21 @@ def test_same_seed_same_points_in_the_box(model: SingleTaskGP, bounds: Tensor, q
     assert not X.requires_grad
     assert (bounds[0] <= X).all()
     assert (bounds[1] >= X).all()
+
+
+def test_batches_of_one_are_botorchs(bounds: Tensor) -> None:
+    assert torch.equal(batches(bounds, 32, 1, 5), draw_sobol_samples(bounds, 32, 1, seed=5))
+
+
+def test_batches_are_of_one_sequence_that_fills_every_input_evenly() -> None:
+    bounds = torch.tensor([[-1.0, 0.0, 5.0], [1.0, 10.0, 6.0]], dtype=torch.float64)
+    X = batches(bounds, 16, 4, 5)
+    assert X.shape == (16, 4, 3)
+    rows = ((X.flatten(0, 1) - bounds[0]) / (bounds[1] - bounds[0]) * 64).floor()
+    assert torch.equal(rows.sort(0).values, torch.arange(64.0, dtype=torch.float64).unsqueeze(-1).expand(64, 3))
+    assert torch.equal(X, batches(bounds, 16, 4, 5))
+    assert not torch.equal(X, batches(bounds, 16, 4, 6))
+    assert not torch.equal(X.flatten(0, 1), draw_sobol_samples(bounds, 64, 1, seed=5).squeeze(1))
 
 
 def test_a_climb_is_botorchs_without_its_copies(model: SingleTaskGP, bounds: Tensor) -> None:

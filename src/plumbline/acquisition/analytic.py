@@ -11,16 +11,16 @@ from torch import Tensor
 from torch.special import log_ndtr
 
 from plumbline.acquisition.differentiated import Differentiated
-from plumbline.models.exact_process import ExactProcess
+from plumbline.models.moments import WithMoments
 
 OfMoments = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 """Maps means and standard deviations of f, `b`, to utilities and their derivatives in both, `b`."""
 
 
 class AnalyticUtility(Differentiated):
-    """A function of what an exact process says of f at a point."""
+    """A function of what a process says of f at a point."""
 
-    def __init__(self, process: ExactProcess, of_moments: OfMoments, nonnegative: bool = False) -> None:
+    def __init__(self, process: WithMoments, of_moments: OfMoments, nonnegative: bool = False) -> None:
         super().__init__(process.model)
         self.process = process
         self.of_moments = of_moments

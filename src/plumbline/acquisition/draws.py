@@ -9,6 +9,7 @@ from botorch.utils.sampling import draw_sobol_normal_samples
 from torch import Tensor
 
 from plumbline.models.exact_process import ExactProcess
+from plumbline.models.moments import WithMoments
 
 Draws = tuple[Tensor, Callable[[Tensor], Tensor]]
 """Draws of f, `b x q x S`, and what maps derivatives in them to those in the points, `b x q x d`."""
@@ -34,7 +35,7 @@ def draws_of(root: Tensor, z: Tensor) -> Tensor:
     return (root.flatten(0, 1) @ z).view(*root.shape[:-1], -1)
 
 
-def draws_at(process: ExactProcess, X: Tensor, z: Tensor) -> Draws:
+def draws_at(process: WithMoments, X: Tensor, z: Tensor) -> Draws:
     """Return joint draws of f at batches of points.
 
     Args:

@@ -16,6 +16,7 @@ from plumbline.acquisition.differentiated import Differentiated
 from plumbline.acquisition.draws import Draws, KnownDraws, draws_at, normal_draws
 from plumbline.acquisition.fat_tails import log_fat_relu, smooth_least
 from plumbline.models.exact_process import ExactProcess
+from plumbline.models.moments import WithMoments
 
 OfDraws = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps draws of f, `b x q x S`, to utilities, `b`, and their derivatives in the draws, `b x q x S`."""
@@ -28,7 +29,7 @@ PRUNING = 2048
 
 
 class BatchUtility(Differentiated):
-    """A function of an exact process's joint draws of f at a batch of points and at the points that are pending.
+    """A function of a process's joint draws of f at a batch of points and at the points that are pending.
 
     Args:
         process: whose draws they are.
@@ -39,7 +40,7 @@ class BatchUtility(Differentiated):
     """
 
     def __init__(
-        self, process: ExactProcess, of_draws: OfDraws, samples: int, seed: int, nonnegative: bool = False
+        self, process: WithMoments, of_draws: OfDraws, samples: int, seed: int, nonnegative: bool = False
     ) -> None:
         super().__init__(process.model)
         self.process = process

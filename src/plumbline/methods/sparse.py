@@ -20,6 +20,8 @@ from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Generator, Size, Tensor
 
+from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement, log_expected_improvement
+from plumbline.acquisition.monte_carlo import BatchUtility, batch_expected_improvement, log_batch_improvement
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Domain, Predictor, methods
@@ -29,6 +31,7 @@ from plumbline.models.inducing import best_beliefs, improvement_quality, place_i
 from plumbline.models.minibatches import Shuffled
 from plumbline.models.process_model import ProcessModel
 from plumbline.models.sparse import Layout, initial_row
+from plumbline.models.sparse_moments import SparseMoments
 from plumbline.models.sparse_process import SparseProcess
 from plumbline.models.sparse_training import fit
 from plumbline.models.units import Units, units_of
@@ -159,7 +162,22 @@ class SparseMethod(ComposedMethod[SparseProcess]):
         self.process, self.began = process, round.data.X[0].clone()
 
     def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
-        """Return expected improvement over the best observation: in closed form at q = 1."""
+        """Return expected improvement over the best observation: in closed form at q = 1.
+
+        By BoTorch where the factor is a stale one, whose covariances may be none: it goes on with their eigenvalues.
+        """
+        best, log = round.data.Y.max(), self.options.improvement == "log"
+        if surrogate.stale is not None:
+            return self.botorch_improvement(surrogate, round)
+        moments = SparseMoments(surrogate, self.options.noisy)
+        if round.q == 1:
+            closed_form = log_expected_improvement if log else expected_improvement
+            return AnalyticUtility(moments, closed_form(best), nonnegative=not log)
+        of_draws = log_batch_improvement if log else batch_expected_improvement
+        return BatchUtility(moments, of_draws(best), self.options.mc_samples, round.seed, nonnegative=not log)
+
+    def botorch_improvement(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
+        """Return expected improvement, or its logarithm, of BoTorch's own."""
         model, best = ProcessModel(surrogate, noisy=self.options.noisy), round.data.Y.max()
         log = self.options.improvement == "log"
         if round.q == 1:

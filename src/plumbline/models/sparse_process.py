@@ -67,8 +67,8 @@ class SparseProcess:
         return found
 
     @cached_property
-    def _projection(self) -> Tensor:
-        """`[1; C'] L^-1` and the whitened mean's product with it, `(2 m + 1) x m`: maps `k(Z, x)` to A, B."""
+    def projection(self) -> Tensor:
+        """`L^-1`, `C' L^-1` and `mean' L^-1`, `(2 m + 1) x m`: maps `k(Z, x)` to A, B."""
         parts = self.parameters
         identity = torch.eye(self.layout.m).to(self.row)
         inverse = torch.linalg.solve_triangular(self.factor, identity, upper=False)
@@ -95,7 +95,7 @@ class SparseProcess:
             points: `batch_shape x q x d`, in the process's inputs.
         """
         m = self.layout.m
-        both = self.prior(points, self.parameters.inducing.squeeze(0).detach()) @ self._projection.mT
+        both = self.prior(points, self.parameters.inducing.squeeze(0).detach()) @ self.projection.mT
         both = both.mT
         return both[..., :m, :], both[..., m:, :]
 
