@@ -155,6 +155,7 @@ class TestClaimsOfSeveralExperiments:
     def test_their_runs_are_judged_as_those_of_one(self, both: Path) -> None:
         frame = judge_folder(made.plan(SPLIT, {"K": OF_BOTH}), both)
         assert frame["experiments"].tolist() == ["E F", "E F"]
+        assert frame["missing"].tolist() == ["", ""]
         assert frame["seeds"].tolist() == [6, 7]
         assert frame["data"].tolist() == ["synthetic, generated-molecules (generated, stands in for zinc250k)"] * 2
         assert frame["preset"].tolist() == ["quick", "quick"]
@@ -172,6 +173,7 @@ class TestClaimsOfSeveralExperiments:
         keep(both / "kept", ran(plan, "F", both / "records/F.parquet"), "F")
         frame = judge_reference(plan, both / "kept")
         assert (frame["outcome"].tolist(), frame["verdict"].tolist()) == (["holds"], ["partly"])
+        assert frame["missing"].tolist() == ["E"]
 
 
 class TestFromWhatIsKept:

@@ -120,7 +120,7 @@ def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:
 
 BETTER = {"source": "section 5", "statement": "S.", "experiments": ["E"], "seeds": 5, "primary": made.TEST}
 ROW = {"claim": "K1", "role": "primary", "test": "final regret", "ours": -1.234, "low": -2.0, "high": 0.05, "seeds": 20}
-ROW |= {"data": "synthetic"}
+ROW |= {"data": "synthetic", "missing": ""}
 
 
 def planned(*names: str, **changes: Any) -> Plan:
@@ -195,6 +195,12 @@ def test_verdicts_as_markdown() -> None:
     assert verdict_table(listed, none).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_what_was_not_run_is_said(parts: int) -> None:
+    found = pd.DataFrame([ROW | {"outcome": "open", "missing": "F G"}] * parts)
+    assert effect(found).endswith("; F, G not run")
+
+
 def test_an_estimate_in_words() -> None:
     table = pd.DataFrame([ROW | {"low": float("-inf"), "high": float("inf"), "outcome": "open"}])
     assert effect(table) == "-1.23 (-inf to inf)"
@@ -245,6 +251,7 @@ def test_a_summary_has_a_row_a_claim_by_document_and_those_that_are_not_run() ->
         "low": 0.5,
         "high": 2.0,
         "data": "synthetic",
+        "missing": "",
     }
     claims = pd.DataFrame(
         [

@@ -159,6 +159,13 @@ class TestPage:
         assert "published" in secondary
         assert "stuck" in secondary
 
+    def test_experiments_that_a_claim_misses_are_named_without_a_link(self, folder: Path) -> None:
+        claims = [claim_row(experiments="MADE-F1 MADE-F7", missing="MADE-F7")]
+        found = page(made.plan(experiments()), results(folder, claims=claims))
+        assert "MADE-F1, MADE-F7 (not run);" in " ".join(found.words.split())
+        assert "; MADE-F7 not run" in found.words
+        assert "#MADE-F7" not in found.references
+
     def test_contents_name_every_experiment_and_where_its_files_are(self, folder: Path) -> None:
         found = page(made.plan(experiments()), results(folder))
         assert {"#MADE-F1", "#MADE-T1"} <= set(found.references)

@@ -28,6 +28,7 @@ Verdict = Literal[
 COLUMNS = [
     "claim",
     "experiments",
+    "missing",
     "source",
     "statement",
     "sentence",
@@ -56,7 +57,7 @@ COLUMNS = [
 ]
 """Of the table of claims: one row a test; `outcome` is the test's, what comes after it the claim's.
 
-Names of `experiments` are apart by spaces.
+Names of `experiments` are apart by spaces, as are those of the `missing`, which were not run.
 `p` is what Holm's correction makes of the probability on the side where the estimate lies; `median` is of the seeds'
 differences (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the
 threshold in standard deviations of a seed, `detectable` the distance that would be seen four times in five. `pattern`
@@ -188,7 +189,9 @@ def row(one: Measurement, outcome: Outcome, p: float) -> dict[str, Any]:
     }
 
 
-def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, data: str) -> pd.DataFrame:
+def claim_rows(
+    name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, data: str, missing: Iterable[str] = ()
+) -> pd.DataFrame:
     """Return the rows of one claim: a measurement a test, and the verdict that its primary test comes to.
 
     Args:
@@ -198,6 +201,7 @@ def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, 
         runs: that they rest on.
         preset: of these runs.
         data: that they read.
+        missing: experiments that the claim rests on too, and that were not run.
 
     Raises:
         PlumblineError: runs or values that are not there.
@@ -211,6 +215,7 @@ def claim_rows(name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, 
     shared = {
         "claim": name,
         "experiments": " ".join(claim.experiments),
+        "missing": " ".join(missing),
         **claim.model_dump(include={"source", "statement", "sentence"}),
         "preset": preset,
         "data": data,

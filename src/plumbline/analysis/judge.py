@@ -96,7 +96,8 @@ def judge(studies: Iterable[Study], found: Callable[[str], Ran | None]) -> pd.Da
                 joined[ready] = about, Runs(about.runs)
             about, runs = joined[ready]
             if tests := judged(claim, runs.trials):
-                frames.append(claim_rows(name, claim, tests, runs, about.preset, about.data))
+                missing = [one for one in claim.experiments if one not in there]
+                frames.append(claim_rows(name, claim, tests, runs, about.preset, about.data, missing))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 

@@ -94,7 +94,7 @@ def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
         new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
 
 
-WORDS = ("sentence", "test", "published", "stuck")
+WORDS = ("missing", "sentence", "test", "published", "stuck")
 """Columns of a table of claims that may be empty, and are no numbers."""
 
 
@@ -116,19 +116,21 @@ def read_claims(path: Path) -> pd.DataFrame:
 
 
 def effect(tests: pd.DataFrame) -> str:
-    """Return what the primary test of a claim comes to, in words, and on which data if on those of another's place.
+    """Return what the primary test of a claim comes to, in words, on which data if on another's, and what was not run.
 
     Args:
         tests: the rows of its parts.
     """
     first = tests.iloc[0]
-    data = f"; on {first['data']}" if STANDS_IN in first["data"] else ""
+    besides = f"; on {first['data']}" if STANDS_IN in first["data"] else ""
+    if first["missing"]:
+        besides += f"; {', '.join(first['missing'].split())} not run"
     if len(tests) == 1:
-        return f"{one_effect(first)}{data}"
+        return f"{one_effect(first)}{besides}"
     parts = f"{counts(tests['outcome'])} of {len(tests)} parts"
     if (tests["test"] != first["test"]).any():
-        return f"{parts}; of the first {one_effect(first)}{data}"
-    return f"{parts}, with estimates from {tests['ours'].min():.3g} to {tests['ours'].max():.3g}{data}"
+        return f"{parts}; of the first {one_effect(first)}{besides}"
+    return f"{parts}, with estimates from {tests['ours'].min():.3g} to {tests['ours'].max():.3g}{besides}"
 
 
 def one_effect(one: pd.Series) -> str:
