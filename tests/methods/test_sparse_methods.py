@@ -1,13 +1,17 @@
 """Sparse processes from round to round, alone and in company; what all methods with one have in common."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from botorch.acquisition import ExpectedImprovement, qExpectedImprovement
 from situations import BOX, QUICK, Situation, box, objective, rows
 from sparse_situations import SMALL, ask, in_region, made, played, question, round_of
 
+from plumbline.acquisition.analytic import AnalyticUtility
+from plumbline.acquisition.monte_carlo import BatchUtility
 from plumbline.history import History
 from plumbline.methods import sparse
 from plumbline.methods.base import Domain, Method, seats
@@ -154,6 +158,18 @@ def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
     left = process.parameters.outputscale + (B[..., :-1, :].square() - A.square()).sum(-2)
     assert float(left.min()) < 0, "else this tests nothing"
     assert float(ProcessModel(process).posterior(points).variance.min().detach()) > 0
+
+
+@pytest.mark.parametrize("q", [1, 4])
+def test_a_stale_factor_is_searched_by_botorch(q: int) -> None:
+    """What it leaves of a covariance of several points need not have a factor; BoTorch goes on with eigenvalues."""
+    place = box(n=12)
+    method = made("moss-ei", place, variant=("frozen-inducing",))
+    process, round = method.fit(place.history), replace(round_of(place), q=q)
+    assert process.stale is not None
+    assert type(method.utility(process, round)) is (ExpectedImprovement if q == 1 else qExpectedImprovement)
+    sound = method.utility(replace(process, stale=None), round)
+    assert type(sound) is (AnalyticUtility if q == 1 else BatchUtility)
 
 
 def test_other_inducing_points_are_trained() -> None:

@@ -166,10 +166,10 @@ class SparseMethod(ComposedMethod[SparseProcess]):
 
         By BoTorch where the factor is a stale one, whose covariances may be none: it goes on with their eigenvalues.
         """
-        best, log = round.data.Y.max(), self.options.improvement == "log"
         if surrogate.stale is not None:
             return self.botorch_improvement(surrogate, round)
-        moments = SparseMoments(surrogate, self.options.noisy)
+        moments, best = SparseMoments(surrogate, self.options.noisy), round.data.Y.max()
+        log = self.options.improvement == "log"
         if round.q == 1:
             closed_form = log_expected_improvement if log else expected_improvement
             return AnalyticUtility(moments, closed_form(best), nonnegative=not log)

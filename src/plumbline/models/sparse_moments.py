@@ -43,8 +43,7 @@ class SparseMoments:
     @cached_property
     def own(self) -> Tensor:
         """Variance that a point has to itself, `1`: the jitter, and the noise of an observation."""
-        noise = self.process.parameters.noise.detach()
-        return JITTER + (noise if self.noisy else torch.zeros_like(noise))
+        return JITTER + self.noisy * self.process.parameters.noise.detach()
 
     @cached_property
     def lengthscale(self) -> Tensor:
