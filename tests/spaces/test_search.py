@@ -101,7 +101,7 @@ def test_a_climb_starts_where_a_utility_is_not_zero(model: SingleTaskGP, bounds:
 
     utility = Peak(model)
     utility.nonnegative = nonnegative
-    # BoTorch chooses starts from the global stream: one time in twenty all ten would be there by chance.
+    # BoTorch chooses starts from the global stream: one time in 25 all ten would be there by chance.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         Box(bounds).maximise(utility, 1, SearchOptions(restarts=10, raw_samples=256, maxiter=1), seed=11)
