@@ -26,6 +26,11 @@ PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"
     (ROOT / "docs").glob("*.md")
 )
 
+RESULT_PAGES = sorted((ROOT / "docs").glob("results-*.md"))
+VERDICT_IN_WORDS = re.compile(
+    r"\(([A-Z]\d+)(?:, [A-Z]+-[\w-]+)*, (reproduced|partly|not reproduced|inconclusive|cannot fail|does not apply)\b"
+)
+
 
 def blocks_after(heading: str, language: str) -> list[str]:
     """Return the blocks of code of a section."""
@@ -212,6 +217,19 @@ def test_beside_a_former_verdict_is_that_of_now():
     now = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
     assert len(rows) > 20
     assert rows == [(name, now.get(name, "not judged")) for name, _ in rows]
+
+
+@pytest.mark.parametrize("page", RESULT_PAGES, ids=lambda page: page.name)
+def test_verdicts_said_in_words_are_those_on_file(page):
+    claims = read_claims(CLAIMS)
+    on_file = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
+    said = VERDICT_IN_WORDS.findall(page.read_text(encoding="utf-8"))
+    assert [name for name, words in said if not on_file[name].startswith(words)] == []
+
+
+def test_verdicts_in_words_are_found():
+    text = "## Restarts (S2, reproduced)\n(C4, CBO-F6, partly) (L7, inconclusive) (C12, CBO-D4)"
+    assert VERDICT_IN_WORDS.findall(text) == [("S2", "reproduced"), ("C4", "partly"), ("L7", "inconclusive")]
 
 
 def test_every_claim_that_is_not_run_is_listed():
