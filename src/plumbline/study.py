@@ -199,12 +199,16 @@ class ClaimTests(Measure):
             raise ValueError("`also` is of tasks that have a baseline of their own: leave `baseline_task` out")
         return self
 
-    def each(self) -> Iterator[ClaimTest]:
-        """Yield each single test: all pairs on the first task, then on the next, then those of `parts`."""
+    def own(self) -> Iterator[ClaimTest]:
+        """Yield the single tests of what comes first: all pairs on the first task, then on the next."""
         shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task", "also")}
         crossed = product(self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),))
         for task, method, baseline in self.cases or ((task, *pair) for task, pair in crossed):
             yield ClaimTest.model_validate({**shared, "task": task, "method": method, "baseline": baseline})
+
+    def each(self) -> Iterator[ClaimTest]:
+        """Yield each single test: its own, then those of `parts`."""
+        yield from self.own()
         for part in self.parts:
             yield from part.each()
 

@@ -158,6 +158,11 @@ class TestJudged:
         assert judged(one, self.PAIRS) is None
         assert judged(Claim(source="p. 1", statement="Not run."), self.PAIRS) is None
 
+    @pytest.mark.parametrize(("tasks", "tests"), [(["pit", "bowl"], 2), (["pit"], None)])
+    def test_parts_alone_are_not_what_the_sentence_is_about(self, tasks: list[str], tests: int | None) -> None:
+        found = judged(claim(TEST | {"task": None, "tasks": tasks, "parts": [self.THERE]}), self.PAIRS)
+        assert (found and len(found.primary)) == tests
+
     def test_what_is_asked_for(self) -> None:
         one = claim(
             secondary=[TEST | {"metric": "nll"}, TEST | {"task": "pit"}], stuck={"metric": "best_f", "above": 1}

@@ -91,16 +91,20 @@ class Judged(NamedTuple):
 def judged(claim: Claim, there: Collection[tuple[str, str]]) -> Judged | None:
     """Return what can be judged of a claim from these trials (task, method); None if nothing of its primary test.
 
-    Of several primary tests it is the first that can be judged in whole, or else the one of which most can be.
+    Of several primary tests it is the first that can be judged in whole, or else the one of which most can be. What the
+    document's sentence is about comes first in a test: where nothing of that was run, its `parts` alone say nothing.
     """
+
+    def ready(tests: Iterable[ClaimTest]) -> tuple[ClaimTest, ...]:
+        return tuple(test for test in tests if set(there).issuperset(test.trials))
+
     primaries = [tuple(entry.each()) for entry in claim.primary]
-    possible = [tuple(test for test in parts if set(there).issuperset(test.trials)) for parts in primaries]
+    possible = [ready(entry.each()) if ready(entry.own()) else () for entry in claim.primary]
     whole = [len(some) == len(parts) for some, parts in zip(possible, primaries, strict=True)]
     best = max(range(len(possible)), key=lambda one: (whole[one], len(possible[one]), -one), default=None)
     if best is None or not possible[best]:
         return None
-    tests = (test for entry in claim.secondary for test in entry.each())
-    secondary = tuple(test for test in tests if set(there).issuperset(test.trials))
+    secondary = ready(test for entry in claim.secondary for test in entry.each())
     return Judged(possible[best], secondary, whole[best], claim.stuck)
 
 
