@@ -15,7 +15,7 @@ from plumbline.designs.base import initial_design
 from plumbline.errors import PlumblineError
 from plumbline.keys import trial_inputs, trial_key
 from plumbline.problems import latent_molecules
-from plumbline.problems.base import Context, Problem
+from plumbline.problems.base import Context, Problem, Shelf
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import values
 from plumbline.problems.latent_molecules import INVALID, LatentMolecules, worth
@@ -116,7 +116,9 @@ def test_failed_decodings_are_noted(context: Callable[[int], Context], change: d
 
 
 def test_examples_are_encoded_once_and_lie_in_the_box(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of the table at a time."""
     assert problem.examples is not None
+    monkeypatch.setattr(latent_molecules, "BLOCK", 40)
     model = problem.examples.model  # type: ignore[attr-defined]
     seen: list[int] = []
 
@@ -126,10 +128,35 @@ def test_examples_are_encoded_once_and_lie_in_the_box(problem: Problem, monkeypa
 
     monkeypatch.setattr(model, "encode_tokens", far_away)
     X = problem.examples(12, generator(0))
-    problem.examples(12, generator(0))
-    problem.examples(len(DRUGS), generator(1))
-    assert seen == [12, 0, len(DRUGS) - 12]
+    problem.examples(12, generator(1))
+    assert sorted(seen) == [len(DRUGS) - 40, 40]
     assert (X == 8.0).all()
+
+
+def test_a_job_decodes_its_examples_once(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And to what a job of one trial decodes them to, to the last digit, whoever asked before."""
+    shelf, alone = Shelf(), Shelf()
+    asked: list[int] = []
+    for seed, size in ((1, 5), (0, 30)):
+        company = build_problem("guacamol", ASKED, Context(data_folder, generator(seed), shelf))
+        assert company.examples is not None
+        X = company.examples(size, generator(seed))
+        F = values(company, X)
+    lonely = build_problem("guacamol", ASKED, Context(data_folder, generator(0), alone))
+    assert lonely.examples is not None
+    assert torch.equal(lonely.examples(30, generator(0)), X)
+    assert torch.equal(values(lonely, X), F)
+
+    def counting(Z: torch.Tensor) -> list[str]:
+        asked.append(len(Z))
+        return [""] * len(Z)
+
+    monkeypatch.setattr(function_of(company), "decode", counting)
+    assert torch.equal(values(company, X), F)
+    others = uniform(company.bounds, 3, generator(5))
+    mixed = torch.cat([X[:2], others, X[2:]])
+    assert values(company, mixed)[:, 0].tolist() == [*F[:2, 0].tolist(), *[INVALID] * 3, *F[2:, 0].tolist()]
+    assert asked == [3]
 
 
 def test_molecules_that_the_model_cannot_read_are_left_out(problem: Problem) -> None:

@@ -1,8 +1,9 @@
 """What every problem has in common: what it is made of, what it may depend on, and the registry."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from botorch.test_functions.base import BaseTestProblem
@@ -13,6 +14,8 @@ from plumbline.registry import Registry
 from plumbline.spaces.base import Space
 
 problems = Registry("problem", "plumbline.problems")
+
+T = TypeVar("T")
 
 Observation = Callable[[Tensor, Sequence[Generator]], Tensor]
 """Observations at `n x d` points, each with the chance of its own stream: `n x m`."""
@@ -80,9 +83,30 @@ class Problem:
         return [outcome.role for outcome in self.outcomes]
 
 
+class Shelf:
+    """What the problems of one job have in common, made once: no seed and no order of trials may show in it."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+
+    def take(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made under a key; the first to ask makes it."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
+
 @dataclass(frozen=True)
 class Context:
-    """What a problem may depend on besides its options: the folder of built inputs, and a seeded generator."""
+    """What a problem may depend on besides its options.
+
+    Attributes:
+        data: the folder of built inputs.
+        generator: seeded by the trial.
+        shelf: of the job that the trial is part of.
+    """
 
     data: Path
     generator: Generator
+    shelf: Shelf = field(default_factory=Shelf)

@@ -9,6 +9,7 @@ there is no noise.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -34,6 +35,9 @@ REACH = 8.0
 INVALID = -0.01
 """The value of what is no molecule."""
 
+BLOCK = 256
+"""Molecules of a table that are encoded, and decoded, at once."""
+
 
 class GuacamolOptions(Options):
     """Options of the problem.
@@ -57,11 +61,17 @@ class GuacamolOptions(Options):
 
 
 class LatentMolecules(SyntheticTestFunction):
-    """The score of the molecule that a latent point is decoded to."""
+    """The score of the molecule that a latent point is decoded to.
+
+    Args:
+        model: that decodes.
+        objective: that scores.
+        examples: points whose strings are known; None for none.
+    """
 
     _is_minimization_by_default = False
 
-    def __init__(self, model: SelfiesVAE, objective: Objective) -> None:
+    def __init__(self, model: SelfiesVAE, objective: Objective, examples: "EncodedMolecules | None" = None) -> None:
         self.dim = model.architecture.dim
         self.continuous_inds = list(range(self.dim))
         self._bounds = [(-REACH, REACH)] * self.dim
@@ -69,6 +79,7 @@ class LatentMolecules(SyntheticTestFunction):
         # A method, not the module itself: that would be cast to float64 together with this one.
         self.decode = model.decode
         self.objective = objective
+        self._decoded = {} if examples is None else examples.decoded
         self._known: dict[str, float] = {}
 
     @property
@@ -78,10 +89,17 @@ class LatentMolecules(SyntheticTestFunction):
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
         """Return the values of points `... x d`: `...`. A molecule is scored once, however many points lead to it."""
-        strings = self.decode(X.reshape(-1, self.dim))
+        strings = self.strings(X.reshape(-1, self.dim))
         new = [string for string in dict.fromkeys(strings) if string not in self._known]
         self._known.update(zip(new, worth(self.objective, new).tolist(), strict=True))
         return X.new_tensor([self._known[string] for string in strings]).reshape(X.shape[:-1])
+
+    def strings(self, X: Tensor) -> list[str]:
+        """Return what the points `n x d` are decoded to; those of examples are known."""
+        found = [self._decoded.get(row.tobytes()) for row in X.numpy()]
+        undecoded = X[[string is None for string in found]]
+        new = iter(self.decode(undecoded) if len(undecoded) else [])
+        return [next(new) if string is None else string for string in found]
 
 
 def failed_decodings(X: Tensor, F: Tensor) -> dict[str, float]:
@@ -98,18 +116,25 @@ def worth(objective: Objective, strings: Sequence[str]) -> NDArray[np.float64]:
 
 
 class EncodedMolecules:
-    """Molecules as points of the box.
+    """Molecules as points of the box, and what these are decoded to.
+
+    Both in blocks of the table, whoever asks for which molecule: the last digits of a point, and the symbol at a tie,
+    depend on what is computed at once, and here on no seed.
 
     Args:
         model: that encodes them: where it is least unsure of each, or at the edge of the box where that is outside.
         smiles: those that it cannot read are left out.
+
+    Attributes:
+        decoded: strings, by the bytes of their points, of all blocks that were asked for.
     """
 
     def __init__(self, model: SelfiesVAE, smiles: Sequence[str]) -> None:
         self.model = model
         self.smiles = smiles
+        self.decoded: dict[bytes, str] = {}
         self._tokens: list[list[int]] | None = None
-        self._points: dict[int, Tensor] = {}
+        self._blocks: dict[int, Tensor] = {}
 
     def __call__(self, n: int, generator: Generator) -> Tensor:
         """Return `n` different ones, `n x d`, in random order; each molecule is encoded once.
@@ -125,10 +150,11 @@ class EncodedMolecules:
                 "lower `initial.size`"
             )
         rows = torch.randperm(len(self._tokens), generator=generator)[:n].tolist()
-        new = [row for row in rows if row not in self._points]
-        Z = self.model.encode_tokens([self._tokens[row] for row in new]).clamp(-REACH, REACH)
-        self._points.update(zip(new, Z, strict=True))
-        return torch.stack([self._points[row] for row in rows])
+        for block in {row // BLOCK for row in rows} - set(self._blocks):
+            Z = self.model.encode_tokens(self._tokens[block * BLOCK :][:BLOCK]).clamp(-REACH, REACH)
+            self.decoded.update(zip((z.tobytes() for z in Z.numpy()), self.model.decode(Z), strict=True))
+            self._blocks[block] = Z
+        return torch.stack([self._blocks[row // BLOCK][row % BLOCK] for row in rows])
 
     def _readable(self, smiles: str) -> list[int] | None:
         try:
@@ -140,12 +166,23 @@ class EncodedMolecules:
 @problems.register("guacamol", GuacamolOptions)
 def guacamol(options: GuacamolOptions, context: Context) -> Problem:
     """Find a molecule with a high GuacaMol score, in the latent space of a SELFIES-VAE (256 dimensions)."""
-    model = read_selfies_vae(context.data / "models" / f"{options.model}.npz")
-    function = LatentMolecules(model, OBJECTIVES[options.objective])
-    if options.molecules is None:
-        return problem_of(function, notes=failed_decodings)
-    table = read_features(context.data / "features" / f"{options.molecules}.parquet")
-    if "smiles" not in table:
-        raise PlumblineError(f"dataset {options.molecules!r} has no column smiles: it is not of molecules")
-    examples = EncodedMolecules(model, table["smiles"].tolist())
+    path, shelf = context.data / "models" / f"{options.model}.npz", context.shelf
+    model = shelf.take(path, lambda: read_selfies_vae(path))
+    examples = None
+    if options.molecules is not None:
+        table = context.data / "features" / f"{options.molecules}.parquet"
+        examples = shelf.take((path, table), lambda: EncodedMolecules(model, smiles_in(table)))
+    function = shelf.take(options, lambda: LatentMolecules(model, OBJECTIVES[options.objective], examples))
     return problem_of(function, notes=failed_decodings, examples=examples)
+
+
+def smiles_in(path: Path) -> list[str]:
+    """Return the molecules of a features file.
+
+    Raises:
+        PlumblineError: it has none.
+    """
+    table = read_features(path)
+    if "smiles" not in table:
+        raise PlumblineError(f"dataset {path.stem!r} has no column smiles: it is not of molecules")
+    return list(table["smiles"])

@@ -14,7 +14,7 @@ from plumbline.keys import trial_key
 from plumbline.methods.base import Method, Proposal, seats
 from plumbline.methods.questions import CPU, Question
 from plumbline.observers import Observer
-from plumbline.problems.base import Workplace
+from plumbline.problems.base import Shelf, Workplace
 from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
 from plumbline.trials.checkpoint import Checkpoint, Ration
@@ -95,6 +95,7 @@ def run_trials(
         The folder of each trial, with its records in place.
     """
     folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
+    shelf = Shelf()
     together = max((seats(spec.method.name, spec.method.options) for spec in specs), default=1)
     for group in parts(list(zip(specs, folders, strict=True)), together):
         wanted = {folder.key: (spec, folder) for spec, folder in group}
@@ -104,7 +105,7 @@ def run_trials(
                 held.enter_context(wanted[key][1].lock())
             for _, folder in wanted.values():
                 folder.clear()  # what was killed when its records were written left them
-            play([Seat(*one, data, watch, device, ration()) for one in wanted.values() if not one[1].done])
+            play([Seat(*one, data, watch, device, ration(), shelf) for one in wanted.values() if not one[1].done])
     return folders
 
 
@@ -117,9 +118,16 @@ class Seat:
     """
 
     def __init__(
-        self, spec: TrialSpec, folder: TrialFolder, data: Path, watch: Watch, device: torch.device, ration: Ration
+        self,
+        spec: TrialSpec,
+        folder: TrialFolder,
+        data: Path,
+        watch: Watch,
+        device: torch.device,
+        ration: Ration,
+        shelf: Shelf,
     ) -> None:
-        self.spec, self.folder, self.data, self.device = spec, folder, data, device
+        self.spec, self.folder, self.data, self.device, self.shelf = spec, folder, data, device, shelf
         self.checkpoint = Checkpoint(folder, ration)
         self.observers = watch()
         self.log = Log()
@@ -134,7 +142,7 @@ class Seat:
         for observer in self.observers:
             observer.start(self.folder.key, self.spec, max(self.log.iteration, 0))
         with self.guarded():
-            self.trial = Trial(self.spec, self.data, self.log, state, self.device)
+            self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shelf)
             if prepare := self.trial.problem.prepare:
                 prepare(Workplace(self.device, self.folder.evaluation_path))
 

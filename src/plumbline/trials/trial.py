@@ -14,7 +14,7 @@ from plumbline.designs.base import initial_design
 from plumbline.history import History
 from plumbline.methods.base import Domain, Method, Proposal, build_method
 from plumbline.methods.questions import CPU, Question
-from plumbline.problems.base import Context
+from plumbline.problems.base import Context, Shelf
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import observe, observe_holdout, values
 from plumbline.specs import TrialSpec
@@ -38,6 +38,7 @@ class Trial:
         log: what was done already.
         state: of the method, after that.
         device: where the method may compute.
+        shelf: what its problem shares with those of other trials.
     """
 
     def __init__(
@@ -47,12 +48,13 @@ class Trial:
         log: Log | None = None,
         state: dict[str, Any] | None = None,
         device: torch.device = CPU,
+        shelf: Shelf | None = None,
     ) -> None:
         self.spec = spec
         self.device = device
         self.log = Log() if log is None else log
         self.identity = seeding.identity(spec.problem.name, spec.problem.options)
-        context = Context(data=data, generator=self._stream("problem"))
+        context = Context(data=data, generator=self._stream("problem"), shelf=shelf or Shelf())
         self.problem = build_problem(spec.problem.name, spec.problem.options, context)
         self.facts = facts_of(self.problem)
         self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift)
