@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,22 @@ def atomic(path: Path) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def reading(path: Path, otherwise: str) -> Iterator[None]:
+    """Say in a warning of one line that `path` cannot be read, and what is done then, if the block raises.
+
+    Raises:
+        MemoryError: the file is too large for this machine; there is nothing wrong with it.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:  # a half-written file of a crashed machine may raise anything
+        reason = " ".join(str(error).split())
+        warnings.warn(f"{path} cannot be read ({reason}): {otherwise}", stacklevel=4)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,8 +1,8 @@
-"""Names of trials: what was asked, and the code and the files that answer."""
+"""Names of trials and of initial designs: what was asked, and the code and the files that answer."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,29 +41,33 @@ def input_paths(kind: Kind, name: str, options: Mapping[str, Any]) -> list[str]:
     return [one.path for one in declared(schema, options) if one.mark == INPUT]
 
 
+def _parts_of_design(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
+    problem, initial = spec.problem, spec.budget.initial
+    return [("problem", problem.name, problem.options), ("design", initial.design, initial.options)]
+
+
+def _parts_of_trial(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
+    return [*_parts_of_design(spec), ("method", spec.method.name, spec.method.options)]
+
+
 @cache
 def _rests_on(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the modules and the input files of a trial put together from `parts`: problem, design and method, in JSON.
+    """Return the modules and the input files that `parts` rest on: kinds, names and options, in JSON.
 
     A study asks the same of each of thousands of seeds.
     """
-    problem, design, method = json.loads(parts)
-    methods = (("method", choice.name, choice.options) for choice in methods_of(*method))
-    used: list[tuple[Kind, str, Json]] = [("problem", *problem), ("design", *design), *methods]  # type: ignore[list-item]
+    used: list[tuple[Kind, str, Json]] = []
+    for kind, name, options in json.loads(parts):
+        inner = [(choice.name, choice.options) for choice in methods_of(name, options)] if kind == "method" else []
+        used += [(kind, *one) for one in inner or [(name, options)]]
     modules = {catalogue().find(kind, name).module for kind, name, _ in used}
     paths = {path for part in used for path in input_paths(*part)}
     return tuple(sorted(modules)), tuple(sorted(paths))
 
 
-def _parts(spec: TrialSpec) -> str:
-    problem, initial, method = spec.problem, spec.budget.initial, spec.method
-    parts = ((problem.name, problem.options), (initial.design, initial.options), (method.name, method.options))
-    return canonical_json(parts)
-
-
 def trial_inputs(spec: TrialSpec) -> list[str]:
     """Return the files in the data folder that a trial reads, each once."""
-    return list(_rests_on(_parts(spec))[1])
+    return list(_rests_on(canonical_json(_parts_of_trial(spec)))[1])
 
 
 def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str, str]) -> Json:
@@ -79,9 +83,13 @@ def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str,
     return options
 
 
+def _code_digest(modules: Sequence[str]) -> str:
+    return source_digest(*modules, f"{__package__}.trials.trial")
+
+
 def code_digest(spec: TrialSpec) -> str:
     """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
-    return source_digest(*_rests_on(_parts(spec))[0], f"{__package__}.trials.trial")
+    return _code_digest(_rests_on(canonical_json(_parts_of_trial(spec)))[0])
 
 
 def illustration_digest(kind: str) -> str:
@@ -122,11 +130,23 @@ def _used(settings: BaseModel) -> Json:
     return used
 
 
-def trial_key(spec: TrialSpec, data: Path) -> str:
-    """Return the 16 hex digits that name a trial: what is asked, the source that it runs, the files that it reads."""
-    parts = [json.dumps(asked(spec), sort_keys=True), code_digest(spec)]
-    for name in trial_inputs(spec):
+def _key(about: Json, code: str, inputs: Sequence[str], data: Path) -> str:
+    parts = [json.dumps(about, sort_keys=True), code]
+    for name in inputs:
         path = data / name
         content = _content_digest(path, path.stat().st_mtime_ns) if path.is_file() else "not built yet"
         parts.append(f"{name} {content}")
     return short_digest("\n".join(parts))
+
+
+def trial_key(spec: TrialSpec, data: Path) -> str:
+    """Return the 16 hex digits that name a trial: what is asked, the source that it runs, the files that it reads."""
+    return _key(asked(spec), code_digest(spec), trial_inputs(spec), data)
+
+
+def design_key(spec: TrialSpec, data: Path) -> str:
+    """Return the 16 hex digits that name the initial design of a trial with its evaluations, whatever its method is."""
+    modules, inputs = _rests_on(canonical_json(_parts_of_design(spec)))
+    wanted = asked(spec)
+    about = {"problem": wanted["problem"], "seed": wanted["seed"], "initial": wanted["budget"]["initial"]}
+    return _key(about, _code_digest(modules), inputs, data)

@@ -42,6 +42,7 @@ NEUTRAL = frozenset(
         "spaces.base",
         "specs",
         "store",
+        "trials.beginnings",
         "trials.checkpoint",
         "trials.log",
         "trials.results",
@@ -51,8 +52,8 @@ NEUTRAL = frozenset(
 """Modules that carry, name, check and keep results, and change none, and those that only say what a method, a problem,
 a space or a design is: a digest does not follow imports into them.
 
-Of a trial, that is the log, its checkpoint and its results, and the runner, which says when rounds are run but not what
-comes of them.
+Of a trial, that is the log, its checkpoint and its results, the initial designs that are kept, and the runner, which
+says when rounds are run but not what comes of them.
 """
 
 

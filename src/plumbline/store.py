@@ -10,6 +10,8 @@ results/store/<key>/
   snapshots.parquet  pictures of the model, where asked for
   provenance.json    code, versions, machine, wall time
   error.json         instead of a result: why the trial failed
+
+results/store/beginnings/ has initial designs that took long to evaluate (`plumbline.trials.beginnings`).
 """
 
 import json

@@ -6,7 +6,6 @@ that do not count: they are cut off, and the same rounds are run again to the sa
 """
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
@@ -68,7 +67,7 @@ class Checkpoint:
         path = self.folder.checkpoint_path
         if not path.is_file():
             return Log(), {}
-        try:
+        with files.reading(path, "the trial starts over"):
             content = torch.load(path, weights_only=True)
             version = content.get("version") if isinstance(content, dict) else None
             if version != VERSION:
@@ -79,12 +78,7 @@ class Checkpoint:
             log.snapshots = content["snapshots"]
             self._length = content["length"]
             return log, content["method"]
-        except MemoryError:  # there is nothing wrong with it
-            raise
-        except Exception as error:  # a half-written file of a crashed machine may raise anything
-            reason = " ".join(str(error).split())
-            warnings.warn(f"{path} cannot be read ({reason}): the trial starts over", stacklevel=2)
-            return Log(), {}
+        return Log(), {}
 
     def save(self, log: Log, method: dict[str, Any]) -> None:
         """Append to the log on disk what is new in `log`, then say that it counts, with the method's state."""

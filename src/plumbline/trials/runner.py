@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import torch
 
 from plumbline.errors import PlumblineError
-from plumbline.keys import trial_key
+from plumbline.keys import design_key, trial_key
 from plumbline.methods.base import Method, Proposal, seats
 from plumbline.methods.questions import CPU, Question
 from plumbline.observers import Observer
 from plumbline.problems.base import Shelf, Workplace
 from plumbline.specs import TrialSpec
 from plumbline.store import TrialFolder
+from plumbline.trials.beginnings import Beginnings
 from plumbline.trials.checkpoint import Checkpoint, Ration
 from plumbline.trials.facts import Facts
 from plumbline.trials.log import Log, Step
@@ -156,6 +157,18 @@ class Seat:
         except Exception as error:
             self.fail(error)
 
+    def begin(self, trial: Trial) -> tuple[Step, float]:
+        """Return the next batch of the initial design and the seconds that it took, perhaps under another method."""
+        beginnings, first = Beginnings(self.folder.path.parent), len(self.log)
+        key = design_key(self.spec, self.data)
+        if kept := beginnings.find(key, first):
+            return kept
+        started = perf_counter()
+        step = trial.begin()
+        seconds = perf_counter() - started
+        beginnings.keep(key, first, step, seconds)
+        return step, seconds
+
     def keep(self, step: Step, seconds: float) -> None:
         """Take note of a step that took so many seconds in all."""
         assert self.trial is not None
@@ -210,9 +223,7 @@ def play(seats: Sequence[Seat]) -> None:
                 if trial.done:
                     seat.finish()
                 elif trial.beginning:
-                    started = perf_counter()
-                    step = trial.begin()
-                    seat.keep(step, perf_counter() - started)
+                    seat.keep(*seat.begin(trial))
                 else:
                     asking.append((seat, trial))
         size = play_rounds(asking, size)
