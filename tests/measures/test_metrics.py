@@ -102,6 +102,8 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
         ]
         if row["iteration"] == 0:
             values.append(np.nan)
+        elif name == "best_query":
+            values.append(max(other["f"] for other in past))
         elif name == "cumulative_regret":
             values.append(sum(other["optimum"] - other["f"] for other in past))
         elif name == "cumulative_regret_area":
@@ -244,6 +246,17 @@ def several(F: np.ndarray, roles: list[str], seed: int = 0, ref_point: list[floa
     for row, f in zip(trial, F, strict=True):
         row |= {"y": list(f), "f": list(f), "roles": roles, "ref_point": ref_point}
     return trial
+
+
+def test_the_best_query_forgets_what_was_known() -> None:
+    known, asked = [3.0, 0.5], [-1.0, 0.7, 0.2]
+    F = np.array([*known, *asked])[:, None]
+    found = frame(several(F, ["objective"]), several(-F, ["objective"], seed=1))
+    assert len(known) == made.INITIAL
+    nothing = [np.nan] * made.INITIAL
+    np.testing.assert_array_equal(metric(found, "best_query"), [*nothing, -1.0, 0.7, 0.7, *nothing, 1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(by_round(found, "best_query").iloc[:, -1], [0.7, 1.0])
+    assert metric(frame(several(F[: made.INITIAL], ["objective"])), "best_query").isna().all(), "no queries"
 
 
 class TestConstraints:

@@ -189,6 +189,12 @@ def best_f(rows: pd.DataFrame) -> Array:
     return _of_trials(rows, np.fmax.accumulate, _feasible_objective(rows, "f"))
 
 
+@_enter("running", "best_f")
+def best_query(rows: pd.DataFrame) -> pd.Series:
+    """Return the best noise-free value of the queries so far: what was searched for, and not known to begin with."""
+    return metric(_queries(rows), "best_f")
+
+
 @_enter("running", "y", "f", "roles", streamed=True)
 def incumbent_f(rows: pd.DataFrame) -> Array:
     """Return the noise-free value of the best observation so far."""
