@@ -50,6 +50,16 @@ def test_costs_are_medians(cheap_spec: Callable[..., TrialSpec]) -> None:
     assert costs.round_seconds(cheap_spec("branin", "ucb")) is None
 
 
+def test_a_method_is_as_slow_on_a_task_as_others_are(cheap_spec: Callable[..., TrialSpec]) -> None:
+    small = [("branin", "ei", 1.0), ("forrester", "ei", 1.0), ("branin", "ucb", 2.0), ("forrester", "ucb", 2.0)]
+    large = [("levy-5", "ei", 30.0), ("levy-5", "ucb", 20.0), ("levy-5", "kg", 1e6)]
+    costs = Costs.of([*small, *large, ("branin", "random", 0.1), ("forrester", "random", 0.3)])
+    assert costs.slowness["levy-5"] == (30 + 10) / 2, "nothing is to be learned from a method that was nowhere else"
+    assert costs.round_seconds(cheap_spec("levy-5", "random")) == pytest.approx(20 * 0.2)
+    assert costs.round_seconds(cheap_spec("levy-5", "ei")) == 30.0, "what was measured"
+    assert costs.round_seconds(cheap_spec("levy-2", "random")) == pytest.approx(0.2), "of a new task nothing is known"
+
+
 def test_a_costly_task_is_costed_by_itself_alone(cheap_spec: Callable[..., TrialSpec]) -> None:
     """A network trained at each evaluation, beside functions that take no time."""
     measured = [("branin", "ei", 1.0), ("levy-2", "ei", 3.0), ("network", "ei", 600.0), ("network", "ucb", 500.0)]

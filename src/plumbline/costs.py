@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +23,7 @@ REFERENCE_COSTS = Path("results/reference/costs.csv")
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds a round, measured in earlier trials: by (task, method), else by method.
+    """Seconds a round, measured in earlier trials: by (task, method), else by method and how slow its task is.
 
     Attributes:
         seconds: by (task, method), and by ("", method) of all tasks together.
@@ -43,11 +44,28 @@ class Costs:
                 groups["", method].append(seconds)
         return cls({key: median(values) for key, values in groups.items()}, costly)
 
+    @cached_property
+    def slowness(self) -> dict[str, float]:
+        """What rounds of each task take of what they take on others: the median over methods that were on both."""
+        tasks: dict[str, dict[str, float]] = defaultdict(dict)
+        for (task, method), seconds in self.seconds.items():
+            if task and task not in self.costly:
+                tasks[method][task] = seconds
+        ratios: dict[str, list[float]] = defaultdict(list)
+        for of_method in tasks.values():
+            for task, seconds in of_method.items():
+                if elsewhere := [other for name, other in of_method.items() if name != task]:
+                    ratios[task].append(seconds / median(elsewhere))
+        return {task: median(values) for task, values in ratios.items()}
+
     def round_seconds(self, spec: TrialSpec) -> float | None:
         """Return the expected seconds of a round, or None where nothing like it was ever measured."""
-        like = [spec.task] if spec.task in self.costly else [spec.task, ""]
-        found = (self.seconds.get((task, spec.method.label)) for task in like)
-        return next((seconds for seconds in found if seconds is not None), None)
+        task, method = spec.task, spec.method.label
+        measured = self.seconds.get((task, method))
+        if measured is not None or task in self.costly:
+            return measured
+        elsewhere = self.seconds.get(("", method))
+        return None if elsewhere is None else elsewhere * self.slowness.get(task, 1.0)
 
 
 def measured_costs(store: Path, reference: Path = REFERENCE_COSTS, costly: Collection[str] = ()) -> Costs:
