@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as arrow
 
 from plumbline import records
 from plumbline.errors import PlumblineError
@@ -32,4 +31,4 @@ def illustrate(plan: Plan, name: str) -> pd.DataFrame:
 def write(path: Path, frame: pd.DataFrame) -> None:
     """Write an illustration to Parquet with its provenance."""
     about = json.dumps(provenance(), sort_keys=True)
-    records.write_table(path, arrow.Table.from_pandas(frame, preserve_index=False), {METADATA_KEY: about})
+    records.write_frame(path, frame, {METADATA_KEY: about})

@@ -184,6 +184,11 @@ def write_table(path: Path, table: arrow.Table, metadata: Mapping[str, str] | No
         parquet.write_table(table, part, compression="zstd", row_group_size=ROWS)
 
 
+def write_frame(path: Path, frame: "pd.DataFrame", metadata: Mapping[str, str] | None = None) -> None:
+    """Write a data frame as `write_table` does, without its index."""
+    write_table(path, arrow.Table.from_pandas(frame, preserve_index=False), metadata)
+
+
 def read_table(path: Path, columns: Sequence[str] | None = None) -> arrow.Table:
     """Read a Parquet file, or some columns of it.
 

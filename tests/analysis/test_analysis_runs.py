@@ -10,6 +10,7 @@ from pandas.testing import assert_frame_equal
 from plumbline.analysis.evidence import Evidence
 from plumbline.analysis.runs import COLUMNS, Runs, runs_of
 from plumbline.errors import PlumblineError
+from plumbline.records import write_frame
 
 ASKED = [("bowl", "plain", "regret"), ("valley", "calibrated", "nll")]
 
@@ -46,9 +47,9 @@ def test_a_run_without_a_value_keeps_its_row(folder: Path) -> None:
 
 def test_written_and_read_they_are_the_same(found: Evidence, folder: Path) -> None:
     table = runs_of(found, ASKED)
-    table.to_csv(folder / "runs.csv", index=False, float_format="%.8g")
-    again = pd.read_csv(folder / "runs.csv")
-    assert_frame_equal(again, table, check_dtype=False, check_categorical=False, rtol=1e-7)
+    write_frame(folder / "runs.parquet", table)
+    again = pd.read_parquet(folder / "runs.parquet")
+    assert_frame_equal(again, table, check_dtype=False, check_categorical=False)
     assert Runs(again).trials == Runs(table).trials == {(task, method) for task, method, _ in ASKED}
 
 

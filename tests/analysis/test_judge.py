@@ -12,6 +12,7 @@ from plumbline.analysis import draw
 from plumbline.analysis.claims import COLUMNS
 from plumbline.analysis.judge import RUNS, Ran, judge, judge_folder, judge_reference, kept, ran
 from plumbline.errors import PlumblineError
+from plumbline.records import write_frame
 
 TEST = made.TEST | {"task": "forrester"}
 BETTER: dict[str, Any] = {
@@ -31,7 +32,7 @@ def write(folder: Path, *trials: Any, name: str = "E") -> Path:
 def keep(reference: Path, runs: Ran, name: str = "E") -> None:
     """Keep runs as `plumbline reference` does."""
     (reference / name).mkdir(parents=True)
-    runs.runs.to_csv(reference / RUNS.format(name), index=False)
+    write_frame(reference / RUNS.format(name), runs.runs)
     (reference / name / "provenance.json").write_text(json.dumps({"preset": runs.preset, "data": runs.data}))
 
 
@@ -209,7 +210,11 @@ class TestFromWhatIsKept:
 
     def test_a_table_of_something_else_is_one_line(self, done: Path, folder: Path) -> None:
         keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
-        (folder / "kept" / RUNS.format("E")).write_text("task,method\nforrester,plain\n")
+        path = folder / "kept" / RUNS.format("E")
+        write_frame(path, pd.DataFrame({"task": ["forrester"], "method": ["plain"]}))
+        with pytest.raises(PlumblineError, match=r"kept/E: .*metric"):
+            kept(folder / "kept", "E")
+        path.write_text("task,method\nforrester,plain\n")
         with pytest.raises(PlumblineError, match="kept/E: "):
             kept(folder / "kept", "E")
 

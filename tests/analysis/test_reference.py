@@ -99,14 +99,18 @@ def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("curves", True), ("sweep", False)])
-def test_curves_are_kept_where_the_figure_shows_them(tmp_path: Path, kind: str, *, kept: bool) -> None:
-    plan = made.plan({"E": made.experiment(figure={"kind": kind, "options": made.FIGURES[kind]})})
+def test_curves_are_kept_where_the_figure_shows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, kept: bool
+) -> None:
+    monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
+    figure = {"kind": kind, "options": made.FIGURES[kind]}
+    plan = made.plan({"E": made.experiment(grid=[{"tasks": ["bowl"], "methods": ["plain"]}], figure=figure)})
     rows = made.trial()
     made.write(tmp_path / "quick/records/E.parquet", rows)
     folder = TrialFolder(tmp_path / "store", rows[0]["key"])
     folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
     keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-    assert (tmp_path / "reference/E/E-curves.csv").is_file() == kept
+    assert (tmp_path / "reference/E/E-curves.parquet").is_file() == kept
     assert (tmp_path / "reference/E/provenance.json").is_file()
 
 
@@ -151,11 +155,23 @@ class TestRunsThatAreKept:
         found = read_claims(tmp_path / "reference/claims.csv")
         assert found[["claim", "verdict", "seeds"]].to_numpy().tolist() == [["K1", "inconclusive at this scale", 6]]
 
-    def test_an_experiment_without_claims_has_none(self, plan: Plan, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("shown", [(), ("table",), ("figure",), ("figure", "table")])
+    def test_without_claims_they_are_of_what_is_shown(self, plan: Plan, tmp_path: Path, shown: tuple[str, ...]) -> None:
+        outputs = {
+            "figure": {"kind": "curves", "options": {"rows": [{"metric": "best_f", "label": "best value"}]}},
+            "table": {"kind": "final-values", "options": {"metrics": ["regret", "best_f"]}},
+        }
+        metrics = {"figure": {"best_f"}, "table": {"regret", "best_f"}}
+        grid = [{"tasks": ["bowl"], "methods": list(made.METHODS)}]
+        experiment = made.experiment(**{"figure": None, "grid": grid, **{kind: outputs[kind] for kind in shown}})
         run(tmp_path / "quick", tmp_path / "store")
-        none = made.plan({"E": made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}])})
-        keep(none, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-        assert not (tmp_path / "reference/E/E-runs.csv").exists()
+        keep(made.plan({"E": experiment}), "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        path = tmp_path / "reference/E/E-runs.parquet"
+        assert path.exists() == bool(shown)
+        if shown:
+            runs = pd.read_parquet(path)
+            assert set(runs["metric"]) == set().union(*(metrics[kind] for kind in shown))
+            assert len(runs) == runs["metric"].nunique() * len(made.METHODS) * 6
 
     def test_they_can_be_judged_anew(self, plan: Plan, tmp_path: Path) -> None:
         """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""

@@ -81,8 +81,12 @@ def evidence_of(
     )
 
 
-def _asked(plan: Plan, name: str, kind: str) -> tuple[Entry, OutputOptions]:
-    """Return what builds the figure or the table of an experiment, and its options."""
+def output_of(plan: Plan, name: str, kind: str) -> tuple[Entry, OutputOptions]:
+    """Return what builds the figure or the table of an experiment, and its options.
+
+    Raises:
+        PlumblineError: it has none, or its options are wrong.
+    """
     output: Output | None = getattr(plan.experiment(name), kind)
     if output is None:
         raise PlumblineError(f"{name} has no {kind}")
@@ -98,7 +102,7 @@ def columns_for(plan: Plan, name: str, kind: str) -> tuple[str, ...]:
     Raises:
         PlumblineError: it has none, its options are wrong, or they name a metric that there is not.
     """
-    _, options = _asked(plan, name, kind)
+    _, options = output_of(plan, name, kind)
     return tuple(dict.fromkeys([*options.reads, *columns_of(options.names().metrics)]))
 
 
@@ -126,7 +130,7 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
 
     from plumbline.analysis import style
 
-    entry, options = _asked(plan, name, "figure")
+    entry, options = output_of(plan, name, "figure")
     check_formats(outputs)
     if found.rows.empty and found.illustration.empty:
         raise PlumblineError(
@@ -155,5 +159,5 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
 
 def tabulate(plan: Plan, name: str, found: Evidence) -> pd.DataFrame:
     """Return the table of experiment `name`; raise PlumblineError where it has none."""
-    entry, options = _asked(plan, name, "table")
+    entry, options = output_of(plan, name, "table")
     return entry.build(found, options)

@@ -10,14 +10,14 @@ import pandas as pd
 from plumbline.analysis.claims import COLUMNS, claim_rows, judged
 from plumbline.analysis.draw import data_label, evidence_of
 from plumbline.analysis.runs import COLUMNS as RUN
-from plumbline.analysis.runs import Runs, runs_of
+from plumbline.analysis.runs import Asked, Runs, runs_of
 from plumbline.errors import PlumblineError
 from plumbline.measures.metrics import columns_of
 from plumbline.measures.shortened import whole
 from plumbline.plan import Plan
 from plumbline.study import Study
 
-RUNS = "{0}/{0}-runs.csv"
+RUNS = "{0}/{0}-runs.parquet"
 """Of an experiment, in the folder of the reference results."""
 
 
@@ -29,16 +29,22 @@ class Ran(NamedTuple):
     data: str
 
 
-def ran(plan: Plan, experiment: str, records: Path) -> Ran | None:
-    """Return what was run of an experiment, from its collected records; None where no claim is about it.
+def asked_by_claims(plan: Plan, experiment: str) -> list[Asked]:
+    """Return what the claims that are about an experiment ask of its runs at the plan's preset."""
+    claims = [one for one in plan.study_of(experiment).claims.values() if experiment in one.experiments]
+    tests = [judged(claim, trials(plan, claim.experiments)) for claim in claims]
+    here = trials(plan, [experiment])
+    return [run for one in tests if one for run in one.asked if run[:2] in here]
+
+
+def ran(plan: Plan, experiment: str, records: Path, besides: Iterable[Asked] = ()) -> Ran | None:
+    """Return what was run of an experiment, from its collected records: what claims ask for, and what is asked for
+    `besides`; None where that is nothing.
 
     Raises:
         PlumblineError: records that cannot be read; trials that are not there.
     """
-    claims = [one for one in plan.study_of(experiment).claims.values() if experiment in one.experiments]
-    tests = [judged(claim, trials(plan, claim.experiments)) for claim in claims]
-    here = trials(plan, [experiment])
-    asked = [run for one in tests if one for run in one.asked if run[:2] in here]
+    asked = [*asked_by_claims(plan, experiment), *besides]
     if not asked:
         return None
     evidence = evidence_of(plan, experiment, columns_of(whole(metric)[0] for _, _, metric in asked), records)
@@ -67,7 +73,7 @@ def kept(reference: Path, experiment: str) -> Ran | None:
         return None
     try:
         about = json.loads((path.parent / "provenance.json").read_text(encoding="utf-8"))
-        return Ran(pd.read_csv(path, usecols=RUN), about["preset"], about["data"])
+        return Ran(pd.read_parquet(path, columns=RUN), about["preset"], about["data"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlumblineError(f"{path.parent}: {' '.join(str(error).split())[:200]}") from error
 

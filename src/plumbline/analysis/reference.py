@@ -10,30 +10,36 @@ import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.claims import COLUMNS, by_number, counts
-from plumbline.analysis.draw import STANDS_IN, budget_label, data_label, evidence_of
+from plumbline.analysis.draw import STANDS_IN, budget_label, data_label, evidence_of, output_of
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.judge import RUNS, judge_reference, ran
-from plumbline.analysis.outputs import OutputOptions, figures
+from plumbline.analysis.judge import RUNS, judge_reference, ran, trials
+from plumbline.analysis.runs import Asked
 from plumbline.analysis.small_samples import write_small_samples
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
 from plumbline.measures.metrics import by_round, columns_of
 from plumbline.measures.statistics import mean_and_standard_error
-from plumbline.options import parse
 from plumbline.plan import Plan
 from plumbline.provenance import METADATA_KEY
-from plumbline.records import read_table
+from plumbline.records import read_table, write_frame
 from plumbline.store import TrialFolder
-from plumbline.study import Output, Study
+from plumbline.study import Study
 
 
-def drawn_metrics(output: Output | None) -> tuple[str, ...]:
+def drawn_metrics(plan: Plan, name: str) -> tuple[str, ...]:
     """Return the metrics whose curves a figure draws: they are kept, to be compared with without running anything."""
-    if output is None:
+    if plan.experiment(name).figure is None:
         return ()
-    options = parse(figures[output.kind].options, output.options, f"figure {output.kind!r}")
-    assert isinstance(options, OutputOptions)
+    _, options = output_of(plan, name, "figure")
     return tuple(dict.fromkeys(options.names().metrics)) if options.draws_curves else ()
+
+
+def shown(plan: Plan, name: str) -> list[Asked]:
+    """Return what a figure and a table show of the runs: kept, so that any two methods can be compared seed by seed."""
+    experiment = plan.experiment(name)
+    kinds = [kind for kind in ("figure", "table") if getattr(experiment, kind) is not None]
+    metrics = [metric for kind in kinds for metric in output_of(plan, name, kind)[1].names().metrics]
+    return [(task, method, metric) for task, method in sorted(trials(plan, [name])) for metric in metrics]
 
 
 def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
@@ -241,7 +247,7 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         PlumblineError: failed trials among them; reference results are whole or not at all.
     """
     experiment = plan.experiment(name)
-    drawn = drawn_metrics(experiment.figure)
+    drawn = drawn_metrics(plan, name)
     columns = (*columns_of(drawn), "round_seconds")
     found = evidence_of(plan, name, columns, folder / "records" / f"{name}.parquet" if experiment.grid else None)
     if len(found.failures):
@@ -257,8 +263,7 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
     if not experiment.grid:
         return
     if drawn:
-        with atomic(home / f"{name}-curves.csv") as part:
-            curves(found, drawn).to_csv(part, index=False, float_format="%.6g")
+        write_frame(home / f"{name}-curves.parquet", curves(found, drawn))
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,
@@ -269,10 +274,9 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
     }
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
-    found_runs = ran(plan, name, folder / "records" / f"{name}.parquet")
+    found_runs = ran(plan, name, folder / "records" / f"{name}.parquet", shown(plan, name))
     if found_runs is not None:
-        with atomic(reference / RUNS.format(name)) as part:
-            found_runs.runs.to_csv(part, index=False, float_format="%.8g")
+        write_frame(reference / RUNS.format(name), found_runs.runs)
     merge(reference / "costs.csv", costs(found.rows), ["task", "method"])
 
 
