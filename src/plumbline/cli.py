@@ -47,6 +47,7 @@ CONFIG = "config/config.yaml"
 STORE = Path("results/store")
 TRIALS = Path("results/trials")
 DATA = Path("data")
+REFERENCE = Path("results/reference")
 
 
 def _plan(config: str) -> "Plan":
@@ -360,9 +361,7 @@ def reference(
     folder: Annotated[Path | None, typer.Option(help="results of the preset that ran them")] = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the reference results")] = Path(
-        "results/reference"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the reference results")] = REFERENCE,
 ) -> None:
     """Keep results for good: copy figures, tables, curves and runs with their provenance, and judge them."""
     from plumbline.analysis.reference import keep, keep_verdicts
@@ -394,6 +393,33 @@ def verdicts(
         print(verdict_summary(_plan(config).studies.values(), found, read_doubts(claims)))
     else:
         print(verdict_table(_plan(config).studies.values(), found))
+
+
+@app.command()
+def compare(
+    experiment: str,
+    method: Annotated[str, typer.Argument(help="the method that is looked at")],
+    baseline: Annotated[str, typer.Argument(help="the method that it is compared with")],
+    metric: Annotated[str, typer.Option(help="by this one alone; else by all that figure and table show")] = "",
+    of: Annotated[Literal["last", "mean", "median"], typer.Option(help="of the rounds of each run")] = "last",
+    folder: Annotated[Path | None, typer.Option(help="results of a preset; else what is kept is compared")] = None,
+    config: ConfigOption = CONFIG,
+    reference: Annotated[Path, typer.Option(help="folder of the reference results")] = REFERENCE,
+) -> None:
+    """Compare two methods of an experiment, seed by seed."""
+    from plumbline.analysis.compare import comparisons, print_comparisons
+    from plumbline.analysis.judge import asked_by_outputs, kept, ran
+
+    loaded = _plan(config)
+    loaded.study_of(experiment)
+    if folder is None:
+        found = kept(reference, experiment)
+    else:
+        records = _folder(folder, "results") / "records" / f"{experiment}.parquet"
+        found = ran(loaded, experiment, records, asked_by_outputs(loaded, experiment))
+    if found is None:
+        raise PlumblineError(f"no runs of {experiment}: run it, and name its results: --folder results/<preset>")
+    print_comparisons(comparisons(found.runs, method, baseline, metric, of), method, baseline)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from plumbline.analysis.claims import COLUMNS, claim_rows, judged
-from plumbline.analysis.draw import data_label, evidence_of
+from plumbline.analysis.draw import data_label, evidence_of, output_of
 from plumbline.analysis.runs import COLUMNS as RUN
 from plumbline.analysis.runs import Asked, Runs, runs_of
 from plumbline.errors import PlumblineError
@@ -35,6 +35,13 @@ def asked_by_claims(plan: Plan, experiment: str) -> list[Asked]:
     tests = [judged(claim, trials(plan, claim.experiments)) for claim in claims]
     here = trials(plan, [experiment])
     return [run for one in tests if one for run in one.asked if run[:2] in here]
+
+
+def asked_by_outputs(plan: Plan, experiment: str) -> list[Asked]:
+    """Return what an experiment's figure and table show of its runs: enough to compare any two methods by."""
+    kinds = [kind for kind in ("figure", "table") if getattr(plan.experiment(experiment), kind) is not None]
+    metrics = [metric for kind in kinds for metric in output_of(plan, experiment, kind)[1].names().metrics]
+    return [(task, method, metric) for task, method in sorted(trials(plan, [experiment])) for metric in metrics]
 
 
 def ran(plan: Plan, experiment: str, records: Path, besides: Iterable[Asked] = ()) -> Ran | None:

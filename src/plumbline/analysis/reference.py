@@ -12,8 +12,7 @@ from PIL import Image
 from plumbline.analysis.claims import COLUMNS, by_number, counts
 from plumbline.analysis.draw import STANDS_IN, budget_label, data_label, evidence_of, output_of
 from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.judge import RUNS, judge_reference, ran, trials
-from plumbline.analysis.runs import Asked
+from plumbline.analysis.judge import RUNS, asked_by_outputs, judge_reference, ran
 from plumbline.analysis.small_samples import write_small_samples
 from plumbline.errors import PlumblineError
 from plumbline.files import atomic, write_text
@@ -32,14 +31,6 @@ def drawn_metrics(plan: Plan, name: str) -> tuple[str, ...]:
         return ()
     _, options = output_of(plan, name, "figure")
     return tuple(dict.fromkeys(options.names().metrics)) if options.draws_curves else ()
-
-
-def shown(plan: Plan, name: str) -> list[Asked]:
-    """Return what a figure and a table show of the runs: kept, so that any two methods can be compared seed by seed."""
-    experiment = plan.experiment(name)
-    kinds = [kind for kind in ("figure", "table") if getattr(experiment, kind) is not None]
-    metrics = [metric for kind in kinds for metric in output_of(plan, name, kind)[1].names().metrics]
-    return [(task, method, metric) for task, method in sorted(trials(plan, [name])) for metric in metrics]
 
 
 def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
@@ -274,7 +265,7 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
     }
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
-    found_runs = ran(plan, name, folder / "records" / f"{name}.parquet", shown(plan, name))
+    found_runs = ran(plan, name, folder / "records" / f"{name}.parquet", asked_by_outputs(plan, name))
     if found_runs is not None:
         write_frame(reference / RUNS.format(name), found_runs.runs)
     merge(reference / "costs.csv", costs(found.rows), ["task", "method"])
