@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 from plumbline.analysis.reference import MARKS, doubt_table, read_claims, read_doubts, verdict_summary, verdict_table
 from plumbline.catalogue import catalogue
@@ -240,10 +241,25 @@ def test_every_claim_that_is_not_run_is_listed():
                 assert f"| {name} | {claim.statement} | {claim.source} |" in RESULTS
 
 
-def test_every_command_named_exists():
-    known = {command.name or command.callback.__name__ for command in app.registered_commands}
-    named = set(re.findall(r"^plumbline (\w+)", README, re.MULTILINE)) - {"preset"}
-    assert named <= known
+def commands_of(page):
+    """Return the plumbline commands of a page's blocks of code, in words."""
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    lines = (line for block in blocks for line in re.split(r"\n|&&", block.replace("\\\n", " ")))
+    return [words[1:] for line in lines if (words := shlex.split(line, comments=True))[:1] == ["plumbline"]]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_of(page)], ids=lambda page: page.name)
+def test_every_command_is_one_with_these_options(page):
+    known = get_command(app).commands
+    for name, *arguments in commands_of(page):
+        known[name].make_context(name, arguments)
+
+
+def test_a_command_with_another_option_is_none(tmp_path):
+    (tmp_path / "page.md").write_text("```sh\nplumbline verdicts --show grid  # not any more\n```\n")
+    ((name, *arguments),) = commands_of(tmp_path / "page.md")
+    with pytest.raises(Exception, match="'grid' is not one of"):
+        get_command(app).commands[name].make_context(name, arguments)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
