@@ -89,6 +89,10 @@ class Experiment(Options):
             yield from (scale.grid if scale else None) or ()
 
 
+Of = Literal["last", "mean", "median"]
+"""Which number of a run: its last value, or the mean or the median of those of its rounds."""
+
+
 class Measure(Options):
     """What one or several tests measure and expect.
 
@@ -106,7 +110,7 @@ class Measure(Options):
     name: str = ""
     statistic: str
     metric: str
-    of: Literal["last", "mean", "median"] = "last"
+    of: Of = "last"
     after: float | None = Field(default=None, gt=0, lt=1)
     location: Literal["mean", "median"] = "mean"
     direction: Literal["less", "greater", "within"]

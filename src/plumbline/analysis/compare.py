@@ -1,7 +1,7 @@
 """Two methods of an experiment, seed by seed, on each task that they share."""
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,8 @@ from rich.table import Table
 
 from plumbline.analysis.runs import Runs
 from plumbline.errors import PlumblineError, unknown
-from plumbline.measures.inference import Mean
-from plumbline.measures.statistics import minus, wins
-
-Of = Literal["last", "mean", "median"]
-"""Which number of a run: its last value, or the mean or the median of those of its rounds."""
+from plumbline.measures.statistics import Sample, difference, wins
+from plumbline.study import Of
 
 
 class Comparison(NamedTuple):
@@ -71,11 +68,10 @@ def _comparisons(runs: Runs, method: str, baseline: str, metric: str, of: Of) ->
         if both.empty:
             continue
         ours, theirs = both.to_numpy(dtype=float).T
-        apart = Mean(minus(ours, theirs), f"{task} {name} {method} {baseline}")
-        low, high = apart.interval() if len(both) > 1 else (-np.inf, np.inf)
+        apart = difference([Sample(ours, theirs)], "mean", f"{task} {name} {method} {baseline}")
         means = float(ours.mean()), float(theirs.mean())
         higher = float(wins(ours, theirs).mean())
-        yield Comparison(task, name, len(both), *means, apart.value, low, high, apart.median, higher)
+        yield Comparison(task, name, len(both), *means, apart.value, *apart.interval(), apart.median, higher)
 
 
 def print_comparisons(found: list[Comparison], method: str, baseline: str) -> None:
