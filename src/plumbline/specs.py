@@ -121,6 +121,7 @@ class Diagnostics(Options):
         widths: record how wide sets are at the problem's optimum and on average over the fresh holdout points.
         reach: record how long sets are in units of credible intervals: medians over the fresh holdout points that have
             an observation within this distance, in sides of the box, and over those that have none.
+        recommend: note which evaluation so far has the greatest predicted mean, and so would be recommended.
         snapshots: pictures of the model for figures of one-dimensional runs.
     """
 
@@ -130,6 +131,7 @@ class Diagnostics(Options):
     ends: bool = False
     widths: bool = False
     reach: float = Field(default=0.0, ge=0.0)
+    recommend: bool = False
     snapshots: Snapshots | None = None
 
     @model_validator(mode="after")

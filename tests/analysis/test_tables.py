@@ -128,6 +128,22 @@ class TestRanking:
         assert "rank by incumbent_regret, valley" not in found
         assert (found["low by incumbent_regret"] <= 1.5).all()
 
+    def test_methods_that_recommend_nothing_have_no_rank_by_it(self, folder: Path) -> None:
+        trials = [
+            made.trial("bowl", method, seed, regret=lambda _, i, end=end: end)
+            for method, end in {"plain": 2.0, "calibrated": 1.0, "random": 3.0}.items()
+            for seed in range(3)
+        ]
+        for row in (row for trial in trials[:6] for row in trial):
+            row["notes"] = {"recommended": 0.0}
+        ranking, evidence = tables["ranking"], made.read(folder, *trials)
+        found = ranking.build(evidence, ranking.options(also=("recommended_regret",))).set_index("method")
+        assert found["mean rank"].to_dict() == {"calibrated": 1.0, "plain": 2.0, "random": 3.0}
+        by = "mean rank by recommended_regret"
+        assert found[by].drop("random").to_dict() == {"calibrated": 1.0, "plain": 2.0}
+        assert found.loc["random", [by, f"low{by[9:]}", f"high{by[9:]}"]].isna().all()
+        assert np.isnan(found.loc["random", "rank by recommended_regret, bowl"])
+
     def test_nothing_to_rank_is_one_line(self, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="nothing to rank"):
             self.rows(folder, {("bowl", "plain"): [1.0], ("valley", "calibrated"): [1.0]})

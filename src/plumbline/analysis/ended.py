@@ -29,9 +29,9 @@ def ends(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
 
 
 def ended(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:
-    """Return where each seed of a method ended on a task."""
+    """Return where each seed of a method ended on a task; NaN of all where no round has a value."""
     table = by_round(evidence.trials(task, method), metric)
-    return pd.Series(ends(table, metric), index=table.index, dtype=float)
+    return pd.Series(np.nan if table.empty else ends(table, metric), index=table.index, dtype=float)
 
 
 def told(values: NDArray[np.float64], metric: str) -> dict[str, object]:

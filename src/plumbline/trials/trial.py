@@ -134,6 +134,8 @@ class Trial:
         of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, history, alphas)}
         columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
         notes = {**proposal.notes, **notes_of(self.problem, proposal.X, F)}
+        if wanted.recommend and proposal.predict is not None:
+            notes |= diagnostics.recommended(proposal.predict, history)
         return Step(iteration, proposal.X, Y, F, columns, question.events, notes, seconds, snapshot)
 
     def _truth(self, X: Tensor) -> Tensor:

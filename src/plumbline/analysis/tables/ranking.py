@@ -18,7 +18,8 @@ class RankingOptions(OutputOptions):
 
     Attributes:
         metric: of the last round, or the mean over the run for metrics of single queries.
-        also: further metrics to rank by, for ranks of their own beside.
+        also: further metrics to rank by, for ranks of their own beside; methods that have no value of one, as those
+            without a model recommend nothing, have no rank by it.
         best: whether the least or the greatest value has rank 1.
         averages: metrics whose mean over tasks is told beside the ranks; where some seeds have no value on a task, with
             the least number that have.
@@ -40,18 +41,23 @@ def ranks(found: dict[str, pd.Series], best: Literal["least", "greatest"]) -> pd
     """Return the rank of each method for each seed that all of them have; alike values share the mean of their ranks.
 
     Args:
-        found: where each seed ended, by method.
+        found: where each seed ended, by method; one without any value has no rank.
         best: which value has rank 1.
 
     Returns:
         Seeds x methods.
     """
-    table = pd.DataFrame(found).dropna()
+    table = pd.DataFrame(found).dropna(axis="columns", how="all").dropna()
     return table.rank(axis=1, ascending=best == "least")
 
 
 def told_of(by_task: dict[str, pd.DataFrame], method: str, seeds: list[int], by: str) -> dict[str, object]:
-    """Return a method's mean rank over tasks and some seeds, with its 95% interval; `by` says in words by what."""
+    """Return a method's mean rank over tasks and some seeds, with its 95% interval; `by` says in words by what.
+
+    NaN of a method that has no rank on all of the tasks.
+    """
+    if not all(method in table for table in by_task.values()):
+        return dict.fromkeys((f"mean rank{by}", f"low{by}", f"high{by}"), np.nan)
     every = pd.concat([table.loc[seeds, method] for table in by_task.values()], keys=by_task)
     found = Mean(every.groupby(level=1).mean().to_numpy(), f"rank of {method}")
     low, high = found.interval()
@@ -97,6 +103,8 @@ def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
         row |= {f"rank, {task}": first[task][method].mean() for task in common}
         for metric in options.also:
             others = {task: table for task, table in found[metric].items() if not table.equals(first[task])}
-            row |= {f"rank by {metric}, {task}": table[method].mean() for task, table in others.items()}
+            row |= {
+                f"rank by {metric}, {task}": table[method].mean() for task, table in others.items() if method in table
+            }
         rows.append(row)
     return without_full_counts(pd.DataFrame(rows), options.averages).sort_values("mean rank", ignore_index=True)
