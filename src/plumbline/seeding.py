@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import torch
 
-Stream = Literal["problem", "design", "noise", "holdout", "ends", "method", "model", "bootstrap"]
+Stream = Literal["problem", "design", "noise", "holdout", "ends", "recommendation", "method", "model", "bootstrap"]
 
 
 def identity(name: str, options: Mapping[str, Any]) -> str:

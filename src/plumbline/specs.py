@@ -121,7 +121,8 @@ class Diagnostics(Options):
         widths: record how wide sets are at the problem's optimum and on average over the fresh holdout points.
         reach: record how long sets are in units of credible intervals: medians over the fresh holdout points that have
             an observation within this distance, in sides of the box, and over those that have none.
-        recommend: note which evaluation so far has the greatest predicted mean, and so would be recommended.
+        recommend: note what the point is worth that a method holds to be the optimum once the budget is spent; for
+            problems of one objective.
         snapshots: pictures of the model for figures of one-dimensional runs.
     """
 

@@ -56,6 +56,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "stuck": 0.5,
     },
     "paired-effects": {"metrics": {"regret": "regret", "nll": "NLL"}, "baselines": {"plain": ["calibrated"]}},
+    "mean-ranks": {"metrics": {"regret": "simple regret", "incumbent_regret": "best observation"}},
     "set-bands": {"task": "bowl"},
     "set-parts": {"task": "bowl"},
     "width-by-distance": {"task": "bowl", "reach": 0.2},

@@ -588,6 +588,40 @@ class TestFinalDots:
         assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a"]
 
 
+class TestMeanRanks:
+    @pytest.fixture
+    def found(self, folder: Path) -> Evidence:
+        """Calibrated is ahead on both tasks; random recommends nothing."""
+        ends = {"plain": 2.0, "calibrated": 1.0, "random": 3.0}
+        trials = [
+            made.trial(task, method, seed, regret=lambda _, i, end=end: end)
+            for task in ("bowl", "valley")
+            for method, end in ends.items()
+            for seed in range(3)
+        ]
+        for row in (row for trial in trials for row in trial if row["method"] != "random"):
+            row["notes"] = {"recommended": 0.0}
+        return made.read(folder, *trials)
+
+    def test_the_best_is_on_top_and_those_without_a_rank_have_no_dot(self, found: Evidence) -> None:
+        words = {"regret": "simple regret", "recommended_regret": "recommended"}
+        overall, by_task = build("mean-ranks", found, metrics=words, titles={"valley": "V"}).axes
+        assert [tick.get_text() for tick in overall.get_yticklabels()] == ["calibrated", "plain", "random"]
+        top, bottom = overall.transData.transform([(0, 0), (0, 1)])[:, 1]
+        assert top > bottom
+        regret, recommended = ([*one[0].get_xdata()] for one in overall.containers)
+        assert regret == [1.0, 2.0, 3.0]
+        assert recommended[:2] == [1.0, 2.0]
+        assert np.isnan(recommended[2])
+        assert [text.get_text() for text in by_task.texts] == ["1.0", "1.0", "2.0", "2.0", "3.0", "3.0"]
+        assert [tick.get_text() for tick in by_task.get_xticklabels()] == ["bowl", "V"]
+
+    def test_nothing_to_rank_is_one_line(self, folder: Path) -> None:
+        apart = made.read(folder, made.trial("bowl", "plain"), made.trial("valley", "calibrated"))
+        with pytest.raises(PlumblineError, match="nothing to rank"):
+            build("mean-ranks", apart)
+
+
 class TestRunEnds:
     def test_every_seed_is_a_dot_and_the_median_a_line(self, found: Evidence) -> None:
         ax = build("run-ends", found).axes[1]

@@ -109,7 +109,7 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
         elif name == "cumulative_regret_area":
             sums = np.cumsum([other["optimum"] - other["f"] for other in past])
             values.append(np.mean(sums))
-        elif name.startswith(("ranking_regret", "recommended", "log_recommended")):
+        elif name.startswith(("ranking_regret", "recommended", "log_recommended", "inference")):
             values.append(np.nan)  # no table, no notes
         elif name == "vacuous_sets":
             values.append(np.mean([np.isinf(other["width"][0]) for other in past]))
@@ -306,6 +306,14 @@ class TestConstraints:
             np.testing.assert_allclose(regrets, expected[:3])
             logs = metric(found, "log_recommended_regret")[found["seed"] == seed]
             np.testing.assert_allclose(logs, np.log10([0.45, *expected]))
+
+    def test_what_is_held_to_be_the_optimum_is_judged_by_its_value(self) -> None:
+        trials = [made.trial(seed=seed, optimum=1.5) for seed in (0, 1)]
+        for rows, value in zip(trials, (1.25, 1.0), strict=True):
+            rows[-1]["notes"] = {"recommended_f": value}
+        found = by_round(frame(*trials), "inference_regret")
+        assert found.columns.tolist() == [made.ROUNDS]
+        assert found[made.ROUNDS].tolist() == [0.25, 0.5]
 
     @pytest.mark.parametrize("name", sorted(CONSTRAINED))
     def test_without_constraints_there_is_nothing_to_say(self, rows: pd.DataFrame, name: str) -> None:

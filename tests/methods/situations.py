@@ -1,5 +1,7 @@
 """Two domains with data, a box and a table of rows, and how a trial asks there."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,9 +79,23 @@ def outcomes_of(outcomes: int, second: Role = "objective") -> tuple[Outcome, ...
     return tuple(Outcome(f"objective-{i}", reference=REF_POINT[i].item()) for i in range(outcomes))
 
 
-def ask(method: Method, history: History, q: int, seed: int = 5) -> Proposal:
-    """Ask inside a forked global stream that is seeded from the method's own, as `plumbline.trials` does."""
-    stream = torch.Generator().manual_seed(seed)
+@contextmanager
+def stream_of_its_own(stream: torch.Generator) -> Iterator[None]:
+    """Fork the global stream and seed it from another, as `plumbline.trials` does."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream.initial_seed() % 2**31)
+        yield
+
+
+def ask(method: Method, history: History, q: int, seed: int = 5) -> Proposal:
+    """Return what a method proposes."""
+    stream = torch.Generator().manual_seed(seed)
+    with stream_of_its_own(stream):
         return method.ask(history, q, stream)
+
+
+def recommend(method: Method, history: History, seed: int = 5) -> Tensor:
+    """Return what a method holds to be the optimum."""
+    stream = torch.Generator().manual_seed(seed)
+    with stream_of_its_own(stream):
+        return method.recommend(history, stream)

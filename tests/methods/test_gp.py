@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
-from situations import QUICK, Situation, ask, box, table
+from situations import QUICK, Situation, ask, box, recommend, table
 
 from plumbline.acquisition.confidence_schedule import ConfidenceSchedule
 from plumbline.acquisition.differentiated import Differentiated
@@ -74,6 +74,26 @@ def test_a_tables_schedule_counts_its_rows() -> None:
     assert build_method("ucb", {"schedule": {}}, place.domain).sqrt_beta(6, 1) == ConfidenceSchedule().sqrt_beta(
         2, 2, 20
     )
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_point_of_greatest_mean_is_recommended_anywhere_in_a_box(name: str) -> None:
+    place = on_a_line()
+    method = build_method(name, {**QUICK}, place.domain)
+    X = recommend(method, place.history)
+    grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
+    (of_grid, _), (found, _) = (method.fit(place.history).moments(points, joint=False) for points in (grid, X))
+    assert float(found) >= float(of_grid.max()) - 1e-6
+    assert not (place.history.X == X).any()
+
+
+def test_a_failed_evaluation_is_never_recommended() -> None:
+    X = torch.tensor([[0.1], [0.5], [0.9]], dtype=torch.float64)
+    Y = torch.tensor([[1.0], [torch.nan], [2.0]], dtype=torch.float64)
+    method = build_method("random", {}, Domain(Box(LINE)))
+    assert method.recommend(History(X, Y), torch.Generator()).tolist() == [[0.9]]
+    with pytest.raises(PlumblineError, match="nothing to recommend"):
+        method.recommend(History(X, torch.full_like(Y, torch.nan)), torch.Generator())
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.1])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
-from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, table
+from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, recommend, table
 
 from plumbline.errors import PlumblineError
 from plumbline.methods.base import Method, Proposal, build_method, methods
@@ -253,6 +253,23 @@ def test_a_tables_choice_maximises_its_own_utility(answer: Answer) -> None:
     values = answer.proposal.acquisition(space.remaining(answer.place.history))
     assert not torch.isnan(values).any()
     assert answer.proposal.acquisition(answer.proposal.X).item() == pytest.approx(values.max().item(), rel=1e-9)
+
+
+def test_recommends_one_point_that_is_no_worse_by_its_model(answer: Answer) -> None:
+    place = answer.place
+    if place.domain.takes != "one objective" or answer.q > 1:
+        return
+    before = _streams()
+    X, again = (recommend(answer.make(place), place.history) for _ in range(2))
+    assert _streams() == before
+    assert torch.equal(X, again)
+    assert X.shape == (1, 2)
+    assert ((place.domain.bounds[0] <= X) & (place.domain.bounds[1] >= X)).all()
+    asked = (place.history.X == X).all(dim=-1)
+    if isinstance(place.domain.space, Table):
+        assert asked.any()
+    if asked.any() and answer.name in WITHOUT_MODEL:
+        assert place.history.Y[asked].max() == place.history.Y.max()
 
 
 def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from plumbline.calibration.predictive import GaussianPredictive, JointGaussianPredictive
 from plumbline.history import History
-from plumbline.methods.base import Method, Predictor, Proposal
+from plumbline.methods.base import Method, Proposal
 from plumbline.methods.gp import GPMethod
 from plumbline.methods.questions import Question
-from plumbline.problems.evaluation import observe_holdout
+from plumbline.problems.evaluation import observe_holdout, values
 from plumbline.seeding import generator, identity
 from plumbline.specs import TrialSpec
 from plumbline.trials import run_trial
@@ -26,7 +26,6 @@ from plumbline.trials.diagnostics import (
     mean_width,
     middle,
     picture,
-    recommended,
     relative_widths,
     within,
 )
@@ -38,11 +37,6 @@ OF_POINTS = ("predicted_mean", "predicted_sd", "alpha", "width", "f_covered")
 
 def column(*values: float) -> Tensor:
     return torch.tensor(values, dtype=torch.float64).unsqueeze(-1)
-
-
-def at_means(*means: float) -> Predictor:
-    """Return what says of any points that their means are these."""
-    return lambda X: GaussianPredictive(torch.tensor(means).double(), torch.ones(len(means)).double())
 
 
 def test_by_hand() -> None:
@@ -322,30 +316,25 @@ def test_methods_that_climb_to_nothing_have_no_coverage_where_climbs_end(cheap_s
     assert not any(row["end_coverage"] for row in rows)
 
 
-def test_what_is_recommended_is_where_the_mean_is_greatest(cheap_spec: Make, tmp_path: Path) -> None:
-    spec = cheap_spec("forrester", "ucb", recommend=True, size=4, rounds=2)
-    trial, question, proposal = first_question(spec, tmp_path)
-    assert proposal.predict is not None
-    mean = proposal.predict(question.history.X).mean
-    assert trial.answer(question, proposal).notes["recommended"] == int(mean.argmax())
+@pytest.mark.parametrize("method", ["ucb", "random"])
+def test_what_is_recommended_at_the_end_is_noted_by_its_value(method: str, cheap_spec: Make, tmp_path: Path) -> None:
+    spec = cheap_spec("ackley-2", method, recommend=True, size=4, rounds=2)
     rows = rows_of(run_trial(spec, tmp_path, tmp_path))
-    assert [dict(row["notes"])["recommended"] < 4 + i for i, row in enumerate(rows[4:])] == [True, True]
+    trial = Trial(spec, tmp_path)
+    X, Y = (torch.tensor([row[name] for row in rows], dtype=torch.float64) for name in ("x", "y"))
+    history = History(X, Y, 4)
+    stream = generator(identity(spec.problem.name, spec.problem.options), spec.seed, "recommendation")
+    with torch.random.fork_rng(devices=[]):
+        worth = float(values(trial.problem, trial.method.recommend(history, stream)))
+    noted = [dict(row["notes"] or {}).get("recommended_f") for row in rows]
+    assert noted == [None] * 5 + [pytest.approx(worth, abs=1e-4)]
+    plain = rows_of(run_trial(cheap_spec("ackley-2", method, size=4, rounds=2), tmp_path, tmp_path))
+    assert [row["x"] for row in plain] == [row["x"] for row in rows]
 
 
-def test_what_failed_is_not_recommended() -> None:
-    predict = at_means(3.0, 1.0, 2.0)
-    X, Y = column(0.0, 1.0, 2.0), column(torch.nan, 1.0, 0.0)
-    assert recommended(predict, History(X, Y)) == {"recommended": 2.0}
-    assert recommended(predict, History(X, torch.full_like(Y, torch.nan))) == {}
-
-
-def test_of_several_outcomes_none_is_recommended() -> None:
-    assert recommended(at_means(1.0), History(column(0.0), torch.zeros(1, 2))) == {}
-
-
-def test_methods_without_a_model_recommend_nothing(cheap_spec: Make, tmp_path: Path) -> None:
-    rows = rows_of(run_trial(cheap_spec("forrester", "random", recommend=True), tmp_path, tmp_path))
-    assert not any("recommended" in dict(row["notes"] or {}) for row in rows)
+def test_of_several_outcomes_none_is_recommended(cheap_spec: Make, tmp_path: Path) -> None:
+    rows = rows_of(run_trial(cheap_spec("branin-currin", "random", recommend=True), tmp_path, tmp_path))
+    assert not any("recommended_f" in dict(row["notes"] or {}) for row in rows)
 
 
 def test_two_holdouts_are_one_too_many(cheap_spec: Make) -> None:

@@ -222,6 +222,15 @@ def regret(rows: pd.DataFrame) -> Array:
     return _optimum(rows) - np.asarray(best_f(rows))
 
 
+@_enter("round", "optimum", "notes")
+def inference_regret(rows: pd.DataFrame) -> Array:
+    """Return the optimum minus the noise-free value of the point that the method holds to be it, where that was noted.
+
+    That is after the last round, by `diagnostics.recommend`.
+    """
+    return _optimum(rows) - lookup(rows["notes"], "recommended_f")
+
+
 @_enter("running", "y", "instant_regret", streamed=True)
 def incumbent_regret(rows: pd.DataFrame) -> Array:
     """Return the regret of the best observation so far, as `instant_regret` has it."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import torch
 from torch import Generator, Tensor
 
 from plumbline.errors import PlumblineError
@@ -88,6 +89,17 @@ class Method(ABC):
     def predictor(self, history: History) -> Predictor | None:
         """Return predictions from `history` alone, for points distributed like its own; None without a model."""
         return None
+
+    def recommend(self, history: History, generator: Generator) -> Tensor:
+        """Return the point that is held to be the optimum of one objective, `1 x d`: where the best observation is.
+
+        Raises:
+            PlumblineError: each evaluation failed.
+        """
+        y = history.Y[:, 0]
+        if bool(y.isnan().all()):
+            raise PlumblineError("nothing to recommend: each evaluation failed")
+        return history.X[y.nan_to_num(-torch.inf).argmax()].unsqueeze(0)
 
     def tell(self, X: Tensor, Y: Tensor) -> None:  # noqa: B027 - a hook
         """Take note of `Y` (`q x m`) observed at `X` (`q x d`); most methods read the history instead."""

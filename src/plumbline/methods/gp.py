@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from botorch.acquisition import AcquisitionFunction
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
-from torch import Tensor
+from torch import Generator, Tensor
 
 from plumbline.acquisition.analytic import (
     AnalyticUtility,
@@ -30,11 +30,13 @@ from plumbline.calibration.alpha import Alpha, alpha_at
 from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import ComposedMethod, Round
+from plumbline.methods.composed import ComposedMethod, Round, surface_of
 from plumbline.models.exact_fit import fit_process
 from plumbline.models.exact_options import ModelOptions
 from plumbline.models.exact_process import ExactProcess
 from plumbline.options import Options
+from plumbline.seeding import draw_seed
+from plumbline.spaces.box import Box
 from plumbline.spaces.search import SearchOptions
 
 
@@ -93,6 +95,18 @@ class GPMethod(ComposedMethod[ExactProcess]):
     def lengthscales(self, surrogate: ExactProcess) -> Tensor:
         """Return the lengthscales of the kernel."""
         return surrogate.lengthscale_in(self.domain.bounds)
+
+    def recommend(self, history: History, generator: Generator) -> Tensor:
+        """Return the point of greatest posterior mean, `1 x d`: anywhere in a box, elsewhere of those asked for.
+
+        The search is the same for all methods, however they search for queries.
+        """
+        data = self.seen(history)
+        mean = AnalyticUtility(self.fit(data), upper_confidence_bound(0.0))
+        X, space = data.X, self.domain.space
+        if isinstance(space, Box):
+            X = torch.cat([X, space.maximise(mean, 1, SearchOptions(), draw_seed(generator))])
+        return X[surface_of(mean)(X).argmax()].unsqueeze(0)
 
 
 def gaussian_predictor(process: ExactProcess) -> Callable[[Tensor], GaussianPredictive]:

@@ -73,6 +73,10 @@ class Wrapper(Method):
         """Return the base's predictions."""
         return self.base.predictor(history)
 
+    def recommend(self, history: History, generator: Generator) -> Tensor:
+        """Return what the base holds to be the optimum."""
+        return self.base.recommend(history, generator)
+
     def tell(self, X: Tensor, Y: Tensor) -> None:
         """Tell the base."""
         self.base.tell(X, Y)

@@ -109,18 +109,6 @@ def middle(values: Tensor) -> Tensor:
     return values.median(dim=-1).values if values.shape[-1] else values.new_full(values.shape[:-1], torch.nan)
 
 
-def recommended(predict: Predictor, history: Data) -> dict[str, float]:
-    """Return which evaluation has the greatest predicted mean, by its number from 0; those that failed do not count.
-
-    It is what `recommended_regret` judges: under noise the best observation is the luckiest, too. None without one
-    that did not fail, or where several outcomes are predicted.
-    """
-    if history.Y.shape[1] != 1 or bool(history.Y.isnan().all()):
-        return {}
-    mean = cast(Predictive, predict(history.X)).mean
-    return {"recommended": float(mean.where(~history.Y[:, 0].isnan(), -torch.inf).argmax())}
-
-
 PICTURE = ("x", "f", "mean", "sd", "width", "acquisition", "threshold")
 """Columns of a picture of the model; `width` is that of its sets of the first level, `threshold` LOCBO's."""
 

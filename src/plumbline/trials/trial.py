@@ -134,9 +134,19 @@ class Trial:
         of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, history, alphas)}
         columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
         notes = {**proposal.notes, **notes_of(self.problem, proposal.X, F)}
-        if wanted.recommend and proposal.predict is not None:
-            notes |= diagnostics.recommended(proposal.predict, history)
+        if wanted.recommend and iteration == self.spec.budget.rounds:
+            notes |= self._recommendation(question, proposal.X, Y)
         return Step(iteration, proposal.X, Y, F, columns, question.events, notes, seconds, snapshot)
+
+    def _recommendation(self, question: Question, X: Tensor, Y: Tensor) -> dict[str, float]:
+        """Return, as a note, the worth of what the method holds to be the optimum after the answer `X`, `Y`."""
+        if self.domain.takes != "one objective":
+            return {}
+        before = question.history
+        seen = History(torch.cat([before.X, X]), torch.cat([before.Y, Y]), before.initial)
+        with question.surroundings():
+            best = self.method.recommend(seen, self._stream("recommendation"))
+        return {"recommended_f": float(self._truth(best))}
 
     def _truth(self, X: Tensor) -> Tensor:
         """Return the noise-free first outcome at `X` (`n x d`): `n`."""

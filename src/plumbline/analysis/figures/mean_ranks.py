@@ -1,0 +1,87 @@
+"""How methods rank: over all tasks, by one or several metrics, and task by task."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from plumbline.analysis import style
+from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.analysis.ranks import Best, Ranks, ranked
+
+SPREAD = 0.6
+"""Of the height of a line of words, what the dots of several metrics take."""
+
+
+class MeanRanksOptions(OutputOptions):
+    """Options of the figure.
+
+    Attributes:
+        metrics: what methods are ranked by, with its words; the first orders them, and is shown task by task.
+        best: whether the least or the greatest value has rank 1.
+        titles: short words for tasks; the others go by their own.
+    """
+
+    metrics: dict[str, str] = Field(min_length=1)
+    best: Best = "least"
+    titles: dict[str, str] = Field(default_factory=dict)
+
+    def names(self) -> Names:
+        """Return the metrics, and the tasks that have other words."""
+        return Names(tasks=tuple(self.titles), metrics=tuple(self.metrics))
+
+
+@figures.register("mean-ranks", MeanRanksOptions)
+def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
+    """Mean rank over tasks with its 95% interval over seeds, the best method on top; beside it, ranks on each task.
+
+    Raises:
+        PlumblineError: no task that all methods ran on, or no seed that is on all of them.
+    """
+    found = ranked(evidence, tuple(options.metrics), options.best)
+    first = next(iter(options.metrics))
+    methods = sorted(evidence.methods(), key=lambda method: found.overall(first, method)[0])
+    figure, ((overall, by_task),) = style.panels(1, 2, sharey=True, width_ratios=[1, 0.35 + 0.11 * len(found.tasks)])
+    figure.set_size_inches(4.6 + 0.5 * len(found.tasks), 1.7 + 0.33 * len(methods))
+    draw_overall(overall, found, methods, options.metrics)
+    draw_tasks(by_task, found, methods, first, [options.titles.get(task, evidence.title(task)) for task in found.tasks])
+    overall.set_yticks(range(len(methods)), [evidence.look(method).legend for method in methods])
+    overall.set_ylim(len(methods) - 0.5, -0.5)
+    overall.set_ylabel("method")
+    style.add_legend(figure, columns=3)
+    return figure
+
+
+def draw_overall(ax: Axes, found: Ranks, methods: list[str], metrics: dict[str, str]) -> None:
+    """Draw mean ranks over all tasks with their intervals, a colour a metric."""
+    steps = (np.arange(len(metrics)) - (len(metrics) - 1) / 2) * SPREAD / len(metrics)
+    for (metric, words), step, colour in zip(metrics.items(), steps, style.colours(metrics).values(), strict=True):
+        value, low, high = np.array([found.overall(metric, method) for method in methods]).T
+        ax.errorbar(
+            value,
+            np.arange(len(methods)) + step,
+            xerr=(value - low, high - value),
+            color=colour,
+            linestyle="none",
+            marker="o",
+            markersize=4,
+            elinewidth=1.2,
+            label=words,
+        )
+    ax.axvline((1 + len(methods)) / 2, color="0.5", linestyle=":", linewidth=1, label="all alike")
+    ax.set_xlabel("mean rank, 95% interval")
+
+
+def draw_tasks(ax: Axes, found: Ranks, methods: list[str], metric: str, titles: list[str]) -> None:
+    """Draw mean ranks on each task, a column a task, as numbers on shades."""
+    table = np.array([[found.of_task(metric, task, method) for task in found.tasks] for method in methods])
+    # The darkest shade leaves black numbers readable.
+    ax.imshow(table, cmap="Blues_r", vmin=1 - len(methods), vmax=len(methods), aspect="auto")
+    for (row, column), value in np.ndenumerate(table):
+        if np.isfinite(value):
+            ax.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=7.5)
+    ax.set_xticks(range(len(titles)), titles, rotation=35, ha="right", rotation_mode="anchor")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_title("mean rank on each")
