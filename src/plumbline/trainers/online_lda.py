@@ -1,6 +1,7 @@
 """Evaluates online LDA (Hoffman, Blei & Bach, 2010) at every point of a grid; CAL, section 5.3.1.
 
-The learner is scikit-learn's `LatentDirichletAllocation` with `learning_method="online"`. All points have the same
+The learner is scikit-learn's `LatentDirichletAllocation` with `learning_method="online"`, its steps those of
+`plumbline.models.online_lda`. All points have the same
 documents in the same order and begin at the same topics: what is left is a function of the hyperparameters, without
 noise, that is evaluated once and read by every trial from then on.
 """
@@ -22,6 +23,7 @@ from plumbline.data.feature_table import TEST, TRAIN, read_table
 from plumbline.errors import PlumblineError
 from plumbline.inputs import Input
 from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
+from plumbline.models.online_lda import partial_fit
 from plumbline.options import Options
 from plumbline.seeding import draw_seed
 from plumbline.sources import source_digest
@@ -189,7 +191,7 @@ def learn(lda: LatentDirichletAllocation, train: csr_matrix, watched: csr_matrix
     """Pass over the training documents until the perplexity of `watched` has converged, and return how often."""
     before = np.inf
     for passed in range(1, options.passes + 1):
-        lda.partial_fit(train)
+        partial_fit(lda, train)
         now = perplexity_of_documents(lda, watched)
         if abs(before - now) < options.tolerance * now:
             return passed
