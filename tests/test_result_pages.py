@@ -3,7 +3,7 @@
 A number is looked for, rounded as it is written and of either sign, among those of the claims and the experiments that
 its paragraph names, and of the experiment whose figure stands above: in their tables, among the means and medians of
 their runs and the means after the first query, and among the mean differences of two methods, seed by seed. An interval
-is looked for as a whole: of a claim, or of such a difference by Student's t. Of 100 intervals with one end changed in
+is looked for as a whole: of a claim, of a table that has them, or of such a difference by Student's t. Of 100 intervals with one end changed in
 its last digit a few are still found, of 100 single numbers some 50: a paragraph that is out of date is seen by all
 of its numbers together.
 """
@@ -117,7 +117,10 @@ def of_experiment(name: str) -> tuple[np.ndarray, np.ndarray]:
     numbers, intervals = [np.empty(0)], [np.empty((0, 2))]
     table = REFERENCE / name / f"{name}-table.csv"
     if table.is_file():
-        numbers.append(pd.read_csv(table).select_dtypes("number").to_numpy(dtype=float).ravel())
+        kept = pd.read_csv(table)
+        numbers.append(kept.select_dtypes("number").to_numpy(dtype=float).ravel())
+        ends = [[low, low.replace("low", "high", 1)] for low in kept if low.split()[0] == "low"]
+        intervals += [kept[pair].to_numpy(dtype=float) for pair in ends]
     curves = REFERENCE / name / f"{name}-curves.parquet"
     if curves.is_file():
         numbers.append(pd.read_parquet(curves).query("iteration == 1")["mean"].to_numpy())
