@@ -3,9 +3,9 @@
 A number is looked for, rounded as it is written and of either sign, among those of the claims and the experiments that
 its paragraph names, and of the experiment whose figure stands above: in their tables, among the means and medians of
 their runs and the means after the first query, and among the mean differences of two methods, seed by seed. An interval
-is looked for as a whole: of a claim, of a table that has them, or of such a difference by Student's t. Of 100 intervals with one end changed in
-its last digit a few are still found, of 100 single numbers some 50: a paragraph that is out of date is seen by all
-of its numbers together.
+is looked for as a whole: of a claim, of a table that has them, or of such a difference by Student's t. Of 100 intervals
+with one end changed in its last digit a few are still found, of 100 single numbers some 50: a paragraph that is out of
+date is seen by all of its numbers together.
 """
 
 import re

@@ -41,10 +41,13 @@ def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
     """
     found = ranked(evidence, tuple(options.metrics), options.best)
     first = next(iter(options.metrics))
-    methods = sorted(evidence.methods(), key=lambda method: found.overall(first, method)[0])
+    overall_of = {metric: {name: found.overall(metric, name) for name in evidence.methods()} for metric in found.tables}
+    methods = sorted(evidence.methods(), key=lambda method: overall_of[first][method][0])
     figure, ((overall, by_task),) = style.panels(1, 2, sharey=True, width_ratios=[1, 0.35 + 0.11 * len(found.tasks)])
     figure.set_size_inches(4.6 + 0.5 * len(found.tasks), 1.7 + 0.33 * len(methods))
-    draw_overall(overall, found, methods, options.metrics)
+    draw_overall(
+        overall, {options.metrics[metric]: [of[name] for name in methods] for metric, of in overall_of.items()}
+    )
     draw_tasks(by_task, found, methods, first, [options.titles.get(task, evidence.title(task)) for task in found.tasks])
     overall.set_yticks(range(len(methods)), [evidence.look(method).legend for method in methods])
     overall.set_ylim(len(methods) - 0.5, -0.5)
@@ -53,14 +56,15 @@ def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
     return figure
 
 
-def draw_overall(ax: Axes, found: Ranks, methods: list[str], metrics: dict[str, str]) -> None:
-    """Draw mean ranks over all tasks with their intervals, a colour a metric."""
-    steps = (np.arange(len(metrics)) - (len(metrics) - 1) / 2) * SPREAD / len(metrics)
-    for (metric, words), step, colour in zip(metrics.items(), steps, style.colours(metrics).values(), strict=True):
-        value, low, high = np.array([found.overall(metric, method) for method in methods]).T
+def draw_overall(ax: Axes, ranks: dict[str, list[tuple[float, float, float]]]) -> None:
+    """Draw mean ranks over all tasks with their intervals, those of a metric in a colour and by its words."""
+    count = len(next(iter(ranks.values())))
+    steps = (np.arange(len(ranks)) - (len(ranks) - 1) / 2) * SPREAD / len(ranks)
+    for (words, of), step, colour in zip(ranks.items(), steps, style.colours(ranks).values(), strict=True):
+        value, low, high = np.array(of).T
         ax.errorbar(
             value,
-            np.arange(len(methods)) + step,
+            np.arange(count) + step,
             xerr=(value - low, high - value),
             color=colour,
             linestyle="none",
@@ -69,7 +73,7 @@ def draw_overall(ax: Axes, found: Ranks, methods: list[str], metrics: dict[str, 
             elinewidth=1.2,
             label=words,
         )
-    ax.axvline((1 + len(methods)) / 2, color="0.5", linestyle=":", linewidth=1, label="all alike")
+    ax.axvline((1 + count) / 2, color="0.5", linestyle=":", linewidth=1, label="all alike")
     ax.set_xlabel("mean rank, 95% interval")
 
 
