@@ -20,13 +20,14 @@ from plumbline.calibration.splits import (
     refitted,
     time_series,
 )
-from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_fit import fit_each, fit_process
 from plumbline.models.exact_gpytorch import gpytorch_model
 from plumbline.models.exact_options import ModelOptions
 from plumbline.models.exact_process import ExactProcess, conditioned
 from plumbline.models.marginal_likelihood import Hyperparameters
 
 BOUNDS = torch.tensor([[-3.0, 0.0], [5.0, 20.0]], dtype=torch.float64)
+OPTIONS = ModelOptions(kernel="rbf", priors="none", ard=False)
 KERNELS = [("matern52", 2), ("rbf", 2), ("matern52", 1)]
 
 
@@ -96,7 +97,7 @@ def test_lengths(n: int) -> None:
 
 
 def fit(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
-    return fit_process(X, Y, BOUNDS, ModelOptions(kernel="rbf", priors="none", ard=False))
+    return fit_process(X, Y, BOUNDS, OPTIONS)
 
 
 @settings(max_examples=12)
@@ -144,6 +145,49 @@ def test_a_split_without_a_model_keeps_the_hyperparameters_of_all_data(error: ty
     others = [0, 1, 3, 4, 5]
     assert found[2] == leave_one_out(process)[2]
     assert torch.equal(found[others], refitted(fit, process, X, Y, "leave-one-out")[others])
+
+
+def at_once(X: torch.Tensor, Y: torch.Tensor) -> list[ExactProcess | None]:
+    return fit_each(X, Y, BOUNDS, OPTIONS)
+
+
+def test_splits_that_are_fitted_at_once_forecast_as_each_alone() -> None:
+    X, Y = data(9)
+    process = fit(X, Y)
+
+    def never(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+        raise AssertionError
+
+    found = refitted(never, process, X, Y, "leave-one-out", at_once)
+    torch.testing.assert_close(found, refitted(fit, process, X, Y, "leave-one-out"), rtol=0, atol=1e-4)
+
+
+def test_a_split_that_is_not_fitted_with_the_others_is_fitted_alone() -> None:
+    X, Y = data(6)
+    alone = []
+
+    def noted(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+        alone.append([row.tolist() for row in X])
+        return fit(X, Y)
+
+    def but_one(X: torch.Tensor, Y: torch.Tensor) -> list[ExactProcess | None]:
+        return [None if i == 2 else found for i, found in enumerate(at_once(X, Y))]
+
+    process = fit(X, Y)
+    found = refitted(noted, process, X, Y, "leave-one-out", but_one)
+    assert alone == [[X[j].tolist() for j in (0, 1, 3, 4, 5)]]
+    torch.testing.assert_close(found, refitted(fit, process, X, Y, "leave-one-out"), rtol=0, atol=1e-4)
+
+
+def test_splits_of_several_sizes_are_fitted_one_by_one() -> None:
+    X, Y = data(6)
+
+    def never(X: torch.Tensor, Y: torch.Tensor) -> list[ExactProcess | None]:
+        raise AssertionError
+
+    process = fit(X, Y)
+    found = refitted(fit, process, X, Y, "time-series", never)
+    assert torch.equal(found, refitted(fit, process, X, Y, "time-series"))
 
 
 def test_other_errors_of_a_fit_are_not_swallowed() -> None:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from plumbline.models.exact_options import ModelOptions
 from plumbline.models.exact_process import ExactProcess, conditioned
-from plumbline.models.marginal_likelihood import Hyperparameters
+from plumbline.models.marginal_likelihood import Hyperparameters, Sample
 
 BOUNDS = torch.tensor([[-3.0, 100.0], [5.0, 300.0]], dtype=torch.float64)
 CHOICES = [
@@ -26,6 +26,14 @@ def data(n: int = 9) -> tuple[Tensor, Tensor]:
     X = uniform(n)
     U = (X - BOUNDS[0]) / (BOUNDS[1] - BOUNDS[0])
     return X, 1000.0 + 50.0 * torch.sin(6 * U[:, :1]) + 20.0 * U[:, 1:]
+
+
+def standardised(n: int, d: int, seed: int = 0) -> Sample:
+    """Standardised observations of something smooth, with noise."""
+    generator = torch.Generator().manual_seed(seed)
+    X = torch.rand(n, d, generator=generator, dtype=torch.float64)
+    y = torch.sin(4 * X[:, 0]) + X.square().mean(-1) + 0.1 * torch.randn(n, generator=generator, dtype=torch.float64)
+    return Sample(X, (y - y.mean()) / y.std() if n > 1 else y - y.mean())
 
 
 def made(kernel: str = "matern52", known: bool = False, lengthscales: int = 2, n: int = 9) -> ExactProcess:

@@ -4,8 +4,10 @@ import pytest
 import torch
 from exact_cases import BOUNDS, CHOICES, data, uniform
 
-from plumbline.models.exact_fit import FitStoppedEarlyWarning, fit_process
+from plumbline.models import exact_fit
+from plumbline.models.exact_fit import FitStoppedEarlyWarning, fit_each, fit_process
 from plumbline.models.exact_options import NOISE_FLOOR, ModelOptions
+from plumbline.models.likelihood_stack import maximise_each
 
 
 @pytest.mark.parametrize("options", CHOICES, ids=str)
@@ -94,3 +96,40 @@ def test_an_optimiser_that_stops_early_is_an_event(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(exact_fit, "maximise", stubborn)
     with pytest.warns(FitStoppedEarlyWarning, match="ABNORMAL"):
         fit_process(*data(), BOUNDS, ModelOptions())
+
+
+@pytest.mark.parametrize("options", [*CHOICES, ModelOptions(inputs="raw", priors="none")], ids=str)
+def test_data_sets_at_once_are_fitted_as_each_is_alone(options: ModelOptions) -> None:
+    X, Y = data(9)
+    rows = torch.stack([torch.arange(9)[torch.arange(9) != i] for i in range(9)])
+    for at_once, own in zip(fit_each(X[rows], Y[rows], BOUNDS, options), rows, strict=True):
+        alone = fit_process(X[own], Y[own], BOUNDS, options)
+        assert at_once is not None
+        assert (at_once.units.location, at_once.units.scale) == (alone.units.location, alone.units.scale)
+        # Where a ridge is flat, either may stop first.
+        torch.testing.assert_close(at_once.moments(X)[0], alone.moments(X)[0], rtol=0, atol=0.01 * float(Y.std()))
+
+
+def test_larger_stacks_are_fitted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = data(8)
+    sets = X.expand(5, -1, -1), torch.stack([Y * (1 + i) - i for i in range(5)])
+    whole = fit_each(*sets, BOUNDS, ModelOptions())
+    sizes = []
+
+    def noted(unknowns, samples, kernel):
+        sizes.append(len(samples.y))
+        return maximise_each(unknowns, samples, kernel)
+
+    monkeypatch.setattr(exact_fit, "ELEMENTS", 2 * 8**2)
+    monkeypatch.setattr(exact_fit, "maximise_each", noted)
+    for one, other in zip(fit_each(*sets, BOUNDS, ModelOptions()), whole, strict=True):
+        torch.testing.assert_close(one.lengthscale, other.lengthscale, rtol=1e-6, atol=0)
+    assert sizes == [2, 2, 1]
+
+
+def test_one_that_does_not_converge_is_left_to_be_fitted_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = data(8)
+    monkeypatch.setattr(exact_fit, "maximise_each", lambda unknowns, samples, kernel: [None, unknowns.start()])
+    first, second = fit_each(torch.stack([X, X]), torch.stack([Y, Y]), BOUNDS, ModelOptions())
+    assert first is None
+    assert second is not None

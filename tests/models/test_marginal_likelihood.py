@@ -8,6 +8,7 @@ import torch
 from botorch.exceptions.errors import ModelFittingError
 from botorch.fit import fit_gpytorch_mll
 from botorch_cases import untrained_model
+from exact_cases import CHOICES, standardised
 from gpytorch import ExactMarginalLogLikelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,25 +21,10 @@ from plumbline.models.marginal_likelihood import ATTEMPTS, Hyperparameters, Samp
 from plumbline.models.whitened import CORRELATIONS, Kernel, squared_distances
 
 KERNELS: list[Kernel] = ["matern52", "rbf"]
-CHOICES = [
-    ModelOptions(kernel=kernel, priors=priors, ard=ard)
-    for kernel in KERNELS
-    for priors in ("botorch", "botorch-0.9", "conformal", "none")
-    for ard in (True, False)
-    if ard or priors != "botorch"
-]
 
 
 def cube(d: int) -> Tensor:
     return torch.stack([torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)])
-
-
-def data(n: int, d: int, seed: int = 0) -> Sample:
-    """Standardised observations of something smooth, with noise."""
-    generator = torch.Generator().manual_seed(seed)
-    X = torch.rand(n, d, generator=generator, dtype=torch.float64)
-    y = torch.sin(4 * X[:, 0]) + X.square().mean(-1) + 0.1 * torch.randn(n, generator=generator, dtype=torch.float64)
-    return Sample(X, (y - y.mean()) / y.std() if n > 1 else y - y.mean())
 
 
 def some(d: int, noise: Tensor, lengthscale: float = 0.4) -> Hyperparameters:
@@ -83,7 +69,7 @@ def test_value_and_gradient_are_those_of_a_dense_gaussian(
     lengthscale: float,
     seed: int,
 ) -> None:
-    sample = data(n, d, seed)
+    sample = standardised(n, d, seed)
     if doubles and n > 1:
         sample = Sample(torch.cat([sample.X[:1] + 1e-9, sample.X[1:-1], sample.X[:1]]), sample.y)
     noises = torch.full((n if known else 1,), noise, dtype=torch.float64)
@@ -105,7 +91,7 @@ def test_value_and_gradient_are_those_of_a_dense_gaussian(
 @pytest.mark.parametrize("kernel", ["matern12", "matern32"])
 @pytest.mark.parametrize(("n", "d", "ard"), [(1, 1, True), (12, 3, True), (12, 3, False), (25, 30, True)])
 def test_rough_kernels_too(kernel: Kernel, n: int, d: int, ard: bool) -> None:
-    sample = data(n, d, 3)
+    sample = standardised(n, d, 3)
     at = some(d if ard else 1, torch.tensor([1e-3], dtype=torch.float64))
     value, gradient = sample.log_likelihood(at, kernel)
     leaves = [torch.as_tensor(part, dtype=torch.float64).clone().requires_grad_() for part in at]
@@ -119,7 +105,7 @@ def test_rough_kernels_too(kernel: Kernel, n: int, d: int, ard: bool) -> None:
 
 @pytest.mark.parametrize("options", CHOICES, ids=str)
 def test_the_penalised_likelihood_and_its_gradient_are_gpytorchs(options: ModelOptions) -> None:
-    sample = data(12, 3)
+    sample = standardised(12, 3)
     unknowns = unknowns_of(3, options)
     model = untrained_model(sample.X, sample.y.unsqueeze(-1), cube(3), options)
     raw = unknowns.start()
@@ -148,7 +134,7 @@ def test_the_penalised_likelihood_and_its_gradient_are_gpytorchs(options: ModelO
 
 @pytest.mark.parametrize("options", CHOICES, ids=str)
 def test_finite_differences(options: ModelOptions) -> None:
-    sample = data(9, 2)
+    sample = standardised(9, 2)
     unknowns = unknowns_of(2, options)
     raw = unknowns.start() + 0.05
     _, gradient = unknowns.penalised(raw, sample, options.kernel)
@@ -180,13 +166,13 @@ def botorchs(sample: Sample, options: ModelOptions) -> float:
 @pytest.mark.parametrize("seed", range(2))
 def test_the_maximum_is_botorchs(options: ModelOptions, seed: int) -> None:
     """From one start to one summit; where a ridge is flat, either may stop first."""
-    sample = data(14, 2, seed)
+    sample = standardised(14, 2, seed)
     assert fitted(sample, options) == pytest.approx(botorchs(sample, options), abs=1e-6)
 
 
 @pytest.mark.parametrize("priors", ["botorch", "conformal", "none"])
 def test_one_observation_and_equal_ones(priors: str) -> None:
-    for sample in (data(1, 2), Sample(data(6, 2).X, torch.zeros(6, dtype=torch.float64))):
+    for sample in (standardised(1, 2), Sample(standardised(6, 2).X, torch.zeros(6, dtype=torch.float64))):
         assert math.isfinite(fitted(sample, ModelOptions(priors=priors)))
 
 

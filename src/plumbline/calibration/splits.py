@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from botorch.exceptions.errors import ModelFittingError
@@ -14,6 +14,7 @@ from plumbline.models.exact_process import ExactProcess
 
 Splits = Literal["leave-one-out", "time-series"]
 Fit = Callable[[Tensor, Tensor], ExactProcess]
+FitEach = Callable[[Tensor, Tensor], list[ExactProcess | None]]
 
 FIRST_FORECAST = 2
 """Observations that a time-series split starts from, and that a model is fitted to: fewer cannot be standardised."""
@@ -42,14 +43,23 @@ def time_series(process: ExactProcess) -> Tensor:
     return ndtr(process.whitened[FIRST_FORECAST:])
 
 
-def _folds(n: int, splits: Splits) -> Iterator[tuple[Tensor, int]]:
-    """Yield (indices of the training rows, index of the row to forecast)."""
+class _Fold(NamedTuple):
+    """One split: the rows that a model is trained on, the row that it forecasts, and its place among the forecasts."""
+
+    train: Tensor
+    row: int
+    place: int
+
+
+def _folds(n: int, splits: Splits) -> Iterator[_Fold]:
     rows = torch.arange(n)
-    for i in range(0 if splits == "leave-one-out" else FIRST_FORECAST, n):
-        yield (rows[rows != i] if splits == "leave-one-out" else rows[:i]), i
+    for place, row in enumerate(range(0 if splits == "leave-one-out" else FIRST_FORECAST, n)):
+        yield _Fold(rows[rows != row] if splits == "leave-one-out" else rows[:row], row, place)
 
 
-def refitted(fit: Fit, process: ExactProcess, X: Tensor, Y: Tensor, splits: Splits) -> Tensor:
+def refitted(
+    fit: Fit, process: ExactProcess, X: Tensor, Y: Tensor, splits: Splits, fit_each: FitEach | None = None
+) -> Tensor:
     """Return the CDF values of forecasts by models that are trained on each split; CAL, Algorithm 4, step 3.
 
     A split that no model can be fitted to, or of fewer than two observations, keeps the hyperparameters and the units
@@ -61,13 +71,18 @@ def refitted(fit: Fit, process: ExactProcess, X: Tensor, Y: Tensor, splits: Spli
         X: `n x d`.
         Y: `n x 1`.
         splits: how to cut the data.
+        fit_each: what `fit` returns for each of m data sets of one size, or None; asked first where splits are so.
     """
     values = forecast_cdf(process, splits)
-    for place, (train, i) in enumerate(_folds(len(X), splits)):
-        if len(train) < FIRST_FORECAST:
-            continue
+    folds = [fold for fold in _folds(len(X), splits) if len(fold.train) >= FIRST_FORECAST]
+    together: list[ExactProcess | None] = [None] * len(folds)
+    if fit_each is not None and splits == "leave-one-out" and folds:
+        rows = torch.stack([fold.train for fold in folds])
+        together = fit_each(X[rows], Y[rows])
+    for fold, found in zip(folds, together, strict=True):
+        i = fold.row
         try:
-            values[place] = _forecast(fit(X[train], Y[train]), X[i : i + 1], Y[i])
+            values[fold.place] = _forecast(found or fit(X[fold.train], Y[fold.train]), X[i : i + 1], Y[i])
         except (ModelFittingError, NanError, NotPSDError) as error:
             warnings.warn(f"split that forecasts observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
     return values

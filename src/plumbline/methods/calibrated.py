@@ -1,7 +1,7 @@
 """Calibrated Bayesian optimisation: any Gaussian-process method on a model that is recalibrated each round."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from torch import Tensor
 
@@ -54,4 +54,5 @@ class CalibratedMethod(ComposedWrapper):
             process: ExactProcess = self.base.fit(History(X, Y))
             return process
 
-        return refitted(fit, surrogate, data.X, data.Y, self.options.splits)
+        fit_each = cast(GPMethod, self.base).fit_each
+        return refitted(fit, surrogate, data.X, data.Y, self.options.splits, fit_each)

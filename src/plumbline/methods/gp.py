@@ -31,7 +31,7 @@ from plumbline.calibration.predictive import GaussianPredictive
 from plumbline.history import History
 from plumbline.methods.base import Predictor, methods
 from plumbline.methods.composed import ComposedMethod, Round, surface_of
-from plumbline.models.exact_fit import fit_process
+from plumbline.models.exact_fit import fit_each, fit_process
 from plumbline.models.exact_options import ModelOptions
 from plumbline.models.exact_process import ExactProcess
 from plumbline.options import Options
@@ -87,6 +87,17 @@ class GPMethod(ComposedMethod[ExactProcess]):
     def fit(self, data: History) -> ExactProcess:
         """Return the process of what has been observed."""
         return fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
+
+    def fit_each(self, X: Tensor, Y: Tensor) -> list[ExactProcess | None]:
+        """Return `fit` of each of m data sets of one size, at once; None where that has to be asked.
+
+        Args:
+            X: `m x n x d`.
+            Y: `m x n x 1`.
+        """
+        if type(self).fit is not GPMethod.fit:
+            return [None] * len(X)
+        return fit_each(X, Y, self.domain.bounds, self.options.model)
 
     def predictive(self, surrogate: ExactProcess) -> Predictor:
         """Return the process's predictions."""

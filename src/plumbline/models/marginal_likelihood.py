@@ -44,6 +44,9 @@ class Hyperparameters(NamedTuple):
     lengthscale: Tensor
 
 
+Written = list[tuple[Array, Array]]
+"""Noise, outputscale and lengthscales, and their derivatives in the real numbers that they are written as."""
+
 _NONE = torch.empty(0, dtype=torch.float64)
 
 NOTHING_KNOWN = Hyperparameters(math.nan, _NONE, 1.0, _NONE)
@@ -150,29 +153,43 @@ class Unknowns:
 
     def values(self, raw: Array) -> Hyperparameters:
         """Return the hyperparameters of real numbers."""
-        return self._hyperparameters(raw, self._written(raw))
+        return self._hyperparameters(raw, self.written(raw))
 
     def penalised(self, raw: Array, sample: Sample, kernel: Kernel) -> tuple[float, Array]:
         """Return the logarithms of likelihood and priors per datum, and the gradient in the real numbers."""
-        written = self._written(raw)
+        written = self.written(raw)
         value, to = sample.log_likelihood(self._hyperparameters(raw, written), kernel)
-        gradient = np.empty_like(raw)
-        gradient[0] = to.constant
-        derivatives: list[Array] = [to.noise.numpy(), np.array([to.outputscale]), to.lengthscale.numpy()]
+        derivatives = to.noise.numpy(), np.array([to.outputscale]), to.lengthscale.numpy()
+        found, gradient = self.with_priors(np.array(value), np.array(to.constant), derivatives, written)
+        return float(found) / len(sample.y), gradient / len(sample.y)
+
+    def written(self, raw: Array) -> Written:
+        """Return the positive numbers of each part, which real ones (`... x k`) stand for; empty where it is known."""
+        return [part.written.value(raw[..., place]) for part, place in zip(self.parts, self.places, strict=True)]
+
+    def with_priors(
+        self, value: Array, to_constant: Array, derivatives: tuple[Array, Array, Array], written: Written
+    ) -> tuple[Array, Array]:
+        """Return the logarithms of likelihoods and priors, `...`, and the gradients in the real numbers, `... x k`.
+
+        Args:
+            value: logarithms of likelihoods, `...`.
+            to_constant: their derivatives in the prior means, `...`.
+            derivatives: in the noise, the outputscale and the lengthscales; not read where these are known.
+            written: see there.
+        """
+        gradient = np.empty((*value.shape, self.places[-1].stop))
+        gradient[..., 0] = to_constant
         for part, place, (number, slope), derivative in zip(self.parts, self.places, written, derivatives, strict=True):
             if part.size:
                 if part.prior is not None:
                     density, score = part.prior.log_density(number)
-                    value += float(density.sum())
+                    value = value + density.sum(-1)
                     derivative = derivative + score
-                gradient[place] = derivative * slope
-        return value / len(sample.y), gradient / len(sample.y)
+                gradient[..., place] = derivative * slope
+        return value, gradient
 
-    def _written(self, raw: Array) -> list[tuple[Array, Array]]:
-        """Return the positive numbers of each part and their derivatives in the real ones; empty where it is known."""
-        return [part.written.value(raw[place]) for part, place in zip(self.parts, self.places, strict=True)]
-
-    def _hyperparameters(self, raw: Array, written: list[tuple[Array, Array]]) -> Hyperparameters:
+    def _hyperparameters(self, raw: Array, written: Written) -> Hyperparameters:
         (noise, _), (outputscale, _), (lengthscale, _) = written
         return Hyperparameters(
             float(raw[0]),
