@@ -101,7 +101,13 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
             if other["seed"] == row["seed"] and other["iteration"] > 0 and other["evaluation"] <= row["evaluation"]
         ]
         if row["iteration"] == 0:
-            values.append(np.nan)
+            values.append(0.0 if name == "queries_to_optimum" else np.nan)
+        elif name == "queries_to_optimum":
+            before = [other for other in rows.to_dict("records") if other["seed"] == row["seed"]]
+            bests = np.maximum.accumulate([other["f"] for other in before])
+            missing = zip(bests[:-1] < row["optimum"], before[1:], strict=True)
+            asked = [other for wanted, other in missing if wanted and other["iteration"] > 0]
+            values.append(sum(other["evaluation"] <= row["evaluation"] for other in asked))
         elif name == "best_query":
             values.append(max(other["f"] for other in past))
         elif name == "cumulative_regret":
@@ -314,6 +320,25 @@ class TestConstraints:
         found = by_round(frame(*trials), "inference_regret")
         assert found.columns.tolist() == [made.ROUNDS]
         assert found[made.ROUNDS].tolist() == [0.25, 0.5]
+
+    def test_queries_count_until_the_optimum_is_found(self) -> None:
+        """After two of the initial design; a second seed never finds it, a third begins with it."""
+        values = [[0.0, 0.5, 0.7, 1.0, 0.2], [0.0, 0.5, 0.7, 0.9, 0.2], [1.0, 0.5, 0.7, 1.0, 0.2]]
+        trials = [made.trial(seed=seed, rounds=3, optimum=1.0) for seed in range(3)]
+        for rows, f in zip(trials, values, strict=True):
+            for row, value in zip(rows, f, strict=True):
+                row["f"] = [value]
+        found = by_round(frame(*trials), "queries_to_optimum")
+        assert found.to_numpy().tolist() == [[0, 1, 2, 2], [0, 1, 2, 3], [0, 0, 0, 0]]
+
+    def test_a_query_that_failed_was_one_too(self) -> None:
+        rows = made.trial(rounds=3, optimum=1.0)
+        for row, value in zip(rows, (math.nan, math.nan, math.nan, 1.0, 0.5), strict=True):
+            row["f"] = [value]
+        assert by_round(frame(rows), "queries_to_optimum").to_numpy().tolist() == [[0, 1, 2, 2]]
+
+    def test_an_optimum_that_is_not_known_is_not_found(self) -> None:
+        assert metric(frame(made.trial(optimum=math.nan)), "queries_to_optimum").isna().all()
 
     @pytest.mark.parametrize("name", sorted(CONSTRAINED))
     def test_without_constraints_there_is_nothing_to_say(self, rows: pd.DataFrame, name: str) -> None:

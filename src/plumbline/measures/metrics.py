@@ -222,6 +222,17 @@ def regret(rows: pd.DataFrame) -> Array:
     return _optimum(rows) - np.asarray(best_f(rows))
 
 
+@_enter("running", "regret")
+def queries_to_optimum(rows: pd.DataFrame) -> pd.Series:
+    """Return how many queries so far it took to find the optimum: all of them where it is not found yet.
+
+    Zero where the initial design has it. Of tables: elsewhere no query is the optimum, and all count.
+    """
+    gap = metric(rows, "regret")
+    looked_for = ~(gap.groupby(rows["seed"]).shift() <= 0) & (rows["iteration"] > 0)
+    return looked_for.astype(float).groupby(rows["seed"]).cumsum().where(~np.isnan(_optimum(rows)))
+
+
 @_enter("round", "optimum", "notes")
 def inference_regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the noise-free value of the point that the method holds to be it, where that was noted.
