@@ -313,6 +313,12 @@ class TestConstraints:
             logs = metric(found, "log_recommended_regret")[found["seed"] == seed]
             np.testing.assert_allclose(logs, np.log10([0.45, *expected]))
 
+    @pytest.mark.parametrize("name", sorted(CONSTRAINED))
+    def test_without_constraints_there_is_nothing_to_say(self, rows: pd.DataFrame, name: str) -> None:
+        assert metric(rows, name).isna().all()
+
+
+class TestOptimum:
     def test_what_is_held_to_be_the_optimum_is_judged_by_its_value(self) -> None:
         trials = [made.trial(seed=seed, optimum=1.5) for seed in (0, 1)]
         for rows, value in zip(trials, (1.25, 1.0), strict=True):
@@ -339,10 +345,6 @@ class TestConstraints:
 
     def test_an_optimum_that_is_not_known_is_not_found(self) -> None:
         assert metric(frame(made.trial(optimum=math.nan)), "queries_to_optimum").isna().all()
-
-    @pytest.mark.parametrize("name", sorted(CONSTRAINED))
-    def test_without_constraints_there_is_nothing_to_say(self, rows: pd.DataFrame, name: str) -> None:
-        assert metric(rows, name).isna().all()
 
 
 class TestHypervolume:

@@ -176,7 +176,7 @@ class Unknowns:
             value: logarithms of likelihoods, `...`.
             to_constant: their derivatives in the prior means, `...`.
             derivatives: in the noise, the outputscale and the lengthscales; not read where these are known.
-            written: see there.
+            written: what `written` returns.
         """
         gradient = np.empty((*value.shape, self.places[-1].stop))
         gradient[..., 0] = to_constant
