@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
     from torch import Tensor
 
-    from plumbline.models.exact_process import ExactProcess
+    from plumbline.models.gp.process import ExactProcess
 
-from plumbline.specs import Budget, Diagnostics, InitialDesign, MethodRef, ProblemRef, TrialSpec
+from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
+from plumbline.store.spec import Budget, Diagnostics, TrialSpec
 
 # A commit passes or fails by what is in it: the same examples every time, however slow the machine is.
 # `pytest --hypothesis-profile explore` draws new ones.
@@ -72,8 +73,8 @@ def process(bounds: "Tensor") -> "ExactProcess":
     """A Gaussian process on seven points, in units far from standard ones, at fixed hyperparameters."""
     import torch
 
-    from plumbline.models.exact_process import conditioned
-    from plumbline.models.marginal_likelihood import Hyperparameters
+    from plumbline.models.gp.likelihood import Hyperparameters
+    from plumbline.models.gp.process import conditioned
 
     U = torch.rand(7, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     X = bounds[0] + (bounds[1] - bounds[0]) * U
@@ -85,7 +86,7 @@ def process(bounds: "Tensor") -> "ExactProcess":
 @pytest.fixture(scope="session")
 def model(process: "ExactProcess") -> "SingleTaskGP":
     """The same as a model of GPyTorch."""
-    from plumbline.models.exact_gpytorch import gpytorch_model
+    from exact_gpytorch import gpytorch_model
 
     return gpytorch_model(process)
 
@@ -128,14 +129,14 @@ def register() -> Iterator[Callable[..., None]]:
 
     Toys lie outside the package: their source counts as that of the module given.
     """
-    from plumbline.catalogue import _registry, catalogue
-    from plumbline.options import Options
-    from plumbline.registry import Entry
+    from plumbline.core.options import Options
+    from plumbline.registry.catalogue import _registry, catalogue
+    from plumbline.registry.registry import Entry
 
     entered: list[tuple[Any, str]] = []
 
     def enter(kind: str, name: str, build: Callable[..., Any], module: str, options: type[Options] = Options) -> None:
-        from plumbline.catalogue import Listing
+        from plumbline.registry.catalogue import Listing
 
         registry = _registry(kind)  # type: ignore[arg-type]
         registry.entries()
@@ -149,3 +150,12 @@ def register() -> Iterator[Callable[..., None]]:
     yield enter
     for entries, name in entered:
         del entries[name]
+
+
+@pytest.fixture
+def points(bounds: "Tensor") -> "Tensor":
+    """Five points of the box, `5 x 1 x 2`, at which acquisition functions are checked."""
+    import torch
+
+    U = torch.rand(5, 1, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    return bounds[0] + (bounds[1] - bounds[0]) * U

@@ -13,11 +13,18 @@ import pandas as pd
 import pytest
 from typer.main import get_command
 
-from plumbline.analysis.reference import MARKS, doubt_table, read_claims, read_doubts, verdict_summary, verdict_table
-from plumbline.catalogue import catalogue
-from plumbline.cli import app
-from plumbline.config import read_config
-from plumbline.plan import load_plan
+from plumbline.analysis.publish.reference import (
+    MARKS,
+    doubt_table,
+    read_claims,
+    read_doubts,
+    verdict_summary,
+    verdict_table,
+)
+from plumbline.cli.app import app
+from plumbline.registry.catalogue import catalogue
+from plumbline.study.plan import load_plan
+from plumbline.study.settings import read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

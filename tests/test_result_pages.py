@@ -20,8 +20,8 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from plumbline.analysis.judge import RUNS
-from plumbline.analysis.reference import read_claims
+from plumbline.analysis.publish.reference import read_claims
+from plumbline.analysis.verdicts.judge import RUNS
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results" / "reference"

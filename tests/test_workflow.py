@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from plumbline.config import Config
-from plumbline.plan import load_plan
+from plumbline.study.plan import load_plan
+from plumbline.study.settings import Config
 
 PARTS = ("workflow", "config", "src", "envs", "slurm")
 METHODS = """

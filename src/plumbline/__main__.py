@@ -1,5 +1,5 @@
 """`python -m plumbline`."""
 
-from plumbline.cli import main
+from plumbline.cli.main import main
 
 main()

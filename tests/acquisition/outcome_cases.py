@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from plumbline.models.exact_process import ExactProcess, conditioned
-from plumbline.models.marginal_likelihood import Hyperparameters
-from plumbline.outcomes import Role
+from plumbline.core.outcomes import Role
+from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.gp.process import ExactProcess, conditioned
 
 ROLES: list[Role] = ["objective", "at_least_zero", "zero"]
 

@@ -3,7 +3,7 @@
 import torch
 
 from plumbline.acquisition.quadrature import gauss_hermite
-from plumbline.acquisition.soft_utility import (
+from plumbline.methods.sparse.soft_utility import (
     NODES,
     Sight,
     SoftBatchImprovement,
@@ -11,8 +11,9 @@ from plumbline.acquisition.soft_utility import (
     SoftKnowledgeGradient,
     SoftUtility,
 )
-from plumbline.models.sparse import Batch, Layout, forward, initial_row
-from plumbline.models.whitened import JITTER, SparseKernel
+from plumbline.models.algebra import SparseKernel
+from plumbline.models.svgp.cross_covariance import JITTER
+from plumbline.models.svgp.objective import Batch, Layout, forward, initial_row
 
 LAYOUT = Layout(6, 2)
 KERNELS: list[SparseKernel] = ["rbf", "matern52"]

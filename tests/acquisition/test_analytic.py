@@ -8,8 +8,10 @@ import pytest
 import torch
 from botorch.acquisition import AcquisitionFunction, ExpectedImprovement, LogExpectedImprovement, UpperConfidenceBound
 from botorch.acquisition.analytic import LogProbabilityOfImprovement
+from exact_gpytorch import gpytorch_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import made, somewhere
 from torch import Tensor
 
 from plumbline.acquisition.analytic import (
@@ -20,9 +22,6 @@ from plumbline.acquisition.analytic import (
     log_probability_of_improvement,
     upper_confidence_bound,
 )
-from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_process import ExactProcess, conditioned
-from plumbline.models.marginal_likelihood import Hyperparameters
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.NumericsWarning")
 
@@ -33,19 +32,6 @@ UTILITIES: dict[str, Pair] = {
     "pi": (log_probability_of_improvement, LogProbabilityOfImprovement),
     "ucb": (lambda best: upper_confidence_bound(1.5), lambda model, best: UpperConfidenceBound(model, 2.25)),
 }
-
-
-def made(n: int, d: int, kernel: str, seed: int, noise: float = 0.01) -> ExactProcess:
-    generator = torch.Generator().manual_seed(seed)
-    bounds = torch.stack([-2 * torch.ones(d), 3 * torch.ones(d)]).double()
-    X = bounds[0] + 5 * torch.rand(n, d, generator=generator, dtype=torch.float64)
-    Y = 70 + 9 * torch.sin(X.sum(-1, keepdim=True))
-    lengthscale = 0.2 + torch.rand(d, generator=generator, dtype=torch.float64)
-    return conditioned(X, Y, bounds, kernel, Hyperparameters(0.1, X.new_tensor([noise]), 1.4, lengthscale))
-
-
-def somewhere(*shape: int, seed: int = 0) -> Tensor:
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 5 - 2
 
 
 @pytest.mark.parametrize("name", UTILITIES)

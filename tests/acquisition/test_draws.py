@@ -6,8 +6,8 @@ from botorch.sampling import SobolQMCNormalSampler
 from torch import Size, Tensor
 
 from plumbline.acquisition.draws import KnownDraws, draws_at, normal_draws
-from plumbline.models.exact_process import ExactProcess, conditioned
-from plumbline.models.marginal_likelihood import Hyperparameters
+from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.gp.process import ExactProcess, conditioned
 
 BOUNDS = torch.tensor([[-2.0, -2.0], [3.0, 3.0]], dtype=torch.float64)
 

@@ -16,6 +16,7 @@ from botorch.acquisition import (
 )
 from botorch.acquisition.utils import prune_inferior_points
 from botorch.sampling import SobolQMCNormalSampler
+from exact_gpytorch import gpytorch_model
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Size, Tensor
@@ -31,10 +32,9 @@ from plumbline.acquisition.monte_carlo import (
     log_batch_improvement,
     noisy_improvement,
 )
-from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_process import ExactProcess, conditioned
-from plumbline.models.marginal_likelihood import Hyperparameters
-from plumbline.models.units import Units
+from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.standardisation import Units
 from plumbline.spaces.table import best_rows
 
 pytestmark = [

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import pytest
 from made_evidence import usual
 
-from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.evidence.evidence import Evidence
 
 mpl.use("Agg")
 

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as arrow
 
-from plumbline import records
-from plumbline.analysis.evidence import Evidence, evidence
-from plumbline.config import Config
+from plumbline.analysis.evidence.evidence import Evidence, evidence
+from plumbline.core.options import parse
 from plumbline.data.datasets import Dataset
-from plumbline.library import parse_library
-from plumbline.options import parse
-from plumbline.plan import Plan
-from plumbline.study import Study
+from plumbline.store import records
+from plumbline.study.experiments import Study
+from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.plan import Plan
+from plumbline.study.settings import Config
 
 Row = dict[str, Any]
 Curve = Callable[[int, int], float]

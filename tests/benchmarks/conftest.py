@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from plumbline.core.history import History
 from plumbline.designs.sobol import sobol
-from plumbline.history import History
 from plumbline.methods.base import Domain
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate

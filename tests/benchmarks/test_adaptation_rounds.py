@@ -6,7 +6,7 @@ import pytest
 import torch
 from ratio import paired_ratio
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.spaces.box import Box
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from plumbline.keys import trial_key
-from plumbline.specs import TrialSpec
-from plumbline.store import TrialFolder
+from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import trial_key
+from plumbline.store.spec import TrialSpec
 
 RUN = """
 import json, resource, sys, time

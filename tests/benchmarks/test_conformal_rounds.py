@@ -18,19 +18,18 @@ from botorch.models.transforms import Normalize, Standardize
 from botorch.models.utils.gpytorch_modules import get_matern_kernel_with_gamma_prior
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
+from exact_gpytorch import gpytorch_model
 from gpytorch import ExactMarginalLogLikelihood
 from ratio import paired_ratio
 
-from plumbline.calibration.conformal import augment, powers, quadratics
-from plumbline.calibration.density_ratio import RatioOptions, fit_ratio
+from plumbline.core.history import History
 from plumbline.designs.sobol import sobol
-from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
-from plumbline.models.exact_fit import fit_process
-from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_options import ModelOptions, unknowns_of
-from plumbline.models.exact_process import conditioned
+from plumbline.methods.conformal.density_ratio import RatioOptions, fit_ratio
+from plumbline.methods.conformal.scores import augment, powers, quadratics
+from plumbline.models.gp.fit import ModelOptions, fit_process, unknowns_of
+from plumbline.models.gp.process import conditioned
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate
 from plumbline.problems.synthetic import Ackley, Levy

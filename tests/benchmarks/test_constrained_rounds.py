@@ -6,8 +6,8 @@ import pytest
 import torch
 from ratio import paired_ratio
 
+from plumbline.core.history import History
 from plumbline.designs.sobol import sobol
-from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.problems.build import problem_of
 from plumbline.problems.constrained import ConstrainedBranin

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from plumbline.data import dna
-from plumbline.data.dna import read_dna
-from plumbline.data.generated_dna import generated_dna
+from plumbline.data.generated.dna import generated_dna
+from plumbline.data.sources import dna
+from plumbline.data.sources.dna import read_dna
 from plumbline.problems.landing import current_lander, flights
 from plumbline.problems.lasso import WeightedLasso
 from plumbline.problems.lunar_lander import LunarLander, LunarLanderOptions

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.data.guacamol import OBJECTIVES, score_smiles, score_table
-from plumbline.data.molecules import read_smiles
+from plumbline.data.sources.guacamol import OBJECTIVES, score_smiles, score_table
+from plumbline.data.sources.molecules import read_smiles
 
 
 @pytest.fixture(scope="module")

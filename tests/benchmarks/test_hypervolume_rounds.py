@@ -19,10 +19,10 @@ from botorch.utils.multi_objective.box_decompositions.non_dominated import FastN
 from gpytorch.mlls import SumMarginalLogLikelihood
 from ratio import paired_ratio
 
+from plumbline.core.history import History
+from plumbline.core.outcomes import Outcome
 from plumbline.designs.sobol import sobol
-from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
-from plumbline.outcomes import Outcome
 from plumbline.spaces.box import Box
 
 RESTARTS, RAW_SAMPLES, MAXITER, SAMPLES, DATA = 10, 256, 200, 128, 60

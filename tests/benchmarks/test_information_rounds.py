@@ -14,15 +14,14 @@ from botorch.optim import optimize_acqf
 from botorch.sampling.pathwise import draw_matheron_paths
 from botorch.utils.sampling import draw_sobol_samples, manual_seed
 from botorch.utils.transforms import normalize, unnormalize
+from exact_gpytorch import gpytorch_model
 from gpytorch import ExactMarginalLogLikelihood
 from ratio import paired_ratio
 from test_rounds import sampled
 
 from plumbline.methods.base import build_method
-from plumbline.models.exact_fit import fit_process
-from plumbline.models.exact_gpytorch import gpytorch_model
-from plumbline.models.exact_options import ModelOptions
-from plumbline.models.pathwise import draw_paths
+from plumbline.models.gp.fit import ModelOptions, fit_process
+from plumbline.models.gp.pathwise import draw_paths
 
 SEARCH = {"restarts": 4, "raw_samples": 64, "maxiter": 200}
 OPTIMA, FANTASIES = 16, 64

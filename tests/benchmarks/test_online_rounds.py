@@ -4,7 +4,7 @@ import pytest
 import torch
 from ratio import paired_ratio
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.problems.synthetic import Ackley
 from plumbline.spaces.box import Box, uniform

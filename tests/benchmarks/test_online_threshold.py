@@ -2,7 +2,7 @@
 
 import torch
 
-from plumbline.calibration.online import OnlineOptions, OnlineThreshold
+from plumbline.methods.localised.thresholds import OnlineOptions, OnlineThreshold
 
 
 def test_512_points_after_250_rounds(benchmark):

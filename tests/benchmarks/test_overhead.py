@@ -9,7 +9,7 @@ from time import perf_counter
 import pytest
 import yaml
 
-from plumbline.specs import TrialSpec
+from plumbline.store.spec import TrialSpec
 from plumbline.trials import run_trial
 from plumbline.trials.checkpoint import Checkpoint
 from plumbline.trials.log import Log

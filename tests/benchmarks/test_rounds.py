@@ -19,8 +19,8 @@ from botorch.sampling import SobolQMCNormalSampler
 from gpytorch import ExactMarginalLogLikelihood
 from ratio import paired_ratio
 
+from plumbline.core.history import History
 from plumbline.designs.sobol import sobol
-from plumbline.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.problems.synthetic import Levy
 from plumbline.spaces.box import Box, uniform

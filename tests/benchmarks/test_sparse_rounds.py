@@ -6,9 +6,9 @@ from time import process_time
 import pytest
 import torch
 
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.methods.ask import Question
 from plumbline.methods.base import Domain, build_method
-from plumbline.methods.questions import Question
 from plumbline.spaces.box import Box
 
 D, Q = 180, 20

@@ -12,11 +12,11 @@ from torch import Size
 
 from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement
 from plumbline.acquisition.monte_carlo import BatchUtility, batch_expected_improvement
-from plumbline.models.process_model import ProcessModel
-from plumbline.models.sparse import Layout, initial_row
-from plumbline.models.sparse_moments import SparseMoments
-from plumbline.models.sparse_process import SparseProcess
-from plumbline.models.units import as_they_are
+from plumbline.models.botorch_model import ProcessModel
+from plumbline.models.standardisation import as_they_are
+from plumbline.models.svgp.objective import Layout, initial_row
+from plumbline.models.svgp.posterior import SparseMoments
+from plumbline.models.svgp.process import SparseProcess
 from plumbline.spaces.box import batches
 
 BEST = torch.tensor(0.5, dtype=torch.float64)

@@ -4,14 +4,14 @@ one after another."""
 import pytest
 import torch
 from ratio import paired_ratio
+from sparse_gpytorch import gpytorch_model
 
-from plumbline.acquisition.eulbo import EulboOptions, eulbo_step
-from plumbline.acquisition.soft_utility import SoftBatchImprovement, SoftImprovement, SoftKnowledgeGradient
-from plumbline.models.minibatches import RowAdam
-from plumbline.models.sparse import Batch, Layout, initial_row, objective_gradient
-from plumbline.models.sparse_gpytorch import gpytorch_model
-from plumbline.models.sparse_process import SparseProcess
-from plumbline.models.units import Units
+from plumbline.methods.sparse.eulbo_objective import EulboOptions, eulbo_step
+from plumbline.methods.sparse.soft_utility import SoftBatchImprovement, SoftImprovement, SoftKnowledgeGradient
+from plumbline.models.standardisation import Units
+from plumbline.models.svgp.minibatches import RowAdam
+from plumbline.models.svgp.objective import Batch, Layout, initial_row, objective_gradient
+from plumbline.models.svgp.process import SparseProcess
 
 INDUCING, BATCH, DATA, SEEDS = 100, 32, 1000, 8
 DIMENSIONS = [6, 12, 60, 180, 256]

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset, find_dataset, load_datasets
-from plumbline.errors import PlumblineError
 
 COMMITTED = Path(__file__).resolve().parents[2] / "config" / "datasets.yaml"
 

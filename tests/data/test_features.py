@@ -9,18 +9,19 @@ import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
 
-from plumbline.data import antibodies
-from plumbline.data.antibodies import describe_pairs
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset, Features
-from plumbline.data.dna import COLUMNS, LABEL
 from plumbline.data.feature_table import read_provenance, read_table
 from plumbline.data.features import build_features, read_features, write_features
-from plumbline.data.generated import generated_molecules
-from plumbline.data.generated_antibodies import generated_antibodies
-from plumbline.data.generated_dna import generated_dna
-from plumbline.data.generated_newsgroups import generated_newsgroups
-from plumbline.data.guacamol import OBJECTIVES, score_smiles
-from plumbline.data.molecules import (
+from plumbline.data.generated.antibodies import generated_antibodies
+from plumbline.data.generated.dna import generated_dna
+from plumbline.data.generated.molecules import generated_molecules
+from plumbline.data.generated.newsgroups import generated_newsgroups
+from plumbline.data.sources import antibodies
+from plumbline.data.sources.antibodies import describe_pairs
+from plumbline.data.sources.dna import COLUMNS, LABEL
+from plumbline.data.sources.guacamol import OBJECTIVES, score_smiles
+from plumbline.data.sources.molecules import (
     DESCRIPTORS,
     DOCKING,
     TARGETS,
@@ -28,8 +29,7 @@ from plumbline.data.molecules import (
     describe_molecules,
     sample_rows,
 )
-from plumbline.data.newsgroups import corpus
-from plumbline.errors import PlumblineError
+from plumbline.data.sources.newsgroups import corpus
 
 SMILES = ["CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O", "C1CC", "CC(=O)Nc1ccc(O)cc1", "CCCCCC"]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset
 from plumbline.data.fetch import ATTEMPTS, fetch
-from plumbline.errors import PlumblineError
 
 NAME = "file.bin"
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from plumbline.core.errors import PlumblineError
 from plumbline.designs.base import designs, initial_design
 from plumbline.designs.part import PartOptions, part_of
 from plumbline.designs.random_orthant import random_orthant
@@ -11,14 +12,13 @@ from plumbline.designs.sobol import sobol
 from plumbline.designs.two_corners import two_corners
 from plumbline.designs.uniform_outside import uniform_outside
 from plumbline.designs.worst import worst
-from plumbline.errors import PlumblineError
 from plumbline.problems.base import Problem
 from plumbline.problems.build import problem_of
 from plumbline.problems.synthetic import Alpine
 from plumbline.problems.tabular import TabularProblem
+from plumbline.registry.references import InitialDesign
 from plumbline.spaces.box import uniform
 from plumbline.spaces.table import Table
-from plumbline.specs import InitialDesign
 
 BOUNDS = torch.tensor([[-2.0, 5.0, 0.0], [3.0, 6.0, 1e-3]], dtype=torch.float64)
 

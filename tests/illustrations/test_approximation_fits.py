@@ -4,12 +4,12 @@ import pytest
 import torch
 from botorch.acquisition import ExpectedImprovement
 
-from plumbline.acquisition.soft_utility import NODES
 from plumbline.illustrations.approximation_fits import BOUNDS, SHORE, FitsOptions, draw, fits
 from plumbline.illustrations.base import grid
-from plumbline.methods.eulbo import EulboMethodOptions
-from plumbline.models.exact_fit import fit_process
-from plumbline.models.minibatches import TrainingOptions
+from plumbline.methods.sparse.eulbo import EulboMethodOptions
+from plumbline.methods.sparse.soft_utility import NODES
+from plumbline.models.gp.fit import fit_process
+from plumbline.models.svgp.minibatches import TrainingOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LONG = TrainingOptions(batch=64, epochs=300, failures=50)

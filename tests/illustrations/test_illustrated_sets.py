@@ -9,8 +9,9 @@ import pytest
 import torch
 from gpytorch.kernels import MaternKernel
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.core.seeding import generator
 from plumbline.illustrations.base import illustrations
 from plumbline.illustrations.conformal_density import inside, probability
 from plumbline.illustrations.line import chirp
@@ -18,7 +19,6 @@ from plumbline.illustrations.rkhs_function import labels, prior_draws
 from plumbline.illustrations.well_specified_bands import KnownKernelOptions, known_process
 from plumbline.problems.base import Context
 from plumbline.problems.rkhs import RKHSOptions, rkhs
-from plumbline.seeding import generator
 
 
 def build(kind: str, **options: Any) -> pd.DataFrame:
@@ -113,7 +113,7 @@ class TestConformalDensity:
             build("conformal-density", alpha=0.01)
 
     def test_unions_of_intervals(self) -> None:
-        from plumbline.calibration.predictive import GaussianPredictive
+        from plumbline.forecasts.predictive import GaussianPredictive
 
         one = torch.ones(1, dtype=torch.float64)
         normal = GaussianPredictive(0 * one, one)

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
+from plumbline.core.options import parse
+from plumbline.core.seeding import generator
 from plumbline.illustrations.base import COLUMNS, illustrations, interval_rows, rows
-from plumbline.options import parse
-from plumbline.seeding import generator
 
 KINDS = list(illustrations.entries())
 CHEAP: dict[str, dict[str, Any]] = {

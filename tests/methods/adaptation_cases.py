@@ -9,9 +9,9 @@ import pytest
 import torch
 from situations import BOX, Situation, ask, objective, rows
 
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.methods.ask import Question
 from plumbline.methods.base import Domain, Method, Proposal
-from plumbline.methods.questions import Question
 from plumbline.spaces.box import Box
 
 

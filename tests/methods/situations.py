@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.core.outcomes import Outcome, Role
 from plumbline.methods.base import Domain, Method, Proposal
-from plumbline.outcomes import Outcome, Role
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 
@@ -99,3 +99,12 @@ def recommend(method: Method, history: History, seed: int = 5) -> Tensor:
     stream = torch.Generator().manual_seed(seed)
     with stream_of_its_own(stream):
         return method.recommend(history, stream)
+
+
+LINE = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+
+
+def on_a_line() -> Situation:
+    """Return five observations of a sine on the unit interval."""
+    X = torch.tensor([[0.05], [0.3], [0.45], [0.8], [0.95]], dtype=torch.float64)
+    return Situation(Domain(Box(LINE)), History(X, 10 * torch.sin(9 * X)))

@@ -5,11 +5,10 @@ from typing import Any
 import torch
 from situations import QUICK, Situation, objective
 
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.methods.ask import Proposal, Question
 from plumbline.methods.base import Method, build_method
 from plumbline.methods.composed import Round
-from plumbline.methods.proposal import Proposal
-from plumbline.methods.questions import Question
 
 SMALL: dict[str, Any] = {**QUICK, "inducing": 8, "training": {"epochs": 3, "batch": 4}}
 

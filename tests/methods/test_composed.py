@@ -6,11 +6,11 @@ import pytest
 import torch
 from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, rows
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.core.outcomes import Outcome
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import ComposedMethod, Round
-from plumbline.outcomes import Outcome
 from plumbline.spaces.box import Box
 
 NAN = torch.full((1, 1), torch.nan, dtype=torch.float64)

@@ -14,7 +14,7 @@ import torch
 from pydantic import ValidationError
 from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, recommend, table
 
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
 from plumbline.methods.base import Method, Proposal, build_method, methods
 from plumbline.spaces.table import Table
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from situations import BOX, QUICK, QUICK_CONFORMAL, ask, objective, rows
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.spaces.blocks import Blocks
 

@@ -8,11 +8,11 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, table
 
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
 from plumbline.methods.base import build_method
 from plumbline.methods.composed import Choice, Round
-from plumbline.methods.trust_region import TrustRegionMethod
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.methods.wrappers.trust_region import TrustRegionMethod
 from plumbline.spaces.table import Table
 
 

@@ -14,7 +14,7 @@ from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.priors import GammaPrior
 from torch import Tensor
 
-from plumbline.models.exact_options import NOISE_FLOOR, ModelOptions
+from plumbline.models.gp.fit import NOISE_FLOOR, ModelOptions
 
 
 def make_kernel(dim: int, options: ModelOptions) -> Kernel:

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from plumbline.models.exact_options import ModelOptions
-from plumbline.models.exact_process import ExactProcess, conditioned
-from plumbline.models.marginal_likelihood import Hyperparameters, Sample
+from plumbline.models.gp.fit import ModelOptions
+from plumbline.models.gp.likelihood import Hyperparameters, Sample
+from plumbline.models.gp.process import ExactProcess, conditioned
 
 BOUNDS = torch.tensor([[-3.0, 100.0], [5.0, 300.0]], dtype=torch.float64)
 CHOICES = [

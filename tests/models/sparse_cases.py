@@ -4,12 +4,12 @@ from typing import Any
 
 import torch
 from gpytorch.mlls import PredictiveLogLikelihood, VariationalELBO
+from sparse_gpytorch import gpytorch_model, parameters_of
 
-from plumbline.models.sparse import Batch, Layout, initial_row
-from plumbline.models.sparse_gpytorch import gpytorch_model, parameters_of
-from plumbline.models.sparse_process import SparseProcess
-from plumbline.models.units import Units
-from plumbline.models.whitened import SparseKernel
+from plumbline.models.algebra import SparseKernel
+from plumbline.models.standardisation import Units
+from plumbline.models.svgp.objective import Batch, Layout, initial_row
+from plumbline.models.svgp.process import SparseProcess
 
 KERNELS: list[SparseKernel] = ["rbf", "matern52"]
 LIKELIHOODS: dict[str, Any] = {"elbo": VariationalELBO, "ppgpr": PredictiveLogLikelihood}

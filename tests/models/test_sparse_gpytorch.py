@@ -8,11 +8,11 @@ from botorch.acquisition import ExpectedImprovement, qExpectedImprovement
 from botorch.sampling import SobolQMCNormalSampler
 from gpytorch.mlls import VariationalELBO
 from sparse_cases import ELSEWHERE, KERNELS, normal, process, uniform
+from sparse_gpytorch import gpytorch_model, parameters_of
 
-from plumbline.errors import PlumblineError
-from plumbline.models.process_model import ProcessModel
-from plumbline.models.sparse_gpytorch import gpytorch_model, parameters_of
-from plumbline.models.whitened import SparseKernel
+from plumbline.core.errors import PlumblineError
+from plumbline.models.algebra import SparseKernel
+from plumbline.models.botorch_model import ProcessModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.NumericsWarning")
 

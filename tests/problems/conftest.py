@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 import torch
 
-from plumbline.data.antibodies import describe_pairs
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import write_features
-from plumbline.data.generated import DRUGS
-from plumbline.data.generated_antibodies import generated_antibodies
-from plumbline.data.generated_digits import generated_digits
-from plumbline.data.generated_dna import generated_dna
-from plumbline.data.molecules import DESCRIPTORS, TARGETS
-from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
-from plumbline.models.images import write_images
-from plumbline.models.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
-from plumbline.models.selfies_vocabulary import selfies_of, vocabulary_of
+from plumbline.data.generated.antibodies import generated_antibodies
+from plumbline.data.generated.digits import generated_digits
+from plumbline.data.generated.dna import generated_dna
+from plumbline.data.generated.molecules import DRUGS
+from plumbline.data.sources.antibodies import describe_pairs
+from plumbline.data.sources.molecules import DESCRIPTORS, TARGETS
+from plumbline.models.learned.hyperparameter_grid import HyperparameterGrid, write_grid
+from plumbline.models.learned.images import write_images
+from plumbline.models.learned.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
+from plumbline.models.learned.selfies_vocabulary import selfies_of, vocabulary_of
 from plumbline.problems.base import Context
 from plumbline.trainers.online_lda import OnlineLdaOptions, Point
 

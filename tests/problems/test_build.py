@@ -9,10 +9,10 @@ from botorch.test_functions.multi_objective import BraninCurrin
 from botorch.test_functions.synthetic import ConstrainedGramacy, ConstrainedHartmann
 from torch import Tensor
 
-from plumbline.outcomes import Outcome
+from plumbline.core.outcomes import Outcome
+from plumbline.core.reference_point import reference_point
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate, noise_std, observe, observe_holdout, values
-from plumbline.reference_point import reference_point
 from plumbline.spaces.box import Box, uniform
 
 

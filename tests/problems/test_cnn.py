@@ -10,17 +10,17 @@ import pytest
 import torch
 import yaml
 
-from plumbline.data.images import Images
-from plumbline.errors import PlumblineError
-from plumbline.history import History
-from plumbline.keys import trial_inputs
-from plumbline.models.convolutional import Hyperparameters, Training
-from plumbline.models.images import read_images
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.data.sources.images import Images
+from plumbline.models.learned.convolutional import Hyperparameters, Training
+from plumbline.models.learned.images import read_images
 from plumbline.problems import cnn
 from plumbline.problems.base import Context, Problem, Workplace
 from plumbline.problems.build import build_problem
 from plumbline.problems.cnn import AXES, CnnOptions, ConvolutionalNetwork
-from plumbline.specs import TrialSpec
+from plumbline.store.keys import trial_inputs
+from plumbline.store.spec import TrialSpec
 from plumbline.trials.runner import run_trials
 
 CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}

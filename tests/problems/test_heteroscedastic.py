@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
 from plumbline.problems.build import build_problem, problem_of
 from plumbline.problems.evaluation import evaluate, noise_std
 from plumbline.problems.heteroscedastic import DoubleKnot, Heteroscedastic, NoisyAckley, Rippled, Sinc

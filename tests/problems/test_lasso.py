@@ -10,21 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from plumbline.data import dna
-from plumbline.data.dna import read_dna
-from plumbline.data.generated_dna import generated_dna
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
+from plumbline.data.generated.dna import generated_dna
+from plumbline.data.sources import dna
+from plumbline.data.sources.dna import read_dna
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
-from plumbline.problems.lasso import (
-    FOLDS,
-    RANGE,
-    WeightedLasso,
-    error_on_held,
-    make_fold,
-    make_folds,
-    weighted_lasso,
-)
+from plumbline.problems.lasso import FOLDS, RANGE, WeightedLasso, error_on_held, make_fold, make_folds, weighted_lasso
 
 TABLE = generated_dna(300, 0)
 DIGITS, LABELS = TABLE[list(dna.COLUMNS)].to_numpy(), TABLE[dna.LABEL].to_numpy()

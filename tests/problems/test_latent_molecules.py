@@ -9,18 +9,19 @@ import pytest
 import selfies
 import torch
 
-from plumbline.data.generated import DRUGS
-from plumbline.data.guacamol import OBJECTIVES, score_smiles
+from plumbline.core.errors import PlumblineError
+from plumbline.data.generated.molecules import DRUGS
+from plumbline.data.sources.guacamol import OBJECTIVES, score_smiles
 from plumbline.designs.base import initial_design
-from plumbline.errors import PlumblineError
-from plumbline.keys import trial_inputs, trial_key
 from plumbline.problems import latent_molecules
 from plumbline.problems.base import Context, Problem, Shelf
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import values
 from plumbline.problems.latent_molecules import INVALID, LatentMolecules, worth
+from plumbline.registry.references import InitialDesign
 from plumbline.spaces.box import Box, uniform
-from plumbline.specs import InitialDesign, TrialSpec
+from plumbline.store.keys import trial_inputs, trial_key
+from plumbline.store.spec import TrialSpec
 
 ASKED = {"objective": "median-1", "model": "small-vae", "molecules": "small-smiles"}
 

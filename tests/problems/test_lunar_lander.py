@@ -14,13 +14,14 @@ import pytest
 import torch
 from joblib import Parallel, delayed
 
-from plumbline.errors import PlumblineError
-from plumbline.options import parse
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import parse
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.problems.landing import current_lander, flight, flights, older_lander
 from plumbline.problems.lunar_lander import LunarLander, LunarLanderOptions
-from plumbline.specs import Budget, InitialDesign, MethodRef, ProblemRef, TrialSpec
+from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
+from plumbline.store.spec import Budget, TrialSpec
 from plumbline.trials import run_trial
 
 GOOD = [0.25, 0.5, 0.2, 0.275, 0.25, 0.5, 0.25, 0.25, 0.0, 0.25, 0.025, 0.025]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from plumbline.errors import PlumblineError
-from plumbline.models.hyperparameter_grid import read_grid, write_grid
+from plumbline.core.errors import PlumblineError
+from plumbline.models.learned.hyperparameter_grid import read_grid, write_grid
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.spaces.table import Table
-from plumbline.specs import TrialSpec
+from plumbline.store.spec import TrialSpec
 from plumbline.trials.runner import run_trials
 
 ASKED = {"grid": "small-grid"}

@@ -15,12 +15,12 @@ from botorch.utils.testing import (
 )
 from pydantic import ValidationError
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.core.reference_point import reference_point
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import evaluate, noise_std, spread, values
-from plumbline.reference_point import reference_point
 from plumbline.spaces.box import Box, uniform
 from plumbline.spaces.table import Table
 

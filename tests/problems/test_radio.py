@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from scipy.special import exp1
 from torch import Tensor
 
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem, problem_of
 from plumbline.problems.evaluation import observe

@@ -5,7 +5,7 @@ from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.means import ZeroMean
 from gpytorch.models import ExactGP
 
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
 from plumbline.problems.build import build_problem
 from plumbline.problems.rkhs import RKHSFunction, draw_coefficients, make_kernel
 from plumbline.spaces.box import uniform

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributions import MultivariateNormal
 
+from plumbline.core.errors import PlumblineError
 from plumbline.designs.base import initial_design
-from plumbline.errors import PlumblineError
 from plumbline.problems.build import build_problem
 from plumbline.problems.shifted import Shift, diagonal_shift
+from plumbline.registry.references import InitialDesign
 from plumbline.spaces.box import uniform
-from plumbline.specs import InitialDesign
 
 
 def generator(seed: int = 0) -> torch.Generator:

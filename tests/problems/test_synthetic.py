@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import evaluate

@@ -4,11 +4,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.data import antibodies
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import parse
 from plumbline.data.features import read_features
-from plumbline.data.molecules import DESCRIPTORS
-from plumbline.errors import PlumblineError
-from plumbline.options import parse
+from plumbline.data.sources import antibodies
+from plumbline.data.sources.molecules import DESCRIPTORS
 from plumbline.problems.build import build_problem
 from plumbline.problems.tabular import MoleculeOptions, TabularProblem, places, pool, ranking_problem
 

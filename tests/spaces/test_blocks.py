@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.spaces.blocks import Blocks
 
 BOX = torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)

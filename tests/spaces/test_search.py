@@ -6,12 +6,12 @@ from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Size, Tensor
 
-from plumbline.acquisition.differentiated import Differentiated
-from plumbline.errors import PlumblineError
-from plumbline.options import parse
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import parse
 from plumbline.spaces.box import Box, batches
 from plumbline.spaces.search import Heat, SearchOptions, inside
 from plumbline.spaces.table import best_rows
+from plumbline.spaces.with_gradient import Differentiated
 
 QUICK = SearchOptions(restarts=3, raw_samples=32, maxiter=30)
 

@@ -6,8 +6,8 @@ from botorch.acquisition import UpperConfidenceBound
 from botorch.models import SingleTaskGP
 from torch import Generator, Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
 from plumbline.spaces.base import Space
 from plumbline.spaces.blocks import Blocks
 from plumbline.spaces.box import Box

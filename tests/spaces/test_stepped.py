@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator, Tensor
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.spaces.search import SearchOptions, inside
 from plumbline.spaces.stepped import Stepped, on_steps
 

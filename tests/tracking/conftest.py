@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from toy_trials import Results, copy
 
-from plumbline.config import Config
-from plumbline.library import parse_library
-from plumbline.options import parse
-from plumbline.plan import Plan
-from plumbline.study import Study
+from plumbline.core.options import parse
+from plumbline.study.experiments import Study
+from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.plan import Plan
+from plumbline.study.settings import Config
 from plumbline.tracking import import_trials
 
 CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}

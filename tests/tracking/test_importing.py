@@ -12,11 +12,11 @@ import pytest
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from toy_trials import Results, runs
 
-from plumbline import records
-from plumbline.errors import PlumblineError
-from plumbline.measures.frames import frame_of
-from plumbline.measures.metrics import METRICS, by_round
-from plumbline.plan import Plan
+from plumbline.core.errors import PlumblineError
+from plumbline.metrics.frames import frame_of
+from plumbline.metrics.registry import METRICS, by_round
+from plumbline.store import records
+from plumbline.study.plan import Plan
 from plumbline.tracking import importing
 from plumbline.trials.trial import Trial
 
@@ -58,7 +58,7 @@ def test_import(results: Results) -> None:
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", tags.pop("plumbline.commit", "0" * 40))
     assert tags == {
         "plumbline.trial": rows[0]["key"],
-        "plumbline.study": "toy",
+        "plumbline.study.experiments": "toy",
         "plumbline.experiment": "TOY-F1,TOY-F10",
         "plumbline.task": "branin",
         "plumbline.method": "ei",

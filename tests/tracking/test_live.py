@@ -15,10 +15,10 @@ import pytest
 from mlflow import MlflowClient
 from toy_trials import Results, copy, runs
 
-from plumbline import records
-from plumbline.plan import Plan
-from plumbline.records import Row
-from plumbline.specs import TrialSpec
+from plumbline.store import records
+from plumbline.store.records import Row
+from plumbline.store.spec import TrialSpec
+from plumbline.study.plan import Plan
 from plumbline.tracking import LiveRun
 from plumbline.tracking.live import HASTE
 

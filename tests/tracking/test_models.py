@@ -8,14 +8,14 @@ import pytest
 from mlflow import MlflowClient
 from toy_trials import copy, runs
 
-from plumbline.config import Config
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import parse
 from plumbline.data.models import ModelEntry
-from plumbline.errors import PlumblineError
-from plumbline.library import parse_library
-from plumbline.models.arrays import as_json, write_arrays
-from plumbline.options import parse
-from plumbline.plan import Plan
-from plumbline.study import Study
+from plumbline.models.learned.arrays import as_json, write_arrays
+from plumbline.study.experiments import Study
+from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.plan import Plan
+from plumbline.study.settings import Config
 from plumbline.tracking.models import import_models, trained_models
 
 CURVES = [{"epoch": epoch, "kl": 2.0 / epoch, "reconstruction": 0.1 * epoch} for epoch in (1, 2, 3)]

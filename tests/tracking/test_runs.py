@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as arrow
 import pytest
 
-from plumbline.specs import TrialSpec
+from plumbline.store.spec import TrialSpec
 from plumbline.tracking import runs
 
 

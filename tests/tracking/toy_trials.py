@@ -8,8 +8,8 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from plumbline import records
-from plumbline.plan import Plan
+from plumbline.store import records
+from plumbline.study.plan import Plan
 from plumbline.tracking import import_trials
 from plumbline.trials import run_trial
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from plumbline.data.cifar import FOLDER, META, TEST, TRAIN
+from plumbline.core.errors import PlumblineError
 from plumbline.data.models import ModelEntry, load_models
-from plumbline.errors import PlumblineError
-from plumbline.models.images import read_images
+from plumbline.data.sources.cifar import FOLDER, META, TEST, TRAIN
+from plumbline.models.learned.images import read_images
 from plumbline.trainers.base import train
 
 

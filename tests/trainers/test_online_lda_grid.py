@@ -15,13 +15,13 @@ from joblib import parallel_config
 from scipy.special import gammaln, logsumexp, psi
 from sklearn.decomposition import LatentDirichletAllocation
 
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import build_features, write_features
-from plumbline.data.generated_dna import generated_dna
+from plumbline.data.generated.dna import generated_dna
 from plumbline.data.models import ModelEntry
-from plumbline.errors import PlumblineError
-from plumbline.models.hyperparameter_grid import read_grid
-from plumbline.sources import closure
+from plumbline.models.learned.hyperparameter_grid import read_grid
+from plumbline.registry.source_digest import closure
 from plumbline.trainers import online_lda
 from plumbline.trainers.base import train
 from plumbline.trainers.checkpoint import Checkpoint

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from plumbline.core.errors import PlumblineError
 from plumbline.data.features import read_features
 from plumbline.data.models import ModelEntry, load_models
-from plumbline.data.molecules import DESCRIPTORS
-from plumbline.errors import PlumblineError
-from plumbline.keys import trial_inputs, trial_key
-from plumbline.models.latent import read_latent
+from plumbline.data.sources.molecules import DESCRIPTORS
+from plumbline.models.learned.latent import read_latent
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
-from plumbline.specs import TrialSpec
+from plumbline.store.keys import trial_inputs, trial_key
+from plumbline.store.spec import TrialSpec
 from plumbline.trainers.base import train
 
 SOURCE = "generated-molecules"

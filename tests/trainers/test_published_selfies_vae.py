@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from plumbline.catalogue import catalogue
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset
 from plumbline.data.fetch import fetch
 from plumbline.data.models import ModelEntry, load_models
-from plumbline.errors import PlumblineError
-from plumbline.keys import input_paths
-from plumbline.models.selfies_vae import Architecture, SelfiesVAE, read_selfies_vae
-from plumbline.models.selfies_vocabulary import PUBLISHED
-from plumbline.plan import load_plan
+from plumbline.models.learned.selfies_vae import Architecture, SelfiesVAE, read_selfies_vae
+from plumbline.models.learned.selfies_vocabulary import PUBLISHED
+from plumbline.registry.catalogue import catalogue
+from plumbline.store.keys import input_paths
+from plumbline.study.plan import load_plan
 from plumbline.trainers.base import train
 
 NAME = "selfies-vae-state-dict.pt"

@@ -15,15 +15,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.data.antibodies import describe_pairs
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset, Features
 from plumbline.data.features import read_features, write_features
-from plumbline.data.generated_antibodies import generated_antibodies
+from plumbline.data.generated.antibodies import generated_antibodies
 from plumbline.data.models import ModelEntry
-from plumbline.errors import PlumblineError
-from plumbline.models.arrays import read_curves
-from plumbline.models.selfies_vae import Architecture, SelfiesVAE, padded, read_selfies_vae
-from plumbline.models.selfies_vocabulary import PUBLISHED, selfies_of, vocabulary_of
+from plumbline.data.sources.antibodies import describe_pairs
+from plumbline.models.learned.arrays import read_curves
+from plumbline.models.learned.selfies_vae import Architecture, SelfiesVAE, padded, read_selfies_vae
+from plumbline.models.learned.selfies_vocabulary import PUBLISHED, selfies_of, vocabulary_of
 from plumbline.trainers import checkpoint
 from plumbline.trainers.base import train
 from plumbline.trainers.checkpoint import Checkpoint
@@ -132,7 +132,7 @@ def test_a_killed_process_is_gone_on_with(molecules: Path, tmp_path: Path, one_c
     (tmp_path / "models.yaml").write_text(json.dumps({"small": entry(epochs=15).model_dump()}))
     code = (
         "from plumbline.trainers.checkpoint import Checkpoint; Checkpoint.due = True; "
-        "from plumbline.cli import app; app()"
+        "from plumbline.cli.main import app; app()"
     )
     command = [sys.executable, "-c", code, "model", "small", "--data", str(molecules)]
     command += ["--catalogue", str(tmp_path / "models.yaml"), "--output"]

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
+from plumbline.methods.ask import Question
 from plumbline.methods.base import Proposal
-from plumbline.methods.questions import Question
-from plumbline.specs import TrialSpec
-from plumbline.store import TrialFolder
+from plumbline.store.folder import TrialFolder
+from plumbline.store.spec import TrialSpec
 from plumbline.trials import runner
 from plumbline.trials.checkpoint import Checkpoint, Ration
 from plumbline.trials.log import Log, Step

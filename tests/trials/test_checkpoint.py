@@ -7,7 +7,7 @@ import pytest
 import torch
 from handy import each
 
-from plumbline.store import TrialFolder
+from plumbline.store.folder import TrialFolder
 from plumbline.trials.checkpoint import Checkpoint, Ration
 from plumbline.trials.log import Log, Step
 

@@ -9,14 +9,14 @@ import torch
 from handy import Make, Register, rows_of
 from torch import Tensor
 
-from plumbline.calibration.predictive import GaussianPredictive, JointGaussianPredictive
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.core.seeding import generator, identity
+from plumbline.forecasts.predictive import GaussianPredictive, JointGaussianPredictive
+from plumbline.methods.ask import Question
 from plumbline.methods.base import Method, Proposal
-from plumbline.methods.gp import GPMethod
-from plumbline.methods.questions import Question
+from plumbline.methods.gp.single_outcome import GPMethod
 from plumbline.problems.evaluation import observe_holdout, values
-from plumbline.seeding import generator, identity
-from plumbline.specs import TrialSpec
+from plumbline.store.spec import TrialSpec
 from plumbline.trials import run_trial
 from plumbline.trials.diagnostics import (
     PICTURE,
@@ -241,7 +241,7 @@ def test_coverage_on_a_share_of_the_data_is_of_a_model_of_the_rest(
 ) -> None:
     monkeypatch.setattr(Remembering, "shown", [])
     monkeypatch.setattr(Remembering, "asked", [])
-    register("method", "remembering", Remembering, "plumbline.methods.sampling")
+    register("method", "remembering", Remembering, "plumbline.methods.baselines")
     spec = cheap_spec("forrester", "remembering", options={}, size=6, rounds=4, holdout_fraction=0.4, alphas=[0.2, 0.5])
     rows = rows_of(run_trial(spec, tmp_path, tmp_path))
     assert [row["status"] for row in rows] == ["ok"] * 10

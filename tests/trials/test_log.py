@@ -4,7 +4,7 @@ import pyarrow as arrow
 import pytest
 import torch
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.trials.log import LOG, MANY, Batches, Growing, Log, Step
 
 SECONDS = {"fit_seconds": 0.25, "acquire_seconds": 0.0, "evaluate_seconds": 0.0, "round_seconds": 0.5}

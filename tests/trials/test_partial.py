@@ -11,12 +11,12 @@ from botorch.test_functions import Branin
 from botorch.test_functions.synthetic import ConstrainedGramacy
 from torch import Generator, Tensor
 
-from plumbline.history import History
-from plumbline.measures.frames import entries, frame_of
-from plumbline.measures.metrics import metric
+from plumbline.core.history import History
 from plumbline.methods.base import Method, Proposal
+from plumbline.metrics.frames import entries, frame_of
+from plumbline.metrics.registry import metric
 from plumbline.problems.build import problem_of
-from plumbline.specs import TrialSpec
+from plumbline.store.spec import TrialSpec
 from plumbline.trials import run_trial
 
 Make = Callable[..., TrialSpec]
@@ -88,7 +88,7 @@ class TooMany(Method):
 
 
 def test_outcomes_that_are_not_there_cannot_be_asked_for(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
-    register("method", "too-many", TooMany, "plumbline.methods.sampling")
+    register("method", "too-many", TooMany, "plumbline.methods.baselines")
     folder = run_trial(cheap_spec("branin", "too-many", options={}), tmp_path, tmp_path)
     assert folder.failed
     assert "a proposal asks for outcomes (1, 3); there are (1, 1)" in folder.error_path.read_text()
@@ -114,7 +114,7 @@ class OneAtATime(Method):
 
 def test_outcomes_can_be_asked_for_one_at_a_time(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
     register("problem", "gramacy", lambda *_: problem_of(ConstrainedGramacy(negate=True)), "plumbline.problems.build")
-    register("method", "one-at-a-time", OneAtATime, "plumbline.methods.sampling")
+    register("method", "one-at-a-time", OneAtATime, "plumbline.methods.baselines")
     spec = cheap_spec("gramacy", "one-at-a-time", options={}, size=3, rounds=6)
     table = run_trial(spec, tmp_path, tmp_path).table(spec, points=True).to_pylist()
     assert [row["roles"] for row in table] == [["objective", "at_least_zero", "at_least_zero"]] * 9

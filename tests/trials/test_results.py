@@ -9,10 +9,10 @@ import pytest
 import torch
 from handy import Make, rows_of
 
-from plumbline.records import RECORD, SECONDS, TIMING
-from plumbline.specs import canonical_json
+from plumbline.problems.evaluation import Facts
+from plumbline.registry.references import canonical_json
+from plumbline.store.records import RECORD, SECONDS, TIMING
 from plumbline.trials import results, run_trial
-from plumbline.trials.facts import Facts
 from plumbline.trials.log import Log, Step
 from plumbline.trials.results import (
     SNAPSHOT,

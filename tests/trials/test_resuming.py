@@ -30,11 +30,11 @@ from handy import (
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from plumbline.history import History
-from plumbline.keys import trial_key
+from plumbline.core.history import History
 from plumbline.methods.base import Domain, Method, Proposal
-from plumbline.specs import Chunk, TrialSpec
-from plumbline.store import TrialFolder
+from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import trial_key
+from plumbline.store.spec import Chunk, TrialSpec
 from plumbline.trials import run_trial
 from plumbline.trials.checkpoint import Checkpoint
 
@@ -187,7 +187,7 @@ class Stateful(Method):
 
 @pytest.mark.parametrize("point", POINTS)
 def test_the_state_of_a_method_is_kept(point: str, cheap_spec: Make, register: Register, tmp_path: Path) -> None:
-    register("method", "stateful", Stateful, "plumbline.methods.sampling")
+    register("method", "stateful", Stateful, "plumbline.methods.baselines")
     spec = cheap_spec("branin", "stateful", rounds=4, options={}, q=2)
     whole = run_trial(spec, tmp_path / "whole", tmp_path)
     with interrupted(2, point, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):

@@ -15,17 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from linear_operator.utils.errors import NotPSDError
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
-from plumbline.keys import trial_key
+from plumbline.core.device import device_called
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.methods.ask import Question
 from plumbline.methods.base import Domain, Method, Proposal
-from plumbline.methods.gp import GPMethod
-from plumbline.methods.questions import Question
-from plumbline.records import read_records
-from plumbline.specs import Chunk, TrialSpec
-from plumbline.store import TrialFolder
+from plumbline.methods.gp.single_outcome import GPMethod
+from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import trial_key
+from plumbline.store.records import read_records
+from plumbline.store.spec import Chunk, TrialSpec
 from plumbline.trials import run_trial, run_trials, runner
-from plumbline.trials.runner import GROUP_HALVED, describe, device_called, parts
+from plumbline.trials.runner import GROUP_HALVED, describe, parts
 
 
 def test_a_trial_that_raises_is_a_row(cheap_spec: Make, toy_problem: Callable[..., Any], tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_a_trial_that_raises_is_a_row(cheap_spec: Make, toy_problem: Callable[..
 
 
 def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
-    from plumbline import cli
+    from plumbline.cli import main as cli
 
     class FailsOnce(Method):
         asked = 0
@@ -61,7 +62,7 @@ def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Regis
                 raise RuntimeError("only the first seed")
             return Proposal(self.domain.bounds[:1])
 
-    register("method", "fails-once", FailsOnce, "plumbline.methods.sampling")
+    register("method", "fails-once", FailsOnce, "plumbline.methods.baselines")
     chunk = Chunk(spec=cheap_spec("branin", "fails-once", options={}), seeds=(0, 1))
     output = tmp_path / "out.parquet"
     cli.trials(chunk.model_dump_json(), output, tmp_path / "store", tmp_path)
@@ -238,7 +239,7 @@ class Choir(Method):
 @pytest.fixture
 def choir(register: Register, cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[TrialSpec]]:
     """Return what makes the specs of some seeds of the choir."""
-    register("method", "choir", Choir, "plumbline.methods.sampling")
+    register("method", "choir", Choir, "plumbline.methods.baselines")
     for name, value in {"asked": [], "bad": set(), "memory": 99, "whole": False}.items():
         monkeypatch.setattr(Choir, name, value)
 
@@ -257,7 +258,7 @@ def alone(specs: Sequence[TrialSpec], root: Path) -> list[bytes]:
 
 
 def stream_of(spec: TrialSpec, iteration: int) -> int:
-    from plumbline.seeding import generator, identity
+    from plumbline.core.seeding import generator, identity
 
     return generator(identity(spec.problem.name, spec.problem.options), spec.seed, "method", iteration).initial_seed()
 
@@ -301,7 +302,7 @@ def test_of_seeds_that_are_fitted_together_only_those_fail_that_raise(
     cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are asked again, by methods that know nothing of the first attempt."""
-    from plumbline.methods.sparse import SparseMethod
+    from plumbline.methods.sparse.method import SparseMethod
 
     options = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "inducing": 5, "training": {"epochs": 2}}
     specs = [cheap_spec("branin", "elbo-ei", options=options, seed=seed, rounds=3, size=8) for seed in range(3)]
@@ -325,7 +326,7 @@ def test_a_problem_that_raises_fails_its_own_seed(
     register: Register, toy_problem: Callable[..., Any], cheap_spec: Make, tmp_path: Path
 ) -> None:
     toy_problem(ZeroDivisionError("broken"), after=4 + 4 + 1)  # two designs, and the first answer
-    register("method", "choir", Choir, "plumbline.methods.sampling")
+    register("method", "choir", Choir, "plumbline.methods.baselines")
     specs = [cheap_spec("toy", "choir", options={}, seed=seed, rounds=1) for seed in range(2)]
     assert [folder.failed for folder in run_trials(specs, tmp_path, tmp_path)] == [False, True]
 

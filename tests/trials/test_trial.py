@@ -10,10 +10,11 @@ import torch
 from botorch.test_functions import Branin
 from handy import Make, Register, bytes_of, each, interrupted, rows_of
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.methods.base import Method, Proposal
 from plumbline.problems.build import problem_of
-from plumbline.specs import Budget, InitialDesign, TrialSpec
+from plumbline.registry.references import InitialDesign
+from plumbline.store.spec import Budget, TrialSpec
 from plumbline.trials import run_trial, trial
 from plumbline.trials.trial import Trial
 
@@ -136,7 +137,7 @@ def test_what_was_not_asked_for_is_nan(
     cheap_spec: Make, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Partial, "told", [])
-    register("method", "partial", Partial, "plumbline.methods.sampling")
+    register("method", "partial", Partial, "plumbline.methods.baselines")
     spec = cheap_spec("branin-currin", "partial", options={}, rounds=2, q=2)
     rows = rows_of(run_trial(spec, tmp_path, tmp_path))
     assert [row["status"] for row in rows] == ["ok"] * 8, rows[-1]["error"]
@@ -196,7 +197,7 @@ def test_a_problem_notes_what_its_evaluations_were(cheap_spec: Make, register: R
         return {"low": float((F < -40).sum()), "of": float(len(X))}
 
     register("problem", "noting", lambda *_: problem_of(Branin(negate=True), notes=counted), "plumbline.problems.rover")
-    register("method", "noting", Noting, "plumbline.methods.sampling")
+    register("method", "noting", Noting, "plumbline.methods.baselines")
     spec = cheap_spec("noting", "noting", options={}, rounds=4, q=3)
     whole = run_trial(spec, tmp_path / "whole", tmp_path)
     rows = rows_of(whole)
@@ -224,7 +225,7 @@ class OftenWarning(Method):
 def test_warnings_given_once_a_process_are_recorded_in_every_round(
     cheap_spec: Make, register: Register, tmp_path: Path
 ) -> None:
-    register("method", "warning", OftenWarning, "plumbline.methods.sampling")
+    register("method", "warning", OftenWarning, "plumbline.methods.baselines")
     spec = cheap_spec("branin", "warning", rounds=3, options={})
     events = [row["events"] for row in rows_of(run_trial(spec, tmp_path, tmp_path)) if row["iteration"]]
     assert events == [["UserWarning"]] * 3

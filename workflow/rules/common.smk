@@ -13,11 +13,11 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from plumbline.errors import PlumblineError
-from plumbline.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
-from plumbline.plan import load_plan
-from plumbline.sources import source_digest
-from plumbline.specs import short_digest
+from plumbline.core.errors import PlumblineError
+from plumbline.store.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
+from plumbline.study.plan import load_plan
+from plumbline.registry.source_digest import source_digest
+from plumbline.registry.references import short_digest
 
 STARTED = time.time()
 

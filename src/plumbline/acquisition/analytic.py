@@ -10,8 +10,8 @@ from botorch.utils.probability.utils import log_phi, ndtr, phi
 from torch import Tensor
 from torch.special import log_ndtr
 
-from plumbline.acquisition.differentiated import Differentiated
-from plumbline.models.moments import WithMoments
+from plumbline.models.posterior import WithMoments
+from plumbline.spaces.with_gradient import Differentiated
 
 OfMoments = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 """Maps means and standard deviations of f, `b`, to utilities and their derivatives in both, `b`."""

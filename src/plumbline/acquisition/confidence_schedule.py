@@ -4,7 +4,7 @@ import math
 
 from pydantic import Field, PositiveFloat
 
-from plumbline.options import Options
+from plumbline.core.options import Options
 
 
 class ConfidenceSchedule(Options):

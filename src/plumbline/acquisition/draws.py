@@ -8,8 +8,8 @@ import torch
 from botorch.utils.sampling import draw_sobol_normal_samples
 from torch import Tensor
 
-from plumbline.models.exact_process import ExactProcess
-from plumbline.models.moments import WithMoments
+from plumbline.models.gp.process import ExactProcess
+from plumbline.models.posterior import WithMoments
 
 Draws = tuple[Tensor, Callable[[Tensor], Tensor]]
 """Draws of f, `b x q x S`, and what maps derivatives in them to those in the points, `b x q x d`."""

@@ -12,11 +12,11 @@ from botorch.acquisition.utils import prune_inferior_points
 from botorch.sampling import SobolQMCNormalSampler
 from torch import Size, Tensor
 
-from plumbline.acquisition.differentiated import Differentiated
 from plumbline.acquisition.draws import Draws, KnownDraws, draws_at, normal_draws
-from plumbline.acquisition.fat_tails import log_fat_relu, smooth_least
-from plumbline.models.exact_process import ExactProcess
-from plumbline.models.moments import WithMoments
+from plumbline.acquisition.smooth_maximum import log_fat_relu, smooth_least
+from plumbline.models.gp.process import ExactProcess
+from plumbline.models.posterior import WithMoments
+from plumbline.spaces.with_gradient import Differentiated
 
 OfDraws = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps draws of f, `b x q x S`, to utilities, `b`, and their derivatives in the draws, `b x q x S`."""

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from plumbline.errors import PlumblineError, unknown
-from plumbline.options import Options, parse, read_yaml
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import Options, parse, read_yaml
 
 Kind = Literal[
     "molecules",

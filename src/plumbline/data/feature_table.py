@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
 
 METADATA = b"plumbline"
 """Where a file says what it rests on."""

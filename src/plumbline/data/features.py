@@ -11,18 +11,19 @@ import pandera.pandas as pa
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 
-from plumbline import files
-from plumbline.data import antibodies, dna, molecules
-from plumbline.data.antibodies import describe_pairs, read_pairs
+from plumbline.core import files
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset, Features
-from plumbline.data.dna import read_dna
 from plumbline.data.feature_table import METADATA, PARTS, read_table
-from plumbline.data.generated import generated_molecules, made_up_docking_scores
-from plumbline.data.generated_antibodies import generated_antibodies
-from plumbline.data.generated_dna import generated_dna
-from plumbline.data.generated_newsgroups import generated_newsgroups
-from plumbline.data.guacamol import OBJECTIVES, score_table
-from plumbline.data.molecules import (
+from plumbline.data.generated.antibodies import generated_antibodies
+from plumbline.data.generated.dna import generated_dna
+from plumbline.data.generated.molecules import generated_molecules, made_up_docking_scores
+from plumbline.data.generated.newsgroups import generated_newsgroups
+from plumbline.data.sources import antibodies, dna, molecules
+from plumbline.data.sources.antibodies import describe_pairs, read_pairs
+from plumbline.data.sources.dna import read_dna
+from plumbline.data.sources.guacamol import OBJECTIVES, score_table
+from plumbline.data.sources.molecules import (
     DOCKING,
     canonical_molecules,
     describe_molecules,
@@ -30,8 +31,7 @@ from plumbline.data.molecules import (
     read_smiles,
     sample_rows,
 )
-from plumbline.data.newsgroups import corpus, read_posts, words_of
-from plumbline.errors import PlumblineError
+from plumbline.data.sources.newsgroups import corpus, read_posts, words_of
 
 _FINITE = pa.Check(np.isfinite, error="finite numbers")
 
@@ -95,7 +95,7 @@ def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> 
     """Return the table of a dataset: molecules, antibodies, DNA or texts, and what its kind says of them (`SCHEMAS`).
 
     That is descriptors and targets; of `smiles` nothing else, which a million molecules take minutes for; of `guacamol`
-    the scores of `plumbline.data.guacamol.OBJECTIVES`.
+    the scores of `plumbline.data.sources.guacamol.OBJECTIVES`.
 
     Args:
         dataset: with its `features` entry.

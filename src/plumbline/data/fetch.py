@@ -10,8 +10,8 @@ import pooch
 import requests
 import urllib3
 
+from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset
-from plumbline.errors import PlumblineError
 
 TIMEOUT = (20, 60)
 """Seconds to wait for a connection, and between two pieces of an answer."""

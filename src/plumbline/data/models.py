@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import Field, PositiveFloat
 
-from plumbline.errors import PlumblineError, unknown
-from plumbline.options import Options, parse, read_yaml
-from plumbline.resources import Resources
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.resources import Resources
 
 TRAINING = Resources(mem_mb=4_000, runtime=60)
 """What a training asks for where its entry does not say."""

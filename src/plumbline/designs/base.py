@@ -2,13 +2,13 @@
 
 from torch import Generator, Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.options import Options, parse
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options, parse
 from plumbline.problems.base import Problem
-from plumbline.registry import Registry
+from plumbline.registry.references import InitialDesign
+from plumbline.registry.registry import Registry
 from plumbline.spaces.base import Space
 from plumbline.spaces.box import Box
-from plumbline.specs import InitialDesign
 
 designs = Registry("design", "plumbline.designs")
 """Functions of (problem, n, generator, options) that return `n x d` points of the problem."""

@@ -2,9 +2,9 @@
 
 from torch import Generator, Tensor
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options
 from plumbline.designs.base import designs
-from plumbline.errors import PlumblineError
-from plumbline.options import Options
 from plumbline.problems.base import Problem
 
 

@@ -6,9 +6,9 @@ import torch
 from pydantic import model_validator
 from torch import Generator, Tensor
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options
 from plumbline.designs.base import box_of, designs
-from plumbline.errors import PlumblineError
-from plumbline.options import Options
 from plumbline.problems.base import Problem
 from plumbline.spaces.search import inside
 

@@ -3,9 +3,9 @@
 import torch
 from torch import Generator, Tensor
 
+from plumbline.core.options import Options
 from plumbline.designs.base import box_of, designs
 from plumbline.designs.sobol import sobol
-from plumbline.options import Options
 from plumbline.problems.base import Problem
 
 

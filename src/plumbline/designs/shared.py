@@ -2,10 +2,10 @@
 
 from torch import Generator, Tensor
 
-from plumbline import seeding
+from plumbline.core import seeding
+from plumbline.core.options import Options
 from plumbline.designs.base import designs
 from plumbline.designs.uniform import uniform_design
-from plumbline.options import Options
 from plumbline.problems.base import Problem
 
 

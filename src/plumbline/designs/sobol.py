@@ -3,10 +3,10 @@
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Generator, Tensor
 
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
 from plumbline.designs.base import box_of, designs
-from plumbline.options import Options
 from plumbline.problems.base import Problem
-from plumbline.seeding import draw_seed
 
 
 def sobol(bounds: Tensor, n: int, generator: Generator) -> Tensor:

@@ -3,8 +3,8 @@
 import torch
 from torch import Generator, Tensor
 
+from plumbline.core.options import Options
 from plumbline.designs.base import box_of, designs
-from plumbline.options import Options
 from plumbline.problems.base import Problem
 
 CORNER = 0.4

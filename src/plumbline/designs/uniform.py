@@ -3,9 +3,9 @@
 import torch
 from torch import Generator, Tensor
 
+from plumbline.core.history import History
+from plumbline.core.options import Options
 from plumbline.designs.base import designs, refuse_more_than
-from plumbline.history import History
-from plumbline.options import Options
 from plumbline.problems.base import Problem
 
 

@@ -8,18 +8,17 @@ from botorch.utils.sampling import manual_seed
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Generator
 
-from plumbline.acquisition.paths import peaks
-from plumbline.history import History
+from plumbline.acquisition.information.paths import peaks
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
 from plumbline.illustrations.base import credible_rows, grid, illustrations, rows, table
 from plumbline.methods.base import Domain, build_method
-from plumbline.methods.gp import gaussian_predictor
-from plumbline.models.exact_fit import fit_process
-from plumbline.models.exact_options import ModelOptions
-from plumbline.models.pathwise import draw_paths
-from plumbline.options import Options
+from plumbline.methods.gp.single_outcome import gaussian_predictor
+from plumbline.models.gp.fit import ModelOptions, fit_process
+from plumbline.models.gp.pathwise import draw_paths
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
-from plumbline.seeding import draw_seed
 from plumbline.spaces.search import SearchOptions
 
 

@@ -11,18 +11,17 @@ from botorch.models.model import Model
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
 from plumbline.illustrations.base import grid, illustrations, rows, table
 from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice
-from plumbline.methods.eulbo import EulboImprovement, EulboMethodOptions
-from plumbline.models.exact_fit import fit_process
-from plumbline.models.exact_options import ModelOptions
-from plumbline.models.minibatches import TrainingOptions
-from plumbline.models.process_model import ProcessModel
-from plumbline.models.sparse_process import SparseProcess
-from plumbline.options import Options
-from plumbline.seeding import draw_seed
+from plumbline.methods.sparse.eulbo import EulboImprovement, EulboMethodOptions
+from plumbline.models.botorch_model import ProcessModel
+from plumbline.models.gp.fit import ModelOptions, fit_process
+from plumbline.models.svgp.minibatches import TrainingOptions
+from plumbline.models.svgp.process import SparseProcess
 from plumbline.spaces.box import Box
 
 BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)

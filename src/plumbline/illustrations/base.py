@@ -7,8 +7,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.registry import Registry
+from plumbline.forecasts.predictive import GaussianPredictive
+from plumbline.registry.registry import Registry
 
 illustrations = Registry("illustration", "plumbline.illustrations")
 """Functions of (options, generator) that return rows of `COLUMNS`."""

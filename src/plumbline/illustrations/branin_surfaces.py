@@ -7,18 +7,18 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.acquisition.conformal import ConformalPosteriorOptions
-from plumbline.acquisition.langevin import LangevinOptions
-from plumbline.calibration.alpha import Alpha, alpha_at
-from plumbline.calibration.conformal_predictive import ConformalPredictive
-from plumbline.calibration.density_ratio import RatioOptions
-from plumbline.history import History
+from plumbline.core.alpha import Alpha, alpha_at
+from plumbline.core.history import History
+from plumbline.core.options import Options
 from plumbline.illustrations.base import grid, illustrations, rows, table
 from plumbline.methods.base import Domain, Method
-from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
-from plumbline.methods.gp import ConfidenceBoundOptions, UpperConfidenceBoundMethod
-from plumbline.models.exact_options import ModelOptions
-from plumbline.options import Options
+from plumbline.methods.conformal.acquisition import ConformalPosteriorOptions
+from plumbline.methods.conformal.density_ratio import RatioOptions
+from plumbline.methods.conformal.method import ConformalOptions, ConformalUpperConfidenceBound
+from plumbline.methods.conformal.search import LangevinOptions
+from plumbline.methods.conformal.sets import ConformalPredictive
+from plumbline.methods.gp.single_outcome import ConfidenceBoundOptions, UpperConfidenceBoundMethod
+from plumbline.models.gp.fit import ModelOptions
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.spaces.search import SearchOptions

@@ -5,10 +5,10 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Generator
 
-from plumbline.calibration.density_ratio import no_shift
 from plumbline.illustrations.base import credible_rows, grid, illustrations, interval_rows, rows, table
 from plumbline.illustrations.line import LineOptions, chirp, fit_line, observe
-from plumbline.methods.conformal import conformal_predictor
+from plumbline.methods.conformal.density_ratio import no_shift
+from plumbline.methods.conformal.method import conformal_predictor
 
 
 class BandsOptions(LineOptions):

@@ -8,12 +8,12 @@ import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.calibration.density_ratio import no_shift
-from plumbline.calibration.predictive import GaussianPredictive
-from plumbline.errors import PlumblineError
+from plumbline.core.errors import PlumblineError
+from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.illustrations.base import grid, illustrations, interval_rows, rows, table
 from plumbline.illustrations.line import LineOptions, fit_line, observe
-from plumbline.methods.conformal import conformal_predictor
+from plumbline.methods.conformal.density_ratio import no_shift
+from plumbline.methods.conformal.method import conformal_predictor
 
 
 class DensityOptions(LineOptions):

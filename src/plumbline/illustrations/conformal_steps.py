@@ -5,17 +5,11 @@ import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal import (
-    augment,
-    conformity_mass,
-    importance_weights,
-    quadratics,
-    scores,
-)
-from plumbline.calibration.conformal_sets import exact_sets
-from plumbline.calibration.density_ratio import LogRatio
 from plumbline.illustrations.base import grid, illustrations, interval_rows, rows, table
 from plumbline.illustrations.line import LineOptions, fit_line, observe
+from plumbline.methods.conformal.density_ratio import LogRatio
+from plumbline.methods.conformal.scores import augment, conformity_mass, importance_weights, quadratics, scores
+from plumbline.methods.conformal.sets import exact_sets
 
 
 class StepsOptions(LineOptions):

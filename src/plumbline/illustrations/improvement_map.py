@@ -6,8 +6,8 @@ from pydantic import Field, PositiveFloat
 from torch import Generator
 
 from plumbline.acquisition.analytic import expected_improvement
+from plumbline.core.options import Options
 from plumbline.illustrations.base import grid, illustrations, rows, table
-from plumbline.options import Options
 
 
 class ImprovementMapOptions(Options):

@@ -4,11 +4,10 @@ import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.history import History
-from plumbline.models.exact_fit import fit_process
-from plumbline.models.exact_options import ModelOptions
-from plumbline.models.exact_process import ExactProcess
-from plumbline.options import Options
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.models.gp.fit import ModelOptions, fit_process
+from plumbline.models.gp.process import ExactProcess
 
 BOUNDS = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
 

@@ -5,8 +5,8 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Generator, Tensor
 
+from plumbline.core.options import Options
 from plumbline.illustrations.base import grid, illustrations, rows, table
-from plumbline.options import Options
 from plumbline.problems.radio import CORRIDORS, RING, TILT, UAVS_PER_CORRIDOR, Radio, RadioOptions, antenna_gain
 
 

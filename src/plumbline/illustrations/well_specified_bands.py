@@ -8,15 +8,15 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.calibration.conformal_predictive import ConformalPredictive
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.core.options import Options
 from plumbline.illustrations.base import credible_rows, grid, illustrations, interval_rows, rows, table
 from plumbline.methods.base import Domain, Proposal
-from plumbline.methods.conformal import ConformalOptions, ConformalUpperConfidenceBound
-from plumbline.models.exact_process import ExactProcess, conditioned
-from plumbline.models.marginal_likelihood import Hyperparameters
-from plumbline.models.units import units_of
-from plumbline.options import Options
+from plumbline.methods.conformal.method import ConformalOptions, ConformalUpperConfidenceBound
+from plumbline.methods.conformal.sets import ConformalPredictive
+from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.standardisation import units_of
 from plumbline.problems.base import Context
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate

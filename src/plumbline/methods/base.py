@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Generator, Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
-from plumbline.methods.proposal import Predictor, Proposal
-from plumbline.methods.questions import Question
-from plumbline.options import parse
-from plumbline.outcomes import CovariateShift, Outcome
-from plumbline.registry import Registry
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.core.options import parse
+from plumbline.core.outcomes import CovariateShift, Outcome
+from plumbline.methods.ask import Predictor, Proposal, Question
+from plumbline.registry.registry import Registry
 from plumbline.spaces.base import Space
 
 methods = Registry("method", "plumbline.methods")

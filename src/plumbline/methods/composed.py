@@ -12,11 +12,11 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Generator, Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.core.seeding import draw_seed
+from plumbline.methods.ask import CPU, Question
 from plumbline.methods.base import Method, Predictor, Proposal
-from plumbline.methods.questions import CPU, Question
-from plumbline.seeding import draw_seed
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import inside
 

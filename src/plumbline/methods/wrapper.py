@@ -7,13 +7,13 @@ from botorch.acquisition import AcquisitionFunction
 from pydantic import model_validator
 from torch import Generator, Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.core.options import Options, parse
 from plumbline.methods.base import Domain, Method, Predictor, Proposal, build_method, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
-from plumbline.options import Options, parse
+from plumbline.registry.references import MethodChoice
 from plumbline.spaces.base import Space
-from plumbline.specs import MethodChoice
 
 
 class WrapperOptions(Options):

@@ -9,8 +9,8 @@ import torch
 from botorch.test_functions.base import BaseTestProblem
 from torch import Generator, Tensor
 
-from plumbline.outcomes import CovariateShift, Outcome, Role
-from plumbline.registry import Registry
+from plumbline.core.outcomes import CovariateShift, Outcome, Role
+from plumbline.registry.registry import Registry
 from plumbline.spaces.base import Space
 
 problems = Registry("problem", "plumbline.problems")

@@ -7,8 +7,8 @@ from botorch.test_functions.base import BaseTestProblem, ConstrainedBaseTestProb
 from botorch.test_functions.multi_objective import MultiObjectiveTestProblem
 from torch import Tensor
 
-from plumbline.options import parse
-from plumbline.outcomes import Noise, Outcome, Role
+from plumbline.core.options import parse
+from plumbline.core.outcomes import Noise, Outcome, Role
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.evaluation import spread
 from plumbline.problems.options import ProblemOptions

@@ -14,16 +14,16 @@ from botorch.test_functions import SyntheticTestFunction
 from pydantic import PositiveInt
 from torch import Tensor
 
-from plumbline.data.images import Images
-from plumbline.inputs import Input
-from plumbline.models.convolutional import Hyperparameters, Lesson, Training
-from plumbline.models.images import read_images
-from plumbline.options import Options
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
+from plumbline.data.sources.images import Images
+from plumbline.models.learned.convolutional import Hyperparameters, Lesson, Training
+from plumbline.models.learned.images import read_images
 from plumbline.problems.base import Context, Problem, Workplace, problems
 from plumbline.problems.build import problem_of
-from plumbline.seeding import draw_seed
+from plumbline.registry.references import canonical_json
 from plumbline.spaces.stepped import Stepped, on_steps
-from plumbline.specs import canonical_json
 from plumbline.trainers.checkpoint import Checkpoint
 
 

@@ -8,7 +8,7 @@ from botorch.test_functions import synthetic
 from botorch.test_functions.synthetic import Branin, ConstrainedSyntheticTestFunction
 from torch import Tensor
 
-from plumbline.options import Options
+from plumbline.core.options import Options
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of
 

@@ -1,13 +1,18 @@
 """Values and observations of a problem at given points, with chance that comes in from outside."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from botorch.test_functions.base import BaseTestProblem, ConstrainedBaseTestProblem
 from torch import Generator, Tensor
 from torch.quasirandom import SobolEngine
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.reference_point import reference_point
 from plumbline.problems.base import Problem
+from plumbline.spaces.box import uniform
 
 
 def values(problem: Problem, X: Tensor) -> Tensor:
@@ -72,3 +77,96 @@ def spread(function: BaseTestProblem, n: int = 4096) -> Tensor:
     unit = SobolEngine(function.dim).draw(n, dtype=function.bounds.dtype)
     X = function.bounds[0] + (function.bounds[1] - function.bounds[0]) * unit
     return function(X, noise=False).reshape(n, -1).std(dim=0)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a problem besides its values; the same for every evaluation.
+
+    Attributes:
+        optimum: the greatest feasible value of a single objective, NaN where it is unknown.
+        ref_point: what each of several objectives must exceed to count; None for one.
+        roles: of the outcomes: `objective`, `at_least_zero` or `zero`; empty where they are unknown.
+    """
+
+    optimum: float = math.nan
+    ref_point: tuple[float, ...] | None = None
+    roles: tuple[str, ...] = ()
+
+
+def facts_of(problem: Problem) -> Facts:
+    """Return what is known of a problem."""
+    point = reference_point(problem.outcomes)
+    return Facts(
+        math.nan if problem.optimum is None else problem.optimum,
+        None if point is None else tuple(point.tolist()),
+        tuple(problem.roles),
+    )
+
+
+def optima_of(problem: Problem) -> Tensor:
+    """Return where a problem is greatest: `n x d`, all places that are known.
+
+    Raises:
+        PlumblineError: none is known.
+    """
+    if problem.optimisers is None:
+        raise PlumblineError("`diagnostics.widths` needs a problem whose optimum is known")
+    return problem.optimisers
+
+
+def holdout_of(problem: Problem, size: int, stream: Generator) -> tuple[Tensor, Tensor]:
+    """Return points and observations that predictions are checked on besides the queries: `n x d` and `n x m`.
+
+    They are `size` uniform ones, or those that the problem holds out itself.
+    """
+    X = uniform(problem.bounds, size, stream) if problem.holdout is None else problem.holdout
+    return X, observe_holdout(problem, X, stream)
+
+
+def notes_of(problem: Problem, X: Tensor, F: Tensor) -> dict[str, float]:
+    """Return what a problem notes of the evaluations of a round, under names that no note of a method's has.
+
+    Args:
+        problem: the problem.
+        X: `q x d`.
+        F: `q x m` values without noise.
+    """
+    found = {} if problem.notes is None else problem.notes(X, F)
+    return {f"problem.{name}": value for name, value in found.items()}
+
+
+def observed(
+    problem: Problem, name: str, X: Tensor, Y: Tensor, F: Tensor, asked: Tensor, first: int
+) -> tuple[Tensor, Tensor]:
+    """Return observations and values as they are logged: NaN for what was not asked for, or failed.
+
+    Args:
+        problem: which says whether its evaluations can fail.
+        name: of the problem, for the message.
+        X: `q x d`.
+        Y: `q x m` observations.
+        F: `q x m` values without noise.
+        asked: `q x m` booleans.
+        first: number of the first of the evaluations.
+
+    Returns:
+        Two `q x m`.
+
+    Raises:
+        PlumblineError: an outcome that is not finite although it may not fail, with its point and the remedy, or
+            `asked` of another shape.
+    """
+    if asked.shape != Y.shape:
+        raise PlumblineError(f"a proposal asks for outcomes {tuple(asked.shape)}; there are {tuple(Y.shape)}")
+    failed = (~torch.isfinite(Y) & asked) | ~torch.isfinite(F)
+    if failed.any() and not problem.may_fail:
+        i = int(failed.any(dim=-1).nonzero()[0])
+        raise PlumblineError(
+            f"problem {name!r} returned {Y[i].tolist()} at evaluation {first + i}, "
+            f"x = {X[i].tolist()}: an objective must be finite; penalise such points in the problem instead, "
+            "or let it say that it `may_fail`"
+        )
+    if bool(asked.all()) and not failed.any():
+        return Y, F
+    return Y.where(asked & ~failed, torch.nan), F.where(torch.isfinite(F), torch.nan)

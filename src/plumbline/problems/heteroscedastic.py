@@ -8,7 +8,7 @@ from botorch.test_functions import Ackley, SyntheticTestFunction
 from pydantic import NonNegativeFloat
 from torch import Tensor
 
-from plumbline.options import Options
+from plumbline.core.options import Options
 from plumbline.problems.base import Context, problems
 
 

@@ -22,11 +22,11 @@ from sklearn.linear_model import lasso_path
 from sklearn.model_selection import KFold, train_test_split
 from torch import Tensor
 
-from plumbline.data import dna
+from plumbline.core.errors import PlumblineError
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
 from plumbline.data.features import read_features
-from plumbline.errors import PlumblineError
-from plumbline.inputs import Input
-from plumbline.options import Options
+from plumbline.data.sources import dna
 from plumbline.problems.base import Context, problems
 
 Array = NDArray[np.float64]

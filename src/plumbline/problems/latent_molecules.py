@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from pydantic import field_validator
 from torch import Generator, Tensor
 
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
 from plumbline.data.features import read_features
-from plumbline.data.guacamol import OBJECTIVES, Objective, score_smiles
-from plumbline.errors import PlumblineError, unknown
-from plumbline.inputs import Input
-from plumbline.models.selfies_vae import SelfiesVAE, read_selfies_vae
-from plumbline.models.selfies_vocabulary import smiles_of
-from plumbline.options import Options
+from plumbline.data.sources.guacamol import OBJECTIVES, Objective, score_smiles
+from plumbline.models.learned.selfies_vae import SelfiesVAE, read_selfies_vae
+from plumbline.models.learned.selfies_vocabulary import smiles_of
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of
 
@@ -43,7 +43,7 @@ class GuacamolOptions(Options):
     """Options of the problem.
 
     Attributes:
-        objective: of GuacaMol, see `plumbline.data.guacamol.OBJECTIVES`.
+        objective: of GuacaMol, see `plumbline.data.sources.guacamol.OBJECTIVES`.
         model: a trained SELFIES-VAE (`config/models.yaml`).
         molecules: the dataset whose molecules, encoded, are the problem's examples: the design `examples` begins there.
     """

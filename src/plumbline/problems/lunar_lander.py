@@ -16,8 +16,8 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from pydantic import PositiveFloat, PositiveInt, model_validator
 from torch import Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.options import Options
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options
 from plumbline.problems.base import Context, problems
 from plumbline.problems.landing import MakeLander, current_lander, flights, older_lander
 

@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.inputs import Input
-from plumbline.models.hyperparameter_grid import HyperparameterGrid, read_grid
-from plumbline.options import Options
+from plumbline.core.errors import PlumblineError
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
+from plumbline.models.learned.hyperparameter_grid import HyperparameterGrid, read_grid
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of
 from plumbline.problems.tabular import TabularProblem

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import NonNegativeFloat, PositiveInt, model_validator
 
-from plumbline.options import Options
+from plumbline.core.options import Options
 
 
 class ProblemOptions(Options):

@@ -22,10 +22,10 @@ from botorch.test_functions.base import validate_inputs
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.options import Options
+from plumbline.core.options import Options
+from plumbline.core.seeding import generator
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of
-from plumbline.seeding import generator
 from plumbline.spaces.blocks import Blocks
 from plumbline.spaces.box import Box
 

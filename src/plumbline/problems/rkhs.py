@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 from torch import Generator, Tensor
 from torch.quasirandom import SobolEngine
 
+from plumbline.core.seeding import draw_seed
 from plumbline.problems.base import Context, problems
 from plumbline.problems.build import with_noise
 from plumbline.problems.options import ScalableOptions
-from plumbline.seeding import draw_seed
 
 KernelName = Literal["rbf", "matern52"]
 

@@ -9,13 +9,13 @@ from botorch.test_functions import SyntheticTestFunction
 from pydantic import Field, PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.data import antibodies as antibody_data
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
 from plumbline.data.features import read_features
-from plumbline.data.molecules import DESCRIPTORS
-from plumbline.errors import PlumblineError, unknown
-from plumbline.inputs import Input
-from plumbline.models.latent import LinearLatent, read_latent
-from plumbline.options import Options
+from plumbline.data.sources import antibodies as antibody_data
+from plumbline.data.sources.molecules import DESCRIPTORS
+from plumbline.models.learned.latent import LinearLatent, read_latent
 from plumbline.problems.base import Context, Notes, Problem, problems
 from plumbline.problems.build import problem_of
 from plumbline.spaces.table import Table

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from botorch.acquisition import AcquisitionFunction
 from torch import Generator, Tensor
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.spaces.search import SearchOptions
 
 

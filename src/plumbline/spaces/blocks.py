@@ -3,7 +3,7 @@
 import torch
 from torch import Generator, Tensor
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 

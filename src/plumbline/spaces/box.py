@@ -13,10 +13,10 @@ from botorch.utils.sampling import draw_sobol_samples
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from plumbline.acquisition.differentiated import Differentiated
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import Heat, SearchOptions
+from plumbline.spaces.with_gradient import Differentiated
 
 
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:

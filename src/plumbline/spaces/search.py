@@ -6,7 +6,7 @@ import torch
 from pydantic import PositiveFloat, PositiveInt, model_validator
 from torch import Tensor
 
-from plumbline.options import Options
+from plumbline.core.options import Options
 
 
 class SearchOptions(Options):

@@ -7,7 +7,7 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Generator, Tensor
 
-from plumbline.history import History
+from plumbline.core.history import History
 from plumbline.spaces.box import Box, uniform
 from plumbline.spaces.search import SearchOptions
 

@@ -7,8 +7,8 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.optim import optimize_acqf_discrete
 from torch import Generator, Tensor
 
-from plumbline.errors import PlumblineError
-from plumbline.history import History
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import SearchOptions, inside
 

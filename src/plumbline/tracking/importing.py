@@ -17,13 +17,13 @@ from mlflow.entities import Metric, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-from plumbline import records
-from plumbline.errors import PlumblineError
-from plumbline.observers import title
-from plumbline.plan import Plan
-from plumbline.specs import TrialSpec
-from plumbline.store import TrialFolder
-from plumbline.study import Study
+from plumbline.core.errors import PlumblineError
+from plumbline.store import records
+from plumbline.store.folder import TrialFolder
+from plumbline.store.observers import title
+from plumbline.store.spec import TrialSpec
+from plumbline.study.experiments import Study
+from plumbline.study.plan import Plan
 from plumbline.tracking.models import import_models
 from plumbline.tracking.runs import (
     ERROR,
@@ -222,7 +222,7 @@ class _StudyImport:
         self.study = study
         self.store = store
         self.tags = {
-            "plumbline.study": study.study,
+            "plumbline.study.experiments": study.study,
             "plumbline.preset": plan.config.preset,
             "plumbline.data": plan.config.data,
         }

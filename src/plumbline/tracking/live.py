@@ -10,10 +10,10 @@ import pyarrow as arrow
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from plumbline.observers import title
-from plumbline.provenance import provenance
-from plumbline.records import Row
-from plumbline.specs import TrialSpec
+from plumbline.store.observers import title
+from plumbline.store.provenance import provenance
+from plumbline.store.records import Row
+from plumbline.store.spec import TrialSpec
 from plumbline.tracking.runs import (
     ERROR,
     MARK,

@@ -8,8 +8,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric
 
 from plumbline.data.models import ModelEntry
-from plumbline.models.arrays import read_curves
-from plumbline.plan import Plan
+from plumbline.models.learned.arrays import read_curves
+from plumbline.study.plan import Plan
 from plumbline.tracking.runs import experiment_id, log_metrics, log_params, milliseconds, model_params
 
 MODEL = "plumbline.model"

@@ -13,12 +13,13 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param
 from mlflow.exceptions import MlflowException
 
-from plumbline import records
-from plumbline.catalogue import catalogue
 from plumbline.data.models import ModelEntry
-from plumbline.measures.frames import frame_of, keys
-from plumbline.measures.metrics import METRICS, NOTE, Kind, by_round, columns_of, find_metric
-from plumbline.specs import Json, TrialSpec
+from plumbline.metrics.frames import frame_of, keys
+from plumbline.metrics.registry import METRICS, NOTE, Kind, by_round, columns_of, find_metric
+from plumbline.registry.catalogue import catalogue
+from plumbline.registry.references import Json
+from plumbline.store import records
+from plumbline.store.spec import TrialSpec
 
 TRIAL = "plumbline.trial"
 ERROR = "plumbline.error"

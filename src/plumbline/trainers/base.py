@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Generator
 
+from plumbline.core.errors import unknown
+from plumbline.core.options import parse
+from plumbline.core.seeding import stream_seed
 from plumbline.data.models import ModelEntry
-from plumbline.errors import unknown
-from plumbline.options import parse
-from plumbline.registry import Registry
-from plumbline.seeding import stream_seed
+from plumbline.registry.registry import Registry
 
 trainers = Registry("trainer", "plumbline.trainers")
 """Functions of (options, context) that return a trained model as `Trained`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from plumbline import files
+from plumbline.core import files
 
 State = dict[str, Any]
 

@@ -5,14 +5,14 @@ from typing import Annotated
 import numpy as np
 from pydantic import PositiveInt
 
-from plumbline.data.cifar import read_cifar, read_cifar_jpegs
-from plumbline.data.generated_digits import generated_digits as make_digits
-from plumbline.data.images import Images, some_of_each
-from plumbline.data.svhn import read_svhn
-from plumbline.inputs import Input
-from plumbline.models.images import write_images
-from plumbline.options import Options
-from plumbline.seeding import draw_seed
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
+from plumbline.data.generated.digits import generated_digits as make_digits
+from plumbline.data.sources.cifar import read_cifar, read_cifar_jpegs
+from plumbline.data.sources.images import Images, some_of_each
+from plumbline.data.sources.svhn import read_svhn
+from plumbline.models.learned.images import write_images
 from plumbline.trainers.base import Trained, TrainingContext, trainers
 
 

@@ -1,7 +1,7 @@
 """Evaluates online LDA (Hoffman, Blei & Bach, 2010) at every point of a grid; CAL, section 5.3.1.
 
 The learner is scikit-learn's `LatentDirichletAllocation` with `learning_method="online"`, its steps those of
-`plumbline.models.online_lda`. All points have the same
+`plumbline.models.learned.online_lda`. All points have the same
 documents in the same order and begin at the same topics: what is left is a function of the hyperparameters, without
 noise, that is evaluated once and read by every trial from then on.
 """
@@ -19,15 +19,15 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
 from plumbline.data.feature_table import TEST, TRAIN, read_table
-from plumbline.errors import PlumblineError
-from plumbline.inputs import Input
-from plumbline.models.hyperparameter_grid import HyperparameterGrid, write_grid
-from plumbline.models.online_lda import partial_fit
-from plumbline.options import Options
-from plumbline.seeding import draw_seed
-from plumbline.sources import source_digest
-from plumbline.specs import canonical_json, short_digest
+from plumbline.models.learned.hyperparameter_grid import HyperparameterGrid, write_grid
+from plumbline.models.learned.online_lda import partial_fit
+from plumbline.registry.references import canonical_json, short_digest
+from plumbline.registry.source_digest import source_digest
 from plumbline.trainers.base import Trained, TrainingContext, trainers
 from plumbline.trainers.checkpoint import Checkpoint
 

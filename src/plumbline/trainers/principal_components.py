@@ -7,12 +7,12 @@ from pydantic import PositiveInt
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
 from plumbline.data.features import read_features
-from plumbline.data.molecules import DESCRIPTORS
-from plumbline.errors import PlumblineError
-from plumbline.inputs import Input
-from plumbline.models.latent import LinearLatent, write_latent
-from plumbline.options import Options
+from plumbline.data.sources.molecules import DESCRIPTORS
+from plumbline.models.learned.latent import LinearLatent, write_latent
 from plumbline.trainers.base import Trained, TrainingContext, trainers
 
 

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 import torch
 
-from plumbline.inputs import Input
-from plumbline.models.published_weights import load_weights, read_state_dict
-from plumbline.models.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
-from plumbline.models.selfies_vocabulary import PUBLISHED
-from plumbline.options import Options
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
+from plumbline.models.learned.published_weights import load_weights, read_state_dict
+from plumbline.models.learned.selfies_vae import Architecture, SelfiesVAE, write_selfies_vae
+from plumbline.models.learned.selfies_vocabulary import PUBLISHED
 from plumbline.trainers.base import Trained, TrainingContext, trainers
 
 

@@ -13,16 +13,16 @@ from torch import Generator, Tensor
 from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.inputs import Input
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed, stream_seed
 from plumbline.data.features import read_features
-from plumbline.errors import PlumblineError
-from plumbline.inputs import Input
-from plumbline.models.arrays import Curves
-from plumbline.models.selfies_vae import LONGEST, Architecture, SelfiesVAE, padded, write_selfies_vae
-from plumbline.models.selfies_vocabulary import selfies_of, smiles_of, split, vocabulary_of
-from plumbline.options import Options
-from plumbline.seeding import draw_seed, stream_seed
-from plumbline.sources import source_digest
-from plumbline.specs import canonical_json, short_digest
+from plumbline.models.learned.arrays import Curves
+from plumbline.models.learned.selfies_vae import LONGEST, Architecture, SelfiesVAE, padded, write_selfies_vae
+from plumbline.models.learned.selfies_vocabulary import selfies_of, smiles_of, split, vocabulary_of
+from plumbline.registry.references import canonical_json, short_digest
+from plumbline.registry.source_digest import source_digest
 from plumbline.trainers.base import Trained, TrainingContext, trainers
 from plumbline.trainers.checkpoint import Checkpoint, State
 

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as arrow
 import torch
 
-from plumbline import files
-from plumbline.store import TrialFolder
+from plumbline.core import files
+from plumbline.store.folder import TrialFolder
 from plumbline.trials.log import LOG, Log
 
 VERSION = 2

@@ -9,8 +9,8 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from plumbline.calibration.predictive import GaussianPredictive, Predictive, SetPredictive
-from plumbline.history import History as Data
+from plumbline.core.history import History as Data
+from plumbline.forecasts.predictive import GaussianPredictive, Predictive, SetPredictive
 from plumbline.methods.base import Method, Predictor, Proposal
 
 

@@ -9,7 +9,7 @@ import pyarrow as arrow
 import torch
 from torch import Tensor
 
-from plumbline.records import RECORD, SECONDS, TIMING, Row, list_column
+from plumbline.store.records import RECORD, SECONDS, TIMING, Row, list_column
 
 CONSTANT = ("key", "task", "method", "seed", "optimum", "ref_point", "roles", "status", "error")
 """Columns of a record that are the same in every row of a trial: no log holds them."""

@@ -8,13 +8,13 @@ import pyarrow as arrow
 import torch
 from torch import Tensor
 
-from plumbline import records
-from plumbline.provenance import provenance
-from plumbline.records import RECORD, SECONDS, TIMING, Row
-from plumbline.specs import TrialSpec
-from plumbline.store import TrialFolder
+from plumbline.problems.evaluation import Facts
+from plumbline.store import records
+from plumbline.store.folder import TrialFolder
+from plumbline.store.provenance import provenance
+from plumbline.store.records import RECORD, SECONDS, TIMING, Row
+from plumbline.store.spec import TrialSpec
 from plumbline.trials.diagnostics import PICTURE
-from plumbline.trials.facts import Facts
 from plumbline.trials.log import Log
 
 BLOCK = 1 << 14

@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 
 import torch
 
-from plumbline.errors import PlumblineError
-from plumbline.keys import design_key, trial_key
+from plumbline.core.errors import PlumblineError
+from plumbline.methods.ask import CPU, Question
 from plumbline.methods.base import Method, Proposal, seats
-from plumbline.methods.questions import CPU, Question
-from plumbline.observers import Observer
 from plumbline.problems.base import Shelf, Workplace
-from plumbline.specs import TrialSpec
-from plumbline.store import TrialFolder
-from plumbline.trials.beginnings import Beginnings
+from plumbline.problems.evaluation import Facts
+from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import design_key, trial_key
+from plumbline.store.observers import Observer
+from plumbline.store.spec import TrialSpec
 from plumbline.trials.checkpoint import Checkpoint, Ration
-from plumbline.trials.facts import Facts
+from plumbline.trials.design_cache import Beginnings
 from plumbline.trials.log import Log, Step
 from plumbline.trials.results import constants_of, write_results
 from plumbline.trials.trial import Trial
@@ -43,19 +43,6 @@ T = TypeVar("T")
 def parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
     """Return `items` in parts of `size`, the last one perhaps smaller."""
     return [items[first : first + size] for first in range(0, len(items), size)]
-
-
-def device_called(name: str) -> torch.device:
-    """Return the device called `auto` (a GPU where there is one), `cpu` or `cuda`.
-
-    Raises:
-        PlumblineError: another name, or no GPU where one is asked for.
-    """
-    if name not in ("auto", "cpu", "cuda"):
-        raise PlumblineError(f"unknown device {name!r}: auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise PlumblineError("no GPU that torch can use is here: --device auto or cpu")
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def run_trial(

@@ -8,18 +8,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from plumbline import seeding
-from plumbline.calibration.alpha import alpha_at
+from plumbline.core import seeding
+from plumbline.core.alpha import alpha_at
+from plumbline.core.history import History
 from plumbline.designs.base import initial_design
-from plumbline.history import History
+from plumbline.methods.ask import CPU, Question
 from plumbline.methods.base import Domain, Method, Proposal, build_method
-from plumbline.methods.questions import CPU, Question
 from plumbline.problems.base import Context, Shelf
 from plumbline.problems.build import build_problem
-from plumbline.problems.evaluation import observe, observe_holdout, values
-from plumbline.specs import TrialSpec
+from plumbline.problems.evaluation import (
+    facts_of,
+    holdout_of,
+    notes_of,
+    observe,
+    observe_holdout,
+    observed,
+    optima_of,
+    values,
+)
+from plumbline.store.spec import TrialSpec
 from plumbline.trials import diagnostics
-from plumbline.trials.facts import facts_of, holdout_of, notes_of, observed, optima_of
 from plumbline.trials.log import Log, Step
 
 AT_ONCE = 1_000

@@ -5,11 +5,11 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.curves import Panel, panels_of
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.measures.metrics import by_round
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.metrics.registry import by_round
 
 
 class CoverageDensityOptions(OutputOptions):

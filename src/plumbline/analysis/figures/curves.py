@@ -12,14 +12,14 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.errors import PlumblineError
-from plumbline.measures.metrics import by_round
-from plumbline.measures.spending import by_cost
-from plumbline.measures.statistics import mean_and_standard_error, mean_interval, median_interval
-from plumbline.options import Options
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options
+from plumbline.metrics.registry import by_round
+from plumbline.metrics.spending import by_cost
+from plumbline.statistics.over_seeds import mean_and_standard_error, mean_interval, median_interval
 
 PUBLISHED_DASHES = ((0, (1, 1)), "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (6, 3)))
 """Of lines that others published, which are grey: no method has one of them."""

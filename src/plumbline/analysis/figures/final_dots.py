@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from plumbline.analysis import style
-from plumbline.analysis.ended import ended
-from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.final_values import ended
 from plumbline.analysis.figures.sweep import final_interval
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.errors import PlumblineError
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.core.errors import PlumblineError
 
 
 class FinalDotsOptions(OutputOptions):

@@ -5,10 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.analysis.ranks import Best, Ranks, ranked
+from plumbline.analysis.comparisons.ranks import Best, Ranks, ranked
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 
 SPREAD = 0.6
 """Of the height of a line of words, what the dots of several metrics take."""

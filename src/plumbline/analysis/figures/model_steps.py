@@ -5,10 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import NonNegativeInt
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.errors import PlumblineError
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.core.errors import PlumblineError
 
 
 class StepsOptions(OutputOptions):

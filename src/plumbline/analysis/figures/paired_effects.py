@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plumbline.analysis import style
-from plumbline.analysis.effects import ALL, Effect, EffectOptions, effects
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import figures
-from plumbline.errors import PlumblineError
+from plumbline.analysis.comparisons.effects import ALL, Effect, EffectOptions, effects
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import figures
+from plumbline.core.errors import PlumblineError
 
 SPREAD = 0.7
 """Of the height of a line of words, what its dots take."""

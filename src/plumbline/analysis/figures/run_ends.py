@@ -6,13 +6,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from plumbline.analysis import style
-from plumbline.analysis.ended import ended
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.errors import PlumblineError
-from plumbline.measures.statistics import mean_interval
-from plumbline.options import Options
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options
+from plumbline.statistics.over_seeds import mean_interval
 
 Array = NDArray[np.float64]
 

@@ -2,11 +2,11 @@
 
 from matplotlib.figure import Figure
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.model_steps import pictures_of
 from plumbline.analysis.figures.set_parts import mark_optima, optima
-from plumbline.analysis.outputs import Names, OutputOptions, figures
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 
 
 class SetBandsOptions(OutputOptions):

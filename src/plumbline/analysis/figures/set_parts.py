@@ -5,11 +5,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.model_steps import pictures_of
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.errors import PlumblineError
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.core.errors import PlumblineError
 
 NEAR = 0.01
 """Hills as high as the highest but for this share of the function's range are optima too."""

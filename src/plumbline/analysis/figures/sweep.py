@@ -7,13 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import model_validator
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.errors import PlumblineError
-from plumbline.measures.metrics import by_round
-from plumbline.measures.statistics import mean_interval
-from plumbline.options import Options
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options
+from plumbline.metrics.registry import by_round
+from plumbline.statistics.over_seeds import mean_interval
 
 
 class Measured(Options):

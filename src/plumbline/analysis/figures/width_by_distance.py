@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 from pydantic import PositiveFloat, PositiveInt
 from scipy.special import ndtri
 
-from plumbline.analysis import style
-from plumbline.analysis.evidence import Evidence
+from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.model_steps import pictures_of
-from plumbline.analysis.outputs import Names, OutputOptions, figures
-from plumbline.measures.frames import entries
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.metrics.frames import entries
 
 QUANTILES = {"low": 0.2, "middle": 0.5, "high": 0.8}
 

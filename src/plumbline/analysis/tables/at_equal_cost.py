@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
-from plumbline.analysis.ended import told, without_full_counts
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, tables
-from plumbline.measures import statistics
-from plumbline.measures.spending import by_cost, counts
-from plumbline.options import Options
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.final_values import told, without_full_counts
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
+from plumbline.core.options import Options
+from plumbline.metrics.spending import by_cost, counts
+from plumbline.statistics import over_seeds as statistics
 
 
 class Comparison(Options):

@@ -7,12 +7,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, model_validator
 
-from plumbline.analysis.ended import ends, told, without_full_counts
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, tables
-from plumbline.measures import statistics
-from plumbline.measures.metrics import by_round, find_metric
-from plumbline.options import Options
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.final_values import ends, told, without_full_counts
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
+from plumbline.core.options import Options
+from plumbline.metrics.registry import by_round, find_metric
+from plumbline.statistics import over_seeds as statistics
 
 
 class PublishedEnd(Options):

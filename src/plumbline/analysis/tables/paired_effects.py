@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from plumbline.analysis.effects import Effect, EffectOptions, effects
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import tables
+from plumbline.analysis.comparisons.effects import Effect, EffectOptions, effects
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs.kinds import tables
 
 COLUMNS = {"mean": "mean difference", "value": "in sd", "lower": "share lower"}
 """Words of an effect's fields, where their names will not do."""

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.ended import ended, without_full_counts
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, tables
-from plumbline.analysis.ranks import Best, ranked
-from plumbline.measures import statistics
+from plumbline.analysis.comparisons.ranks import Best, ranked
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.final_values import ended, without_full_counts
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
+from plumbline.statistics import over_seeds as statistics
 
 
 class RankingOptions(OutputOptions):

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import OutputOptions, tables
-from plumbline.errors import unknown
-from plumbline.study import Hyperparameter
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs.kinds import OutputOptions, tables
+from plumbline.core.errors import unknown
+from plumbline.study.experiments import Hyperparameter
 
 
 class SpaceOptions(OutputOptions):

@@ -6,11 +6,11 @@ from typing import Any, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import OutputOptions, tables
-from plumbline.catalogue import catalogue
-from plumbline.errors import PlumblineError, unknown
-from plumbline.options import Options
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs.kinds import OutputOptions, tables
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import Options
+from plumbline.registry.catalogue import catalogue
 
 Json = Mapping[str, Any]
 

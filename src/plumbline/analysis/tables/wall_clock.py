@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
-from plumbline.analysis.evidence import Evidence
-from plumbline.analysis.outputs import Names, OutputOptions, tables
-from plumbline.errors import PlumblineError
-from plumbline.measures.inference import Ratio
-from plumbline.measures.metrics import by_round
-from plumbline.measures.statistics import mean_and_standard_error
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
+from plumbline.core.errors import PlumblineError
+from plumbline.metrics.registry import by_round
+from plumbline.statistics.inference import Ratio
+from plumbline.statistics.over_seeds import mean_and_standard_error
 
 
 class WallClockOptions(OutputOptions):

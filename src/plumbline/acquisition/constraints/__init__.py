@@ -1,0 +1,1 @@
+"""Acquisition functions under constraints, and what to recommend."""

@@ -1,0 +1,1 @@
+"""Hypervolume improvement of several outcomes."""

@@ -1,0 +1,167 @@
+"""The logarithm of the mean hypervolume that draws of a batch add to a front: smooth, with its gradient by hand.
+
+BoTorch's `qLogEHVI` (Daulton et al., 2020; Ament et al., 2023), cell by cell and draw by draw. What a subset of a batch
+dominates together within a cell is a box: each of its sides is the smooth minimum of the side of the cell and of all
+points' smooth improvements over the cell's lower corner. Inclusion and exclusion sums these boxes.
+
+A point in a draw improves on few of the cells. A bound of the box of each point in each cell, free of logarithms, tells
+which of them count: those that are left out, with all boxes of subsets within them, amount to less than 1e-10 of the
+sum. All else is computed once for each, however many subsets it is in.
+"""
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from typing import NamedTuple
+
+import torch
+from botorch.acquisition.logei import TAU_RELU
+from torch import Tensor
+
+from plumbline.acquisition.smooth_maximum import FAT, lesser, log_fat_relu, smooth_least
+
+OfOutcomes = Callable[[Tensor], tuple[Tensor, Callable[[], Tensor]]]
+"""Maps draws of m outcomes, `m x b x q x S`, to utilities, `b`, and what returns their derivatives in the draws."""
+
+FARTHEST = 1e10
+"""Where a cell without an upper end is cut; BoTorch's."""
+
+SHORTEST = 1e-300
+"""Least side of a cell: one that is empty has a logarithm all the same."""
+
+LEAST = 1e-18
+"""Boxes below this share of the greatest are left out."""
+
+AT_ONCE = 2**18
+"""Boxes that are bounded together: a few such arrays fit into a core's cache."""
+
+
+class Cells(NamedTuple):
+    """Boxes that fill what a front does not dominate, of one front for all draws or one a draw.
+
+    Attributes:
+        lower: `m x C x 1` or `m x C x S`, their lower corners.
+        length: likewise, their sides.
+    """
+
+    lower: Tensor
+    length: Tensor
+
+
+def cells_between(lower: Tensor, upper: Tensor) -> Cells:
+    """Return the cells between corners, `C x m` or `S x C x m`."""
+    length = (upper.clamp_max(FARTHEST) - lower).clamp_min(SHORTEST)
+    return Cells(*(one.view(-1, *one.shape[-2:]).permute(2, 1, 0).contiguous() for one in (lower, length)))
+
+
+def log_hypervolume_improvement(cells: Cells, width: float) -> OfOutcomes:
+    """Return the logarithm of the mean hypervolume that a batch adds.
+
+    Args:
+        cells: free of the front so far.
+        width: of smooth minima, in logarithms.
+    """
+
+    def value(f: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+        each = f[0, 0].numel() * cells.lower.shape[1]
+        found = [_log_sum(part, cells, width) for part in f.split(max(1, AT_ONCE // each), dim=1)]
+        values = torch.cat([some for some, _ in found]) - math.log(f.shape[-1])
+        return values, lambda: torch.cat([derivatives() for _, derivatives in found], 1)
+
+    return value
+
+
+def _bounds(f: Tensor, cells: Cells) -> Tensor:
+    """Return about what each point improves on each cell, `q x b x C x S`, and no less but near a cell's corner.
+
+    It lacks the small terms of smooth minima, and has `x+` for softplus: within 4e-5 of a corner, a side is up to eight
+    times as long.
+
+    Args:
+        f: `m x q x b x S`.
+        cells: free.
+    """
+    bounds, bell = torch.ones((), dtype=f.dtype), f.new_tensor(FAT * TAU_RELU**3)
+    for outcome, lower, length in zip(f.unsqueeze(-2), *cells, strict=True):
+        ahead = outcome - lower
+        side = torch.addcdiv(ahead.clamp_min(0.0), bell, ahead.square_().add_(TAU_RELU**2))
+        bounds = torch.minimum(side, length, out=side).mul_(bounds)
+    return bounds
+
+
+def _log_sum(f: Tensor, cells: Cells, width: float) -> tuple[Tensor, Callable[[], Tensor]]:
+    """Return logarithms of the hypervolumes that batches add, summed over draws, and what returns their derivatives.
+
+    Args:
+        f: `m x b x q x S`.
+        cells: free.
+        width: of smooth minima.
+    """
+    m, b, q, S = f.shape
+    bounds = _bounds(f.transpose(1, 2).contiguous(), cells)
+    top = bounds.amax((0, 2, 3))
+    counts, batch, draw, cell = _places(bounds > LEAST * top[:, None, None], cells)
+    # Each point that counts somewhere, and where it does.
+    point, where = counts.nonzero().unbind(1)
+    source = ((batch * q)[where] + point) * S + draw[where]
+    ahead = f.reshape(m, -1)[:, source] - cells.lower.view(m, -1)[:, cell[where]]
+    v, slopes = log_fat_relu(ahead.div_(TAU_RELU))
+    log_length, log_top = (cells.length / TAU_RELU).log().view(m, -1), (top / TAU_RELU**m).log()
+    rank = (counts.view(-1).cumsum(0) - 1).view(q, -1)
+    total, parts = torch.zeros_like(top), []
+    for size in range(1, q + 1):
+        members, where = _subsets(counts, rank, size)
+        common, shares = smooth_least(v[:, members], width)
+        least, totals, share = lesser(common, log_length[:, cell[where]], width)
+        area = least.sum(0).sub_(totals.prod(0).log_(), alpha=width)
+        batches = batch[where]
+        volume = area.sub_(log_top[batches]).exp_().mul_((-1) ** (size + 1))
+        total.index_add_(0, batches, volume)
+        parts.append((members, batches, volume, shares, share))
+
+    def derivatives() -> Tensor:
+        to_v = torch.zeros_like(v)
+        for members, batches, volume, shares, share in parts:
+            to_side = share().mul_(volume.div_(total[batches]))
+            to_members = shares().mul_(to_side.unsqueeze(1)).flatten(1)
+            to_v.scatter_add_(1, members.view(-1).expand_as(to_members), to_members)
+        to_f = f.new_zeros(m, b * q * S)
+        return to_f.scatter_add_(1, source.expand(m, -1), to_v.mul_(slopes()).div_(TAU_RELU)).view(f.shape)
+
+    return log_top + total.log() + m * math.log(TAU_RELU), derivatives
+
+
+def _places(counts: Tensor, cells: Cells) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return where some point of a batch counts: n cells, each in one draw.
+
+    Args:
+        counts: `q x b x C x S`, whether each point does.
+        cells: free.
+
+    Returns:
+        Whether each point does there, `q x n`, and numbers of batches, of draws, and of cells or of those of all draws.
+    """
+    q, _, C, S = counts.shape
+    place = counts.any(0).view(-1).nonzero().squeeze(-1)
+    batch, within = place.div(C * S, rounding_mode="floor"), place % (C * S)
+    cell = within if cells.lower.shape[-1] > 1 else within.div(S, rounding_mode="floor")
+    return counts.view(q, -1)[:, place], batch, within % S, cell
+
+
+def _subsets(counts: Tensor, rank: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return subsets of so many points that all count somewhere, and where.
+
+    Args:
+        counts: `q x n`, which points count at n places.
+        rank: `q x n`, the number of each of those.
+        size: i.
+
+    Returns:
+        The numbers of their points, `i x N`, and `N` places.
+    """
+    members, places = [], []
+    for subset in map(list, combinations(range(len(counts)), size)):
+        where = counts[subset].all(0).nonzero().squeeze(-1)
+        members.append(rank[subset][:, where])
+        places.append(where)
+    return torch.cat(members, 1), torch.cat(places)

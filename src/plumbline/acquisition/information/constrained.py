@@ -1,0 +1,151 @@
+"""What observing some outcomes at a point says of the constrained optimum, per cost: joint entropy search.
+
+The optimum is where and how great, `(x*, f*)`. It says of the objective that f(x*) = f*, of an equality that it is zero
+at x*, of an inequality that it is at least zero there; that no other feasible point is better is left out. An
+observation at x and the value at x* are jointly normal, with a correlation r, so that each outcome has a law of its own
+given the optimum, and its information is the mean, over draws of the optimum, of that law's divergence from the law
+before. Outcomes are independent before and after: what several say together is the sum of what each of them says.
+
+Gelbart, Snoek & Adams (2014) ask for single outcomes; Hernandez-Lobato et al. (2016) divide by their costs, and have
+such a sum for the optimum's place (PESC); (x*, f*) is that of Hvarfner et al. (2022) and Tu et al. (2022).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from plumbline.acquisition.covariances import through_covariances
+from plumbline.acquisition.information.divergence import FAR, LEAST_SHARE, divergence_of_sign, divergence_of_value
+from plumbline.acquisition.information.paths import Peaks
+from plumbline.core.outcomes import Role
+from plumbline.models.botorch_model import ProcessModel
+from plumbline.models.gp.process import LEAST_VARIANCE, ExactProcess
+from plumbline.spaces.with_gradient import Differentiated
+
+Question = tuple[int, ...]
+"""Outcomes that are asked for together, by number."""
+
+
+@dataclass(frozen=True)
+class OfOutcome:
+    """What is known of one outcome at P draws of the optimum.
+
+    Attributes:
+        process: of the outcome.
+        noise: variance of an observation, standardised.
+        U: `(n + P) x d`, the data's inputs and the optima in the unit cube.
+        half: `P x n`, `R^-1 k` of the optima.
+        variance: of f at the optima, standardised, `P`.
+        away: in deviations there, how far the mean lies above zero for an inequality, the value above the mean for all
+            else: `P`.
+        divergence: maps squared correlations, `b x P`, and `away` to information.
+    """
+
+    process: ExactProcess
+    noise: Tensor
+    U: Tensor
+    half: Tensor
+    variance: Tensor
+    away: Tensor
+    divergence: Callable[[Tensor, Tensor], Tensor]
+
+    def information(self, K: Tensor) -> Tensor:
+        """Return the mean information of an observation over the draws: `b`.
+
+        Args:
+            K: `b x (n + P)`, prior covariances of the points with `U`.
+        """
+        n, process = len(self.process.y), self.process
+        half = K[:, :n] @ process.inverse_root.mT
+        variance = (process.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE) + self.noise
+        covariance = K[:, n:] - half @ self.half.mT
+        r2 = covariance.square() / (variance.unsqueeze(-1) * self.variance)
+        return self.divergence(r2.clamp_max(1 - LEAST_SHARE), self.away).mean(-1)
+
+    def at(self, X: Tensor) -> Tensor:
+        """Return the information at `b x d` points, in the problem's bounds: `b`."""
+        return self.information(self.process.prior(self.process.units.inputs(X), self.U))
+
+    def with_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the information at `b x d` points, `b`, and its derivatives, `b x d`."""
+        return through_covariances(self.process, self.U, self.information, X)
+
+
+def of_outcome(process: ExactProcess, role: Role, optima: Peaks, noise: Tensor) -> OfOutcome:
+    """Return what is known of an outcome at draws of the optimum.
+
+    Args:
+        process: of the outcome.
+        role: of the outcome.
+        optima: in the problem's bounds and in units of the objective.
+        noise: variance of an observation, standardised.
+    """
+    there = process.at_points(optima.X)
+    U = torch.cat([process.U, process.units.inputs(optima.X)])
+    value = optima.f if role == "objective" else torch.zeros_like(optima.f)
+    away = ((value - there.mean) / there.sd).clamp(-FAR, FAR)
+    known = (process, noise, U, there.half, there.spread.square())
+    if role == "at_least_zero":
+        return OfOutcome(*known, -away, divergence_of_sign)
+    return OfOutcome(*known, away, divergence_of_value)
+
+
+class ConstrainedInformation(Differentiated):
+    """The information per cost of the best of some questions: which outcomes to ask for at a point.
+
+    Args:
+        processes: one an outcome, m of them.
+        roles: of the outcomes, one of them the objective.
+        optima: draws of the constrained optimum, P of them.
+        costs: of the outcomes.
+        questions: that can be asked.
+        noises: variances of observations, standardised; None for those of the processes.
+    """
+
+    nonnegative = True
+
+    def __init__(
+        self,
+        processes: Sequence[ExactProcess],
+        roles: Sequence[Role],
+        optima: Peaks,
+        costs: Sequence[float],
+        questions: Sequence[Question],
+        noises: Sequence[Tensor] | None = None,
+    ) -> None:
+        super().__init__(ProcessModel(*processes))
+        self.processes, self.roles, self.optima = processes, roles, optima
+        self.costs, self.questions = costs, questions
+        self.noises = [process.noise for process in processes] if noises is None else noises
+        parts = zip(processes, roles, self.noises, strict=True)
+        self.outcomes = [of_outcome(process, role, optima, noise) for process, role, noise in parts]
+        asked = [[float(i in question) for i in range(len(roles))] for question in questions]
+        shares = optima.f.new_tensor(asked)
+        self.shares = shares / (shares @ optima.f.new_tensor(costs)).unsqueeze(-1)
+
+    def under(self, processes: Sequence[ExactProcess]) -> "ConstrainedInformation":
+        """Return the utility under processes that were told more, at the same draws and with the same noise."""
+        return ConstrainedInformation(processes, self.roles, self.optima, self.costs, self.questions, self.noises)
+
+    def of_questions(self, X: Tensor) -> Tensor:
+        """Return the information per cost of each question at points, `n x d`: `questions x n`."""
+        with torch.no_grad():
+            return self.shares @ torch.stack([outcome.at(X) for outcome in self.outcomes])
+
+    def best_question(self, x: Tensor) -> Question:
+        """Return the outcomes that are worth asking for at a point, `1 x d`."""
+        return self.questions[int(self.of_questions(x).argmax())]
+
+    def values(self, X: Tensor) -> Tensor:
+        """Return the utilities of `b x 1 x d` points: `b`."""
+        return self.of_questions(X.squeeze(-2)).amax(0)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
+        found = [outcome.with_gradient(X.squeeze(-2)) for outcome in self.outcomes]
+        values, gradients = (torch.stack(part) for part in zip(*found, strict=True))
+        value, best = (self.shares @ values).max(0)
+        gradient = (self.shares[best].mT.unsqueeze(-1) * gradients).sum(0)
+        return value, gradient.unsqueeze(-2)

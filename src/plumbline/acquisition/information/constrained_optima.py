@@ -1,0 +1,141 @@
+"""Draws of the constrained optimum: where joint draws of objective and constraints are greatest and feasible."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from botorch.utils.sampling import draw_sobol_samples
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from torch import Tensor
+
+from plumbline.acquisition.information.paths import Peaks
+from plumbline.core.outcomes import Role
+from plumbline.models.gp.pathwise import Paths
+from plumbline.spaces.base import Space
+from plumbline.spaces.search import inside
+from plumbline.spaces.table import Table
+
+STARTS = 2
+"""Climbs a draw, from the best of some points."""
+
+ITERATIONS = 15
+"""Of a climb, at most: five to ten are usual, and what has not ended by then seldom does, at many evaluations each."""
+
+DEAR = 10.0
+"""Deviations of the objective that one of a constraint costs where starts are chosen."""
+
+HOLDS = 1e-6
+"""By how many deviations a constraint may fail and hold: what is left of one where a climb ends."""
+
+Array = NDArray[np.float64]
+
+
+def constrained_peaks(
+    paths: Sequence[Paths], roles: Sequence[Role], space: Space, raw_samples: int, seed: int
+) -> Peaks:
+    """Return where each joint draw is greatest and feasible in a settled space; no numbers where that is nowhere.
+
+    In a table it is at a row, or at a point that was observed. In a box each draw is climbed under its constraints, by
+    SLSQP, from the best of some Sobol points and of the data.
+
+    Args:
+        paths: of each outcome, `P` draws.
+        roles: of the outcomes, one of them the objective.
+        space: settled.
+        raw_samples: Sobol points in a box.
+        seed: of the Sobol points.
+    """
+    objective = roles.index("objective")
+    X = points_to_try(paths, space, raw_samples, seed)
+    values = [path.everywhere(X) for path in paths]
+    lacking = sum(
+        (shortfall(f, path, role) for f, path, role in zip(values, paths, roles, strict=True)), X.new_zeros(())
+    )
+    f, best = values[objective].where(lacking <= HOLDS, -torch.inf).max(-1)
+    places = X[best]
+    if not isinstance(space, Table):
+        score = values[objective] / paths[objective].process.units.scale - DEAR * lacking
+        starts = X[score.topk(min(STARTS, len(X)), dim=-1).indices]
+        for i, own in enumerate(starts):
+            draw = Draw([path.only([i]) for path in paths], roles, space.bounds)
+            for start in own:
+                end, value = draw.climbed(start)
+                if value > f[i]:
+                    places[i], f[i] = end, value
+    found = torch.isfinite(f)
+    return Peaks(places.where(found.unsqueeze(-1), torch.nan), f.where(found, torch.nan))
+
+
+def points_to_try(paths: Sequence[Paths], space: Space, raw_samples: int, seed: int) -> Tensor:
+    """Return the rows of a table, or Sobol points of a box, and the data of all outcomes: `N x d`."""
+    if isinstance(space, Table):
+        raw = space.rows
+    else:
+        raw = draw_sobol_samples(space.bounds, n=raw_samples, q=1, seed=seed).squeeze(1)
+    data = torch.cat([path.process.units.points(path.process.U) for path in paths]).unique(dim=0)
+    return torch.cat([raw, data[inside(data, space.bounds)]])
+
+
+def shortfall(f: Tensor, path: Paths, role: Role) -> Tensor:
+    """Return by how many deviations of the observations values `f` of an outcome fail to hold."""
+    if role == "objective":
+        return torch.zeros_like(f)
+    fails = f.abs() if role == "zero" else (-f).clamp_min(0)
+    return fails / path.process.units.scale
+
+
+class Draw:
+    """One joint draw of all outcomes as a smooth program, in the unit cube and in deviations of the observations.
+
+    Args:
+        paths: one an outcome.
+        roles: of the outcomes.
+        box: `2 x d`.
+    """
+
+    def __init__(self, paths: Sequence[Paths], roles: Sequence[Role], box: Tensor) -> None:
+        self.paths, self.box, self.width = paths, box, box[1] - box[0]
+        self.scale = np.array([path.process.units.scale for path in paths])
+        self.objective = roles.index("objective")
+        self.places = {role: [i for i, one in enumerate(roles) if one == role] for role in ("at_least_zero", "zero")}
+        self.at = lru_cache(maxsize=1)(self._at)
+
+    def climbed(self, start: Tensor) -> tuple[Tensor, float]:
+        """Return where a climb from `start` ends, both `d`, and the objective there.
+
+        It is minus infinity where a constraint fails.
+        """
+        found = minimize(
+            lambda u: tuple(-part[self.objective] for part in self.at(u.tobytes())),
+            ((start - self.box[0]) / self.width).numpy(),
+            jac=True,
+            method="SLSQP",
+            bounds=[(0, 1)] * len(start),
+            constraints=[self._held("ineq", "at_least_zero"), self._held("eq", "zero")],
+            options={"maxiter": ITERATIONS, "ftol": 1e-8},
+        ).x.clip(0, 1)
+        values, _ = self.at(found.tobytes())
+        holds = (values[self.places["at_least_zero"]] >= -HOLDS).all() and (
+            np.abs(values[self.places["zero"]]) <= HOLDS
+        ).all()
+        value = values[self.objective] * self.scale[self.objective] if holds else -np.inf
+        return self.box[0] + self.width * torch.from_numpy(found), float(value)
+
+    def _held(self, kind: str, role: Role) -> dict[str, Any]:
+        places = self.places[role]
+        return {
+            "type": kind,
+            "fun": lambda u: self.at(u.tobytes())[0][places],
+            "jac": lambda u: self.at(u.tobytes())[1][places],
+        }
+
+    def _at(self, point: bytes) -> tuple[Array, Array]:
+        """Return all outcomes at a point, `m`, and their gradients, `m x d`."""
+        x = self.box[0] + self.width * torch.from_numpy(np.frombuffer(point).copy())
+        seen = [path.each(x.view(1, 1, -1)) for path in self.paths]
+        values = torch.cat([value.flatten() for value, _ in seen]).numpy()
+        gradients = (torch.cat([gradient.flatten(0, 1) for _, gradient in seen]) * self.width).numpy()
+        return values / self.scale, gradients / self.scale[:, None]

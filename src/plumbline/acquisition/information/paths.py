@@ -1,0 +1,110 @@
+"""A draw of f as a utility, and where draws are greatest: Thompson (1933), Wilson et al. (2020)."""
+
+from typing import NamedTuple
+
+import torch
+from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
+from botorch.utils.sampling import draw_sobol_samples
+from torch import Tensor
+
+from plumbline.models.gp.pathwise import Paths
+from plumbline.models.gp.process import ExactProcess
+from plumbline.spaces.base import Space
+from plumbline.spaces.search import SearchOptions, inside
+from plumbline.spaces.table import Table
+from plumbline.spaces.with_gradient import Differentiated
+
+ALIKE = 1e-6
+"""Draws that differ by less than this, in the unit cube or in standard deviations of the observations, are one."""
+
+
+class PathUtility(Differentiated):
+    """The value of one draw of f at a point.
+
+    Args:
+        path: one.
+    """
+
+    def __init__(self, path: Paths) -> None:
+        super().__init__(path.process.model)
+        self.path = path
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the values at `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
+        value, gradient = self.path.each(X.view(1, len(X), -1))
+        return value.squeeze(0), gradient.view_as(X)
+
+    def values(self, X: Tensor) -> Tensor:
+        """Return the values at `b x 1 x d` points: `b`."""
+        return self.path.everywhere(X.squeeze(-2)).squeeze(0)
+
+
+class Peaks(NamedTuple):
+    """Where draws of f are greatest: points, `P x d`, and values there, `P`."""
+
+    X: Tensor
+    f: Tensor
+
+
+def peaks(paths: Paths, space: Space, options: SearchOptions, seed: int) -> Peaks:
+    """Return where each path is greatest in a settled space: at a row of a table, or where climbs in a box end.
+
+    All paths are climbed at once, each from the best of some Sobol points and of the data.
+
+    Args:
+        paths: to climb.
+        space: settled.
+        options: of the search.
+        seed: of the Sobol points.
+    """
+    if isinstance(space, Table):
+        f, best = paths.everywhere(space.rows).max(-1)
+        return Peaks(space.rows[best], f)
+    data = paths.process.units.points(paths.process.U)
+    raw = draw_sobol_samples(space.bounds, n=options.raw_samples, q=1, seed=seed).squeeze(1)
+    raw = torch.cat([raw, data[inside(data, space.bounds)]])
+    starts = raw[paths.everywhere(raw).topk(min(options.restarts, len(raw)), dim=-1).indices]
+    ends, f = climb_paths(paths, starts, space.bounds, options.maxiter)
+    best = f.argmax(-1)
+    along = torch.arange(len(paths))
+    return Peaks(ends[along, best], f[along, best])
+
+
+def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> tuple[Tensor, Tensor]:
+    """Return where L-BFGS-B ends on each path from starts of its own, and the path's values there.
+
+    Args:
+        paths: P of them.
+        starts: `P x r x d`.
+        bounds: `2 x d`.
+        maxiter: iterations of a climb at most.
+
+    Returns:
+        `P x r x d` and `P x r`.
+    """
+    r, d = starts.shape[-2:]
+
+    def loss(x, batch_indices):  # type: ignore[no-untyped-def]
+        path = paths.only([index // r for index in batch_indices])
+        value, gradient = path.each(torch.from_numpy(x).view(-1, 1, d))
+        return -value.squeeze(-1).numpy(), -gradient.squeeze(-2).numpy()
+
+    ends, values, _ = fmin_l_bfgs_b_batched(
+        loss,
+        starts.reshape(-1, d).numpy(),
+        bounds=bounds.mT.tolist(),
+        maxiter=maxiter,
+        pass_batch_indices=True,
+    )
+    return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values).view(starts.shape[:-1])
+
+
+def standardised(process: ExactProcess, peaks: Peaks) -> Peaks:
+    """Return draws of the optimum in the unit cube, with standardised values."""
+    return Peaks(process.units.inputs(peaks.X), process.units.outputs(peaks.f))
+
+
+def degenerate(draws: Tensor) -> bool:
+    """Return whether draws of what is to be learnt, `P x k`, are no numbers, or all the same: there is nothing."""
+    spread = draws.amax(0) - draws.amin(0)
+    return not bool(torch.isfinite(draws).all()) or bool((spread < ALIKE).all())

@@ -1,0 +1,1 @@
+"""The knowledge gradient: discrete, one-shot and stochastic."""

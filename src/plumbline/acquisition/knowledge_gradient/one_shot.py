@@ -1,0 +1,45 @@
+"""The knowledge gradient in one shot: a query and what it leads to, climbed at once; Balandat et al. (2020)."""
+
+import torch
+from torch import Tensor
+
+from plumbline.acquisition.knowledge_gradient.mean_update import Targets, updated_means
+from plumbline.models.gp.process import ExactProcess
+from plumbline.spaces.with_gradient import Differentiated
+
+
+class OneShotKnowledgeGradient(Differentiated):
+    """`mean_i mu(x'_i) + sigma~(x'_i, x) Z_i` of a query x and of one point x' for each of S next observations.
+
+    Its maximum over all x' is the sample average of the knowledge gradient, but for the greatest mean so far. It is
+    BoTorch's `qKnowledgeGradient` of one query; by automatic differentiation a value and gradient takes 30 to 90
+    times as long.
+
+    Args:
+        process: fitted.
+        Z: `S`, standard normal.
+    """
+
+    def __init__(self, process: ExactProcess, Z: Tensor) -> None:
+        super().__init__(process.model)
+        self.process = process
+        self.Z = Z
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the values of `b x (1 + S) x d` points, the query first, `b`, and their derivatives."""
+        query, ends = X[:, 0], X[:, 1:]
+        size, samples = len(X), len(self.Z)
+        _, pull_back = Targets(self.process, ends).gains(query)
+        means = updated_means(self.process, query.repeat_interleave(samples, 0), self.Z.repeat(size))
+        value, to_ends = means(ends.reshape(-1, X.shape[-1]))
+        to_query = pull_back((self.Z / samples).expand(size, samples))
+        gradient = torch.cat([to_query.unsqueeze(1), to_ends.view_as(ends) / samples], 1)
+        return value.view(size, samples).mean(-1), gradient
+
+
+def good_starts(process: ExactProcess, queries: Tensor, points: Tensor, Z: Tensor) -> Tensor:
+    """Return queries, `b x d`, with the best of some points (`T x d`) for each next observation: `b x (1 + S) x d`."""
+    targets = Targets(process, points)
+    gain, _ = targets.gains(queries)
+    best = (targets.mean + gain.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)
+    return torch.cat([queries.unsqueeze(1), points[best]], 1)

@@ -1,0 +1,1 @@
+"""Comparisons of methods: effects, ranks, pairs."""

@@ -1,0 +1,123 @@
+"""What methods do beside a baseline, seed by seed, on each task and over all of them.
+
+Effects of several tasks need a unit: a standard deviation over seeds. Of where the baseline ended it would not do: on a
+task that most seeds solve that is next to nothing, and the rest of a search's rounding would outweigh all other tasks.
+So a metric that the initial design has already, as regret, is in deviations of that: starts are the same for all
+methods, and vary. On a task that all solve effects are about zero, as they should be. What is of the rounds alone, as
+calibration scores, is in deviations of where the baseline ended.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, model_validator
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.outputs.kinds import Names, OutputOptions
+from plumbline.metrics.registry import by_round, find_metric
+from plumbline.statistics.inference import Mean
+
+ALL = "all tasks"
+"""In the place of a task: the mean over the tasks that method and baseline share, seed by seed."""
+
+
+class EffectOptions(OutputOptions):
+    """Options of what shows effects.
+
+    Attributes:
+        metrics: that are compared at the last round, with their words.
+        baselines: methods that others are compared with, and the methods that are, a panel each.
+        tasks: from top to bottom; all where none are named.
+        arms: words for the first, the second ... of the methods of every baseline, which then share a colour across
+            panels; each by its own look where there are none.
+    """
+
+    metrics: dict[str, str] = Field(min_length=1)
+    baselines: dict[str, tuple[str, ...]] = Field(min_length=1)
+    tasks: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _words_for_all(self) -> Self:
+        if self.arms and any(len(methods) != len(self.arms) for methods in self.baselines.values()):
+            raise ValueError("`arms` has a word for each method of a baseline, and all baselines have as many")
+        return self
+
+    def names(self) -> Names:
+        """Return the tasks, all methods and the metrics."""
+        methods = (name for baseline, others in self.baselines.items() for name in (baseline, *others))
+        return Names(self.tasks, tuple(methods), tuple(self.metrics))
+
+
+class Effect(NamedTuple):
+    """A mean difference, method less baseline, in standard deviations over seeds (`spread`), with its 95% interval.
+
+    Attributes:
+        task: of it, or `ALL`.
+        seeds: that both have.
+        mean: in units of the metric; NaN over all tasks, which have units of their own.
+        sd: the standard deviation that effects are divided by; NaN over all tasks.
+        value, low, high: in standard deviations; NaN where there are none, or with one seed.
+        lower: share of seeds where the method's is the lower value, ties by half; over all tasks of their means.
+    """
+
+    task: str
+    method: str
+    baseline: str
+    metric: str
+    seeds: int
+    mean: float
+    sd: float
+    value: float
+    low: float
+    high: float
+    lower: float
+
+
+def spread(found: Evidence, task: str, method: str, metric: str, seeds: pd.Index) -> float:
+    """Return the standard deviation over seeds of where a method began; of where it ended, where all begin alike."""
+    table = by_round(found.trials(task, method), metric)
+    begun = [table[0]] if 0 in table and find_metric(metric).kind == "running" else []
+    values = (one.reindex(seeds).dropna() for one in (*begun, ended(found, task, method, metric)))
+    return next((float(one.std()) for one in values if one.max() > one.min()), 0.0)
+
+
+def differences(found: Evidence, task: str, method: str, baseline: str, metric: str) -> pd.Series:
+    """Return method less baseline where each seed of both ends."""
+    ours, theirs = (ended(found, task, name, metric) for name in (method, baseline))
+    return (ours - theirs).dropna()
+
+
+def effect(standardised: pd.Series, mean: float, sd: float, **of: str) -> Effect:
+    """Return the effect that differences in standard deviations, one a seed, come to."""
+    values = standardised.to_numpy(dtype=float)
+    seeds, lower = len(values), float(np.mean(0.5 - 0.5 * np.sign(values))) if len(values) else np.nan
+    if seeds < 2 or not np.isfinite(values).all():
+        return Effect(**of, seeds=seeds, mean=mean, sd=sd, value=np.nan, low=np.nan, high=np.nan, lower=lower)
+    inferred = Mean(values, "effect " + " ".join(of.values()))
+    low, high = inferred.interval()
+    return Effect(**of, seeds=seeds, mean=mean, sd=sd, value=inferred.value, low=low, high=high, lower=lower)
+
+
+def effects(
+    found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str, tasks: tuple[str, ...] = ()
+) -> Iterator[Effect]:
+    """Yield the effect of each method on each task that it shares with its baseline, and then over all of these."""
+    for baseline, methods in baselines.items():
+        for method in methods:
+            of = {"method": method, "baseline": baseline, "metric": metric}
+            every = []
+            for task in tasks or found.tasks:
+                if not {(task, method), (task, baseline)}.issubset(found.pairs):
+                    continue
+                apart = differences(found, task, method, baseline, metric)
+                sd = spread(found, task, baseline, metric, apart.index)
+                every.append(apart / sd if sd > 0 else apart * np.nan)
+                yield effect(every[-1], float(apart.mean()), sd, task=task, **of)
+            if len(every) > 1:
+                # A task on which nothing varies has no unit, and is left out.
+                over = pd.concat(every, axis=1).dropna(axis=1, how="all").dropna().mean(axis=1)
+                yield effect(over, np.nan, np.nan, task=ALL, **of)

@@ -1,0 +1,82 @@
+"""How methods rank over the tasks of an experiment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.final_values import ended
+from plumbline.core.errors import PlumblineError
+from plumbline.statistics.inference import Mean
+
+Best = Literal["least", "greatest"]
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Ranks of methods by some metrics.
+
+    Attributes:
+        seeds: that all methods have on all tasks: those that count in means over tasks.
+        tables: by metric and task, seeds x methods; a method without any value of the metric has no column.
+    """
+
+    seeds: list[int]
+    tables: Mapping[str, Mapping[str, pd.DataFrame]]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that all methods ran on."""
+        return list(next(iter(self.tables.values())))
+
+    def of_task(self, metric: str, task: str, method: str) -> float:
+        """Return a method's mean rank on a task, NaN of one that has none."""
+        table = self.tables[metric][task]
+        return float(table[method].mean()) if method in table else np.nan
+
+    def overall(self, metric: str, method: str) -> tuple[float, float, float]:
+        """Return a method's mean rank over tasks and seeds, and its 95% interval over seeds; NaN where it has none."""
+        tables = self.tables[metric]
+        if not all(method in table for table in tables.values()):
+            return np.nan, np.nan, np.nan
+        every = pd.concat([table.loc[self.seeds, method] for table in tables.values()], keys=tables)
+        found = Mean(every.groupby(level=1).mean().to_numpy(), f"rank of {method}")
+        return found.value, *found.interval()
+
+
+def ranks(found: dict[str, pd.Series], best: Best) -> pd.DataFrame:
+    """Return the rank of each method for each seed that all of them have; alike values share the mean of their ranks.
+
+    Args:
+        found: where each seed ended, by method; one without any value has no rank.
+        best: which value has rank 1.
+
+    Returns:
+        Seeds x methods.
+    """
+    table = pd.DataFrame(found).dropna(axis="columns", how="all").dropna()
+    return table.rank(axis=1, ascending=best == "least")
+
+
+def ranked(evidence: Evidence, metrics: Sequence[str], best: Best) -> Ranks:
+    """Return how methods rank on the tasks that all of them ran on.
+
+    Raises:
+        PlumblineError: there is no such task, or no seed that is on all of them.
+    """
+    methods = evidence.methods()
+    common = [task for task in evidence.tasks if set(evidence.methods(task)) == set(methods)]
+    tables = {
+        metric: {
+            task: ranks({method: ended(evidence, task, method, metric) for method in methods}, best) for task in common
+        }
+        for metric in metrics
+    }
+    everywhere = [set(table.index) for by_task in tables.values() for table in by_task.values()]
+    seeds = sorted(set.intersection(*everywhere)) if everywhere else []
+    if not seeds:
+        raise PlumblineError("no task and seed that all methods have: there is nothing to rank")
+    return Ranks(seeds, tables)

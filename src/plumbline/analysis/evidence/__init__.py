@@ -1,0 +1,1 @@
+"""The records of an experiment, as analysis reads them."""

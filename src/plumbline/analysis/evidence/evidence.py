@@ -1,0 +1,157 @@
+"""What an experiment's figures, tables and claims rest on, read by column."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as parquet
+from numpy.typing import NDArray
+
+from plumbline.analysis.evidence.collect import TRIAL
+from plumbline.core.errors import PlumblineError
+from plumbline.metrics.frames import frame_of
+from plumbline.store import records
+from plumbline.study.experiments import Hyperparameter
+from plumbline.study.legends import Look
+
+PLACE = ["key", *TRIAL, "iteration", "evaluation"]
+"""Columns that say which evaluation a row is: always read."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an experiment's figures and claims rest on.
+
+    Attributes:
+        rows: the evaluations of all trials that ended well; lists of one entry are numbers.
+        failures: task, method, seed and error of each trial that did not.
+        snapshots: pictures of models, with the trial they belong to.
+        illustration: what was computed without trials (see `plumbline.illustrations`).
+        looks: of the experiment's methods, by label.
+        titles: of its tasks.
+        task_parameters: values of what its tasks vary, by task and name.
+        spaces: of hyperparameters, by name: its study's.
+        methods_in_use: what each method of the library is and the options that it is given, by label.
+        budgets: of the tasks of the library, by name.
+    """
+
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame)
+    failures: pd.DataFrame = field(default_factory=pd.DataFrame)
+    snapshots: pd.DataFrame = field(default_factory=pd.DataFrame)
+    illustration: pd.DataFrame = field(default_factory=pd.DataFrame)
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    task_parameters: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
+    spaces: Mapping[str, Sequence[Hyperparameter]] = field(default_factory=dict)
+    methods_in_use: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    budgets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return int(self.rows["seed"].nunique()) if len(self.rows) else 0
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], NDArray[np.intp]]:
+        """Where the rows of each task and method are, in the order in which those come."""
+        if self.rows.empty:
+            return {}
+        places: Mapping[Any, Any] = self.rows.groupby(["task", "method"], sort=False, observed=True).indices
+        return {(str(task), str(method)): of for (task, method), of in places.items()}
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every task and method that has trials."""
+        return sorted(self._places, key=lambda pair: int(self._places[pair][0]))
+
+    @property
+    def tasks(self) -> list[str]:
+        """Tasks that have trials, in the order of the grid."""
+        return list(dict.fromkeys(task for task, _ in self.pairs))
+
+    def methods(self, task: str | None = None) -> list[str]:
+        """Return the methods that have trials, on `task` or on any, in the order of the grid."""
+        return list(dict.fromkeys(method for other, method in self.pairs if task in (None, other)))
+
+    def named(self, names: Iterable[str], task: str | None = None) -> list[str]:
+        """Return the methods of these names that have trials; the name of an entry means all that it varies to."""
+        there = self.methods(task)
+        return [method for name in names for method in there if name in (method, self.look(method).entry)]
+
+    def trials(self, task: str, method: str) -> pd.DataFrame:
+        """Return the rows of one method on one task.
+
+        Raises:
+            PlumblineError: there are none.
+        """
+        if (task, method) not in self._places:
+            known = ", ".join(sorted(f"{task} x {method}" for task, method in self._places))
+            raise PlumblineError(f"no trials of {method!r} on {task!r}; there are: {known or 'none'}")
+        return self.rows.iloc[self._places[task, method]]
+
+    def look(self, method: str) -> Look:
+        """Return how a method looks; one without a look of its own goes by its label."""
+        return self.looks.get(method) or Look(legend=method)
+
+    def title(self, task: str) -> str:
+        """Return what a task is called."""
+        return self.titles.get(task, task)
+
+
+def read_rows(path: Path, columns: Iterable[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of trials that ended well, and the failures, of a file of collected records.
+
+    Args:
+        path: of the file.
+        columns: of the records, besides those of `PLACE`; no other is read.
+
+    Raises:
+        PlumblineError: no such file, a corrupt one, or one that lacks a column.
+    """
+    wanted = list(dict.fromkeys([*PLACE, *columns]))
+    if missing := sorted({*wanted, "status", "error"} - set(records.read_names(path))):
+        raise PlumblineError(f"{path} has no column {missing[0]!r}: collect the records again")
+    table = parquet.read_table(
+        path, columns=[*wanted, "status", "error"], read_dictionary=["key", "task", "method", "status"]
+    )
+    rows = frame_of(table)
+    failed = rows.loc[rows["status"] == "error", [*TRIAL, "error"]].reset_index(drop=True)
+    if len(failed):
+        broken = pd.MultiIndex.from_frame(rows[TRIAL]).isin(list(failed[TRIAL].itertuples(index=False, name=None)))
+        rows = rows[~broken].reset_index(drop=True)
+    return rows.drop(columns=["status", "error"]), failed
+
+
+def evidence(
+    path: Path | None,
+    columns: Iterable[str] = (),
+    snapshots: Path | None = None,
+    illustration: Path | None = None,
+    looks: Mapping[str, Look] | None = None,
+    titles: Mapping[str, str] | None = None,
+    task_parameters: Mapping[str, Mapping[str, float | str]] | None = None,
+    spaces: Mapping[str, Sequence[Hyperparameter]] | None = None,
+) -> Evidence:
+    """Return the evidence in the files of an experiment: records and pictures of its trials, and its illustration.
+
+    Args:
+        path: collected records, None for an experiment without trials.
+        columns: of the records, that are to be looked at (see `metrics.columns_of`).
+        snapshots: pictures of models.
+        illustration: what was computed without trials.
+        looks: of methods.
+        titles: of tasks.
+        task_parameters: of tasks.
+        spaces: of hyperparameters.
+    """
+    rows, failed = (pd.DataFrame(), pd.DataFrame()) if path is None else read_rows(path, columns)
+    pictures = pd.DataFrame()
+    if len(rows) and snapshots is not None and (table := records.read_table(snapshots)).num_rows:
+        trials = rows[["key", *TRIAL]].drop_duplicates().astype(dict.fromkeys(("key", "task", "method"), str))
+        pictures = table.to_pandas().merge(trials, on="key")
+    shown = pd.DataFrame() if illustration is None else records.read_table(illustration).to_pandas()
+    return Evidence(rows, failed, pictures, shown, looks or {}, titles or {}, task_parameters or {}, spaces or {})

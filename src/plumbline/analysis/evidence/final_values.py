@@ -1,0 +1,47 @@
+"""Where runs end: the last value of a metric, or for metrics of single queries its mean over the run.
+
+Some metrics have no value in some runs, such as the best value of a run without a feasible point. Means are over the
+others then, and tables say how many those are.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.metrics.registry import by_round, find_metric
+from plumbline.statistics import over_seeds as statistics
+
+
+def ends(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
+    """Return where each seed ended, or its mean over the rounds that have a value for metrics of single queries.
+
+    Args:
+        table: seeds x rounds, as `by_round` gives it.
+        metric: what it is of.
+    """
+    values = table.to_numpy()
+    if values.size == 0:
+        return np.empty(0)
+    return statistics.mean(values, 1) if find_metric(metric).kind == "query" else values[:, -1]
+
+
+def ended(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:
+    """Return where each seed of a method ended on a task; NaN of all where no round has a value."""
+    table = by_round(evidence.trials(task, method), metric)
+    return pd.Series(np.nan if table.empty else ends(table, metric), index=table.index, dtype=float)
+
+
+def told(values: NDArray[np.float64], metric: str) -> dict[str, object]:
+    """Return what tables tell of where `n` seeds ended: mean, standard error, and of how many seeds, which have one."""
+    mean, error = statistics.mean_and_standard_error(values) if len(values) else (np.nan, np.nan)
+    return {metric: float(mean), f"{metric} ±": float(error), f"{metric} seeds": int((~np.isnan(values)).sum())}
+
+
+def without_full_counts(table: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
+    """Return a table without the counts of seeds that no row needs: there each method has a value of all or of none."""
+    counts = [name for metric in metrics if (name := f"{metric} seeds") in table]
+    needless = [name for name in counts if (table[name].eq(table["seeds"]) | table[name].eq(0)).all()]
+    return table.drop(columns=needless)

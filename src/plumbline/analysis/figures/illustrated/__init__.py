@@ -1,0 +1,1 @@
+"""Figures of illustrations, one experiment each."""

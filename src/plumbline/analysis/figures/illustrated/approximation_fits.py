@@ -1,0 +1,89 @@
+"""Where few inducing points go, and what they do to the next query: AABO, figure 1."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.intervals import series
+from plumbline.analysis.outputs.kinds import OutputOptions, figures
+
+COLOURS = {"exact": "0.25", "ELBO": style.PLAIN, "EULBO": style.CALIBRATED}
+ALIKE = 0.005
+"""Distances that differ by less count as the same: two steps of the grid that candidates are looked for on."""
+
+
+def draw_fit(ax: Axes, found: pd.DataFrame, panel: str) -> None:
+    """Draw an approximate fit with its inducing points on the data."""
+    mean, inducing = series(found, panel, "mean"), series(found, panel, "inducing")
+    truth, data = series(found, "all", "truth"), series(found, "all", "data")
+    ax.fill_between(mean["x"], mean["low"], mean["high"], color=COLOURS[panel], alpha=0.15, linewidth=0)
+    ax.plot(truth["x"], truth["value"], color=style.TRUTH, linestyle="--", linewidth=1, label="truth")
+    ax.plot(data["x"], data["value"], "o", color="black", markersize=2.5, label="data")
+    ax.plot(mean["x"], mean["value"], color=COLOURS[panel], label=f"mean of the {panel} fit")
+    ax.plot(
+        inducing["x"],
+        inducing["value"],
+        "D",
+        color=COLOURS[panel],
+        markeredgecolor="black",
+        markersize=5,
+        label="inducing points",
+        zorder=4,
+    )
+    ax.set(title=f"{panel} fit, {len(inducing)} inducing points", xlabel="x", ylabel="y", xlim=(-0.02, 1.02))
+    low, high = (getattr(np, end)([*truth["value"], *data["value"]]) for end in ("min", "max"))
+    ax.set_ylim(low - 0.35 * (high - low), high + 0.35 * (high - low))
+
+
+def draw_queries(ax: Axes, found: pd.DataFrame, panels: tuple[str, ...]) -> None:
+    """Draw a line down where each model asks."""
+    for panel in panels:
+        at = series(found, panel, "query")["x"].item()
+        ax.axvline(at, color=COLOURS[panel], linestyle=":", linewidth=1.6, label=f"query, {panel}", zorder=1)
+
+
+def draw_improvements(ax: Axes, found: pd.DataFrame) -> None:
+    """Draw the expected improvement of each model as a share of its greatest."""
+    for panel, colour in COLOURS.items():
+        improvement = series(found, panel, "improvement")
+        ax.plot(improvement["x"], improvement["value"], color=colour, label=f"EI, {panel}")
+    ax.set(title="expected improvement", xlabel="x", ylabel="share of the greatest", xlim=(-0.02, 1.02))
+
+
+def compared(pairs: pd.DataFrame) -> str:
+    """Return in how many data sets a query is nearer to the exact one than the ELBO's, and in how many not."""
+    nearer, farther = ((sign * (pairs["x"] - pairs["value"]) > ALIKE).sum() for sign in (1, -1))
+    return f"nearer {nearer}, farther {farther}, alike {len(pairs) - nearer - farther}"
+
+
+def draw_distances(ax: Axes, found: pd.DataFrame) -> None:
+    """Draw how far queries are from the exact model's against how far the ELBO's is, a dot a data set."""
+    pairs = {name: series(found, "distance", name) for name in ("query alone", "EULBO")}
+    end = 1.05 * max(ALIKE, *(float(one[axis].max()) for one in pairs.values() for axis in ("x", "value")))
+    ax.plot([0, end], [0, end], color="0.6", linewidth=1)
+    for (name, one), colour, filled in zip(pairs.items(), ("0.35", COLOURS["EULBO"]), ("none", "full"), strict=True):
+        label = f"{name}: {compared(one)}"
+        ax.plot(one["x"], one["value"], "o", color=colour, fillstyle=filled, markersize=4, label=label)
+    ax.set(title="distance to the exact query", xlabel="of ELBO's", ylabel="of the other", xlim=(-0.02, end))
+    ax.set_ylim(-0.02, end)
+
+
+@figures.register("approximation-fits", OutputOptions)
+def approximation_fits(evidence: Evidence, options: OutputOptions) -> Figure:
+    """Two fits with few inducing points, the improvements that they expect, and the distances of their queries."""
+    found = evidence.illustration
+    figure, ((elbo, improvement), (eulbo, distance)) = style.panels(2, 2)
+    draw_fit(elbo, found, "ELBO")
+    draw_improvements(improvement, found)
+    draw_fit(eulbo, found, "EULBO")
+    draw_queries(improvement, found, tuple(COLOURS))
+    draw_queries(eulbo, found, tuple(COLOURS))
+    draw_queries(elbo, found, ("exact", "ELBO"))
+    draw_distances(distance, found)
+    for ax, letter in zip((elbo, improvement, eulbo, distance), "abcd", strict=True):
+        ax.set_title(f"({letter}) {ax.get_title()}")
+    style.add_legend(figure, 3)
+    return figure

@@ -1,0 +1,41 @@
+"""A posterior's credible sets, candidate labels and conformal sets on a line: CBO, figure 3."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.intervals import draw_sets, series
+from plumbline.analysis.outputs.kinds import OutputOptions, figures
+
+
+class BandsOptions(OutputOptions):
+    """Options of the figure: the limits of the vertical axis."""
+
+    limits: tuple[float, float] = (-2.5, 2.5)
+
+
+def draw_candidates(ax: Axes, evidence: Evidence) -> None:
+    """Draw the labels that the posterior was asked for."""
+    labels = series(evidence.illustration, "candidates", "label")
+    ax.plot(labels["x"], labels["value"], ".", color="0.6", markersize=1.5, label="candidate labels", zorder=1)
+
+
+@figures.register("conformal-bands", BandsOptions)
+def conformal_bands(evidence: Evidence, options: BandsOptions) -> Figure:
+    """Credible sets, candidate labels and conformal sets of one model, with data and truth."""
+    found = evidence.illustration
+    figure, axes = style.panels(1, 3, sharey=True)
+    first, second, third = axes[0]
+    draw_sets(first, series(found, "credible", "credible"), options.limits, style.PLAIN, "credible set")
+    draw_candidates(second, evidence)
+    draw_sets(third, series(found, "conformal", "set"), options.limits, style.CALIBRATED, "conformal set")
+    truth, data = series(found, "all", "truth"), series(found, "all", "data")
+    titles = ("(a) credible sets", "(b) candidate labels", "(c) conformal sets")
+    for ax, title in zip(axes[0], titles, strict=True):
+        ax.plot(truth["x"], truth["value"], color=style.TRUTH, linestyle="--", linewidth=1, label="truth")
+        ax.plot(data["x"], data["value"], "o", color="black", markersize=3, label="data")
+        ax.set(title=title, xlabel="x", xlim=(truth["x"].min(), truth["x"].max()))
+    first.set_ylabel("y")
+    style.add_legend(figure, 5)
+    return figure

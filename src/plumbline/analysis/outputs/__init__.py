@@ -1,0 +1,1 @@
+"""Kinds of figures and tables, how they are drawn and styled."""

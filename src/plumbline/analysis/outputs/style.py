@@ -1,0 +1,196 @@
+"""How every figure looks: sizes, colours, the line that says what it rests on."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import is_color_like, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from plumbline.core.errors import unknown
+from plumbline.study.legends import COLOURS, Look
+
+PANEL = (3.4, 2.6)
+"""Width and height of a panel in inches."""
+
+SHORT_DASHES = (0.0, (1.6, 0.9))
+"""Of marks too short for those of a line."""
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a figure rests on; printed in every one.
+
+    Attributes:
+        preset: the scale.
+        seeds: how many, in words.
+        budget: evaluations a trial, in words.
+        data: datasets in use, stand-ins named as such; empty for none.
+        failed: trials that are not in the figure because they failed.
+    """
+
+    preset: str
+    seeds: str
+    budget: str
+    data: str = ""
+    failed: int = 0
+
+    def __str__(self) -> str:
+        parts = [
+            f"preset {self.preset}",
+            self.seeds,
+            self.budget,
+            self.data,
+        ]
+        failed = f"{self.failed} FAILED TRIALS LEFT OUT" if self.failed else ""
+        return "  ·  ".join(part for part in (*parts, failed) if part)
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Set the look of figures inside the block, and put back what was there."""
+    with mpl.rc_context(), sns.axes_style("ticks"), sns.plotting_context("paper"):
+        mpl.rcParams.update(
+            {
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+                "axes.titlesize": 10,
+                "figure.dpi": 130,
+                "font.size": 9,
+                "legend.frameon": False,
+                "lines.linewidth": 1.6,
+                "savefig.bbox": "tight",
+                "svg.fonttype": "none",
+                "svg.hashsalt": "plumbline",
+            }
+        )
+        yield
+
+
+PALETTE = dict(zip(COLOURS, sns.color_palette("colorblind").as_hex(), strict=True))
+"""Colours by name, told apart by the colour-blind too (seaborn's)."""
+
+FREE = ("blue", "orange", "green", "purple", "grey", "sky", "red", "brown", "yellow", "pink")
+"""The order in which they are given to what names none: it keeps the three that are most alike apart."""
+
+LineStyle = dict[str, Any]
+"""Colour and dashes of a line, as matplotlib takes them."""
+
+
+def colour(name: str) -> str:
+    """Return a colour of the palette, or `#rrggbb` as it is.
+
+    Raises:
+        PlumblineError: neither.
+    """
+    if name in PALETTE:
+        return PALETTE[name]
+    if not (name.startswith("#") and is_color_like(name)):
+        raise unknown("colour", name, PALETTE)
+    return name
+
+
+def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
+    """Return `colour` on white: opaque, for bars side by side would show where transparent ones overlap."""
+    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
+    return red, green, blue
+
+
+def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return a colour a name, in the order given, none of those `taken`; all differ."""
+    names, taken = list(names), set(taken)
+    free = [PALETTE[name] for name in FREE if PALETTE[name] not in taken]
+    if len(names) > len(free):  # no longer told apart by the colour-blind, but they must differ
+        free += [found for found in sns.color_palette("husl", len(names)).as_hex() if found not in taken]
+    return dict(zip(names, free, strict=False))
+
+
+def lines(looks: Mapping[str, Look], methods: Iterable[str]) -> dict[str, LineStyle]:
+    """Return colour and dashes of the line of each of `methods`.
+
+    A method without a colour of its own has the next free one, counted over all `looks`, drawn or not: it looks the
+    same in all figures of an experiment. Methods with the same legend share it.
+
+    Args:
+        looks: by label of the method.
+        methods: labels; one without a look goes by its label.
+
+    Raises:
+        PlumblineError: a colour that there is not.
+    """
+    all_looks = {**looks, **{method: Look(legend=method) for method in methods if method not in looks}}
+    fixed = {look.legend: colour(look.colour) for look in all_looks.values() if look.colour}
+    open_ones = dict.fromkeys(look.legend for look in all_looks.values() if look.legend not in fixed)
+    found = fixed | colours(open_ones, fixed.values())
+    return {
+        method: {
+            "color": colour(look.colour) if look.colour else found[look.legend],
+            "linestyle": "--" if look.dashed else "-",
+        }
+        for method in methods
+        for look in [all_looks[method]]
+    }
+
+
+PLAIN, CALIBRATED = PALETTE["orange"], PALETTE["blue"]
+"""Of what is plain and what is calibrated, where no method says: as those of credible and conformal methods."""
+
+QUERY, TRUTH = "#cc0000", "0.25"
+"""Of the star where a method asks, and of the dashed line that it does not know."""
+
+
+NOMINAL = "1 - alpha"
+"""Words of the legend for the level that coverage should have."""
+
+
+def line_width(place: int, count: int) -> float:
+    """Return the width of one of `count` lines, drawn one after another: of few, the first are wider.
+
+    So a line that another one covers shows on both sides of it.
+    """
+    return 1.6 + (0.6 * (count - 1 - place) if count <= 3 else 0.0)
+
+
+def enlarge(figure: Figure) -> None:
+    """Give a figure of one panel more room, for its legend too."""
+    figure.set_size_inches(1.5 * PANEL[0], 1.35 * PANEL[1])
+
+
+def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure of `rows x columns` panels, always as a list of lists."""
+    width, height = PANEL
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(width * columns, height * rows),
+        squeeze=False,
+        layout="constrained",
+        **options,
+    )
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(w_pad=0.09)  # else what stands beside a panel touches the label of the next
+    return figure, [list(row) for row in axes]
+
+
+def add_legend(figure: Figure, columns: int = 8, last: str = "") -> None:
+    """Put one legend for all panels above them, each label once and the label `last` at its end."""
+    handles = {
+        label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    if last in handles:
+        handles[last] = handles.pop(last)
+    rows = -(-len(handles) // columns)
+    columns = -(-len(handles) // max(rows, 1))  # rows of the same length, where they can be
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
+
+
+def add_footer(figure: Figure, footer: Footer) -> None:
+    """Print the footer below the panels."""
+    figure.supxlabel(str(footer), fontsize=7, color="#cc0000" if footer.failed else "#666666")

@@ -1,0 +1,1 @@
+"""The report, the reference results and the pages made of them."""

@@ -1,0 +1,288 @@
+"""Results that are committed: small tables, figures and verdicts, each with where it comes from."""
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from PIL import Image
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.outputs.draw import STANDS_IN, budget_label, data_label, evidence_of, output_of
+from plumbline.analysis.publish.small_samples import write_small_samples
+from plumbline.analysis.verdicts.judge import RUNS, asked_by_outputs, judge_reference, ran
+from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, counts
+from plumbline.core.errors import PlumblineError
+from plumbline.core.files import atomic, write_text
+from plumbline.metrics.registry import by_round, columns_of
+from plumbline.statistics.over_seeds import mean_and_standard_error
+from plumbline.store.folder import TrialFolder
+from plumbline.store.provenance import METADATA_KEY
+from plumbline.store.records import read_table, write_frame
+from plumbline.study.experiments import Study
+from plumbline.study.plan import Plan
+
+
+def drawn_metrics(plan: Plan, name: str) -> tuple[str, ...]:
+    """Return the metrics whose curves a figure draws: they are kept, to be compared with without running anything."""
+    if plan.experiment(name).figure is None:
+        return ()
+    _, options = output_of(plan, name, "figure")
+    return tuple(dict.fromkeys(options.names().metrics)) if options.draws_curves else ()
+
+
+def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return mean and standard error of `metrics` of each method on each task, by iteration, over the seeds that have
+    a value, and how many those are."""
+    frames = []
+    for task, method in found.pairs:
+        for metric in metrics:
+            table = by_round(found.trials(task, method), metric)
+            if table.size == 0:
+                continue
+            mean, error = mean_and_standard_error(table.to_numpy())
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "task": task,
+                        "method": method,
+                        "metric": metric,
+                        "iteration": table.columns,
+                        "mean": mean,
+                        "standard_error": error,
+                        "seeds": table.notna().sum().to_numpy(),
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+def combined_provenance(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return one provenance of many trials: each value that occurs, once, and the wall time of all."""
+    facts = list(facts)
+    keys = sorted({key for fact in facts for key in fact} - {"spec", "wall_seconds"})
+    values = {key: sorted({json.dumps(fact.get(key), sort_keys=True) for fact in facts}) for key in keys}
+    return {
+        **{key: [json.loads(text) for text in texts] for key, texts in values.items()},
+        "trials": len(facts),
+        "wall_hours": round(sum(fact["wall_seconds"] for fact in facts) / 3600, 3),
+    }
+
+
+def costs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the median seconds of a round of each method on each task."""
+    rounds = rows[rows["iteration"] > 0].drop_duplicates(["key", "iteration"])
+    seconds = rounds.groupby(["task", "method"], sort=False, observed=True)["round_seconds"].median()
+    return seconds.rename("seconds_a_round").reset_index()
+
+
+def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Write `new` into the CSV at `path`, in place of the rows that have the same `keys`."""
+    if new.empty:
+        return
+    if path.is_file():
+        old = pd.read_csv(path)
+        fresh = set(new[list(keys)].itertuples(index=False, name=None))
+        stays = [row not in fresh for row in old[list(keys)].itertuples(index=False, name=None)]
+        new = pd.concat([old[stays], new], ignore_index=True)
+    with atomic(path) as part:
+        new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
+
+
+WORDS = ("missing", "sentence", "test", "published", "stuck")
+"""Columns of a table of claims that may be empty, and are no numbers."""
+
+
+def read_claims(path: Path) -> pd.DataFrame:
+    """Return a table of claims.
+
+    Raises:
+        PlumblineError: no such file, or no table of claims.
+    """
+    try:
+        found = pd.read_csv(path)
+    except FileNotFoundError as error:
+        raise PlumblineError(f"no table of claims at {path}") from error
+    except (ValueError, UnicodeDecodeError) as error:
+        raise PlumblineError(f"{path} is no table of claims: {' '.join(str(error).split())[:200]}") from error
+    if missing := [name for name in COLUMNS if name not in found]:
+        raise PlumblineError(f"{path} is no table of claims: it has no column {missing[0]!r}")
+    return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
+
+
+def effect(tests: pd.DataFrame) -> str:
+    """Return what the primary test of a claim comes to, in words, on which data if on another's, and what was not run.
+
+    Args:
+        tests: the rows of its parts.
+    """
+    first = tests.iloc[0]
+    besides = f"; on {first['data']}" if STANDS_IN in first["data"] else ""
+    if first["missing"]:
+        besides += f"; {', '.join(first['missing'].split())} not run"
+    if len(tests) == 1:
+        return f"{one_effect(first)}{besides}"
+    parts = f"{counts(tests['outcome'])} of {len(tests)} parts"
+    if (tests["test"] != first["test"]).any():
+        return f"{parts}; of the first {one_effect(first)}{besides}"
+    return f"{parts}, with estimates from {tests['ours'].min():.3g} to {tests['ours'].max():.3g}{besides}"
+
+
+def one_effect(one: pd.Series) -> str:
+    """Return an estimate, and its interval where it is not as good as a point, in words."""
+    if one["high"] - one["low"] <= 1e-3 * abs(one["ours"]):
+        return f"{one['ours']:.3g}"
+    return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
+
+
+def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
+    """Return the verdicts as a Markdown table, a row a claim, those too that are not judged yet or not run."""
+    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    primary = claims[claims["role"] == "primary"]
+    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
+    for name, claim in sorted(
+        ((name, claim) for study in studies for name, claim in study.claims.items()), key=lambda one: by_number(one[0])
+    ):
+        verdict = "not judged" if claim.experiments else "not run"
+        experiments = ", ".join(claim.experiments) or "–"
+        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", experiments]
+        if name in tests_of:
+            first = tests_of[name].iloc[0]
+            cells[2:6] = [
+                f"**{first['verdict']}**",
+                first["test"],
+                effect(tests_of[name]),
+                f"{first['seeds']} ({claim.seeds or '–'})",
+            ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+NOT_JUDGED = "not run or judged"
+
+MARKS = {
+    "reproduced": "🔵",
+    "partly": "🔶",
+    "not reproduced": "🟥",
+    "inconclusive at this scale": "⚪",
+    "cannot fail": "⬜",
+    "does not apply": "◇",
+    NOT_JUDGED: "–",
+}
+"""Of verdicts, told apart by their shapes alone too."""
+
+DOUBTED = "†"
+"""Beside the mark of a verdict that does not say what it seems to."""
+
+
+def read_doubts(claims: Path) -> pd.DataFrame:
+    """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`."""
+    path = claims.with_name("doubts.csv")
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["claims", "doubt", "repair"])
+
+
+def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
+    """Return the verdicts as a Markdown table by document: a claim's mark, its statement, and what was measured."""
+    primary = claims[claims["role"] == "primary"]
+    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
+    doubted = {name for names in doubts["claims"] for name in names.split()}
+    lines = ["| | claim | measured: estimate, 95% interval; seeds (the paper's) |", "|---|---|---|"]
+    for study in studies:
+        lines.append(f"| | **{study.title}** | |")
+        for name in sorted(study.claims, key=by_number):
+            claim, tests = study.claims[name], tests_of.get(name)
+            mark, measured = MARKS[NOT_JUDGED], ""
+            if tests is not None:
+                first = tests.iloc[0]
+                mark = MARKS[first["verdict"]] + DOUBTED * (name in doubted)
+                measured = f"{first['test']}: {effect(tests)}; {first['seeds']} ({claim.seeds or '–'})"
+            lines.append(f"| {name} {mark} | {claim.statement} | {measured} |")
+    return "\n".join(lines)
+
+
+def doubt_table(doubts: pd.DataFrame) -> str:
+    """Return the doubts about verdicts as a Markdown table."""
+    lines = ["| claims | what is wrong | what will be done |", "|---|---|---|"]
+    for names, doubt, repair in doubts[["claims", "doubt", "repair"]].itertuples(index=False, name=None):
+        lines.append(f"| {names.replace(' ', ', ')} | {doubt} | {repair} |")
+    return "\n".join(lines)
+
+
+def keep_figure(path: Path, home: Path) -> None:
+    """Copy a figure, a PNG, in 256 colours: a third of the bytes.
+
+    Of the first 39 that were kept, no pixel moved by more than 15 of 255.
+    """
+    with Image.open(path) as figure, atomic(home / path.name) as part:
+        # Anti-aliasing makes thousands of colours; of the quantizers, this one leaves none of them far away.
+        drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        drawn.save(part, format="png", optimize=True)
+
+
+def keep_illustration(path: Path, home: Path) -> None:
+    """Copy an illustration to the folder of its experiment, as a table with the provenance that its file carries."""
+    table = read_table(path)
+    with atomic(home / f"{path.stem}-illustration.csv") as part:
+        table.to_pandas().to_csv(part, index=False, float_format="%.6g")
+    about = {"experiment": path.stem, **json.loads(table.schema.metadata[METADATA_KEY.encode()])}
+    write_text(home / "illustration-provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
+
+
+def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> None:
+    """Copy the results of experiment `name` from a preset's `folder` to the `reference` results, with provenance.
+
+    Raises:
+        PlumblineError: failed trials among them; reference results are whole or not at all.
+    """
+    experiment = plan.experiment(name)
+    drawn = drawn_metrics(plan, name)
+    columns = (*columns_of(drawn), "round_seconds")
+    found = evidence_of(plan, name, columns, folder / "records" / f"{name}.parquet" if experiment.grid else None)
+    if len(found.failures):
+        raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
+    home = reference / name
+    home.mkdir(parents=True, exist_ok=True)
+    for figure in (folder / "figures").glob(f"{name}.png"):
+        keep_figure(figure, home)
+    for table in (folder / "tables").glob(f"{name}.csv"):
+        shutil.copyfile(table, home / f"{name}-table.csv")
+    if experiment.illustration is not None:
+        keep_illustration(folder / "illustrations" / f"{name}.parquet", home)
+    if not experiment.grid:
+        return
+    if drawn:
+        write_frame(home / f"{name}-curves.parquet", curves(found, drawn))
+    keys = found.rows["key"].unique()
+    about = {
+        "experiment": name,
+        "preset": plan.config.preset,
+        "data": data_label(plan, name) or "synthetic",
+        "seeds": found.seeds,
+        "budget": budget_label(found.rows),
+        **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
+    }
+    write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
+    found_runs = ran(plan, name, folder / "records" / f"{name}.parquet", asked_by_outputs(plan, name))
+    if found_runs is not None:
+        write_frame(reference / RUNS.format(name), found_runs.runs)
+    merge(reference / "costs.csv", costs(found.rows), ["task", "method"])
+
+
+def keep_verdicts(plan: Plan, reference: Path) -> None:
+    """Judge the claims of the plan's studies anew by the runs that are kept; verdicts of other studies stay.
+
+    How often small samples look as claimed is drawn anew too.
+    """
+    path = reference / "claims.csv"
+    claims = judge_reference(plan, reference)
+    if path.is_file():
+        old = read_claims(path)
+        others = old[~old["claim"].isin([name for study in plan.studies.values() for name in study.claims])]
+        claims = claims if others.empty else pd.concat([others, claims], ignore_index=True)
+    claims = claims.sort_values("claim", kind="stable", key=lambda names: names.map(by_number))
+    with atomic(path) as part:
+        claims.to_csv(part, index=False, float_format="%.6g")
+    write_small_samples(claims, reference / "small-samples.png")

@@ -1,0 +1,80 @@
+"""The paper's seeds against ours: how often as few seeds as a paper has would have shown what it claims."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from plumbline.analysis.outputs import style
+from plumbline.analysis.verdicts.verdict import by_number
+from plumbline.core.files import atomic
+
+VERDICT_COLOURS = {
+    "reproduced": "blue",
+    "partly": "yellow",
+    "not reproduced": "red",
+    "inconclusive at this scale": "grey",
+}
+
+ALIKE = "if methods were alike"
+
+
+def small_samples(claims: pd.DataFrame) -> pd.DataFrame:
+    """Return the claims of papers with few seeds, a row a claim: name, what was measured, both numbers of seeds,
+    `pattern`, `chance`, `favourable` (the least of the parts of the primary test) and verdict.
+
+    Args:
+        claims: a table of claims.
+    """
+    primary = claims[(claims["role"] == "primary") & claims["pattern"].notna()]
+    found = primary.groupby("claim", sort=False).agg(
+        test=("test", "first"),
+        seeds=("seeds", "min"),
+        paper_seeds=("paper_seeds", "first"),
+        pattern=("pattern", "first"),
+        chance=("chance", "first"),
+        favourable=("favourable", "min"),
+        verdict=("verdict", "first"),
+    )
+    return found.loc[sorted(found.index, key=by_number)].reset_index()
+
+
+def draw_small_samples(found: pd.DataFrame) -> Figure:
+    """Draw a bar a claim, as long as the share of small samples that look as claimed, in the colour of our verdict.
+
+    A tick is where the bar would end if methods were alike.
+    """
+    figure, ((ax,),) = style.panels(1, 1)
+    figure.set_size_inches(2.1 * style.PANEL[0], 0.9 + 0.36 * len(found))
+    for verdict, name in VERDICT_COLOURS.items():
+        rows = found.index[found["verdict"] == verdict]
+        if len(rows):
+            ax.barh(rows, found.loc[rows, "pattern"], 0.62, color=style.tint(style.colour(name), 0.7), label=verdict)
+    ax.scatter(found["chance"], found.index, s=90, c="black", marker="|", label=ALIKE, zorder=3)
+    for row, (share, alike) in enumerate(found[["pattern", "chance"]].itertuples(index=False, name=None)):
+        ax.text(
+            np.nanmax([share, alike]) + 0.015,
+            row,
+            "below 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%",
+            va="center",
+            fontsize=8,
+        )
+    words = [f"{one.claim}: {one.test}  ({one.paper_seeds} of {one.seeds} seeds)" for one in found.itertuples()]
+    ax.set_yticks(range(len(found)), words)
+    ax.set_ylim(len(found) - 0.5, -0.5)
+    ax.set_xlim(0, 1.06)
+    ax.set_xlabel("share of small samples that look as claimed")
+    handles, labels = ax.get_legend_handles_labels()
+    entries = [label if label == ALIKE else f"with our seeds: {label}" for label in labels]
+    figure.legend(handles, entries, loc="outside upper center", ncols=2)
+    return figure
+
+
+def write_small_samples(claims: pd.DataFrame, path: Path) -> None:
+    """Write the figure to `path`, a PNG; nothing where no claim has few seeds and more of ours."""
+    found = small_samples(claims)
+    if found.empty:
+        return
+    with style.house_style(), atomic(path) as part:
+        draw_small_samples(found).savefig(part, format="png")

@@ -1,0 +1,1 @@
+"""From test results to verdicts on claims."""

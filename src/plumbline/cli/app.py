@@ -1,0 +1,116 @@
+"""The application, and the options that commands share."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from plumbline.core.errors import PlumblineError
+
+if TYPE_CHECKING:
+    from plumbline.study.plan import Plan
+    from plumbline.trials.runner import Watch
+
+
+app = typer.Typer(
+    name="plumbline",
+    help="A reproducibility study of Bayesian optimisation under imperfect models.",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+ConfigOption = Annotated[
+    str,
+    typer.Option(
+        "--config",
+        help="YAML files laid over each other, separated by commas, or the configuration itself as JSON",
+        metavar="FILES|JSON",
+    ),
+]
+DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
+StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
+TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
+FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
+OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
+CONFIG = "config/config.yaml"
+STORE = Path("results/store")
+TRIALS = Path("results/trials")
+DATA = Path("data")
+REFERENCE = Path("results/reference")
+
+
+def read_plan(config: str) -> "Plan":
+    """Return the plan of `--config`; the repository is the working directory."""
+    from plumbline.study.plan import load_plan
+    from plumbline.study.settings import read_config
+
+    if config.lstrip().startswith("{"):
+        return load_plan(parse_json(config, "--config"), Path.cwd(), "--config")
+    return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
+
+
+def existing_folder(path: Path, what: str) -> Path:
+    """Return a folder that must be there; raise PlumblineError where it is not."""
+    if not path.is_dir():
+        raise PlumblineError(f"no folder of {what} at {path}")
+    return path
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"plumbline {version('plumbline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A reproducibility study of Bayesian optimisation under imperfect models."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def one_thread() -> None:
+    """Keep torch to the cores that the job was given, one unless OMP_NUM_THREADS says otherwise."""
+    import torch
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+
+
+def parse_json(text: str, source: str) -> Any:
+    """Return the content of JSON text; raise PlumblineError, with its source, where it is none."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise PlumblineError(f"{source} is no JSON: {error}") from error
+
+
+@contextmanager
+def watching() -> "Iterator[Watch]":
+    """Yield what makes those who watch a trial: a bar in a terminal, else a log; MLflow too where a server is."""
+    from plumbline.store.observers import LineLog, ProgressBars
+
+    bars = ProgressBars() if sys.stderr.isatty() else None
+    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+    makers: list[Any] = [bars.bar if bars else LineLog]
+    if uri.startswith(("http://", "https://")):
+        from plumbline.tracking import LiveRun
+
+        makers.append(lambda: LiveRun(uri))
+    try:
+        yield lambda: [make() for make in makers]
+    finally:
+        if bars:
+            bars.close()

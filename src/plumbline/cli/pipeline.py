@@ -1,0 +1,219 @@
+"""Commands that the rules of the workflow call, one a stage."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plumbline.cli.app import (
+    CONFIG,
+    DATA,
+    STORE,
+    TRIALS,
+    ConfigOption,
+    DataOption,
+    DeviceOption,
+    FolderArgument,
+    OutputOption,
+    StoreOption,
+    TrialsOption,
+    app,
+    existing_folder,
+    one_thread,
+    parse_json,
+    read_plan,
+    watching,
+)
+from plumbline.core.errors import PlumblineError
+
+
+@app.command()
+def fetch(
+    dataset: str,
+    directory: Annotated[Path, typer.Option(help="folder of downloads")] = DATA / "raw",
+    mirror: Annotated[
+        Path | None, typer.Option(envvar="PLUMBLINE_MIRROR", help="folder that is tried before the network")
+    ] = None,
+    catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
+) -> None:
+    """Download a dataset, or take it from a mirror, and verify its checksum."""
+    from plumbline.data.datasets import find_dataset, load_datasets
+    from plumbline.data.fetch import fetch as fetch_dataset
+
+    print(fetch_dataset(find_dataset(load_datasets(catalogue), dataset), directory, mirror))
+
+
+@app.command()
+def features(
+    dataset: str,
+    output: OutputOption,
+    raw: Annotated[Path | None, typer.Option(help="the downloaded file; none for generated datasets")] = None,
+    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
+) -> None:
+    """Build the features of a dataset."""
+    from plumbline.data.datasets import find_dataset, load_datasets
+    from plumbline.data.features import build_features, write_features
+
+    entry = find_dataset(load_datasets(catalogue), dataset)
+    table = build_features(entry, raw, jobs)
+    write_features(table, output, entry)
+    print(f"{output}: {len(table)} rows")
+
+
+@app.command()
+def model(
+    name: str,
+    output: OutputOption,
+    data: DataOption = DATA,
+    catalogue: Annotated[Path, typer.Option(help="the list of models")] = Path("config/models.yaml"),
+    device: DeviceOption = "cpu",
+    jobs: Annotated[int, typer.Option(help="processes, for trainers that can have several")] = 1,
+) -> None:
+    """Train a model that problems or methods read from a file, or go on with one that was killed."""
+    import logging
+
+    from plumbline.core.device import device_called
+    from plumbline.data.models import load_models
+    from plumbline.trainers.base import train
+
+    one_thread()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # a line an epoch
+    train(name, load_models(catalogue), data, output, device_called(device), jobs)
+    print(output)
+
+
+@app.command()
+def trials(
+    chunk: Annotated[str, typer.Option(help="spec and seeds as JSON; `plumbline plan --chunks` prints them")],
+    output: OutputOption,
+    store: StoreOption = STORE,
+    data: DataOption = DATA,
+    device: DeviceOption = "cpu",
+) -> None:
+    """Run the seeds of one (task, method), or go on with them, and gather their records."""
+    from plumbline.core.device import device_called
+    from plumbline.core.options import parse
+    from plumbline.store import records
+    from plumbline.store.spec import Chunk
+    from plumbline.trials.runner import run_trials
+
+    one_thread()
+    specs = parse(Chunk, parse_json(chunk, "--chunk"), "--chunk").specs()
+    with watching() as watch:
+        folders = run_trials(specs, store, data, watch, device_called(device))
+    tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
+    records.write_table(output, records.concatenate(tables))
+
+
+@app.command()
+def collect(
+    experiment: str,
+    output: OutputOption,
+    snapshots: Annotated[Path, typer.Option(help="file to write the pictures of models to")],
+    trials: TrialsOption = TRIALS,
+    config: ConfigOption = CONFIG,
+    store: StoreOption = STORE,
+) -> None:
+    """Put the records of an experiment's jobs together; refuse a grid with holes."""
+    from plumbline.analysis.evidence.collect import Grid
+    from plumbline.analysis.evidence.collect import collect as collect_records
+
+    loaded = read_plan(config)
+    chunks = loaded.chunks(experiment)
+    if not chunks:
+        raise PlumblineError(f"{experiment} has no trials in preset {loaded.config.preset!r}")
+    paths = [chunk.path(trials) for chunk in chunks]
+    collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete, output, snapshots)
+
+
+@app.command()
+def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CONFIG) -> None:
+    """Compute what an experiment's figure shows without any trial."""
+    from plumbline.illustrations.illustrate import illustrate as compute
+    from plumbline.illustrations.illustrate import write
+
+    one_thread()
+    write(output, compute(read_plan(config), experiment))
+
+
+@app.command()
+def figure(
+    experiment: str,
+    output: Annotated[list[Path], typer.Option("--output", "-o", help="files to write; their endings say the format")],
+    records: Annotated[Path | None, typer.Option(help="the experiment's records, where it has any")] = None,
+    snapshots: Annotated[Path | None, typer.Option(help="the experiment's pictures of models")] = None,
+    illustration: Annotated[Path | None, typer.Option(help="what `plumbline illustrate` wrote")] = None,
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Draw an experiment's figure."""
+    from plumbline.analysis.outputs.draw import check_formats, columns_for, draw, evidence_of
+
+    loaded = read_plan(config)
+    columns = columns_for(loaded, experiment, "figure")
+    check_formats(output)
+    draw(loaded, experiment, evidence_of(loaded, experiment, columns, records, snapshots, illustration), output)
+
+
+@app.command()
+def table(
+    experiment: str,
+    output: OutputOption,
+    records: Annotated[Path | None, typer.Option(help="the experiment's records, where it has any")] = None,
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Write an experiment's table as CSV."""
+    from plumbline.analysis.outputs.draw import columns_for, evidence_of, tabulate
+    from plumbline.core.files import atomic
+
+    loaded = read_plan(config)
+    columns = columns_for(loaded, experiment, "table")
+    frame = tabulate(loaded, experiment, evidence_of(loaded, experiment, columns, records))
+    with atomic(output) as part:
+        frame.to_csv(part, index=False, float_format="%.6g")
+
+
+@app.command()
+def claims(
+    folder: FolderArgument,
+    output: OutputOption,
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Give a verdict on every claim that rests on the experiments of this run, from their collected records."""
+    from plumbline.analysis.verdicts.judge import judge_folder
+    from plumbline.core.files import atomic
+
+    loaded = read_plan(config)
+    frame = judge_folder(loaded, existing_folder(folder, "results"))
+    with atomic(output) as part:
+        frame.to_csv(part, index=False, float_format="%.6g")
+
+
+@app.command()
+def report(
+    folder: FolderArgument,
+    output: OutputOption,
+    claims: Annotated[Path | None, typer.Option(help="the verdicts; those of the folder where none are given")] = None,
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Write the study's page: verdicts, figures, tables, failures, provenance."""
+    from plumbline.analysis.publish.report import write_report
+
+    write_report(read_plan(config), folder, output, claims or folder / "claims.csv")
+
+
+@app.command()
+def track(
+    artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
+    trials: TrialsOption = TRIALS,
+    config: ConfigOption = CONFIG,
+    store: StoreOption = STORE,
+    uri: Annotated[
+        str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
+    ] = "sqlite:///results/mlflow.db",
+    data: DataOption = DATA,
+) -> None:
+    """Import finished trials, and how models were trained, into MLflow; what is there already stays as it is."""
+    from plumbline.tracking import import_trials
+
+    print(import_trials(read_plan(config), trials, existing_folder(artifacts, "results"), store, uri, data))

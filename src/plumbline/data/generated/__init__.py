@@ -1,0 +1,1 @@
+"""Generated stand-ins, which need no network."""

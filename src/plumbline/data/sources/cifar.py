@@ -1,0 +1,111 @@
+"""CIFAR-10 (Krizhevsky, 2009): from its archive of pickles, or from an archive of images as JPEGs."""
+
+import io
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from plumbline.core.errors import PlumblineError
+from plumbline.data.sources.archives import members
+from plumbline.data.sources.array_pickles import read_pickle
+from plumbline.data.sources.images import Images, Part, Pixels
+
+SHAPE = (3, 32, 32)
+"""Channels, height, width."""
+
+CLASSES = 10
+
+TRAIN = tuple(f"data_batch_{i}" for i in range(1, 6))
+TEST, META = "test_batch", "batches.meta"
+
+FOLDER = "cifar-10-batches-py"
+
+JPEG = re.compile(r"cifar10/(train|test)/([a-z]+)/[^/]+\.jpe?g")
+
+
+def read_cifar(path: Path) -> Images:
+    """Return the images of `cifar-10-python.tar.gz`: 50,000 to learn from, 10,000 to be judged by.
+
+    Raises:
+        PlumblineError: an archive that is damaged, has other members, or pickles of anything but arrays.
+    """
+    wanted = (*TRAIN, TEST, META)
+    held: dict[str, dict[bytes, Any]] = {}
+    for name, content in members(path):
+        folder, _, leaf = name.rpartition("/")
+        if folder == FOLDER and leaf in wanted:
+            held[leaf] = _mapping(content, f"{path}: {name}")
+    for leaf in wanted:
+        if leaf not in held:
+            raise PlumblineError(f"{path} has no {FOLDER}/{leaf}: it is not CIFAR-10's archive for Python")
+    classes = tuple(name.decode("ascii") for name in held[META].get(b"label_names", ()))
+    parts = [_part(held[leaf], f"{path}: {FOLDER}/{leaf}") for leaf in TRAIN]
+    train = Part(
+        np.concatenate([part.pixels for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+    )
+    return Images(classes, train, _part(held[TEST], f"{path}: {FOLDER}/{TEST}"))
+
+
+def _mapping(content: bytes, source: str) -> dict[bytes, Any]:
+    try:
+        found = read_pickle(content)
+    except pickle.UnpicklingError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise PlumblineError(f"{source} is refused ({reason}): delete the archive and fetch it again") from error
+    if not isinstance(found, dict):
+        raise PlumblineError(f"{source} holds no mapping: it is not of CIFAR-10")
+    return found
+
+
+def _part(batch: dict[bytes, Any], source: str) -> Part:
+    try:
+        pixels, labels = np.asarray(batch[b"data"]), np.asarray(batch[b"labels"])
+    except KeyError as error:
+        raise PlumblineError(f"{source} has no {error}: it is not of CIFAR-10") from error
+    if pixels.dtype != np.uint8 or pixels.shape != (len(labels), int(np.prod(SHAPE))):
+        raise PlumblineError(f"{source} has data {pixels.dtype} {pixels.shape} for {len(labels)} labels")
+    if not np.isin(labels, range(CLASSES)).all():
+        raise PlumblineError(f"{source} has labels beyond 0 to {CLASSES - 1}")
+    return Part(pixels.reshape(-1, *SHAPE), labels.astype(np.int64))
+
+
+def read_cifar_jpegs(path: Path) -> Images:
+    """Return the images of an archive of `cifar10/{train,test}/CLASS/*.jpg`, in the order of their names.
+
+    Classes are numbered in the order of the alphabet, which is CIFAR-10's own. What comes out of a JPEG may differ by
+    a shade from one version of the decoder to the next.
+
+    Raises:
+        PlumblineError: an archive that is damaged or has no such images, or an image that is damaged or of another
+            size.
+    """
+    found = sorted(
+        (match[1], match[2], name, content) for name, content in members(path) if (match := JPEG.fullmatch(name))
+    )
+    classes = tuple(sorted({label for _, label, _, _ in found}))
+    parts = {}
+    for part in ("train", "test"):
+        ours = [(label, name, content) for of, label, name, content in found if of == part]
+        lacking = set(classes) - {label for label, _, _ in ours}
+        if lacking or not ours:
+            of_class = f" of {min(lacking)}" if lacking else ""
+            raise PlumblineError(f"{path} has no cifar10/{part}/CLASS/*.jpg{of_class}: it is another archive")
+        pixels = np.stack([_decoded(content, f"{path}: {name}") for _, name, content in ours])
+        parts[part] = Part(pixels, np.array([classes.index(label) for label, _, _ in ours]))
+    return Images(classes, parts["train"], parts["test"])
+
+
+def _decoded(content: bytes, source: str) -> Pixels:
+    """Return the pixels of a JPEG: `channels x height x width`."""
+    try:
+        with Image.open(io.BytesIO(content), formats=("JPEG",)) as image:
+            if image.size != SHAPE[:0:-1]:
+                raise ValueError(f"{image.width} x {image.height} pixels, not {SHAPE[2]} x {SHAPE[1]}")
+            return np.asarray(image.convert("RGB"), dtype=np.uint8).transpose(2, 0, 1)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise PlumblineError(f"{source} cannot be read ({error}): delete the archive and fetch it again") from error

@@ -1,1 +1,0 @@
-"""What is measured of records (metrics) and what is said of measurements (statistics). Knows tables only."""

@@ -1,0 +1,126 @@
+"""A question to a method, and the surroundings that it is answered in."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor
+
+from plumbline.core.history import History
+from plumbline.forecasts.predictive import SetPredictive
+
+Predictor = Callable[[Tensor], SetPredictive]
+"""Maps `n x d` points to the predictive distribution of observations there."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a method asks for.
+
+    Attributes:
+        X: `q x d` points to evaluate.
+        predict: maps `n x d` points to the predictive distribution of observations there, before any is made; None
+            for methods without a model.
+        acquisition: maps `n x d` points to the utility that was maximised, `n`; None for methods without one.
+        seconds: wall time of the parts, `fit` and `acquire`.
+        notes: numbers worth a column of a log (the scale of a recalibration, say).
+        observed: `q x m` booleans, which outcomes of which point are asked for; None for all. The others are NaN.
+        ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None for methods that do not
+            search from many starts.
+    """
+
+    X: Tensor
+    predict: Predictor | None = None
+    acquisition: Callable[[Tensor], Tensor] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, float] = field(default_factory=dict)
+    observed: Tensor | None = None
+    ends: Tensor | None = None
+
+
+CPU = torch.device("cpu")
+
+ADVICE = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "NumericsWarning")
+"""Warnings that advise the programmer (BoTorch: prefer LogEI) and say nothing of this round's numbers."""
+
+
+@contextmanager
+def every_warning() -> Iterator[None]:
+    """Let warnings come each time inside the block: those that torch gives once a process would tell a resumed trial
+    from an uninterrupted one."""
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    warnings.simplefilter("always")
+    try:
+        yield
+    finally:
+        torch.set_warn_always(before)
+
+
+def event_names(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Return the kinds of numerical warnings of a round: jitter, retries, lost precision."""
+    return sorted({warning.category.__name__ for warning in caught} - set(ADVICE))
+
+
+class Asked(Protocol):
+    """Who can be asked: a method."""
+
+    together: int
+
+    def ask(self, history: History, q: int, generator: Generator) -> Proposal:
+        """Return `q` points to evaluate next."""
+        ...
+
+
+@dataclass
+class Question:
+    """What a trial asks its method in one round.
+
+    Attributes:
+        method: who is asked.
+        history: what has been observed.
+        q: how many points are wanted.
+        stream: the randomness of this round.
+        device: where the method may compute; history and proposal are on the CPU.
+        events: kinds of the numerical warnings that came up in the surroundings so far.
+    """
+
+    method: Asked
+    history: History
+    q: int
+    stream: Generator
+    device: torch.device = CPU
+    events: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def surroundings(self) -> Iterator[None]:
+        """Keep the warnings of the block as events, and the global random streams as they are outside of it.
+
+        Some of BoTorch draws from the global stream: inside, it is one of this round's own.
+        """
+        gpus = [self.device] if self.device.type == "cuda" else []
+        with warnings.catch_warnings(record=True) as caught, every_warning(), torch.random.fork_rng(devices=gpus):
+            # Not `torch.manual_seed`: for each kind of device that is not there, it keeps a note of every call.
+            seed = self.stream.initial_seed() % 2**31
+            torch.default_generator.manual_seed(seed)
+            if gpus:
+                torch.cuda.manual_seed(seed)
+            yield
+        self.events = sorted({*self.events, *event_names(caught)})
+
+    def ask(self) -> Proposal | Exception:
+        """Return what the method proposes, or the error that it raised.
+
+        Raises:
+            torch.cuda.OutOfMemoryError: passes through, since fewer questions at a time may fit.
+        """
+        try:
+            with self.surroundings():
+                return self.method.ask(self.history, self.q, self.stream)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception as error:
+            return error

@@ -1,0 +1,1 @@
+"""Calibrated Bayesian optimisation (Deshpande and Kuleshov)."""

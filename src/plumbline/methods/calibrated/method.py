@@ -1,0 +1,58 @@
+"""Calibrated Bayesian optimisation: any Gaussian-process method on a model that is recalibrated each round."""
+
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+
+from torch import Tensor
+
+from plumbline.core.history import History
+from plumbline.methods.base import methods
+from plumbline.methods.calibrated.recalibration import Recalibrator, recalibrated_scale
+from plumbline.methods.calibrated.splits import Splits, forecast_cdf, refitted
+from plumbline.methods.composed import Choice, Round
+from plumbline.methods.gp.single_outcome import GPMethod
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.models.gp.process import ExactProcess
+
+
+class CalibratedOptions(ComposedWrapperOptions):
+    """Options of calibrated Bayesian optimisation; CAL, Algorithms 2 to 4.
+
+    Attributes:
+        base: the method whose model is recalibrated.
+        splits: how the data are cut into what a model sees and what it forecasts.
+        recalibrator: the model of how levels come true: a Gaussian process as in the paper, isotonic, or none.
+        refit: train a model on each split, as Algorithm 4 has it; else closed forms at the hyperparameters of all data.
+    """
+
+    wraps: ClassVar[type[Any]] = GPMethod
+    wants: ClassVar[str] = "a method with an exact Gaussian process to recalibrate, such as 'ei'"
+
+    splits: Splits = "leave-one-out"
+    recalibrator: Recalibrator = "gp"
+    refit: bool = True
+
+
+@methods.register("calibrated", CalibratedOptions)
+class CalibratedMethod(ComposedWrapper):
+    """Any GP method with its standard deviation rescaled so that past forecasts would have been calibrated."""
+
+    options: CalibratedOptions
+
+    def fit(self, data: History) -> ExactProcess:
+        """Return the base's process with its recalibrated deviation; CAL, Algorithm 2."""
+        surrogate: ExactProcess = self.base.fit(data)
+        cdf = self._refitted(surrogate, data) if self.options.refit else forecast_cdf(surrogate, self.options.splits)
+        return replace(surrogate, deviation=recalibrated_scale(cdf.numpy(), self.options.recalibrator))
+
+    def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
+        """Return the base's numbers and the factor of its deviation."""
+        return {**super().notes(choice, round), "sd_scale": choice.surrogate.deviation}
+
+    def _refitted(self, surrogate: ExactProcess, data: History) -> Tensor:
+        def fit(X: Tensor, Y: Tensor) -> ExactProcess:
+            process: ExactProcess = self.base.fit(History(X, Y))
+            return process
+
+        fit_each = cast(GPMethod, self.base).fit_each
+        return refitted(fit, surrogate, data.X, data.Y, self.options.splits, fit_each)

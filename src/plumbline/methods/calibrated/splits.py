@@ -1,0 +1,99 @@
+"""Predictive CDF values of the data under models that did not see them: CREATE_SPLITS of CAL, Algorithm 4."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+import torch
+from botorch.exceptions.errors import ModelFittingError
+from linear_operator.utils.errors import NanError, NotPSDError
+from torch import Tensor
+from torch.special import ndtr
+
+from plumbline.models.gp.process import ExactProcess
+
+Splits = Literal["leave-one-out", "time-series"]
+Fit = Callable[[Tensor, Tensor], ExactProcess]
+FitEach = Callable[[Tensor, Tensor], list[ExactProcess | None]]
+
+FIRST_FORECAST = 2
+"""Observations that a time-series split starts from, and that a model is fitted to: fewer cannot be standardised."""
+
+
+class SplitNotFittedWarning(RuntimeWarning):
+    """No model could be fitted to a split: its forecast is that at the hyperparameters of all data."""
+
+
+def leave_one_out(process: ExactProcess) -> Tensor:
+    """Return the `n` CDF values of leave-one-out forecasts at the process's hyperparameters, from one inverse.
+
+    With `B = (K + s2n I)^-1` the forecast of `y_i` has variance `1 / B_ii`, and its error is `(B (y - mean))_i / B_ii`;
+    Rasmussen & Williams (2006), eq. 5.12. The mean and standard deviation of the outcomes are kept too.
+    """
+    return ndtr(process.a / process.precision.sqrt())
+
+
+def time_series(process: ExactProcess) -> Tensor:
+    """Return the CDF values of one-step-ahead forecasts at the process's hyperparameters, in the order of the data.
+
+    With `L L' = K + s2n I` the forecast of `y_i` from the earlier ones has standard score `(L^-1 (y - mean))_i`, so
+    one Cholesky factor serves all splits. The mean and standard deviation of the outcomes, later ones included, are
+    kept.
+    """
+    return ndtr(process.whitened[FIRST_FORECAST:])
+
+
+class _Fold(NamedTuple):
+    """One split: the rows that a model is trained on, the row that it forecasts, and its place among the forecasts."""
+
+    train: Tensor
+    row: int
+    place: int
+
+
+def _folds(n: int, splits: Splits) -> Iterator[_Fold]:
+    rows = torch.arange(n)
+    for place, row in enumerate(range(0 if splits == "leave-one-out" else FIRST_FORECAST, n)):
+        yield _Fold(rows[rows != row] if splits == "leave-one-out" else rows[:row], row, place)
+
+
+def refitted(
+    fit: Fit, process: ExactProcess, X: Tensor, Y: Tensor, splits: Splits, fit_each: FitEach | None = None
+) -> Tensor:
+    """Return the CDF values of forecasts by models that are trained on each split; CAL, Algorithm 4, step 3.
+
+    A split that no model can be fitted to, or of fewer than two observations, keeps the hyperparameters and the units
+    of all data: its value is that of the closed form. The former is a warning.
+
+    Args:
+        fit: returns a process fitted to the `X` and `Y` it is given.
+        process: fitted to all data.
+        X: `n x d`.
+        Y: `n x 1`.
+        splits: how to cut the data.
+        fit_each: what `fit` returns for each of m data sets of one size, or None; asked first where splits are so.
+    """
+    values = forecast_cdf(process, splits)
+    folds = [fold for fold in _folds(len(X), splits) if len(fold.train) >= FIRST_FORECAST]
+    together: list[ExactProcess | None] = [None] * len(folds)
+    if fit_each is not None and splits == "leave-one-out" and folds:
+        rows = torch.stack([fold.train for fold in folds])
+        together = fit_each(X[rows], Y[rows])
+    for fold, found in zip(folds, together, strict=True):
+        i = fold.row
+        try:
+            values[fold.place] = _forecast(found or fit(X[fold.train], Y[fold.train]), X[i : i + 1], Y[i])
+        except (ModelFittingError, NanError, NotPSDError) as error:
+            warnings.warn(f"split that forecasts observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
+    return values
+
+
+def _forecast(process: ExactProcess, X: Tensor, y: Tensor) -> Tensor:
+    """Return the CDF value of an observation `y` (`1`) at `X` (`1 x d`)."""
+    mean, variance = process.moments(X, joint=False)
+    return ndtr((y - mean) / (variance + process.noise_variance).sqrt())
+
+
+def forecast_cdf(process: ExactProcess, splits: Splits) -> Tensor:
+    """Return the CDF values of the process's own data under `splits`, in closed form at its hyperparameters."""
+    return leave_one_out(process) if splits == "leave-one-out" else time_series(process)

@@ -1,0 +1,1 @@
+"""Bayesian optimisation with conformal prediction sets (Stanton et al.)."""

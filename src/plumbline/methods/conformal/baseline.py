@@ -1,0 +1,96 @@
+"""Joint draws of `f` at new points and at the data, for utilities whose baseline is itself uncertain."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from torch import Generator, Tensor
+
+from plumbline.methods.conformal.scores import Augmented, Pulls, cholesky, diagonal_minus
+from plumbline.models.algebra import cholesky_pull_back
+from plumbline.models.gp.process import ExactProcess
+
+
+@dataclass(frozen=True)
+class BaselineDraws:
+    """`k` draws of `f` at the data, and what it takes to draw `f` elsewhere given each.
+
+    Attributes:
+        values: `k x n x m`, in the models' standardised space.
+        dual: `k x n x m`, `K^-1 (values - mean)`.
+        inverse_roots: `m x n x n`, inverses of Cholesky factors of `K`.
+        processes: the models.
+    """
+
+    values: Tensor
+    dual: Tensor
+    inverse_roots: Tensor
+    processes: Sequence[ExactProcess]
+
+    def draw(
+        self, outcome: int, system: Augmented, for_noise: Tensor, for_f: Tensor
+    ) -> tuple[Tensor, Tensor, Callable[[Tensor, Tensor, Tensor], Pulls]]:
+        """Return whitened labels and `f` of one outcome, joint draws with `values`, and what pulls gradients back.
+
+        `f = mean + k_X' dual + R for_f`, where `R R'` is the covariance of `f` given its values at the data, and
+        `z = L^-1 (f + noise - predictive mean)`.
+
+        Args:
+            outcome: which.
+            system: augmented at `b` batches of `q` test points.
+            for_noise: `k x q` standard normal draws of the observation noise.
+            for_f: `k x q` standard normal draws of `f` given its values at the data.
+
+        Returns:
+            Two `b x k x q`, and a function of the gradients in them and in the predictive mean.
+        """
+        noise, dual_values = self.processes[outcome].noise, self.dual[..., outcome]
+        inverse_root = self.inverse_roots[outcome]
+        half = system.cross @ inverse_root.mT
+        root = cholesky(diagonal_minus(half.new_tensor(1e-8), half @ half.mT - system.prior))
+        f = system.constant + (system.cross @ dual_values.mT).mT + for_f @ root.mT
+        away = f + noise.sqrt() * for_noise - system.mean.unsqueeze(1)
+        z = away @ system.dual_root
+
+        def pull_back(to_z: Tensor, to_f: Tensor, to_mean: Tensor) -> Pulls:
+            to_away = to_z @ system.dual_root.mT
+            to_f = to_f + to_away
+            to_conditional = cholesky_pull_back(root, to_f.mT @ for_f)
+            return Pulls(
+                to_mean=to_mean - to_away.sum(dim=1),
+                to_root=torch.zeros_like(root),
+                to_dual_root=away.mT @ to_z,
+                to_cross=to_f.mT @ dual_values - 2 * to_conditional @ half @ inverse_root,
+                to_prior=to_conditional,
+            )
+
+        return z, f, pull_back
+
+
+def draw_baseline(
+    processes: Sequence[ExactProcess], k: int, generator: Generator, distinct: int | None = None
+) -> BaselineDraws:
+    """Return `k` posterior draws of `f` at the data by Matheron's rule: a prior draw plus an update.
+
+    Args:
+        processes: one an output, on the same data.
+        k: number of draws.
+        generator: seeded.
+        distinct: draw only this many, each taken in turn, where more would be too dear.
+    """
+    turns = torch.arange(k) % (distinct or k)
+    values, duals, roots = [], [], []
+    for process in processes:
+        K = process.prior(process.U, process.U)
+        root = psd_safe_cholesky(K, jitter=1e-8)
+        inverse = torch.linalg.solve_triangular(root, torch.eye(len(K), dtype=K.dtype), upper=False)
+        base = torch.randn(distinct or k, len(K), generator=generator, dtype=K.dtype)
+        noise = process.noise.sqrt() * torch.randn(*base.shape, generator=generator, dtype=K.dtype)
+        prior = base @ root.mT
+        # B (y - mean - prior draw - noise draw)
+        update = process.a - (prior + noise) @ process.inverse_root.mT @ process.inverse_root
+        values.append((process.at.constant + prior + update @ K)[turns])
+        duals.append((base @ inverse + update)[turns])
+        roots.append(inverse)
+    return BaselineDraws(torch.stack(values, dim=-1), torch.stack(duals, dim=-1), torch.stack(roots), processes)

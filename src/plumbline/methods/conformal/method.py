@@ -1,0 +1,358 @@
+"""Conformal Bayesian optimisation: any utility under the conformal posterior; CBO."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal
+
+import torch
+from botorch.generation.gen import gen_candidates_scipy
+from pydantic import Field, NonNegativeFloat, field_validator
+from torch import Generator, Tensor
+
+from plumbline.core.alpha import Alpha, alpha_at
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
+from plumbline.methods.base import Predictor, Takes, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Utility
+from plumbline.methods.conformal.baseline import draw_baseline
+from plumbline.methods.conformal.density_ratio import (
+    LogRatio,
+    RatioClassifier,
+    RatioOptions,
+    fit_ratio,
+    no_shift,
+    weights_at,
+)
+from plumbline.methods.conformal.expectation import Improvement, UpperBound
+from plumbline.methods.conformal.scores import Augmented, augment, effective_sample_size, quadratics
+from plumbline.methods.conformal.search import (
+    VALUED_AT_ONCE,
+    LangevinOptions,
+    Walk,
+    WorthlessRowsWarning,
+    askable,
+    draw_rows,
+    langevin,
+    leaders,
+    starts,
+    worth_of,
+)
+from plumbline.methods.conformal.sets import ConformalPredictive
+from plumbline.models.gp.fit import ModelOptions, fit_outcomes, unknowns_of
+from plumbline.models.gp.process import ExactProcess
+from plumbline.spaces.table import Table, best_rows
+
+
+class UnboundedSetWarning(UserWarning):
+    """The conformal set of a query is the whole line: its own weight exceeds alpha."""
+
+
+class SeparatedClassesWarning(UserWarning):
+    """The classifier tells data and queries apart so well that density ratios were clipped."""
+
+
+class FewEffectiveDataWarning(UserWarning):
+    """The importance weights rest on less than two data."""
+
+
+class NoiseAtBoundWarning(UserWarning):
+    """The noise variance of the fitted model lies at the bound of its range."""
+
+
+class ConformalOptions(Options):
+    """Options of conformal Bayesian optimisation; defaults of CBO, appendix D.
+
+    Attributes:
+        model: kernel and priors.
+        alpha: miscoverage of the sets, fixed or shrinking with the data.
+        posterior: candidate labels and relaxation.
+        ratio: the classifier of queries against data.
+        search: Langevin chains in a box; a table's rows are enumerated.
+        worthless: what decides where all rows of a table are worth exactly nothing since none of them has a bounded
+            set: what they would be worth without that mask, or chance, as in CBO's code.
+        randomised: whether coverage is that of Algorithm 2's sets instead of Algorithm 1's.
+        stale: whether model, level and incumbent stay as the initial design has them, as in the script of figure 6.
+    """
+
+    model: ModelOptions = ModelOptions(priors="conformal")
+    alpha: Alpha = "max(.05, 1/sqrt(n))"
+    posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
+    ratio: RatioOptions = RatioOptions()
+    search: LangevinOptions = LangevinOptions()
+    worthless: Literal["unmasked", "chance"] = "unmasked"
+    randomised: bool = False
+    stale: bool = False
+
+    @field_validator("model")
+    @classmethod
+    def _chains_walk_in_the_cube(cls, model: ModelOptions) -> ModelOptions:
+        if model.inputs != "cube":
+            raise ValueError("conformal methods search the unit cube of their model: leave `inputs: cube`")
+        return model
+
+
+class ConformalIncumbentOptions(ConformalOptions):
+    """Options of conformal methods that improve on what the data have.
+
+    Attributes:
+        incumbent_share: of the data, drawn anew each round, whose best is to be improved on: three quarters in the
+            later version of CBO's code, whose model has all data.
+    """
+
+    incumbent_share: float = Field(default=1.0, gt=0.0, le=1.0)
+
+    def rivals(self, n: int, generator: Generator) -> Tensor | None:
+        """Return which of `n` data are to be improved on; None for all of them."""
+        share = round(self.incumbent_share * n)
+        return torch.randperm(n, generator=generator)[:share] if 1 < share < n else None
+
+
+class ConformalImprovementOptions(ConformalIncumbentOptions):
+    """Options of conformal expected improvement.
+
+    The best of a share of the data is in units of that share's own mean and deviation.
+
+    Attributes:
+        jitter: what must be gained over the best observation to count, in standard deviations of the observations.
+    """
+
+    jitter: NonNegativeFloat = 0.0
+
+
+class ConformalMethod(ComposedMethod[list[ExactProcess]]):
+    """Conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
+
+    takes: ClassVar[Takes] = "one objective"
+    options: ConformalOptions
+
+    @abstractmethod
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+        """Return the utility of a batch of points where `f` is known."""
+
+    def seen(self, history: History) -> History:
+        """Return the evaluations that did not fail; those of the initial design alone where the model is stale."""
+        n = history.initial
+        return super().seen(History(history.X[:n], history.Y[:n], n) if self.options.stale else history)
+
+    def fit(self, data: History) -> list[ExactProcess]:
+        """Return one model an outcome."""
+        return fit_outcomes(data, self.domain.bounds, self.options.model)
+
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> ConformalAcquisition:
+        """Return the utility expected under the conformal posterior, its density ratio yet to be learned."""
+        warn_of_noise_at_bound(surrogate, self.options.model)
+        alpha = alpha_at(self.options.alpha, round.history.initial if self.options.stale else len(round.history))
+        gain = self.gain(surrogate, round.data, alpha, round.generator)
+        return ConformalAcquisition(
+            surrogate,
+            gain,
+            no_shift,
+            alpha,
+            self.options.posterior,
+            draw_seed(round.generator),
+        )
+
+    def search(
+        self, utility: ConformalAcquisition, surrogate: list[ExactProcess], round: Round
+    ) -> Choice[list[ExactProcess]]:
+        """Return points of great conformal utility, and the utility under the ratio learned on the way; Algorithm 4."""
+        space = round.space.settle(round.history, round.generator)
+        if isinstance(space, Table) and round.space.finite:
+            utility = utility.under(self._ratio_of_rows(utility, space.rows, round.generator))
+        else:
+            walk = Walk(round.space.bounds, self.domain.bounds)
+            utility, states, chains = self._walk(utility, walk, round)
+            if not isinstance(space, Table):
+                ends = self._ends(utility, walk, states, chains)
+                return Choice(ends[0], utility, surrogate, ends=ends)
+        return self._best_rows(utility, space.rows, surrogate, round)
+
+    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
+        """Return predictions for points that are distributed like the data: no shift."""
+        return self._predictor(surrogate, no_shift)
+
+    def forecast(self, choice: Choice[list[ExactProcess]]) -> Predictor:
+        """Return predictions under the density ratio that the search learned."""
+        acquisition = choice.utility
+        assert isinstance(acquisition, ConformalAcquisition)
+        return self._predictor(acquisition.processes, acquisition.log_ratio)
+
+    def _predictor(self, processes: Sequence[ExactProcess], log_ratio: LogRatio) -> Predictor:
+        """Return forecasts with joint sets of all outcomes."""
+        return conformal_predictor(processes, log_ratio, randomised=self.options.randomised)
+
+    def lengthscales(self, surrogate: list[ExactProcess]) -> Tensor:
+        """Return the lengthscales of the first outcome's kernel."""
+        return surrogate[0].lengthscale
+
+    def _walk(
+        self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
+    ) -> tuple[ConformalAcquisition, Tensor, Tensor]:
+        """Return the utility under a ratio learned on Langevin chains, what they may ask for, and whose each state is.
+
+        The states are `n x q x d`, their chains `n`.
+        """
+        data = acquisition.processes[0].U
+        dim, generator = data.shape[-1], round.generator
+        classifier = RatioClassifier(dim, self.options.ratio, generator)
+        options = self.options.search
+        first = starts(lambda U: acquisition.values_in_cube(walk.in_domain(U)), dim, round.q, options, generator)
+        learning = acquisition.under(classifier)
+
+        def learn(visited: Tensor) -> None:
+            classifier.update(data, draw_rows(walk.in_domain(visited.reshape(-1, dim)), len(data), generator))
+
+        objective = walk.with_gradient(learning.value_and_gradient_in_cube)
+        return learning, *askable(first, langevin(objective, first, options, generator, learn), options)
+
+    def _ends(self, acquisition: ConformalAcquisition, walk: "Walk", states: Tensor, chains: Tensor) -> Tensor:
+        """Return the best state of each chain, or what is climbed to from it: `r x q x d`, the best of all first."""
+        low, high = walk.bounds
+        search = self.options.search
+        parts = walk.in_domain(states).split(VALUED_AT_ONCE)
+        states = states[leaders(torch.cat([acquisition.values_in_cube(part) for part in parts]), chains)]
+        X = low + (high - low) * states
+        if not search.polish:
+            return X
+        if search.asks_for == "best":
+            X = X[:1]
+        options = {"maxiter": search.polish}
+        X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
+        return X[values.argsort(descending=True, stable=True)].detach()
+
+    def _best_rows(
+        self, utility: ConformalAcquisition, rows: Tensor, surrogate: list[ExactProcess], round: Round
+    ) -> Choice[list[ExactProcess]]:
+        """Return the best rows, of equals any; without the mask where nothing else tells them apart."""
+        rows = rows[torch.randperm(len(rows), generator=round.generator)]
+        values = worth_of(utility, rows)
+        if not bool(values.any()):
+            warnings.warn("every row of the table is worth nothing", WorthlessRowsWarning, stacklevel=2)
+            if self.options.worthless == "unmasked":
+                utility = utility.unmasked()
+                values = worth_of(utility, rows)
+        X = rows[values.argmax()].unsqueeze(0) if round.q == 1 else best_rows(utility, rows, round.q)
+        return Choice(X, utility, surrogate)
+
+    def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
+        """Return the density ratio of the rows that are left against the data."""
+        process = acquisition.processes[0]
+        return fit_ratio(process.U, process.units.inputs(rows), self.options.ratio, generator)
+
+    def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
+        """Return what the weights at the query look like, and warn where the sets say nothing."""
+        acquisition, X = choice.utility, choice.X
+        assert isinstance(acquisition, ConformalAcquisition)
+        process, alpha = acquisition.processes[0], acquisition.alpha
+        U = process.units.inputs(X)
+        with torch.no_grad():
+            weights = acquisition.weights(U.unsqueeze(-2))
+        notes = {
+            "alpha": alpha,
+            "effective_sample_size": float(effective_sample_size(weights).mean()),
+            "own_weight": float(weights[..., -1].mean()),
+            "unbounded_sets": float((weights[..., -1] > alpha).double().mean()),
+        }
+        if isinstance(acquisition.log_ratio, RatioClassifier):
+            notes["clipped_ratios"] = acquisition.log_ratio.clipped(torch.cat([process.U, U]))
+        if notes["unbounded_sets"] > 0:
+            warnings.warn(
+                f"the weight of a query itself exceeds alpha = {alpha:.3g}: its conformal set is the whole line",
+                UnboundedSetWarning,
+                stacklevel=2,
+            )
+        if notes.get("clipped_ratios", 0.0) > 0:
+            warnings.warn("density ratios were clipped", SeparatedClassesWarning, stacklevel=2)
+        if notes["effective_sample_size"] < 2:
+            warnings.warn("the weights rest on less than two data", FewEffectiveDataWarning, stacklevel=2)
+        return notes
+
+
+def warn_of_noise_at_bound(processes: Sequence[ExactProcess], options: ModelOptions) -> None:
+    """Warn where a noise variance lies at a bound: the scores then rest on the bound, not on the data."""
+    low, high = unknowns_of(1, options).noise.bounds
+    for process in processes:
+        noise = float(process.noise)
+        if noise < 1.01 * low or noise > 0.99 * high:
+            warnings.warn(f"noise variance {noise:.3g} is at its bound", NoiseAtBoundWarning, stacklevel=2)
+
+
+def conformal_predictor(
+    processes: Sequence[ExactProcess], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
+) -> Callable[[Tensor], ConformalPredictive]:
+    """Return what maps `n x d` points to forecasts with conformal sets; each point is augmented on its own.
+
+    Args:
+        processes: one an outcome.
+        log_ratio: of points in the unit cube.
+        tau: strength of the relaxation; 0 for exact sets.
+        randomised: Algorithm 2's sets.
+    """
+
+    def predict(points: Tensor) -> ConformalPredictive:
+        with torch.no_grad():
+            U = processes[0].units.inputs(points).unsqueeze(-2)
+            systems = [augment(process, U) for process in processes]
+            weights = weights_at(log_ratio, processes[0].U, U)
+            moments = [_in_units_of_y(process, system) for process, system in zip(processes, systems, strict=True)]
+            mean, sd = (torch.cat(columns, dim=-1) for columns in zip(*moments, strict=True))
+            if len(processes) == 1:
+                mean, sd = mean.squeeze(-1), sd.squeeze(-1)
+            return ConformalPredictive(mean, sd, quadratics(systems), weights, tau, randomised)
+
+    return predict
+
+
+def _in_units_of_y(process: ExactProcess, system: Augmented) -> tuple[Tensor, Tensor]:
+    units = process.units
+    return units.location + units.scale * system.mean, units.scale * system.sd
+
+
+def standardised(processes: Sequence[ExactProcess], Y: Tensor) -> Tensor:
+    """Return `n x m` observations in the units of the processes."""
+    columns = Y.split(1, dim=-1)
+    return torch.cat([process.units.outputs(y) for process, y in zip(processes, columns, strict=True)], dim=-1)
+
+
+@methods.register("cei", ConformalImprovementOptions)
+class ConformalExpectedImprovement(ConformalMethod):
+    """Conformal expected improvement over the best observation."""
+
+    options: ConformalImprovementOptions
+
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+        """Return the gain over the best observation."""
+        rivals = self.options.rivals(len(data), generator)
+        if rivals is None:
+            best = standardised(processes, data.Y).max()
+        else:
+            Y = data.Y[rivals]
+            best = (Y.max() - Y.mean()) / Y.std()
+        return Utility(Improvement(best + self.options.jitter))
+
+
+@methods.register("cnei", ConformalIncumbentOptions)
+class ConformalNoisyExpectedImprovement(ConformalMethod):
+    """Conformal noisy expected improvement: over the best value of `f` at the data, itself uncertain; CBO, eq. 10."""
+
+    options: ConformalIncumbentOptions
+
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+        """Return the gain over the best of a joint draw."""
+        baseline = draw_baseline(processes, self.options.posterior.candidates, generator)
+        rivals = self.options.rivals(len(data), generator)
+        values = baseline.values.squeeze(-1) if rivals is None else baseline.values[:, rivals, 0]
+        return Utility(Improvement(values.amax(dim=-1)), baseline=baseline)
+
+
+@methods.register("cucb", ConformalOptions)
+class ConformalUpperConfidenceBound(ConformalMethod):
+    """Conformal upper confidence bound: the expectation of `mean + |mean - f|` over the optimistic half; CBO, B.4."""
+
+    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+        """Return the bound, reparameterised as by Wilson et al. (2017)."""
+        sqrt_beta = torch.special.ndtri(torch.tensor(1 - alpha / 2, dtype=torch.float64))
+        return Utility(UpperBound(), optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)

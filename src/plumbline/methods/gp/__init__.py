@@ -1,0 +1,1 @@
+"""Methods with exact Gaussian processes."""

@@ -1,0 +1,160 @@
+"""Optimisation under constraints that are observed with the objective: BOWH, slides up to page 69."""
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+from torch import Generator, Tensor
+
+from plumbline.acquisition.constraints.exact_penalty import ExactPenalty
+from plumbline.acquisition.constraints.feasibility import SumOverOutcomes, log_constrained_improvement
+from plumbline.acquisition.constraints.recommendation import recommended
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.core.outcomes import Role
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, Round, whole
+from plumbline.methods.gp.independent import IndependentMethod
+from plumbline.models.gp.fit import ModelOptions
+from plumbline.models.gp.process import ExactProcess
+from plumbline.spaces.base import Space
+from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.table import Table
+
+
+class RecommendationOptions(Options):
+    """Which point is recommended: of those asked for, the greatest mean that is feasible with some confidence.
+
+    Attributes:
+        confidence: least probability that all constraints hold.
+        tolerance: how far from zero an equality may be and hold, in its own units.
+    """
+
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    tolerance: PositiveFloat = 0.01
+
+
+class ConstrainedOptions(Options):
+    """Options of every method for one objective under constraints.
+
+    Attributes:
+        model: kernel and priors, of each outcome's process.
+        search: the multi-start search for the acquisition's maximiser.
+        recommend: which point is recommended; what is asked for does not depend on it.
+    """
+
+    model: ModelOptions = ModelOptions()
+    search: SearchOptions = SearchOptions()
+    recommend: RecommendationOptions = RecommendationOptions()
+
+
+class ConstrainedImprovementOptions(ConstrainedOptions):
+    """Options of constrained expected improvement.
+
+    Attributes:
+        tolerance: how far from zero an equality may be and hold, in its own units. At 0, which is the slides' formula,
+            it holds at no point that is observed, and there is never a value to improve on.
+    """
+
+    tolerance: NonNegativeFloat = 0.0
+
+
+class ExactPenaltyOptions(ConstrainedOptions):
+    """Options of exact penalties.
+
+    Attributes:
+        sqrt_beta: standard deviations in the confidence bounds of objective and constraints.
+        rho: units of the objective that one of a constraint costs; null for infinity.
+    """
+
+    sqrt_beta: PositiveFloat = 2.0
+    rho: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class ConstrainedMethod(IndependentMethod):
+    """One objective under constraints; a subclass says which utility of a single point is maximised.
+
+    The points of a batch are chosen one after another, the processes being told their own means at those before.
+    """
+
+    takes = "one objective and constraints"
+    options: ConstrainedOptions
+
+    @property
+    def roles(self) -> list[Role]:
+        """The role of each outcome."""
+        return [outcome.role for outcome in self.domain.outcomes]
+
+    def search(
+        self, utility: AcquisitionFunction, surrogate: list[ExactProcess], round: Round
+    ) -> Choice[list[ExactProcess]]:
+        """Return the points of greatest utility, one after another; fewer where fewer rows are left."""
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        X = self.peak(utility, space, round)
+        told = surrogate
+        for _ in range(1, int(min(round.q, space.size))):
+            told = [process.told(X[-1:]) for process in told]
+            space = space.without(X[-1:])
+            X = torch.cat([X, self.peak(self.utility(told, round), space, round)])
+        return Choice(X, utility, surrogate)
+
+    def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
+        """Return which evaluation's point is recommended, before this round's are made, by its number from 0."""
+        wanted = self.options.recommend
+        row = recommended(choice.surrogate, self.roles, round.history.X, wanted.confidence, wanted.tolerance)
+        return {**choice.notes, "recommended": float(row)}
+
+    def peak(self, utility: AcquisitionFunction, space: Space, round: Round) -> Tensor:
+        """Return the point of greatest utility in a settled space, `1 x d`."""
+        return space.maximise(utility, 1, self.options.search, round.seed)
+
+
+def best_feasible(data: History, roles: list[Role], tolerance: float) -> Tensor | None:
+    """Return the greatest observation of the objective whose constraints were observed to hold; None before any.
+
+    Args:
+        data: rows of which some outcome was not observed do not count.
+        roles: of the outcomes.
+        tolerance: how far from zero an equality may be.
+    """
+    Y = whole(data).Y
+    feasible = torch.ones(len(Y), dtype=torch.bool)
+    for role, y in zip(roles, Y.unbind(-1), strict=True):
+        if role != "objective":
+            feasible &= y >= 0 if role == "at_least_zero" else y.abs() <= tolerance
+    values = Y[feasible, roles.index("objective")]
+    return values.max() if len(values) else None
+
+
+@methods.register("eic", ConstrainedImprovementOptions)
+class ConstrainedExpectedImprovement(ConstrainedMethod):
+    """Expected improvement times the probability that all constraints hold (its logarithm: the same maximiser).
+
+    As long as no observed point is feasible there is nothing to improve on, and the probability alone is maximised:
+    the slides' rule.
+    """
+
+    options: ConstrainedImprovementOptions
+
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> SumOverOutcomes:
+        """Return the logarithm of the product."""
+        best = best_feasible(round.data, self.roles, self.options.tolerance)
+        return log_constrained_improvement(surrogate, self.roles, best, self.options.tolerance)
+
+
+@methods.register("epbo", ExactPenaltyOptions)
+class ExactPenaltyOptimisation(ConstrainedMethod):
+    """The objective's confidence bound, exactly penalised where the constraints' bounds say that none can hold."""
+
+    options: ExactPenaltyOptions
+
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> ExactPenalty:
+        """Return the penalised bound."""
+        return ExactPenalty(surrogate, self.roles, self.options.sqrt_beta, self.options.rho)
+
+    def peak(self, utility: AcquisitionFunction, space: Space, round: Round) -> Tensor:
+        """Return the point of greatest utility; in a box, what the smooth program makes of where the climbs ended."""
+        X = super().peak(utility, space, round)
+        if isinstance(space, Table):
+            return X
+        assert isinstance(utility, ExactPenalty)
+        return utility.polished(X, space.bounds)

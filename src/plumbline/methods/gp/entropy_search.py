@@ -1,0 +1,154 @@
+"""Entropy searches: ask what says most about the optimum."""
+
+import warnings
+from abc import abstractmethod
+from typing import ClassVar
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.exceptions.errors import OptimizationGradientError
+from botorch.utils.sampling import manual_seed
+from linear_operator.utils.errors import NanError, NotPSDError
+from pydantic import Field
+from torch import Generator, Tensor
+
+from plumbline.acquisition.information import entropy_search
+from plumbline.acquisition.information.entropy_search import EntropySearch
+from plumbline.acquisition.information.paths import Peaks, degenerate, peaks, standardised
+from plumbline.acquisition.monte_carlo import noisy_improvement
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, Round
+from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
+from plumbline.models.gp.pathwise import draw_paths
+from plumbline.models.gp.process import ExactProcess
+from plumbline.spaces.base import Space
+
+FAILURES = (NanError, NotPSDError, OptimizationGradientError, torch.linalg.LinAlgError)
+"""What entropy searches raise where their arithmetic ends."""
+
+
+class NothingToLearnWarning(RuntimeWarning):
+    """Draws of the optimum are all the same, or no numbers: noisy expected improvement is asked instead."""
+
+
+class InformationFailedWarning(RuntimeWarning):
+    """An entropy search came to no number: noisy expected improvement is asked instead."""
+
+
+class InformationOptions(GPOptions):
+    """Options of the entropy searches.
+
+    Attributes:
+        optima: draws of the optimum.
+    """
+
+    optima: int = Field(default=16, ge=2)
+
+
+class InformationMethod(GPMethod):
+    """Information about the optimum, or about a part of it, given draws of it; a batch is chosen one by one.
+
+    Draws are maximisers of posterior paths, climbed to. Where there is nothing to learn, or the arithmetic ends without
+    a number, noisy expected improvement is maximised, and an event of the round says so.
+
+    Attributes:
+        about: which part of the optimum it is about.
+    """
+
+    options: InformationOptions
+    about: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        """Return the information, or noisy expected improvement where there is none to be had."""
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        paths = draw_paths(surrogate, self.options.optima, round.generator)
+        drawn = peaks(paths, space, self.options.search, round.seed)
+        if degenerate(self.unknown(standardised(surrogate, drawn))):
+            warnings.warn("nothing is to be learnt of the optimum", NothingToLearnWarning, stacklevel=2)
+            return self._improvement(surrogate, round)
+        try:
+            return self.information(surrogate, drawn)
+        except FAILURES as error:
+            return self._instead(surrogate, round, error)
+
+    def unknown(self, drawn: Peaks) -> Tensor:
+        """Return the draws of what is to be learnt: `P x k`."""
+        parts = {"x": drawn.X, "f": drawn.f.unsqueeze(-1)}
+        return torch.cat([parts[part] for part in self.about], -1)
+
+    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+        """Return the points of greatest information, one after another."""
+        if not isinstance(utility, EntropySearch):
+            return super().search(utility, surrogate, round)
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        try:
+            with manual_seed(round.seed):  # some of BoTorch draws from the global stream
+                X = self._one_by_one(utility, space, round)
+            failed: object = "a chosen point or its value is no number" if lost(utility, X) else None
+        except FAILURES as error:
+            failed = error
+        if failed is None:
+            return Choice(X, utility, surrogate)
+        instead = self._instead(surrogate, round, failed)
+        return super().search(instead, surrogate, round)
+
+    def _one_by_one(self, utility: EntropySearch, space: Space, round: Round) -> Tensor:
+        chosen = round.history.X[:0]
+        for i in range(round.q):
+            if space.size == 0:
+                break
+            utility.set_X_pending(chosen if len(chosen) else None)
+            chosen = torch.cat([chosen, space.maximise(utility, 1, self.options.search, round.seed + i)])
+            space = space.without(chosen)
+        utility.set_X_pending(None)
+        return chosen
+
+    def _instead(self, surrogate: ExactProcess, round: Round, why: object) -> AcquisitionFunction:
+        warnings.warn(f"entropy search: {why}", InformationFailedWarning, stacklevel=3)
+        return self._improvement(surrogate, round)
+
+    def _improvement(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        return noisy_improvement(surrogate, round.data.X, self.options.mc_samples, round.seed)
+
+
+def lost(utility: AcquisitionFunction, X: Tensor) -> bool:
+    """Return whether points, `q x d`, or their utilities are no numbers."""
+    with torch.no_grad():
+        return not bool(torch.isfinite(X).all() and torch.isfinite(utility(X.unsqueeze(-2))).all())
+
+
+@methods.register("mes", InformationOptions)
+class MaxValueEntropySearch(InformationMethod):
+    """Information about the greatest value of f; Wang & Jegelka (2017)."""
+
+    about = ("f",)
+
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        return entropy_search.MaxValueEntropySearch(surrogate, optima)
+
+
+@methods.register("pes", InformationOptions)
+class PredictiveEntropySearch(InformationMethod):
+    """Information about where f is greatest; Hernandez-Lobato et al. (2014)."""
+
+    about = ("x",)
+
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        return entropy_search.PredictiveEntropySearch(surrogate, optima)
+
+
+@methods.register("jes", InformationOptions)
+class JointEntropySearch(InformationMethod):
+    """Information about the greatest value of f and where it is; Hvarfner et al. (2022)."""
+
+    about = ("x", "f")
+
+    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        return entropy_search.JointEntropySearch(surrogate, optima)

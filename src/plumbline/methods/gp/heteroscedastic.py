@@ -1,0 +1,191 @@
+"""Bayesian optimisation that shuns noise: the noise is estimated from replicates, and utilities pay for it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.utils.transforms import concatenate_pending_points
+from pydantic import Field, NonNegativeFloat, PositiveInt
+from torch import Tensor
+
+from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement, upper_confidence_bound
+from plumbline.acquisition.monte_carlo import BatchUtility, batch_expected_improvement, batch_upper_confidence_bound
+from plumbline.core.history import History
+from plumbline.forecasts.predictive import GaussianPredictive
+from plumbline.methods.base import Predictor, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.gp.single_outcome import GPOptions
+from plumbline.models.gp.heteroscedastic import HeteroscedasticGP, fit_heteroscedastic
+
+
+class HeteroscedasticOptions(GPOptions):
+    """Options of the methods that replicate.
+
+    Attributes:
+        replicates: how often each queried point is observed, in a box.
+    """
+
+    replicates: PositiveInt = 4
+
+
+class RiskAverseOptions(HeteroscedasticOptions):
+    """Options of the risk-averse upper confidence bound.
+
+    Attributes:
+        coefficient: the price of a unit of noise variance, in units of the objective.
+        sqrt_beta: standard deviations in the upper bound of the function.
+        sqrt_beta_noise: standard deviations in the lower bound of the log noise variance.
+    """
+
+    coefficient: NonNegativeFloat = 1.0
+    sqrt_beta: NonNegativeFloat = 2.0
+    sqrt_beta_noise: NonNegativeFloat = 2.0
+
+
+class PenalisedOptions(HeteroscedasticOptions):
+    """Options of noise-penalised expected improvement.
+
+    Attributes:
+        beta: the weight of improvement; `1 - beta` is that of the noise.
+    """
+
+    beta: float = Field(0.5, ge=0.0, le=1.0)
+
+
+class PenalisedUtility(AcquisitionFunction):
+    """`weight * base(X) - mean over the batch of penalty(x)`.
+
+    At q = 1 this is what the papers maximise; the mean over a batch is ours, for they choose one point at a time.
+    """
+
+    def __init__(self, base: AcquisitionFunction, penalty: Callable[[Tensor], Tensor], weight: float = 1.0) -> None:
+        """Make the utility; `penalty` maps `b x q x d` points to `b x q` prices."""
+        super().__init__(base.model)
+        self.base = base
+        self.penalty = penalty
+        self.weight = weight
+        self.set_X_pending(None)  # the rows of a table that were already chosen for the batch
+
+    @concatenate_pending_points
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the utilities, `b`, of batches `X`, `b x q x d`."""
+        return self.weight * self.base(X) - self.penalty(X).mean(dim=-1)
+
+
+def pending_batch(queries: Tensor, q: int, replicates: int) -> Tensor | None:
+    """Return the last batch if it is to be observed again, None if it is time for new points.
+
+    Args:
+        queries: `n x d` points that were asked for so far, in batches of `q`.
+        q: size of a batch.
+        replicates: how often each point is to be observed.
+
+    Returns:
+        `q x d`, or None.
+    """
+    if len(queries) == 0:
+        return None
+    batch = queries[-q:]
+    return batch if times_observed(batch, queries) < replicates else None
+
+
+def times_observed(batch: Tensor, queries: Tensor) -> int:
+    """Return how often the least observed row of `batch` (`q x d`) is among `queries` (`n x d`)."""
+    return int((batch.unsqueeze(1) == queries).all(dim=-1).sum(dim=-1).min())
+
+
+def predictor_of(model: HeteroscedasticGP) -> Predictor:
+    """Return predictions of observations, with the noise that the model expects at each point."""
+
+    def predict(points: Tensor) -> GaussianPredictive:
+        with torch.no_grad():
+            mean, variance = model.mean.moments(points, joint=False)
+            return GaussianPredictive(mean, (variance + model.noise_variance(points)).sqrt())
+
+    return predict
+
+
+class HeteroscedasticMethod(ComposedMethod[HeteroscedasticGP]):
+    """The loop with a heteroscedastic model; a subclass says which utility is maximised.
+
+    In a box each batch of its own is asked for again until each of its points has been observed `replicates` times.
+    The initial design stays as it is: to replicate it would eat up much of a budget. Until two locations have
+    replicates the model takes the noise for constant. The rows of a table are never asked for twice, so that there
+    the noise stays constant.
+    """
+
+    takes = "one objective"
+    asks_again = True
+    options: HeteroscedasticOptions
+
+    def fit(self, data: History) -> HeteroscedasticGP:
+        """Return the model of what has been observed."""
+        return fit_heteroscedastic(data.X, data.Y, self.domain.bounds, self.options.model)
+
+    def predictive(self, surrogate: HeteroscedasticGP) -> Predictor:
+        """Return the model's predictions."""
+        return predictor_of(surrogate)
+
+    def lengthscales(self, surrogate: HeteroscedasticGP) -> Tensor:
+        """Return the lengthscales of the function's kernel."""
+        return surrogate.mean.lengthscale_in(self.domain.bounds)
+
+    def search(
+        self, utility: AcquisitionFunction, surrogate: HeteroscedasticGP, round: Round
+    ) -> Choice[HeteroscedasticGP]:
+        """Return the points of greatest utility, or the last ones again, with how often in a row they are asked for."""
+        queries = round.history.queries
+        again = None if self.domain.space.finite else pending_batch(queries, round.q, self.options.replicates)
+        if again is None:
+            return replace(super().search(utility, surrogate, round), notes={"replicate": 1.0})
+        times = float(times_observed(again, queries) + 1)
+        return Choice(again, utility, surrogate, {"replicate": times})
+
+
+@methods.register("risk-averse-ucb", RiskAverseOptions)
+class RiskAverseMethod(HeteroscedasticMethod):
+    """Upper confidence bound of the function less the price of noise (RAHBO).
+
+    Makarova, Usmanova, Bogunovic & Krause, Risk-averse heteroscedastic Bayesian optimization (NeurIPS 2021):
+    `ucb_f(x) - coefficient * lcb_var(x)`. The noise variance's process is of its logarithm here, and so is its bound.
+    """
+
+    options: RiskAverseOptions
+
+    def utility(self, surrogate: HeteroscedasticGP, round: Round) -> AcquisitionFunction:
+        """Return the risk-averse bound, of a batch by Monte Carlo."""
+        options = self.options
+        base = (
+            AnalyticUtility(surrogate.mean, upper_confidence_bound(options.sqrt_beta))
+            if round.q == 1
+            else BatchUtility(
+                surrogate.mean, batch_upper_confidence_bound(options.sqrt_beta), options.mc_samples, round.seed
+            )
+        )
+        return PenalisedUtility(
+            base, lambda X: options.coefficient * surrogate.noise_variance_lower(X, options.sqrt_beta_noise)
+        )
+
+
+@methods.register("penalised-ei", PenalisedOptions)
+class PenalisedImprovementMethod(HeteroscedasticMethod):
+    """Expected improvement less the standard deviation of the noise (ANPEI).
+
+    Griffiths, Aldrick, Garcia-Ortegon, Lalchand & Lee, Achieving robustness to aleatoric uncertainty with
+    heteroscedastic Bayesian optimisation (2019): `beta * EI(x) - (1 - beta) * noise_sd(x)`. Improvement is
+    over the greatest posterior mean at an observed location, because the best observation is partly luck.
+    """
+
+    options: PenalisedOptions
+
+    def utility(self, surrogate: HeteroscedasticGP, round: Round) -> AcquisitionFunction:
+        """Return penalised expected improvement, of a batch by Monte Carlo."""
+        beta = self.options.beta
+        best = surrogate.mean.moments(round.data.X, joint=False)[0].max()
+        base = (
+            AnalyticUtility(surrogate.mean, expected_improvement(best))
+            if round.q == 1
+            else BatchUtility(surrogate.mean, batch_expected_improvement(best), self.options.mc_samples, round.seed)
+        )
+        return PenalisedUtility(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), weight=beta)

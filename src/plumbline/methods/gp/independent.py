@@ -1,0 +1,42 @@
+"""An independent exact process an outcome: what methods for several outcomes share."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from plumbline.core.history import History
+from plumbline.forecasts.predictive import JointGaussianPredictive
+from plumbline.methods.base import Predictor
+from plumbline.methods.composed import ComposedMethod
+from plumbline.methods.gp.single_outcome import gaussian_predictor
+from plumbline.models.gp.fit import fit_outcomes
+from plumbline.models.gp.process import ExactProcess
+
+
+def joint_predictor(processes: Sequence[ExactProcess]) -> Predictor:
+    """Return what maps `n x d` points to forecasts of all outcomes."""
+
+    def predict(points: Tensor) -> JointGaussianPredictive:
+        with torch.no_grad():
+            forecasts = [gaussian_predictor(process)(points) for process in processes]
+            mean = torch.stack([one.mean for one in forecasts], dim=-1)
+            return JointGaussianPredictive(mean, torch.stack([one.sd for one in forecasts], dim=-1))
+
+    return predict
+
+
+class IndependentMethod(ComposedMethod[list[ExactProcess]]):
+    """One Gaussian process an outcome; a subclass says which utility is maximised, and has the option `model`."""
+
+    def seen(self, history: History) -> History:
+        """Return all of the history: each outcome's model sees where that outcome was observed."""
+        return history
+
+    def fit(self, data: History) -> list[ExactProcess]:
+        """Return one model an outcome."""
+        return fit_outcomes(data, self.domain.bounds, self.options.model)
+
+    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
+        """Return the models' predictions."""
+        return joint_predictor(surrogate)

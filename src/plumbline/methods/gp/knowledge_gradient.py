@@ -1,0 +1,129 @@
+"""The knowledge gradient: how much the greatest posterior mean is expected to gain by an observation."""
+
+from abc import abstractmethod
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.utils.sampling import draw_sobol_samples, manual_seed
+from pydantic import PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.acquisition.analytic import AnalyticUtility, upper_confidence_bound
+from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient as Judge
+from plumbline.acquisition.knowledge_gradient.mean_update import believed
+from plumbline.acquisition.knowledge_gradient.one_shot import OneShotKnowledgeGradient, good_starts
+from plumbline.acquisition.knowledge_gradient.stochastic import AscentOptions, ascend
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, Round
+from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
+from plumbline.models.gp.process import ExactProcess
+from plumbline.spaces.base import Space
+from plumbline.spaces.box import climb, uniform
+from plumbline.spaces.table import Table
+
+
+class KnowledgeGradientOptions(GPOptions):
+    """Options of the knowledge gradient.
+
+    Attributes:
+        fantasies: draws of the next observations.
+        points: of a box, among which the greatest mean is looked for where no search for it is made.
+    """
+
+    fantasies: PositiveInt = 64
+    points: PositiveInt = 256
+
+
+class KnowledgeGradientMethod(GPMethod):
+    """The knowledge gradient; a subclass says how it is climbed in a box. The rows of a table are all looked at."""
+
+    options: KnowledgeGradientOptions
+
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        """Return the knowledge gradient over finitely many points: exact in a table, a lower bound in a box."""
+        return Judge(surrogate, self._points(surrogate, round), self.options.fantasies)
+
+    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+        """Return the rows of greatest utility, or where the knowledge gradient was climbed to."""
+        if settled(round).finite:
+            return super().search(utility, surrogate, round)
+        assert isinstance(utility, Judge)
+        return Choice(self.climbed(utility, surrogate, round), utility, surrogate)
+
+    def climbed(self, utility: Judge, surrogate: ExactProcess, round: Round) -> Tensor:
+        """Return `q x d` points of a box, as if those before had been seen and had been what is expected there."""
+        chosen = utility.points[:0]
+        for _ in range(round.q):
+            now = believed(surrogate, chosen) if len(chosen) else surrogate
+            judge = Judge(now, utility.points, self.options.fantasies)
+            starts = best_of(uniform(round.space.bounds, self.options.search.raw_samples, round.generator), judge)
+            starts = starts[: self.options.search.restarts]
+            chosen = torch.cat([chosen, self.best_end(judge, starts, round.space.bounds, round.generator)])
+        return chosen
+
+    @abstractmethod
+    def best_end(self, judge: Judge, starts: Tensor, bounds: Tensor, generator: Generator) -> Tensor:
+        """Return the best that is climbed to, `1 x d`.
+
+        Args:
+            judge: over finitely many points.
+            starts: `r x d`.
+            bounds: `2 x d`.
+            generator: of the round.
+        """
+
+    def _points(self, surrogate: ExactProcess, round: Round) -> Tensor:
+        space = settled(round)
+        if isinstance(space, Table):
+            return torch.cat([space.rows, round.data.X])
+        spread = draw_sobol_samples(space.bounds, n=self.options.points, q=1, seed=round.seed).squeeze(1)
+        mean = AnalyticUtility(surrogate, upper_confidence_bound(0.0))
+        with manual_seed(round.seed):  # some of BoTorch draws from the global stream
+            best = space.maximise(mean, 1, self.options.search, round.seed)
+        return torch.cat([best, round.data.X, spread])
+
+
+@methods.register("kg", KnowledgeGradientOptions)
+class SampledKnowledgeGradient(KnowledgeGradientMethod):
+    """The knowledge gradient by sample average: queries and what they lead to climbed at once."""
+
+    def best_end(self, judge: Judge, starts: Tensor, bounds: Tensor, generator: Generator) -> Tensor:
+        """Return the query of the greatest sample average; Balandat et al. (2020)."""
+        one_shot = OneShotKnowledgeGradient(judge.process, judge.Z)
+        together = good_starts(judge.process, starts, judge.points, judge.Z)
+        options = self.options.search.model_dump(include={"maxiter", "patience"})
+        ends, values = climb(together, one_shot, bounds[0], bounds[1], options)
+        return ends[values.argmax(), :1]
+
+
+class AscendedKnowledgeGradientOptions(KnowledgeGradientOptions):
+    """Options of the knowledge gradient by stochastic gradients.
+
+    Attributes:
+        ascent: steps and their sizes.
+    """
+
+    ascent: AscentOptions = AscentOptions()
+
+
+@methods.register("kg-sgd", AscendedKnowledgeGradientOptions)
+class AscendedKnowledgeGradient(KnowledgeGradientMethod):
+    """The knowledge gradient, climbed by stochastic gradients with the envelope theorem (Wu & Frazier, 2016)."""
+
+    options: AscendedKnowledgeGradientOptions
+
+    def best_end(self, judge: Judge, starts: Tensor, bounds: Tensor, generator: Generator) -> Tensor:
+        """Return the best of the ends of stochastic ascents, by all points that were met on the way."""
+        ends, met = ascend(judge.process, starts, judge.points, bounds, self.options.ascent, generator)
+        judge = Judge(judge.process, torch.cat([judge.points, met]), self.options.fantasies)
+        return best_of(ends, judge)[:1]
+
+
+def best_of(X: Tensor, utility: Judge) -> Tensor:
+    """Return points, `n x d`, in the order of their utilities, the greatest first."""
+    return X[utility(X.unsqueeze(-2)).argsort(descending=True)]
+
+
+def settled(round: Round) -> Space:
+    """Return the round's space as it is searched: always the same one."""
+    return round.space.settle(round.history, Generator().manual_seed(round.seed))

@@ -1,0 +1,80 @@
+"""Optimisation of several outcomes by hypervolume: expected, noisy, and their conformal kin (CBO, B.5)."""
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+from botorch.acquisition import AcquisitionFunction
+from torch import Tensor
+
+from plumbline.acquisition.hypervolume.expected import ExpectedHypervolume, noisy_hypervolume
+from plumbline.core.errors import PlumblineError
+from plumbline.core.reference_point import reference_point
+from plumbline.forecasts.predictive import MarginalPredictive, Predictive
+from plumbline.methods.base import Domain, Predictor, methods
+from plumbline.methods.composed import Round, whole
+from plumbline.methods.gp.independent import IndependentMethod
+from plumbline.methods.gp.single_outcome import GPOptions, gaussian_predictor
+from plumbline.models.gp.process import ExactProcess
+
+
+def known_point(domain: Domain) -> Tensor:
+    """Return what several objectives must exceed to count in the hypervolume, `m`.
+
+    Raises:
+        PlumblineError: they have no reference points.
+    """
+    point = reference_point(domain.outcomes)
+    if point is None:
+        raise PlumblineError("hypervolume needs a problem with several outcomes and a reference point")
+    return point
+
+
+def marginal_predictor(outcomes: Sequence[Predictor]) -> Predictor:
+    """Return what maps `n x d` points to forecasts of all outcomes with a set each."""
+    return lambda points: MarginalPredictive([cast(Predictive, predict(points)) for predict in outcomes])
+
+
+Sets = Literal["joint", "marginal"]
+"""Whether a set is one of all outcomes, or one an outcome, whose memberships are averaged, as in CBO's code."""
+
+
+class HypervolumeOptions(GPOptions):
+    """Options of hypervolume improvement.
+
+    Attributes:
+        sets: `joint` or `marginal`.
+    """
+
+    sets: Sets = "joint"
+
+
+class HypervolumeMethod(IndependentMethod):
+    """One Gaussian process an outcome; a subclass says which hypervolume improvement is expected."""
+
+    takes = "several objectives"
+    options: HypervolumeOptions
+
+    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
+        """Return the models' predictions."""
+        if self.options.sets == "marginal":
+            return marginal_predictor([gaussian_predictor(process) for process in surrogate])
+        return super().predictive(surrogate)
+
+
+@methods.register("ehvi", HypervolumeOptions)
+class ExpectedHypervolumeImprovement(HypervolumeMethod):
+    """Expected hypervolume improvement over the observed front (BoTorch's qLogEHVI: the same maximiser)."""
+
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
+        """Return qLogEHVI."""
+        Y = whole(round.data).Y
+        return ExpectedHypervolume(surrogate, known_point(self.domain), Y, self.options.mc_samples, round.seed)
+
+
+@methods.register("nehvi", HypervolumeOptions)
+class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
+    """Noisy expected hypervolume improvement: the front so far is itself uncertain (BoTorch's qLogNEHVI)."""
+
+    def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
+        """Return qLogNEHVI."""
+        return noisy_hypervolume(surrogate, known_point(self.domain), round.data.X, self.options.mc_samples, round.seed)

@@ -1,0 +1,242 @@
+"""Bayesian optimisation of one outcome with an exact Gaussian process."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+from torch import Generator, Tensor
+
+from plumbline.acquisition.analytic import (
+    AnalyticUtility,
+    OfMoments,
+    expected_improvement,
+    log_expected_improvement,
+    log_probability_of_improvement,
+    upper_confidence_bound,
+)
+from plumbline.acquisition.confidence_schedule import ConfidenceSchedule
+from plumbline.acquisition.monte_carlo import (
+    BatchUtility,
+    OfDraws,
+    batch_expected_improvement,
+    batch_probability_of_improvement,
+    batch_upper_confidence_bound,
+    log_batch_improvement,
+    noisy_improvement,
+)
+from plumbline.core.alpha import Alpha, alpha_at
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.core.seeding import draw_seed
+from plumbline.forecasts.predictive import GaussianPredictive
+from plumbline.methods.base import Predictor, methods
+from plumbline.methods.composed import ComposedMethod, Round, surface_of
+from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
+from plumbline.models.gp.process import ExactProcess
+from plumbline.spaces.box import Box
+from plumbline.spaces.search import SearchOptions
+
+
+class GPOptions(Options):
+    """Options of every method with an exact Gaussian process.
+
+    Attributes:
+        model: kernel and priors.
+        search: the multi-start search for the acquisition's maximiser.
+        mc_samples: quasi-random posterior samples of the acquisitions without a closed form (all of them at q > 1).
+    """
+
+    model: ModelOptions = ModelOptions()
+    search: SearchOptions = SearchOptions()
+    mc_samples: PositiveInt = 128
+
+
+class ImprovementOptions(GPOptions):
+    """Options of the improvement-based acquisitions.
+
+    Attributes:
+        jitter: what must be gained over the best observation to count, in standard deviations of the observations.
+    """
+
+    jitter: NonNegativeFloat = 0.0
+
+
+class ConfidenceBoundOptions(GPOptions):
+    """Options of the upper confidence bound.
+
+    Attributes:
+        alpha: the bound is the upper end of the central credible interval of level `1 - alpha`.
+        sqrt_beta: the bound is `mean + sqrt_beta * sd`; used instead of `alpha` where given.
+        schedule: the factor grows from round to round as theory has it; used instead of both where given.
+    """
+
+    alpha: Alpha = 0.05
+    sqrt_beta: PositiveFloat | None = None
+    schedule: ConfidenceSchedule | None = None
+
+
+class GPMethod(ComposedMethod[ExactProcess]):
+    """An exact Gaussian process of one outcome; a subclass says which utility is maximised."""
+
+    takes = "one objective"
+    options: GPOptions
+
+    def fit(self, data: History) -> ExactProcess:
+        """Return the process of what has been observed."""
+        return fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
+
+    def fit_each(self, X: Tensor, Y: Tensor) -> list[ExactProcess | None]:
+        """Return `fit` of each of m data sets of one size, at once; None where that has to be asked.
+
+        Args:
+            X: `m x n x d`.
+            Y: `m x n x 1`.
+        """
+        if type(self).fit is not GPMethod.fit:
+            return [None] * len(X)
+        return fit_each(X, Y, self.domain.bounds, self.options.model)
+
+    def predictive(self, surrogate: ExactProcess) -> Predictor:
+        """Return the process's predictions."""
+        return gaussian_predictor(surrogate)
+
+    def lengthscales(self, surrogate: ExactProcess) -> Tensor:
+        """Return the lengthscales of the kernel."""
+        return surrogate.lengthscale_in(self.domain.bounds)
+
+    def recommend(self, history: History, generator: Generator) -> Tensor:
+        """Return the point of greatest posterior mean, `1 x d`: anywhere in a box, elsewhere of those asked for.
+
+        The search is the same for all methods, however they search for queries.
+        """
+        data = self.seen(history)
+        mean = AnalyticUtility(self.fit(data), upper_confidence_bound(0.0))
+        X, space = data.X, self.domain.space
+        if isinstance(space, Box):
+            X = torch.cat([X, space.maximise(mean, 1, SearchOptions(), draw_seed(generator))])
+        return X[surface_of(mean)(X).argmax()].unsqueeze(0)
+
+
+def gaussian_predictor(process: ExactProcess) -> Callable[[Tensor], GaussianPredictive]:
+    """Return what maps `n x d` points to the process's forecasts of observations there."""
+
+    def predict(points: Tensor) -> GaussianPredictive:
+        with torch.no_grad():
+            mean, variance = process.moments(points, joint=False)
+            return GaussianPredictive(mean, (variance + process.noise_variance).sqrt())
+
+    return predict
+
+
+def improvement_threshold(data: History, jitter: float, best: Tensor | None = None) -> Tensor:
+    """Return the value to improve on: `jitter` standard deviations of the observations above the best.
+
+    Args:
+        data: what was observed.
+        jitter: in standard deviations.
+        best: what counts as the best; None for the best observation.
+    """
+    spread = data.Y.std() if len(data) > 1 else 0.0
+    return (data.Y.max() if best is None else best) + jitter * spread
+
+
+class ImprovementMethod(GPMethod):
+    """A utility of how much better than what is known a point may be.
+
+    Attributes:
+        closed_form, of_draws: of the value to improve on: for one point, and for batches.
+        nonnegative: whether the one and the other may be zero in much of a space, and are nowhere below.
+    """
+
+    options: ImprovementOptions
+    closed_form: ClassVar[Callable[[Tensor], OfMoments]]
+    of_draws: ClassVar[Callable[[Tensor], OfDraws]]
+    nonnegative: ClassVar[tuple[bool, bool]] = (False, False)
+
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
+        best = self.threshold(surrogate, round.data)
+        if round.q == 1:
+            return AnalyticUtility(surrogate, type(self).closed_form(best), self.nonnegative[0])
+        of_draws = type(self).of_draws(best)
+        return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed, self.nonnegative[1])
+
+    def threshold(self, surrogate: ExactProcess, data: History) -> Tensor:
+        """Return the value to improve on: the best observation, and the jitter."""
+        return improvement_threshold(data, self.options.jitter)
+
+
+@methods.register("ei", ImprovementOptions)
+class ExpectedImprovementMethod(ImprovementMethod):
+    """Expected improvement over the best observation, in closed form at q = 1."""
+
+    closed_form = expected_improvement
+    of_draws = batch_expected_improvement
+    nonnegative = (True, True)
+
+
+@methods.register("logei", ImprovementOptions)
+class LogExpectedImprovementMethod(ImprovementMethod):
+    """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
+
+    closed_form = log_expected_improvement
+    of_draws = log_batch_improvement
+
+
+@methods.register("plug-in-ei", ImprovementOptions)
+class PlugInExpectedImprovementMethod(ExpectedImprovementMethod):
+    """Expected improvement over the greatest posterior mean at observed points: noise in the best one does not count.
+
+    Vazquez et al. (2008). The document's incumbent is the greatest mean anywhere; at observed points it is known
+    without a search, and at most that.
+    """
+
+    def threshold(self, surrogate: ExactProcess, data: History) -> Tensor:
+        """Return the greatest mean at observed points, and the jitter."""
+        with torch.no_grad():
+            mean, _ = surrogate.moments(data.X, joint=False)
+        return improvement_threshold(data, self.options.jitter, mean.max())
+
+
+@methods.register("pi", ImprovementOptions)
+class ProbabilityOfImprovementMethod(ImprovementMethod):
+    """Probability of improvement (its logarithm is maximised: the same maximiser)."""
+
+    closed_form = log_probability_of_improvement
+    of_draws = batch_probability_of_improvement
+    nonnegative = (False, True)
+
+
+@methods.register("ucb", ConfidenceBoundOptions)
+class UpperConfidenceBoundMethod(GPMethod):
+    """Upper confidence bound: a level alpha, a fixed multiple of the standard deviation, or a theoretical schedule."""
+
+    options: ConfidenceBoundOptions
+
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        """Return (q)UCB."""
+        sqrt_beta = self.sqrt_beta(len(round.history), len(round.history.queries))
+        if round.q == 1:
+            return AnalyticUtility(surrogate, upper_confidence_bound(sqrt_beta))
+        of_draws = batch_upper_confidence_bound(sqrt_beta)
+        return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed)
+
+    def sqrt_beta(self, n: int, asked: int = 0) -> float:
+        """Return the multiple of the standard deviation after `n` observations, `asked` of which were asked for."""
+        if self.options.schedule is not None:
+            return self.options.schedule.sqrt_beta(asked + 1, self.domain.space.dim, self.domain.space.size)
+        if self.options.sqrt_beta is not None:
+            return self.options.sqrt_beta
+        level = torch.tensor(1 - alpha_at(self.options.alpha, n) / 2, dtype=torch.float64)
+        return float(torch.special.ndtri(level))
+
+
+@methods.register("nei", GPOptions)
+class NoisyExpectedImprovementMethod(GPMethod):
+    """Noisy expected improvement: the best value so far is itself uncertain (BoTorch's qLogNEI)."""
+
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        """Return qLogNEI."""
+        return noisy_improvement(surrogate, round.data.X, self.options.mc_samples, round.seed)

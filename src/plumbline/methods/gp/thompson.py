@@ -1,0 +1,49 @@
+"""Thompson sampling: ask where a draw of the function is greatest."""
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from pydantic import PositiveInt
+from torch import Generator
+
+from plumbline.acquisition.information.paths import PathUtility
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, Round
+from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
+from plumbline.models.gp.pathwise import FEATURES, draw_paths
+from plumbline.models.gp.process import ExactProcess
+
+
+class ThompsonOptions(GPOptions):
+    """Options of Thompson sampling.
+
+    Attributes:
+        features: random frequencies of a draw of the prior.
+    """
+
+    features: PositiveInt = FEATURES
+
+
+@methods.register("ts", ThompsonOptions)
+class ThompsonSampling(GPMethod):
+    """The maximiser of a posterior draw by Matheron's rule, of a new draw for each point of a batch."""
+
+    options: ThompsonOptions
+
+    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+        """Return a draw; it is the first point's."""
+        return self._draw(surrogate, round)
+
+    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+        """Return where each of q draws is greatest, no row of a table twice."""
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        chosen = []
+        for i in range(round.q):
+            if space.size == 0:
+                break
+            drawn = utility if i == 0 else self._draw(surrogate, round)
+            chosen.append(space.maximise(drawn, 1, self.options.search, round.seed + i))
+            space = space.without(chosen[-1])
+        return Choice(torch.cat(chosen), utility, surrogate)
+
+    def _draw(self, surrogate: ExactProcess, round: Round) -> PathUtility:
+        return PathUtility(draw_paths(surrogate, 1, round.generator, self.options.features))

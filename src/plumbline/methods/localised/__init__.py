@@ -1,0 +1,1 @@
+"""Localised online conformal Bayesian optimisation (Kim et al.)."""

@@ -1,0 +1,219 @@
+"""LOCBO's calibrated posterior in standard units: its density, distribution function, quantiles and expected gain.
+
+With labels `z = (y - mu) / S` and values `u = (f - mu) / sqrt(g S^2)`, eq. 28 and 29 have three parameters only:
+`u = rho z + tau eps`. Here `eps` is standard Gaussian, `rho^2 = g` and `tau^2 = s2n / S^2` add up to one, and `z` is
+uniform on the set `[-zeta, zeta]` with probability `1 - alpha`, standard Gaussian beyond it with probability `alpha`.
+
+The law is symmetric. Everything is computed for `u <= 0`, where it is a sum of positive terms that keep their digits,
+and reflected; docs/localised-erratum.md derives it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch.special import ndtri
+
+from plumbline.forecasts import gaussian
+
+REACH = 8.0
+"""Beyond this many standard deviations `Phi` is 0 or 1, and `h` is 0 or its asymptote, to double precision."""
+
+BEYOND = 72.0
+"""Labels beyond `sqrt(zeta^2 + BEYOND)` have a share `exp(-BEYOND / 2)`, that is 2e-16, of those outside the set."""
+
+HALVINGS = 70
+"""Of the bracket of a quantile at most: from `zeta + 40` to 4e-20, because densities reach 1e6."""
+
+ROUNDING = 1e-15
+"""A quantile whose probability is as close as this is found; the distribution function is no more exact."""
+
+SIDES = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+"""Of labels above and below the set."""
+
+TOWARDS = torch.tensor([-1.0, -1.0, 1.0], dtype=torch.float64)
+UNTIL = REACH * torch.tensor([-1.0, 1.0, 1.0], dtype=torch.float64)
+"""Times u and times tau: where the kernel begins to rise and has risen above the set, and where it has fallen below."""
+
+Slopes = Callable[[], tuple[Tensor, ...]]
+"""Returns derivatives when it is called: where a value is all that is wanted, it is not."""
+
+
+@dataclass(frozen=True)
+class StandardLaw:
+    """Law of `u`; attributes and arguments broadcast.
+
+    Attributes:
+        rho: correlation of label and value, positive.
+        tau: square root of the noise's share of the variance, positive.
+        zeta: half width of the set.
+        threshold: mass of a standard Gaussian beyond `-+zeta`.
+        alpha: mass that the law puts beyond the set.
+    """
+
+    rho: Tensor
+    tau: Tensor
+    zeta: Tensor
+    threshold: Tensor
+    alpha: float
+
+    @cached_property
+    def reach(self) -> Tensor:
+        """Half width of the set's image, in standard deviations of the noise."""
+        return self.rho * self.zeta / self.tau
+
+    @cached_property
+    def far(self) -> Tensor:
+        """The label beyond which there is next to nothing."""
+        return (self.zeta.square() + BEYOND).sqrt()
+
+    def density(self, u: Tensor) -> Tensor:
+        """Return the density of eq. 29.
+
+        Inside, a uniform label blurred by noise. Outside, Bayes' rule turns `p(u | z) p(z)` into `phi(u)` times the
+        probability that the label `z | u ~ N(rho u, tau^2)` lies beyond the set.
+        """
+        inside = gaussian.mean_density(u / self.tau, self.reach) / self.tau
+        at = self.rho * u
+        beyond = gaussian.cdf((torch.stack([at, -at]) - self.zeta) / self.tau).sum(0)
+        return self._mixed(inside, gaussian.density(u) * beyond / self.threshold)
+
+    def cdf(self, u: Tensor) -> Tensor:
+        """Return `Pr [U <= u]`, to an absolute precision of 1e-13."""
+        left = self._left_cdf(_reflected(u))
+        return torch.where(u > 0, 1 - left, left)
+
+    def gain(self, c: Tensor) -> Tensor:
+        """Return `E [c + U]+`; that of `c > 0` is `c` more than that of `-c`."""
+        return self.gain_with_slopes(c)[0]
+
+    def gain_with_slopes(self, c: Tensor) -> tuple[Tensor, Slopes]:
+        """Return `G = E [c + U]+`, and what returns its derivatives in `c`, in the log of the value's scale, and in the
+        threshold.
+
+        The derivative in `c` is the distribution function `F`. With the noise as it is, the value's scale moves `rho`
+        by `rho tau^2`, and with `t = (c -+ rho zeta) / tau` only closed forms are left of that: inside the set
+        `tau^2 (G - c F) - tau` times the mean density, outside `rho tau^2 phi(zeta) / threshold` times the difference
+        of `Phi(t)`. The threshold moves `zeta` by `-1 / (2 phi(zeta))`.
+        """
+        left = _reflected(c)
+        rho, tau, reach, centre = self.rho, self.tau, self.reach, left / self.tau
+        inside = tau * gaussian.mean_ramp(centre, reach)
+        t, weights, risen = self._labels_outside(left)
+        chance, tail = gaussian.cdf(t), gaussian.cdf(-risen)
+        rising = tau * (weights * (t * chance + gaussian.density(t))).sum((-2, -1))
+        outside = (rising + left * tail + rho * gaussian.density(risen)) / self.threshold
+
+        def slopes() -> tuple[Tensor, Tensor, Tensor]:
+            below_inside = gaussian.mean_cdf(centre, reach)
+            below = self._mixed(below_inside, ((weights * chance).sum((-2, -1)) + tail) / self.threshold)
+            ends = torch.stack([centre - reach, centre + reach])
+            (low, high), (low_ramp, high_ramp) = gaussian.cdf(ends), gaussian.ramp(ends)
+            phi_centre, phi_zeta = gaussian.density(centre), gaussian.density(self.zeta)
+            to_scale = self._mixed(
+                tau.square() * (inside - left * below_inside) - tau * gaussian.mean_density(centre, reach),
+                rho * tau.square() * phi_zeta / self.threshold * (high - low),
+            )
+            widened = gaussian.widening(
+                low_ramp, high_ramp, inside / tau, reach, phi_centre, (centre.square() - 1) * phi_centre
+            )
+            to_threshold = self._mixed(
+                -rho * widened / (2 * phi_zeta), (tau * (low_ramp + high_ramp) / 2 - outside) / self.threshold
+            )
+            return torch.where(c > 0, 1 - below, below), to_scale, to_threshold
+
+        return torch.where(c > 0, c, torch.zeros_like(c)) + self._mixed(inside, outside), slopes
+
+    def quantile(self, p: Tensor) -> Tensor:
+        """Return `u` with `Pr [U <= u] = p`, for `0 < p < 1`.
+
+        Newton's steps from the Gaussian of the same variance, and a bisection wherever one leaves the bracket: exact to
+        a float's resolution in `u`, which a density of up to `1 / tau = 1e6` turns into one of `p`, or in the
+        probability.
+        """
+        return self.quantile_with_slopes(p)[0]
+
+    def quantile_with_slopes(self, p: Tensor) -> tuple[Tensor, Callable[[], tuple[Tensor, Tensor]]]:
+        """Return the quantile, and what returns its derivatives in the log of the value's scale and in the threshold.
+
+        By the implicit function theorem from those of the distribution function `F`. Inside the set, the value's scale
+        moves it by minus the mean of `phi'` less `u tau` times that of `phi`.
+        """
+        upper = p > 0.5
+        tail = torch.where(upper, 1 - p, p)
+        u = self._left_quantile(tail)
+
+        def slopes() -> tuple[Tensor, Tensor]:
+            rho, tau, zeta, reach, centre = self.rho, self.tau, self.zeta, self.reach, u / self.tau
+            inside = gaussian.mean_cdf(centre, reach)
+            outside = (tail - (1 - self.alpha) * inside) / self.alpha
+            near, far = gaussian.density(torch.stack([zeta + rho * u, zeta - rho * u]) / tau)
+            to_scale = self._mixed(
+                -gaussian.mean_slope(centre, reach) - tau * u * gaussian.mean_density(centre, reach),
+                rho * tau * gaussian.density(u) / self.threshold * (near - far),
+            )
+            low, high = gaussian.cdf(torch.stack([centre - reach, centre + reach]))
+            phi = gaussian.density(centre)
+            widened = gaussian.widening(low, high, inside, reach, -centre * phi, (3 - centre.square()) * centre * phi)
+            to_threshold = self._mixed(
+                -rho / tau * widened / (2 * gaussian.density(zeta)), ((low + high) / 2 - outside) / self.threshold
+            )
+            over = torch.where(upper, 1.0, -1.0) / self.density(u).clamp_min(torch.finfo(u.dtype).tiny)
+            return over * to_scale, over * to_threshold
+
+        return torch.where(upper, -u, u), slopes
+
+    def _left_quantile(self, tail: Tensor) -> Tensor:
+        """Return the quantile of `0 < tail <= 1 / 2`."""
+        of_labels = (1 - self.alpha) * self.zeta.square() / 3 + self.alpha * (
+            1 + 2 * self.zeta * gaussian.density(self.zeta) / self.threshold
+        )
+        high = torch.zeros_like(tail + self.rho + self.tau + self.zeta + self.threshold)
+        low = high - self.zeta - 40.0
+        root = torch.maximum(ndtri(tail) * (self.rho.square() * of_labels + self.tau.square()).sqrt(), low)
+        for _ in range(HALVINGS):
+            error = self._left_cdf(root) - tail
+            far = error.abs() > ROUNDING
+            if not bool(far.any()):
+                break
+            low, high = torch.where(error < 0, root, low), torch.where(error < 0, high, root)
+            newton = root - error / self.density(root)
+            step = torch.where((low < newton) & (newton < high), newton, (low + high) / 2)
+            root = torch.where(far, step, root)
+        return root
+
+    def _left_cdf(self, u: Tensor) -> Tensor:
+        """Return the distribution function at `u <= 0`."""
+        t, weights, risen = self._labels_outside(u)
+        outside = ((weights * gaussian.cdf(t)).sum((-2, -1)) + gaussian.cdf(-risen)) / self.threshold
+        return self._mixed(gaussian.mean_cdf(u / self.tau, self.reach), outside)
+
+    def _mixed(self, inside: Tensor, outside: Tensor) -> Tensor:
+        return (1 - self.alpha) * inside + self.alpha * outside
+
+    def _labels_outside(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a quadrature of `E kernel((u + rho Z) / tau)` over Gaussian labels beyond the set, for `u <= 0`.
+
+        The kernel rises from zero within `-+REACH` and follows its asymptote above. Hardly any noise makes that a step
+        between two nodes of a quadrature over all labels; it is therefore confined to where the kernel rises.
+
+        Returns:
+            The kernel's arguments and their weights, `... x 2 x nodes`, above and below the set, and the label, `...`,
+            above which the kernel is its asymptote.
+        """
+        u, rho, tau, zeta = (part.unsqueeze(-1) for part in (u, self.rho, self.tau, self.zeta))
+        # Labels below the set: the kernel is small at the set already and falls from there.
+        labels = (u * TOWARDS + tau * UNTIL) / rho
+        start, *ends = torch.maximum(torch.minimum(labels, self.far.unsqueeze(-1)), zeta).split(1, dim=-1)
+        low = torch.stack([start, zeta.expand_as(start)], dim=-2)
+        half = (torch.stack(ends, dim=-2) - low) / 2
+        z = low + half * (1 + gaussian.NODES)
+        t = (u.unsqueeze(-1) + (rho.unsqueeze(-1) * SIDES) * z) / tau.unsqueeze(-1)
+        return t, half * gaussian.WEIGHTS * gaussian.density(z), ends[0].squeeze(-1)
+
+
+def _reflected(u: Tensor) -> Tensor:
+    """Return `-|u|`, with the slope of its left branch at zero, where `-abs` would have none."""
+    return torch.where(u > 0, -u, u)

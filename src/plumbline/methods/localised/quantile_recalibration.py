@@ -1,0 +1,162 @@
+"""OCBO: recalibrated quantiles, `q(p) = Q_{R(p)}` of the model's; LOCBO, section III-B.
+
+`R` is learnt at a grid of levels, is linear between them, and has `R(0) = 0` and `R(1) = 1`. Between two levels the
+recalibrated distribution is then the model's own, scaled: a Gaussian whose slices are reweighted.
+
+The paper's eq. 21 moves `R(p)` by the share of observations above the quantile; that share would tend to `p`, against
+its own eq. 16 and 22. Here it moves by the share below.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch.special import ndtri
+
+from plumbline.forecasts import gaussian
+from plumbline.methods.localised.forecasts import QuantilePredictive
+from plumbline.methods.localised.thresholds import FLOOR
+
+END = 40.0
+"""Minus and plus infinity, in standard deviations: what lies beyond has no mass in double precision."""
+
+
+def levels(count: int) -> Tensor:
+    """Return `count` equally spaced levels inside (0, 1)."""
+    return torch.arange(1, count + 1, dtype=torch.float64) / (count + 1)
+
+
+def monotone(R: Tensor) -> Tensor:
+    """Return levels (`... x M`) in order, inside (0, 1), and at least `FLOOR` apart, so that slices have densities.
+
+    The online updates of neighbouring levels may cross; sorting them never makes a quantile worse (rearrangement:
+    Chernozhukov, Fernandez-Val & Galichon, 2010).
+    """
+    return monotone_with_pull_back(R)[0]
+
+
+def monotone_with_pull_back(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Return the same, and what pulls gradients in it back to the levels, where these are inside."""
+    inside = R.clamp(0.0, 1.0)
+    ordered, places = inside.sort(dim=-1)
+    M = R.shape[-1]
+    ramp, share = FLOOR * torch.arange(1, M + 1, dtype=R.dtype), 1 - FLOOR * (M + 1)
+
+    def pull_back(to_levels: Tensor) -> Tensor:
+        return torch.zeros_like(R).scatter_(-1, places, share * to_levels) * (inside == R)
+
+    return ramp + share * ordered, pull_back
+
+
+@dataclass(frozen=True)
+class ReweightedGaussian:
+    """Gaussians whose slices are reweighted; of any shape `...`.
+
+    Attributes:
+        centre: `...`, the model's mean.
+        scale: `...`, the model's standard deviation.
+        targets: `M`, the levels that quantiles are to have.
+        recalibrated: `... x M`, increasing in (0, 1): the levels of the model where they are found.
+    """
+
+    centre: Tensor
+    scale: Tensor
+    targets: Tensor
+    recalibrated: Tensor
+
+    @cached_property
+    def edges(self) -> Tensor:
+        """Ends of the slices in standard deviations: `... x (M + 2)`."""
+        z = ndtri(self.recalibrated)
+        end = torch.full_like(z[..., :1], END)
+        return torch.cat([-end, z, end], dim=-1)
+
+    @cached_property
+    def weights(self) -> Tensor:
+        """What the model's density is multiplied by in each slice: `... x (M + 1)`."""
+        return padded(self.targets).diff() / padded(self.recalibrated).diff(dim=-1)
+
+    def expected_improvement(self, best: Tensor) -> Tensor:
+        """Return the expected gain over `best` (a number): `...`; a sum of slices of expected improvement."""
+        return self.expected_improvement_with_slopes(best)[0]
+
+    def expected_improvement_with_slopes(self, best: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the same with its derivatives in centre and scale, `...`, and in the recalibrated levels, `... x M`.
+
+        A level is the end of two slices: it moves their edge, where the gain is `centre + scale z - best`, and changes
+        their weights, which are inverse to their lengths.
+        """
+        a = torch.maximum(self.edges, ((best - self.centre) / self.scale).unsqueeze(-1))
+        # Over a slice: (centre - best) times its mass, and the scale times its first moment.
+        mass, moment = gaussian.cdf(-a).diff(dim=-1).neg(), gaussian.density(a).diff(dim=-1).neg()
+        ahead, scale = (self.centre - best).unsqueeze(-1), self.scale.unsqueeze(-1)
+        gains = self.weights * (ahead * mass + scale * moment)
+        at_edges = (ahead + scale * self.edges[..., 1:-1]).clamp_min(0.0)
+        to_levels = (gains / padded(self.recalibrated).diff(dim=-1)).diff(dim=-1) - self.weights.diff(dim=-1) * at_edges
+        value = gains.sum(dim=-1).clamp_min(0.0)
+        return value, (self.weights * mass).sum(dim=-1), (self.weights * moment).sum(dim=-1), to_levels
+
+    def moments(self) -> tuple[Tensor, Tensor]:
+        """Return the mean and the standard deviation: two of `...`."""
+        z, phi = self.edges, gaussian.density(self.edges)
+        first = -(self.weights * phi.diff(dim=-1)).sum(dim=-1)
+        second = (self.weights * (gaussian.cdf(z) - z * phi).diff(dim=-1)).sum(dim=-1)
+        return self.centre + self.scale * first, self.scale * (second - first.square()).clamp_min(0.0).sqrt()
+
+
+@dataclass(frozen=True)
+class RecalibratedPredictive(QuantilePredictive):
+    """Forecasts of `n` points with recalibrated quantiles.
+
+    Attributes:
+        distribution: of shape `n`.
+    """
+
+    distribution: ReweightedGaussian
+
+    @property
+    def mean(self) -> Tensor:
+        """Expected observations."""
+        return self.distribution.moments()[0]
+
+    @property
+    def sd(self) -> Tensor:
+        """Standard deviations of observations."""
+        return self.distribution.moments()[1]
+
+    def quantile(self, p: Tensor) -> Tensor:
+        """Return the quantiles of levels `p`."""
+        of = self.distribution
+        grid = padded(of.targets).expand(*of.centre.shape, -1)
+        level = interpolated(p, grid, padded(of.recalibrated))
+        return of.centre + of.scale * ndtri(level)
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """Return the probability of an observation of at most `y`."""
+        of = self.distribution
+        grid = padded(of.targets).expand(*of.centre.shape, -1)
+        return interpolated(gaussian.cdf((y - of.centre) / of.scale), padded(of.recalibrated), grid)
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Return the log density at `y`."""
+        of = self.distribution
+        z = (y - of.centre) / of.scale
+        inner = of.edges[..., 1:-1].contiguous()
+        weight = of.weights.gather(-1, torch.searchsorted(inner, z.unsqueeze(-1))).squeeze(-1)
+        return weight.log() - 0.5 * z.square() - of.scale.log() - 0.5 * torch.log(z.new_tensor(2 * torch.pi))
+
+
+def padded(p: Tensor) -> Tensor:
+    """Return levels (`... x M`) with 0 before and 1 after them."""
+    return torch.nn.functional.pad(torch.nn.functional.pad(p, (1, 0), value=0.0), (0, 1), value=1.0)
+
+
+def interpolated(x: Tensor, grid: Tensor, values: Tensor) -> Tensor:
+    """Return what is linear between `values` on `grid` (both `n x K`, the grid increasing) at `x` (`... x n`)."""
+    columns = x.reshape(-1, x.shape[-1]).mT.contiguous()  # n x everything before
+    right = torch.searchsorted(grid.contiguous(), columns).clamp(1, grid.shape[-1] - 1)
+    x0, x1 = grid.gather(-1, right - 1), grid.gather(-1, right)
+    y0, y1 = values.gather(-1, right - 1), values.gather(-1, right)
+    return (y0 + (y1 - y0) * (columns - x0) / (x1 - x0)).mT.reshape(x.shape)

@@ -1,0 +1,1 @@
+"""Approximation-aware Bayesian optimisation (Maus et al.)."""

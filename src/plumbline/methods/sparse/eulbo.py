@@ -1,0 +1,225 @@
+"""Approximation-aware Bayesian optimisation: a query and the sparse process behind it, refined by the EULBO.
+
+Maus, Kim, Pleiss, Eriksson, Cunningham & Gardner, Approximation-aware Bayesian optimization (NeurIPS 2024).
+docs/approximation-aware.md says what the text leaves open, what was chosen, and what the published code does.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self, cast
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.generation.sampling import MaxPosteriorSampling
+from botorch.utils.sampling import draw_sobol_normal_samples, draw_sobol_samples
+from pydantic import PositiveFloat
+from torch import Generator, Tensor
+
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.sparse.eulbo_objective import EulboOptions, Refines, Weighting, maximise_eulbo
+from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
+from plumbline.methods.sparse.method import SparseMethod, shuffled, troubles_of
+from plumbline.methods.sparse.options import LAST, SparseOptions
+from plumbline.methods.sparse.soft_utility import (
+    SoftBatchImprovement,
+    SoftImprovement,
+    SoftKnowledgeGradient,
+    SoftUtility,
+)
+from plumbline.models.botorch_model import ProcessModel
+from plumbline.models.standardisation import Units
+from plumbline.models.svgp.minibatches import TrainingOptions
+from plumbline.models.svgp.process import SparseProcess
+
+EXAMINED = 512
+"""Points of a Sobol sequence that posterior samples are maximised over."""
+
+
+class EulboMethodOptions(SparseOptions):
+    """Options of the methods that maximise the EULBO.
+
+    Attributes:
+        refines: which parameters of the process are refined with the query; AABO, section 4.3.
+        query_rate: learning rate of the query.
+        weighting: what the utility weighs; `utility-per-datum` among the departures takes its place.
+    """
+
+    refines: Refines = "all"
+    query_rate: PositiveFloat = 0.001
+    weighting: Weighting = "evidence"
+
+    @property
+    def first_training(self) -> TrainingOptions:
+        """How the process is trained before anything is refined: the code stops after ten epochs, converged or not."""
+        if "short-warm-start" in self.departures:
+            return self.training.model_copy(update={"failures": 10, "epochs": 10})
+        return super().first_training
+
+    @property
+    def eulbo(self) -> EulboOptions:
+        """How the EULBO is maximised."""
+        departures = self.departures
+        in_total = "failures-in-total" in departures
+        return EulboOptions(
+            **self.training.model_dump(exclude={"epochs", "counted"}),
+            epochs=self.training.epochs + in_total,
+            counted="in total" if in_total else self.training.counted,
+            query_rate=self.query_rate,
+            weighting="datum" if "utility-per-datum" in departures else self.weighting,
+            refines=self.refines,
+            turns="epochs" if "turns-by-epoch" in departures else "steps",
+            climb="queries" if "fixed-maximisers" in departures else "all",
+        )
+
+
+class EulboMethod(SparseMethod):
+    """A query and the process that it is chosen by, refined together by maximising the EULBO; AABO, algorithm 1.
+
+    They begin where the ELBO and the conventional acquisition function leave them. A subclass says which utility.
+    """
+
+    options: EulboMethodOptions
+
+    @classmethod
+    def refine(
+        cls, chosen: Sequence[tuple[ComposedMethod[Any], Choice[SparseProcess], Round]]
+    ) -> list[Choice[SparseProcess]]:
+        """Return queries and processes that maximise the EULBO, those of all seeds together."""
+        mine = cast(Sequence[tuple[Self, Choice[SparseProcess], Round]], chosen)
+        one, device = mine[0][0], mine[0][2].device
+        processes = [choice.surrogate for _, choice, _ in mine]
+        points = torch.stack([method.points(choice, round) for method, choice, round in mine])
+        data = [method.training_data(round, choice.surrogate.units) for method, choice, round in mine]
+        found = maximise_eulbo(
+            torch.stack([process.row for process in processes]).to(device),
+            points.to(device),
+            torch.stack(
+                [method.box(round, process.units) for (method, _, round), process in zip(mine, processes, strict=True)]
+            ).to(device),
+            one.layout,
+            one.options.kernel,
+            one.soft_utility(mine, device),
+            shuffled(data, [round for _, _, round in mine], device),
+            one.options.objective,
+            one.options.eulbo,
+        )
+        rows, moved = (part.cpu() for part in found.trained)
+        refined = []
+        for i, (method, choice, round) in enumerate(mine):
+            process = replace(choice.surrogate, row=rows[i].clone())
+            method.trained |= {
+                "eulbo_epochs": float(found.epochs[i]),
+                "query_moved": float((moved[i, : round.q] - points[i, : round.q]).norm(dim=-1).max()),
+            }
+            method.troubles = [*method.troubles, *troubles_of(found.attempts[i], found.kept[i])]
+            refined.append(method.refined(process, moved[i], choice, round))
+        return refined
+
+    def refined(
+        self, process: SparseProcess, points: Tensor, choice: Choice[SparseProcess], round: Round
+    ) -> Choice[SparseProcess]:
+        """Return the choice with the refined process and query; rows of a table, which do not move, are chosen anew."""
+        self.remember(process, round)
+        settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        if not settled.finite:
+            # Rounding on the way out of the unit cube may leave the box by the last digit, which problems refuse.
+            X = process.units.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
+            return replace(choice, X=X, surrogate=process, ends=None)
+        utility = self.utility(process, round)
+        X = settled.maximise(utility, round.q, self.options.search, round.seed)
+        return replace(choice, X=X, surrogate=process, utility=utility, ends=None)
+
+    def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
+        """Return the queries, and the utility's own points behind them, in the process's inputs: `k x d`."""
+        return choice.surrogate.units.inputs(choice.X)
+
+    @abstractmethod
+    def soft_utility(
+        self, chosen: "Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]]", device: torch.device
+    ) -> SoftUtility:
+        """Return the utility of some seeds together."""
+
+    def box(self, round: Round, units: Units) -> Tensor:
+        """Return what queries are projected on, `2 x d`, in the process's inputs."""
+        bounds = round.space.bounds
+        last = round.data.Y[-LAST:, 0]
+        if "region-of-the-last-hundred" in self.options.departures and len(last) < len(round.data):
+            centre = round.data.X[len(round.data) - len(last) + int(last.argmax())]
+            whole = self.domain.bounds
+            half = ((bounds[1] - bounds[0]) / (whole[1] - whole[0])).max() / 2 * (whole[1] - whole[0])
+            bounds = torch.stack([torch.maximum(centre - half, whole[0]), torch.minimum(centre + half, whole[1])])
+        return units.inputs(bounds)
+
+    def normal_samples(self, round: Round) -> Tensor:
+        """Return the round's base samples, `S x q`: fixed, as in section 3.4."""
+        return draw_sobol_normal_samples(round.q, self.options.mc_samples, seed=round.seed).to(self.domain.bounds)
+
+
+def best_values(chosen: Sequence[tuple[Any, Choice[SparseProcess], Round]], device: torch.device) -> Tensor:
+    """Return the best observation of each seed, in its process's units: `b`."""
+    best = [choice.surrogate.units.outputs(round.data.Y.max()) for _, choice, round in chosen]
+    return torch.stack(best).to(device)
+
+
+@methods.register("eulbo-ei", EulboMethodOptions)
+class EulboImprovement(EulboMethod):
+    """Soft expected improvement, its query and its sparse process refined together (Maus et al., 2024)."""
+
+    def soft_utility(
+        self, chosen: Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]], device: torch.device
+    ) -> SoftUtility:
+        """Return soft (q-)EI."""
+        best = best_values(chosen, device)
+        q = len(chosen[0][1].X)
+        if q == 1:
+            return SoftImprovement(best)
+        base = torch.stack([method.normal_samples(round)[:, :q] for method, _, round in chosen])
+        return SoftBatchImprovement(best, q, base.to(device))
+
+
+@methods.register("eulbo-kg", EulboMethodOptions)
+class EulboKnowledgeGradient(EulboMethod):
+    """Soft knowledge gradient, its query and its sparse process refined together (Maus et al., 2024)."""
+
+    def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
+        """Return the knowledge gradient over maximisers of posterior samples."""
+        if "improvement-before-gradient" in self.options.departures:
+            return super().utility(surrogate, round)
+        return DiscreteKnowledgeGradient(surrogate, self.maximisers(surrogate, round), self.normal_samples(round))
+
+    def maximisers(self, process: SparseProcess, round: Round) -> Tensor:
+        """Return points that maximise samples of the posterior, `S x d`, all different."""
+        settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        points = draw_sobol_samples(settled.bounds, EXAMINED, 1, seed=round.seed).squeeze(-2)
+        # The samples are drawn from the global stream, also where several seeds are refined together.
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(round.seed)
+            sampled = MaxPosteriorSampling(ProcessModel(process, noisy=self.options.noisy), replacement=False)
+            return sampled(points, num_samples=self.options.mc_samples)
+
+    def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
+        """Return the queries, and for each sample the best of the maximisers."""
+        process, utility = choice.surrogate, choice.utility
+        if not isinstance(utility, DiscreteKnowledgeGradient):
+            maximisers = self.maximisers(process, round)
+            utility = DiscreteKnowledgeGradient(process, maximisers, self.normal_samples(round))
+        fixed = "fixed-maximisers" in self.options.departures
+        maximisers = utility.maximisers if fixed else utility.best_maximisers(choice.X)
+        return process.units.inputs(torch.cat([choice.X, maximisers]))
+
+    def soft_utility(
+        self, chosen: Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]], device: torch.device
+    ) -> SoftUtility:
+        """Return the soft one-shot knowledge gradient."""
+        q, departures = len(chosen[0][1].X), self.options.departures
+        base = torch.stack([method.normal_samples(round)[:, :q] for method, _, round in chosen])
+        return SoftKnowledgeGradient(
+            best_values(chosen, device),
+            q,
+            base.to(device),
+            doubled="doubled-noise" in departures,
+            appended="appended-update" in departures,
+            centred="uncentred-update" not in departures,
+        )

@@ -1,0 +1,221 @@
+"""The expected-utility lower bound: a query and the process that it is chosen by, refined together.
+
+Maus et al. (2024), equation 8 and algorithm 1. The ELBO of all data and the expected log-utility of the query are
+maximised by turns: a step of the process on a minibatch, a step of the query. As everything here is per datum, the
+ELBO is a mean over the minibatch and the utility counts `1 / N`, which is equation 8 divided by N. The document's
+algorithm takes the sum over a minibatch instead, and its code adds the utility to the mean.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from pydantic import PositiveFloat
+from torch import Tensor
+
+from plumbline.methods.sparse.soft_utility import Sight, SoftUtility
+from plumbline.models.algebra import SparseKernel
+from plumbline.models.svgp.minibatches import Progress, RowAdam, Shuffled, Step, TrainingOptions, train
+from plumbline.models.svgp.objective import (
+    Batch,
+    Forward,
+    Layout,
+    Objective,
+    Parameters,
+    Prepared,
+    Pulls,
+    fidelity,
+    prepare,
+)
+from plumbline.models.svgp.training import Outcome, checked, masked, persevere
+
+Weighting = Literal["evidence", "minibatch", "datum"]
+"""What the utility weighs: as much as the evidence of all data (equation 8), of a minibatch (appendix A to the letter),
+or of one datum (the published code)."""
+
+Refines = Literal["all", "variational", "variational-inducing", "nothing"]
+"""Which parameters of the process the EULBO refines besides the query; AABO, section 4.3."""
+
+PARTS: dict[Refines, frozenset[str]] = {
+    "all": frozenset(Parameters._fields),
+    "variational": frozenset({"mean", "factor"}),
+    "variational-inducing": frozenset({"mean", "factor", "inducing"}),
+    "nothing": frozenset(),
+}
+
+
+class EulboOptions(TrainingOptions):
+    """Options of maximising the EULBO; AABO, table 1.
+
+    Attributes:
+        query_rate: learning rate of the query, in the unit cube.
+        weighting: what the utility weighs.
+        refines: which parameters of the process are refined.
+        turns: whether process and query move in every step (the text) or in every second epoch each (the code).
+        climb: which of the points move: the queries and a utility's own points, or the queries alone (the code).
+    """
+
+    query_rate: PositiveFloat = 0.001
+    weighting: Weighting = "evidence"
+    refines: Refines = "all"
+    turns: Literal["steps", "epochs"] = "steps"
+    climb: Literal["all", "queries"] = "all"
+
+
+def refined_parameters(layout: Layout, refines: Refines) -> Tensor | None:
+    """Return which parameters of a row are refined, `p` booleans; None for all of them."""
+    if refines == "all":
+        return None
+    names = PARTS[refines]
+    sizes = zip(Parameters._fields, layout.sizes, strict=True)
+    return torch.cat([torch.full((size,), name in names) for name, size in sizes])
+
+
+def columns(passed: Forward, first: int, last: int | None) -> Forward:
+    """Return a forward pass at some of its points."""
+    part = slice(first, last)
+    whitened = replace(passed.whitened, A=passed.whitened.A[..., part])
+    return replace(passed, whitened=whitened, B=passed.B[..., part])
+
+
+def joined(fit: Pulls, utility: Pulls, weight: Tensor) -> Pulls:
+    """Return the derivatives of a fit plus `weight` (`b`) times a utility, whose points come after the data."""
+    wide = weight[:, None, None]
+    scalars = [one + weight * other for one, other in zip(fit[2:], utility[2:], strict=True)]
+    return Pulls(
+        torch.cat([fit.to_whitened, utility.to_whitened * wide], -1),
+        torch.cat([fit.to_product, utility.to_product * wide], -1),
+        *scalars,
+    )
+
+
+def weighted(batch: Batch, weighting: Weighting) -> tuple[Batch, Tensor]:
+    """Return the minibatch with the number of data that its divergence is shared by, and the utility's weight, `b`."""
+    if weighting == "minibatch":
+        batch = batch._replace(data=torch.full_like(batch.data, batch.y.shape[-1]))
+    return batch, torch.ones_like(batch.data) if weighting == "datum" else batch.data.reciprocal()
+
+
+def eulbo_step(
+    rows: Tensor,
+    points: Tensor,
+    boxes: Tensor,
+    layout: Layout,
+    kernel: SparseKernel,
+    utility: SoftUtility,
+    objective: Objective,
+    options: EulboOptions,
+    haste: float = 1.0,
+) -> Step:
+    """Return a step of maximising the EULBO, which moves `rows` and `points` in place; AABO, algorithm 1.
+
+    Args:
+        rows: `b x p`, parameters of the processes.
+        points: `b x k x d`, the queries and a utility's own points, in the unit cube.
+        boxes: `b x 2 x d`, what the points are projected on.
+        layout: of a row.
+        kernel: of the processes.
+        utility: of the points.
+        objective: ELBO or PPGPR.
+        options: learning rates, clipping, weights.
+        haste: factor of the learning rates.
+    """
+    processes = RowAdam(rows, options.learning_rate * haste, options.clip)
+    queries = RowAdam(points.flatten(1), options.query_rate * haste, options.clip)
+    free = refined_parameters(layout, options.refines)
+    free = None if free is None else free.to(rows.device)
+    moving = utility.q if options.climb == "queries" else points.shape[1]
+    low, high = boxes.unsqueeze(2).unbind(1)
+    # Which seeds the last step had, and their processes as they are since: if the same go on, they are ready.
+    left: tuple[list[int], Prepared] | None = None
+
+    def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> Tensor:
+        nonlocal left
+        index = None if len(going) == len(rows) else torch.tensor(going, device=rows.device)
+        mine = utility if index is None else utility.of(index)
+        here = _taken(points, index)
+        prepared = left[1] if left and left[0] == list(going) else prepare(_taken(rows, index), layout, kernel)
+        broken = prepared.inducing.broken
+        passed = prepared.at(torch.cat([batch.X, here], 1))
+        n = batch.X.shape[1]
+        batch, weight = weighted(batch, options.weighting)
+        fit, to_fit = fidelity(columns(passed, 0, n), batch, objective)
+        gain = mine.gain(Sight.of(passed, n))
+        turns = [options.turns == "steps" or epoch % 2 == 0 for epoch in epochs]
+        if options.refines != "nothing" and any(turns):
+            gradient = passed.pull_back(*joined(to_fit, gain.pulls(), weight), divergence=-1 / batch.data)
+            _move(processes, going, gradient if free is None else gradient * free, turns)
+            # The query's step sees the process as it has become, and so does the next step of both.
+            prepared = prepare(_taken(rows, index), layout, kernel)
+        left = list(going), prepared
+        turns = [options.turns == "steps" or epoch % 2 == 1 for epoch in epochs]
+        if any(turns):
+            broken = broken | prepared.inducing.broken
+            passed = prepared.at(here)
+            gradient = mine.gain(Sight.of(passed)).to_points(passed)
+            gradient[:, moving:] = 0.0
+            _move(queries, going, gradient.flatten(1), turns)
+            # Those that stood still may lie outside, and stay there.
+            project(points[:, :moving], low, high, [seed for seed, turn in zip(going, turns, strict=True) if turn])
+        return masked(fit + weight * gain.value, broken)
+
+    return step
+
+
+def _taken(whole: Tensor, index: Tensor | None) -> Tensor:
+    """Return the parts of the seeds that go on; where all of them do, nothing is copied."""
+    return whole if index is None else whole[index]
+
+
+def project(points: Tensor, low: Tensor, high: Tensor, seeds: Sequence[int]) -> None:
+    """Move the points of some seeds into their boxes, in place.
+
+    Args:
+        points: `b x k x d`.
+        low, high: corners of the boxes, `b x 1 x d`.
+        seeds: numbers of those whose points are moved.
+    """
+    if len(seeds) == len(points):
+        points.clamp_(low, high)
+        return
+    index = torch.tensor(seeds, device=points.device)
+    points[index] = points[index].clamp(low[index], high[index])
+
+
+def _move(adam: RowAdam, going: Sequence[int], gradient: Tensor, turns: Sequence[bool]) -> None:
+    """Take a step of those seeds whose turn it is."""
+    if all(turns):
+        adam.step(going, gradient)
+    elif any(turns):
+        adam.step([seed for seed, turn in zip(going, turns, strict=True) if turn], gradient[list(turns)])
+
+
+@torch.no_grad()
+def maximise_eulbo(
+    start: Tensor,
+    points: Tensor,
+    boxes: Tensor,
+    layout: Layout,
+    kernel: SparseKernel,
+    utility: SoftUtility,
+    sources: Callable[[], Sequence[Shuffled]],
+    objective: Objective,
+    options: EulboOptions,
+) -> Outcome:
+    """Return parameters and points of several seeds that maximise the EULBO, from a warm start; AABO, algorithm 1.
+
+    Args as of `eulbo_step`, and:
+        start: `b x p`, not changed, as are `points`.
+        sources: makes the minibatches of each seed, the same whenever it is called.
+    """
+
+    def attempt(going: Sequence[int], haste: float) -> tuple[list[Tensor], list[Progress]]:
+        index = torch.tensor(going, device=start.device)
+        rows, here = start[index].clone(), points[index].clone()
+        drawn = sources()
+        step = eulbo_step(rows, here, boxes[index], layout, kernel, utility.of(index), objective, options, haste)
+        progress = train([drawn[i] for i in going], options, step)
+        return [rows, here], checked(rows, progress, layout, kernel)
+
+    return persevere([start, points], attempt)

@@ -1,0 +1,289 @@
+"""Expected improvement under sparse variational processes, with inducing points that are trained or placed.
+
+Approximation-aware Bayesian optimisation (`methods.sparse.eulbo`) is compared with them, and starts from them.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self, cast
+
+import torch
+from botorch.acquisition import (
+    AcquisitionFunction,
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    qExpectedImprovement,
+    qLogExpectedImprovement,
+)
+from botorch.sampling import SobolQMCNormalSampler
+from botorch.utils.sampling import draw_sobol_samples
+from torch import Generator, Size, Tensor
+
+from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement, log_expected_improvement
+from plumbline.acquisition.monte_carlo import BatchUtility, batch_expected_improvement, log_batch_improvement
+from plumbline.core.history import History
+from plumbline.forecasts.predictive import GaussianPredictive
+from plumbline.methods.base import Domain, Predictor, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.sparse.options import LAST, SparseOptions
+from plumbline.models.botorch_model import ProcessModel
+from plumbline.models.standardisation import Units, units_of
+from plumbline.models.svgp.inducing import best_beliefs, improvement_quality, place_inducing
+from plumbline.models.svgp.minibatches import Shuffled
+from plumbline.models.svgp.objective import Layout, initial_row
+from plumbline.models.svgp.posterior import SparseMoments
+from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.training import fit
+
+
+class LearningRateLoweredWarning(RuntimeWarning):
+    """A training came to no number, and was repeated with smaller steps."""
+
+
+class WarmStartKeptWarning(RuntimeWarning):
+    """No attempt at a training came to numbers: what it began with was kept."""
+
+
+class SparseMethod(ComposedMethod[SparseProcess]):
+    """A sparse variational process that goes on from round to round; a subclass says which utility is maximised.
+
+    Inducing points begin where the greedy process of Moss et al. (2023) puts them, and are then trained like all other
+    parameters. Observations are standardised anew in each round, inputs are in the unit cube.
+
+    Attributes:
+        process: of the last round; None before the first.
+        began: the first point that it was trained on, `d`: where it is another now, a trust region began anew.
+        trained: numbers of this round's training.
+        troubles: what went wrong in it.
+    """
+
+    takes = "one objective"
+    together = 8
+    options: SparseOptions
+
+    def __init__(self, domain: Domain, options: SparseOptions) -> None:
+        super().__init__(domain, options)
+        self.process: SparseProcess | None = None
+        self.began: Tensor | None = None
+        self.trained: dict[str, float] = {}
+        self.troubles: list[type[Warning]] = []
+
+    @property
+    def layout(self) -> Layout:
+        """Where the process's parameters are."""
+        return Layout(self.options.inducing, self.domain.space.dim)
+
+    def fit(self, data: History) -> SparseProcess:
+        """Return the process trained on the data alone."""
+        first = type(self)(self.domain, self.options)
+        round = Round(data, data, self.domain.space, 1, Generator().manual_seed(0))
+        return self.models([(first, round)])[0]
+
+    @classmethod
+    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[SparseProcess]:
+        """Return the trained process of each, all of them trained together, from those of the rounds before."""
+        mine = cast(Sequence[tuple[Self, Round]], asked)
+        starts = [method.start(round) for method, round in mine]
+        one, device = mine[0][0], mine[0][1].device
+        data = [
+            method.training_data(round, process.units) for (method, round), process in zip(mine, starts, strict=True)
+        ]
+        found = fit(
+            torch.stack([process.row for process in starts]).to(device),
+            one.layout,
+            one.options.kernel,
+            shuffled(data, [round for _, round in mine], device),
+            one.options.objective,
+            one.options.first_training,
+            one.trained_parameters(),
+        )
+        for (method, _), epochs, attempts, kept in zip(mine, found.epochs, found.attempts, found.kept, strict=True):
+            method.trained = {"fit_epochs": float(epochs)}
+            method.troubles = troubles_of(attempts, kept)
+        rows = found.trained[0].cpu()
+        return [
+            method.after_training(replace(process, row=row.clone(), stale=None))
+            for (method, _), process, row in zip(mine, starts, rows, strict=True)
+        ]
+
+    def trained_parameters(self) -> Tensor | None:
+        """Return which parameters training moves, `p` booleans; None for all."""
+        return None
+
+    def after_training(self, process: SparseProcess) -> SparseProcess:
+        """Return what the rest of the round sees of a trained process."""
+        return process
+
+    def start(self, round: Round) -> SparseProcess:
+        """Return what this round's training begins with: the process of the last one, in this round's units."""
+        units, before = self.units(round), self.before(round)
+        return self.first_process(round, units) if before is None else before.in_units(units)
+
+    def before(self, round: Round) -> SparseProcess | None:
+        """Return the process of the last round; None before the first, and where a trust region began anew."""
+        same = self.began is not None and torch.equal(round.data.X[0], self.began)
+        return self.process if same else None
+
+    def units(self, round: Round) -> Units:
+        """Return the units of this round's inputs and observations."""
+        departures, Y = self.options.departures, round.data.Y[:, 0]
+        if "units-of-the-design" in departures:
+            Y = round.history.Y[: max(round.history.initial, 1), 0]
+            Y = Y[torch.isfinite(Y)]
+        units = units_of(self.domain.bounds, Y)
+        if "raw-inputs" in departures:
+            return replace(units, low=torch.zeros_like(units.low), width=torch.ones_like(units.width))
+        return units
+
+    def first_process(self, round: Round, units: Units) -> SparseProcess:
+        """Return a process with GPyTorch's initial parameters at diverse inducing points; AABO, appendix A."""
+        X = units.inputs(round.data.X)
+        fill = units.inputs(draw_sobol_samples(self.domain.bounds, self.layout.m, 1, seed=round.seed).squeeze(-2))
+        blank = SparseProcess(initial_row(fill), self.layout, self.options.kernel, units)
+        Z = place_inducing(X, self.layout, blank, torch.ones(len(X)).to(X), fill)
+        return replace(blank, row=initial_row(Z))
+
+    def training_data(self, round: Round, units: Units) -> tuple[Tensor, Tensor]:
+        """Return the points, `n x d`, and observations, `n`, that the process is trained on, in its units."""
+        X, Y = units.inputs(round.data.X), units.outputs(round.data.Y[:, 0])
+        if "last-hundred" in self.options.departures and len(round.history) > round.history.initial:
+            return X[-LAST:], Y[-LAST:]
+        return X, Y
+
+    def search(self, utility: AcquisitionFunction, surrogate: SparseProcess, round: Round) -> Choice[SparseProcess]:
+        """Return the points of greatest utility, and remember the process for the next round."""
+        choice = super().search(utility, surrogate, round)
+        self.remember(surrogate, round)
+        return choice
+
+    def remember(self, process: SparseProcess, round: Round) -> None:
+        """Keep the process that the next round begins with."""
+        self.process, self.began = process, round.data.X[0].clone()
+
+    def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
+        """Return expected improvement over the best observation: in closed form at q = 1.
+
+        By BoTorch where the factor is a stale one, whose covariances may be none: it goes on with their eigenvalues.
+        """
+        if surrogate.stale is not None:
+            return self.botorch_improvement(surrogate, round)
+        moments, best = SparseMoments(surrogate, self.options.noisy), round.data.Y.max()
+        log = self.options.improvement == "log"
+        if round.q == 1:
+            closed_form = log_expected_improvement if log else expected_improvement
+            return AnalyticUtility(moments, closed_form(best), nonnegative=not log)
+        of_draws = log_batch_improvement if log else batch_expected_improvement
+        return BatchUtility(moments, of_draws(best), self.options.mc_samples, round.seed, nonnegative=not log)
+
+    def botorch_improvement(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
+        """Return expected improvement, or its logarithm, of BoTorch's own."""
+        model, best = ProcessModel(surrogate, noisy=self.options.noisy), round.data.Y.max()
+        log = self.options.improvement == "log"
+        if round.q == 1:
+            return LogExpectedImprovement(model, best) if log else ExpectedImprovement(model, best)
+        sampler = SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=round.seed)
+        return (qLogExpectedImprovement if log else qExpectedImprovement)(model, best, sampler=sampler)
+
+    def predictive(self, surrogate: SparseProcess) -> Predictor:
+        """Return the process's forecasts of observations."""
+
+        def predict(points: Tensor) -> GaussianPredictive:
+            with torch.no_grad():
+                mean, variance = surrogate.moments(points.unsqueeze(-2), joint=False)
+                return GaussianPredictive(mean.squeeze(-1), (variance.squeeze(-1) + surrogate.noise_variance).sqrt())
+
+        return predict
+
+    def lengthscales(self, surrogate: SparseProcess) -> Tensor:
+        """Return the one lengthscale of all inputs."""
+        return surrogate.parameters.lengthscale.detach()
+
+    def notes(self, choice: Choice[SparseProcess], round: Round) -> dict[str, float]:
+        """Return how long the training took, and log what went wrong in it."""
+        for trouble in self.troubles:
+            warnings.warn("training did not come to numbers", trouble, stacklevel=2)
+        return {**super().notes(choice, round), **self.trained}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the process of the last round."""
+        if self.process is None:
+            return {}
+        units = self.process.units
+        return {
+            "row": self.process.row,
+            "units": [units.low, units.width, units.location, units.scale],
+            "stale": self.process.stale,
+            "began": self.began,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the process of the last round."""
+        if state:
+            units = Units(*state["units"])
+            self.process = SparseProcess(state["row"], self.layout, self.options.kernel, units, state["stale"])
+            self.began = state["began"]
+
+
+def shuffled(
+    data: Sequence[tuple[Tensor, Tensor]], rounds: Sequence[Round], device: torch.device
+) -> Callable[[], list[Shuffled]]:
+    """Return what makes the minibatches of some seeds, each from a stream of its own round, the same at each call."""
+    placed = [(X.to(device), y.to(device)) for X, y in data]
+    seeds = [round.seed for round in rounds]
+    return lambda: [Shuffled(X, y, Generator().manual_seed(seed)) for (X, y), seed in zip(placed, seeds, strict=True)]
+
+
+def troubles_of(attempts: int, kept: bool) -> list[type[Warning]]:
+    """Return the events of a training."""
+    found: list[type[Warning]] = [LearningRateLoweredWarning] if attempts > 1 else []
+    return [*found, WarmStartKeptWarning] if kept else found
+
+
+@methods.register("elbo-ei", SparseOptions)
+class ElboImprovement(SparseMethod):
+    """Expected improvement under a sparse process trained by the ELBO."""
+
+
+@methods.register("moss-ei", SparseOptions)
+class PlacedImprovement(SparseMethod):
+    """`elbo-ei` with inducing points placed anew in each round where data are diverse and good (Moss et al., 2023).
+
+    Beliefs about the new inducing values begin at the best ones that there are, in closed form. In the published code
+    points are chosen from those of the round before alone, so that they never change: `frozen-inducing`.
+    """
+
+    def start(self, round: Round) -> SparseProcess:
+        """Return the process of the last round, at new inducing points."""
+        before = super().start(round)
+        if self.before(round) is None or "frozen-inducing" in self.options.departures:
+            return before
+        X = before.units.inputs(round.data.X)
+        spare = before.parameters.inducing.squeeze(0)
+        with torch.no_grad():
+            quality = improvement_quality(before, round.data.X, self.options.noisy)
+            Z = place_inducing(X, before.layout, before, quality, spare)
+            row = before.row.clone()
+            parts = before.layout.parts(row.unsqueeze(0))
+            parts.inducing.copy_(Z)
+            mean, factor = best_beliefs(parts, before.layout, *self.training_data(round, before.units), before.kernel)
+            parts.mean.copy_(mean)
+            parts.factor.copy_(factor)
+        return replace(before, row=row)
+
+    def trained_parameters(self) -> Tensor | None:
+        """Return all parameters but the inducing points."""
+        moved = torch.ones(self.layout.size, dtype=torch.bool)
+        self.layout.parts(moved.unsqueeze(0)).inducing.fill_(False)
+        return moved
+
+    def after_training(self, process: SparseProcess) -> SparseProcess:
+        """Return the process; as published, with its inducing points in another order than all that belongs to them."""
+        if "frozen-inducing" not in self.options.departures:
+            return process
+        row = process.row.clone()
+        inducing = process.layout.parts(row.unsqueeze(0)).inducing
+        Z = process.parameters.inducing.squeeze(0)
+        quality = improvement_quality(process, process.units.points(Z), self.options.noisy)
+        inducing.copy_(place_inducing(Z, process.layout, process, quality, Z, fill_first=True))
+        return replace(process, row=row, stale=process.factor)

@@ -1,0 +1,443 @@
+"""Expected log-utilities of queries under sparse processes: what the EULBO adds to the ELBO.
+
+Maus et al. (2024), section 3. A utility sees what `b` processes say of `k` points each: the `q` queries and, for the
+knowledge gradient, a maximiser of the mean for each of its samples. Softplus makes improvements positive; its logarithm
+neither underflows nor overflows. Gradients are by hand: most of these tensors are small, and automatic differentiation
+takes several times as long as the operations themselves.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from plumbline.acquisition.quadrature import gauss_hermite
+from plumbline.models.algebra import SparseKernel, cholesky_pull_back, inner, product, squared_distances
+from plumbline.models.svgp.cross_covariance import JITTER, Covariances, covariances
+from plumbline.models.svgp.numerics import log_softplus
+from plumbline.models.svgp.objective import Forward, Pulls
+
+NODES = 20
+"""Nodes of the Gauss-Hermite quadrature; AABO, table 1."""
+
+EVERY = slice(None)
+
+
+def expected_log_softplus(mean: Tensor, sd: Tensor, nodes: int = NODES) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `E log softplus(g)` of `g ~ N(mean, sd^2)`, elementwise, by Gauss-Hermite quadrature, with its derivatives
+    in mean and sd."""
+    at, shares = (torch.from_numpy(part).to(mean) for part in gauss_hermite(nodes))
+    values, slopes = log_softplus(mean.unsqueeze(-1) + sd.unsqueeze(-1) * at)
+    slopes = slopes * shares
+    return (values * shares).sum(-1), slopes.sum(-1), (slopes * at).sum(-1)
+
+
+def greatest_log_softplus(values: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean over samples of `log softplus(max_j values_ij - best)`, `b`, and its gradient in the values.
+
+    Args:
+        values: `b x S x q`.
+        best: `b`.
+    """
+    greatest, where = values.max(-1, keepdim=True)
+    logs, slopes = log_softplus(greatest.squeeze(-1) - best.unsqueeze(-1))
+    slopes = slopes / values.shape[-2]
+    return logs.mean(-1), torch.zeros_like(values).scatter_(-1, where, slopes.unsqueeze(-1))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Prior covariances `value` of some of the points, the rows, with the same or with none of them, the columns, and
+    their gradients.
+
+    Attributes:
+        scaled: `b x k x d`, all of the points, in lengthscales.
+        rows, columns: which of the points.
+        covariances: `b x r x c`.
+        lengthscale, outputscale: `b`.
+    """
+
+    scaled: Tensor
+    rows: slice
+    columns: slice
+    covariances: Covariances
+    lengthscale: Tensor
+    outputscale: Tensor
+
+    @property
+    def value(self) -> Tensor:
+        """The covariances, `b x r x c`, without jitter."""
+        return self.covariances.value
+
+    def pull_back(self, to_value: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient of `sum(to_value * value)` in lengthscale and outputscale, both `b`."""
+        _, slope, r2 = self.covariances
+        return inner(to_value * slope, r2) / self.lengthscale, inner(to_value, self.value) / self.outputscale
+
+    def pull_back_to_points(self, to_value: Tensor) -> Tensor:
+        """Return the gradient of `sum(to_value * value)` in all of the points, `b x k x d`."""
+        H = to_value * self.covariances.slope
+        found = torch.zeros_like(self.scaled)
+        rows, columns = self.scaled[..., self.rows, :], self.scaled[..., self.columns, :]
+        if self.rows == self.columns:
+            H = H + H.mT
+        else:
+            found[..., self.columns, :] = product(H.mT, rows).addcmul_(H.sum(-2).unsqueeze(-1), columns, value=-1)
+        found[..., self.rows, :] = product(H, columns).addcmul_(H.sum(-1).unsqueeze(-1), rows, value=-1)
+        return found.mul_(self.lengthscale.reciprocal()[:, None, None])
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What `b` processes say of `k` points each.
+
+    Attributes:
+        kernel: of the processes.
+        scaled: `b x k x d`, the points, in lengthscales.
+        A: `b x m x k`, whitened cross-covariances.
+        B: `b x (m + 1) x k`; see `plumbline.models.svgp.objective.Forward`.
+        constant, lengthscale, outputscale, noise: `b`.
+    """
+
+    kernel: SparseKernel
+    scaled: Tensor
+    A: Tensor
+    B: Tensor
+    constant: Tensor
+    lengthscale: Tensor
+    outputscale: Tensor
+    noise: Tensor
+
+    @classmethod
+    def of(cls, passed: Forward, first: int = 0) -> "Sight":
+        """Return what a forward pass has found of the points from `first` on."""
+        whitened, inducing = passed.whitened, passed.prepared.inducing
+        return cls(
+            inducing.kernel,
+            whitened.scaled[..., first:, :],
+            whitened.A[..., first:],
+            passed.B[..., first:],
+            passed.parameters.constant,
+            inducing.lengthscale,
+            inducing.outputscale,
+            passed.prepared.noise,
+        )
+
+    def part(self, points: slice) -> "Sight":
+        """Return what is said of some of the points."""
+        return replace(self, scaled=self.scaled[..., points, :], A=self.A[..., points], B=self.B[..., points])
+
+    @cached_property
+    def mean(self) -> Tensor:
+        """Posterior means of f, `b x k`."""
+        return self.constant.unsqueeze(-1) + self.B[..., -1, :]
+
+    @cached_property
+    def variance(self) -> Tensor:
+        """Posterior variances of f, `b x k`; may be less than they can be, by rounding."""
+        return self.residual + self.W.square().sum(-2)
+
+    @cached_property
+    def sd(self) -> Tensor:
+        """Posterior standard deviations of f, `b x k`."""
+        return self.variance.clamp_min(JITTER).sqrt()
+
+    @cached_property
+    def residual(self) -> Tensor:
+        """Prior variances that inducing values leave unexplained, `b x k`."""
+        return (self.outputscale + JITTER).unsqueeze(-1) - self.A.square().sum(-2)
+
+    @property
+    def W(self) -> Tensor:  # noqa: N802
+        """`C' A`, the part of `B` that covariances come from: `b x m x k`."""
+        return self.B[..., :-1, :]
+
+    def to_variance(self, to_sd: Tensor) -> Tensor:
+        """Return the gradient in the variances of what has a gradient in the standard deviations; both `b x k`."""
+        return to_sd / (2 * self.sd) * (self.variance >= JITTER)
+
+    def prior(self, rows: slice, columns: slice) -> Prior:
+        """Return prior covariances between two parts of the points, which are the same or have none in common."""
+        some = self.scaled[..., rows, :]
+        r2 = squared_distances(some, some if rows == columns else self.scaled[..., columns, :])
+        found = covariances(r2, self.outputscale, self.kernel)
+        return Prior(self.scaled, rows, columns, found, self.lengthscale, self.outputscale)
+
+    def covariance(self, prior: Prior) -> Tensor:
+        """Return the posterior covariances of f between those points that both rows and columns of `prior` are, jitter
+        included: `b x r x r`."""
+        A, W = self.A[..., prior.rows], self.W[..., prior.rows]
+        found = prior.value - product(A.mT, A) + product(W.mT, W)
+        found.diagonal(dim1=-2, dim2=-1).add_(JITTER)
+        return found
+
+
+@dataclass(frozen=True)
+class Gain:
+    """`E log u` of `b` processes, and its derivatives in what they say of `k` points.
+
+    Attributes:
+        value: `b`.
+        to_whitened: `b x m x k`, in `A`.
+        to_product: `b x (m + 1) x k`, in `B`.
+        to_constant: `b`.
+        to_outputscale: `b`, where `A`, `B` and prior covariances are quantities of their own.
+        to_priors: prior covariances, with the derivatives in them.
+        to_noise: `b`, in the variance of the noise; None where nothing depends on it.
+    """
+
+    value: Tensor
+    to_whitened: Tensor
+    to_product: Tensor
+    to_constant: Tensor
+    to_outputscale: Tensor
+    to_priors: tuple[tuple[Prior, Tensor], ...] = ()
+    to_noise: Tensor | None = None
+
+    def pulls(self) -> Pulls:
+        """Return the derivatives that the gradient in the processes' parameters comes from."""
+        to_lengthscale, to_outputscale = torch.zeros_like(self.value), self.to_outputscale
+        for prior, to_value in self.to_priors:
+            lengthwise, outward = prior.pull_back(to_value)
+            to_lengthscale, to_outputscale = to_lengthscale + lengthwise, to_outputscale + outward
+        to_noise = torch.zeros_like(self.value) if self.to_noise is None else self.to_noise
+        return Pulls(self.to_whitened, self.to_product, self.to_constant, to_lengthscale, to_outputscale, to_noise)
+
+    def to_points(self, passed: Forward) -> Tensor:
+        """Return the gradient in the points, `b x k x d`, which are those of a forward pass."""
+        gradient = passed.pull_back_to_points(self.to_whitened, self.to_product)
+        for prior, to_value in self.to_priors:
+            gradient += prior.pull_back_to_points(to_value)
+        return gradient
+
+
+class SoftUtility(ABC):
+    """A utility whose expected logarithm is known; where its points are queries and where they are its own.
+
+    Attributes:
+        best: `b`, the value to improve on.
+        q: number of queries; the points after them are the utility's own.
+    """
+
+    best: Tensor
+    q: int
+
+    @abstractmethod
+    def gain(self, sight: Sight) -> Gain:
+        """Return `E log u` of each process, with its derivatives."""
+
+    @abstractmethod
+    def of(self, going: Tensor) -> "SoftUtility":
+        """Return the utility of some of the processes: `going` holds their numbers."""
+
+
+@dataclass(frozen=True)
+class SoftImprovement(SoftUtility):
+    """`softplus(f(x) - best)`; AABO, section 3.2. At q = 1, by quadrature."""
+
+    best: Tensor
+    q: int = 1
+
+    def gain(self, sight: Sight) -> Gain:
+        """Return `E log u` of each process, with its derivatives."""
+        value, to_mean, to_sd = expected_log_softplus(sight.mean - self.best.unsqueeze(-1), sight.sd)
+        to_variance = sight.to_variance(to_sd)
+        twice = 2 * to_variance.unsqueeze(-2)
+        return Gain(
+            value.squeeze(-1),
+            -twice * sight.A,
+            torch.cat([twice * sight.W, to_mean.unsqueeze(-2)], -2),
+            to_mean.squeeze(-1),
+            to_variance.squeeze(-1),
+        )
+
+    def of(self, going: Tensor) -> "SoftImprovement":
+        """Return the utility of some of the processes."""
+        return SoftImprovement(self.best[going])
+
+
+@dataclass(frozen=True)
+class SoftBatchImprovement(SoftUtility):
+    """The greatest of `softplus(f(x_j) - best)`; AABO, section 3.4. From fixed base samples.
+
+    Attributes:
+        base: `b x S x q`, standard normal.
+    """
+
+    best: Tensor
+    q: int
+    base: Tensor
+
+    def gain(self, sight: Sight) -> Gain:
+        """Return the mean over samples of `log u` of `mean + F eps`, with its derivatives; `F F'` the covariance.
+
+        With `G` the gradient in the covariance `K - A'A + W'W`, those in `A` and `W` are `-2 A G` and `2 W G`.
+        """
+        prior = sight.prior(EVERY, EVERY)
+        factor, broken = torch.linalg.cholesky_ex(sight.covariance(prior))
+        values = sight.mean.unsqueeze(-2) + product(self.base, factor.mT)
+        value, to_values = greatest_log_softplus(values, self.best)
+        to_mean = to_values.sum(-2)
+        to_covariance = cholesky_pull_back(factor, product(to_values.mT, self.base))
+        twice = 2 * to_covariance
+        return Gain(
+            value.masked_fill(broken != 0, torch.nan),
+            product(sight.A, twice).neg_(),
+            torch.cat([product(sight.W, twice), to_mean.unsqueeze(-2)], -2),
+            to_mean.sum(-1),
+            torch.zeros_like(value),
+            ((prior, to_covariance),),
+        )
+
+    def of(self, going: Tensor) -> "SoftBatchImprovement":
+        """Return the utility of some of the processes."""
+        return replace(self, best=self.best[going], base=self.base[going])
+
+
+def imagined(queries: Sight, base: Tensor, factor: Tensor | None = None) -> Tensor:
+    """Return observations at the queries, `b x S x q`: `mean_j + sd_j eps_ij`; AABO, section 3.3.
+
+    Args:
+        queries: what is said of them.
+        base: `b x S x q`, standard normal draws eps.
+        factor: of their posterior covariance, `b x q x q`, to draw them as the published code does for q > 1: from the
+            joint posterior, with `sd_j eps_ij` added once more, and read in another order than they were written, which
+            mixes queries.
+    """
+    drawn = queries.mean.unsqueeze(-2) + queries.sd.unsqueeze(-2) * base
+    if factor is None:
+        return drawn
+    drawn = drawn + product(base, factor.mT)
+    return drawn.reshape(len(base), base.shape[-1], -1).mT
+
+
+@dataclass(frozen=True)
+class MeanUpdate:
+    """What the means at `T` maximisers become once a query has been observed: `mean_t + gain_tj * surprise_ij`.
+
+    Attributes:
+        prior: between maximisers and queries.
+        mean: `b x T`.
+        gain: `b x T x q`, `covariance_tj / bounded_j`.
+        bounded: `b x q`.
+        surprise: `b x S x q`.
+    """
+
+    prior: Prior
+    mean: Tensor
+    gain: Tensor
+    bounded: Tensor
+    surprise: Tensor
+
+
+def mean_update(
+    sight: Sight, queries: Sight, observed: Tensor, appended: bool = False, centred: bool = True
+) -> MeanUpdate:
+    """Return what the means at maximisers become once a query has been observed, in `O(m)` a pair.
+
+    The process is conditioned on the observation `y_ij`: `mean_t + cov_tj (y_ij - mean_j) / (var_j + noise)`, with
+    posterior covariances, `cov_tj = k_tj - A_t' A_j + W_t' W_j`. So has it the online update that AABO, section 3.3,
+    refers to (Maddox et al., 2021).
+
+    Args:
+        sight: of the `q` queries and `T` maximisers.
+        queries: of the queries alone.
+        observed: `b x S x q`, the observations.
+        appended: makes `y_ij` a noise-free inducing value, as the published code does. One more row of the Cholesky
+            factor, `A_j'` and `sqrt(k_jj - |A_j|^2)`, has the gain `(k_tj - A_t' A_j) / (k_jj - |A_j|^2)`: as if the
+            other inducing values were known, too. It has a pole at every inducing point.
+        centred: False leaves the prior mean in `y_ij`, as the published code does.
+    """
+    q = observed.shape[-1]
+    prior = sight.prior(slice(q, None), slice(q))
+    covariance = prior.value - product(sight.A[..., q:].mT, queries.A)
+    if appended:
+        bounded = queries.residual.clamp_min(JITTER)
+    else:
+        covariance = covariance + product(sight.W[..., q:].mT, queries.W)
+        bounded = queries.variance.clamp_min(JITTER) + queries.noise.unsqueeze(-1)
+    surprise = observed - queries.mean.unsqueeze(-2)
+    if not centred:
+        surprise = surprise + sight.constant[:, None, None]
+    return MeanUpdate(prior, sight.mean[..., q:], covariance / bounded.unsqueeze(-2), bounded, surprise)
+
+
+@dataclass(frozen=True)
+class SoftKnowledgeGradient(SoftUtility):
+    """The greatest of `softplus(E[f(x'_i) | x_j, y_ij] - best)` over queries j; AABO, eq. 10 and section 3.4.
+
+    The maximisers `x'_i`, one a sample, are points of the utility's own, behind the queries.
+
+    Attributes:
+        base: `b x S x q`, standard normal.
+        doubled, appended, centred: see `imagined` and `mean_update`.
+    """
+
+    best: Tensor
+    q: int
+    base: Tensor
+    doubled: bool = False
+    appended: bool = False
+    centred: bool = True
+
+    def gain(self, sight: Sight) -> Gain:
+        """Return the mean over samples of `log u`, with its derivatives.
+
+        They go through gains to covariances and variances, and through surprises to the queries' standard deviations;
+        the queries' means cancel, but for `doubled`, where an observation is of another query than its surprise.
+        """
+        queries, maximisers = sight.part(slice(self.q)), slice(self.q, None)
+        joint, factor = None, None
+        if self.doubled and self.q > 1:
+            joint = sight.prior(slice(self.q), slice(self.q))
+            factor, _ = torch.linalg.cholesky_ex(sight.covariance(joint))
+        update = mean_update(sight, queries, imagined(queries, self.base, factor), self.appended, self.centred)
+        means = update.mean.unsqueeze(-1) + update.gain * update.surprise
+        value, to_means = greatest_log_softplus(means, self.best)
+
+        to_gain, to_surprise = to_means * update.surprise, to_means * update.gain
+        to_covariance = to_gain / update.bounded.unsqueeze(-2)
+        to_bounded = -(to_covariance * update.gain).sum(-2)
+        to_drawn = to_surprise if factor is None else to_surprise.mT.reshape(to_surprise.shape)
+        to_variance = queries.to_variance((to_drawn * self.base).sum(-2))
+        if self.appended:
+            to_residual, to_noise = to_variance + to_bounded * (queries.residual >= JITTER), None
+        else:
+            to_variance = to_variance + to_bounded * (queries.variance >= JITTER)
+            to_residual, to_noise = to_variance, to_bounded.sum(-1)
+        to_A = -2 * to_residual.unsqueeze(-2) * queries.A - product(sight.A[..., maximisers], to_covariance)
+        to_W = 2 * to_variance.unsqueeze(-2) * queries.W
+        to_mean = torch.zeros_like(to_variance)
+        to_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, to_covariance),)
+        if joint is not None and factor is not None:
+            to_joint = cholesky_pull_back(factor, product(to_drawn.mT, self.base))
+            to_A = to_A - product(queries.A, 2 * to_joint)
+            to_W = to_W + product(queries.W, 2 * to_joint)
+            to_mean = to_drawn.sum(-2) - to_surprise.sum(-2)
+            to_priors = (*to_priors, (joint, to_joint))
+
+        to_means_of_all = torch.cat([to_mean, to_means.sum(-1)], -1)
+        to_product = torch.zeros_like(sight.B)
+        if not self.appended:
+            to_W = to_W + product(sight.W[..., maximisers], to_covariance)
+            to_product[..., :-1, maximisers] = product(queries.W, to_covariance.mT)
+        to_product[..., :-1, : self.q] = to_W
+        to_product[..., -1, :] = to_means_of_all
+        to_constant = to_means_of_all.sum(-1)
+        if not self.centred:
+            to_constant = to_constant + to_surprise.sum((-1, -2))
+        return Gain(
+            value,
+            torch.cat([to_A, -product(queries.A, to_covariance.mT)], -1),
+            to_product,
+            to_constant,
+            to_residual.sum(-1),
+            to_priors,
+            to_noise,
+        )
+
+    def of(self, going: Tensor) -> "SoftKnowledgeGradient":
+        """Return the utility of some of the processes."""
+        return replace(self, best=self.best[going], base=self.base[going])

@@ -1,0 +1,217 @@
+"""The kernel that explains the data best, chosen anew in each round: BOWH, dynamic kernel selection."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, cast
+
+import torch
+from botorch.exceptions.errors import ModelFittingError
+from linear_operator.utils.errors import NanError, NotPSDError
+from pydantic import ConfigDict, Field, model_validator
+from torch import Generator
+
+from plumbline.core.history import History
+from plumbline.core.options import Options, parse
+from plumbline.methods.base import Domain, build_method, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.wrapper import ComposedWrapper
+from plumbline.methods.wrappers.exact import ExactWrapperOptions, Surrogate, processes_of, surrogate_kind
+from plumbline.models.algebra import Kernel
+from plumbline.models.gp.criteria import CRITERIA, Criterion
+from plumbline.models.gp.fit import ModelOptions
+from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.standardisation import units_of
+
+FAILURES = (ModelFittingError, NanError, NotPSDError)
+"""What is raised where no process can be fitted, or where one has no covariance to speak of."""
+
+OWN = -1
+"""The note of a round in which the base's own kernel stood in for all candidates."""
+
+
+class KernelNotFittedWarning(RuntimeWarning):
+    """No process with one of the kernels could be fitted: it was left out of the round."""
+
+
+class NoKernelFittedWarning(RuntimeWarning):
+    """None of the kernels could be fitted: the last round's goes on, or else the base's own."""
+
+
+class Candidate(Options):
+    """A kernel to choose; one that says nothing of `ard` may be its name alone.
+
+    Attributes:
+        kernel: as of an exact process.
+        ard: one lengthscale an input, or one for all; null for what the base's model says.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"type": ["object", "string"]})
+
+    kernel: Kernel
+    ard: bool | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_word(cls, data: Any) -> Any:
+        return {"kernel": data} if isinstance(data, str) else data
+
+    def model(self, base: ModelOptions) -> ModelOptions:
+        """Return the base's model with this kernel."""
+        ard = base.ard if self.ard is None else self.ard
+        return ModelOptions.model_validate({**base.model_dump(), "kernel": self.kernel, "ard": ard})
+
+
+EVERY_KERNEL = tuple(Candidate(kernel=kernel) for kernel in ("rbf", "matern12", "matern32", "matern52"))
+
+
+class KernelSelectionOptions(ExactWrapperOptions):
+    """Options of the choice of a kernel.
+
+    Attributes:
+        base: the method whose model is chosen; priors and all else of its `model` stay.
+        kernels: to choose from.
+        criterion: by which the best is found: log marginal likelihood, half of the BIC, or the leave-one-out log
+            predictive density, each at the fitted hyperparameters, without their priors and summed over outcomes; or
+            chance alone, each kernel as likely as any other.
+    """
+
+    wants: ClassVar[str] = "a method with exact Gaussian processes whose kernel is an option, such as 'ei'"
+
+    kernels: tuple[Candidate, ...] = Field(default=EVERY_KERNEL, min_length=1)
+    criterion: Criterion | Literal["random"] = "likelihood"
+
+    @model_validator(mode="after")
+    def _kernels_fit_the_base(self) -> Self:
+        if "model" not in methods[self.base.name].options.model_fields:
+            raise ValueError(f"base: it wraps {self.wants}, and {self.base.name!r} is none")
+        self.models()
+        return self
+
+    def models(self) -> list[ModelOptions]:
+        """Return the base's model with each of the kernels."""
+        base = parse(methods[self.base.name].options, self.base.options, f"base {self.base.name!r}")
+        return [candidate.model(base.model) for candidate in self.kernels]  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What came of a round.
+
+    Attributes:
+        kernel: its place among the candidates; OWN for the base's own.
+        surrogate: fitted with it.
+    """
+
+    kernel: int
+    surrogate: Surrogate
+
+
+@methods.register("kernel-selection", KernelSelectionOptions)
+class KernelSelectionMethod(ComposedWrapper):
+    """Any method with exact Gaussian processes, their kernel chosen anew in each round.
+
+    A kernel that no process can be fitted with is left out of the round, which has the event `KernelNotFittedWarning`.
+    Where all are left out, the event is `NoKernelFittedWarning`, and the last round's kernel goes on at its
+    hyperparameters; in the first round the base's own model is fitted, and the error is its own if that fails, too.
+    """
+
+    options: KernelSelectionOptions
+
+    def __init__(self, domain: Domain, options: KernelSelectionOptions) -> None:
+        super().__init__(domain, options)
+        base = options.base
+        self.models_of = options.models()
+        self.candidates = [
+            cast(
+                ComposedMethod[Any],
+                build_method(base.name, {**base.options, "model": model.model_dump()}, domain),
+            )
+            for model in self.models_of
+        ]
+        self.several = surrogate_kind(base.name) == list[ExactProcess]
+        self.kernel = OWN
+        self.at: list[Hyperparameters] = []
+
+    def fit(self, data: History) -> Surrogate:
+        """Return the surrogate with the best kernel; where chance decides, with that of the last round."""
+        return self.selected(data).surrogate
+
+    @classmethod
+    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[Any]:
+        """Return the surrogate of each with the kernel that is chosen in its round."""
+        found = []
+        for method, round in cast(Sequence[tuple[Self, Round]], asked):
+            chosen = method.selected(round.data, round.generator)
+            method.kernel = chosen.kernel
+            method.at = [process.at for process in processes_of(chosen.surrogate)]
+            found.append(chosen.surrogate)
+        return found
+
+    def selected(self, data: History, generator: Generator | None = None) -> Selected:
+        """Return the kernel that is chosen for some data, and the surrogate with it.
+
+        Args:
+            data: what is to be explained.
+            generator: of the choice where chance decides; None for the last round's kernel.
+        """
+        by_chance = self.options.criterion == "random"
+        found, greatest = None, -math.inf
+        for place in self._order(generator) if by_chance else range(len(self.candidates)):
+            try:
+                surrogate = self.candidates[place].fit(data)
+                score = self._score(surrogate, place)
+            except FAILURES as error:
+                message = f"kernel {self.options.kernels[place].kernel!r}: {error}"
+                warnings.warn(message, KernelNotFittedWarning, stacklevel=2)
+                continue
+            if score > greatest:
+                found, greatest = Selected(place, surrogate), score
+            if by_chance:
+                break
+        return found or self._instead(data)
+
+    def _order(self, generator: Generator | None) -> list[int]:
+        """Return the candidates in a random order, or the last round's before the others."""
+        if generator is not None:
+            return torch.randperm(len(self.candidates), generator=generator).tolist()
+        return sorted(range(len(self.candidates)), key=lambda place: place != self.kernel)
+
+    def _score(self, surrogate: Surrogate, place: int) -> float:
+        """Return how well a surrogate explains its data; raise NanError where that is no number."""
+        criterion = self.options.criterion
+        rule = CRITERIA["likelihood" if criterion == "random" else criterion]
+        score = sum(rule(process, self.models_of[place]) for process in processes_of(surrogate))
+        if not math.isfinite(score):
+            raise NanError("it explains the data by no number")
+        return score
+
+    def _instead(self, data: History) -> Selected:
+        """Return the last round's kernel at its hyperparameters, or the base's own before any."""
+        warnings.warn("no kernel could be fitted", NoKernelFittedWarning, stacklevel=3)
+        if not self.at:
+            return Selected(OWN, self.base.fit(data))
+        options = self.base.options.model if self.kernel == OWN else self.models_of[self.kernel]
+        box = options.box(self.domain.bounds)
+        seen = torch.isfinite(data.Y).unbind(-1)
+        processes = [
+            conditioned(data.X[there], y[there], box, options.kernel, at, units_of(box, y[there, 0]))
+            for there, y, at in zip(seen, data.Y.split(1, dim=-1), self.at, strict=True)
+        ]
+        return Selected(self.kernel, processes if self.several else processes[0])
+
+    def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
+        """Return the base's numbers and the place of the kernel among the candidates, counted from 0."""
+        return {**super().notes(choice, round), "kernel": float(self.kernel)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the last round's kernel with its hyperparameters, and the base's state."""
+        return {**super().state_dict(), "kernel": self.kernel, "at": [tuple(at) for at in self.at]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from the same kernel."""
+        super().load_state_dict(state)
+        if state:
+            self.kernel, self.at = state["kernel"], [Hyperparameters(*at) for at in state["at"]]

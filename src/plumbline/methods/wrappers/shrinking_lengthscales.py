@@ -1,0 +1,141 @@
+"""Lengthscales that shrink from round to round: Berkenkamp, Schoellig & Krause (2019).
+
+An estimate from few data may be too smooth for ever: what would correct it is not looked for. Here lengthscales are
+those of the base divided by a factor that grows, so that ever rougher functions are taken for possible.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, cast
+
+from botorch.acquisition import AcquisitionFunction
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.methods.base import methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.gp.single_outcome import UpperConfidenceBoundMethod
+from plumbline.methods.wrapper import ComposedWrapper
+from plumbline.methods.wrappers.exact import ExactWrapperOptions, Surrogate, changed
+from plumbline.models.gp.process import ExactProcess
+
+
+class NormBound(Options):
+    """How large the norm of f is taken to be, for a confidence bound of the paper's kind.
+
+    Attributes:
+        initial: B_0, in prior standard deviations.
+        power: of `b(t) = t^power`, by which it grows beside what the shrinking lengthscales ask for.
+        delta: the bound fails with at most this chance, if the norm is as large at most.
+    """
+
+    initial: PositiveFloat = 2.0
+    power: NonNegativeFloat = 0.0
+    delta: float = Field(default=0.1, gt=0.0, lt=1.0)
+
+    def sqrt_beta(self, process: ExactProcess, t: int, divisor: float) -> float:
+        """Return `B_t + 4 sd sqrt(I + 1 + log(1 / delta))` with `B_t = b(t) g(t)^d B_0`, of the noise's sd.
+
+        The power d is the paper's as we remember it; `g(t)^(d/2)` would do by the lemma that it rests on.
+
+        Args:
+            process: with the lengthscales of round t.
+            t: the round.
+            divisor: g(t).
+        """
+        bound = t**self.power * divisor ** process.U.shape[-1] * self.initial
+        noise = math.sqrt(float(process.noise) / process.at.outputscale)
+        return bound + 4 * noise * math.sqrt(information(process) + 1 - math.log(self.delta))
+
+
+class ShrinkingOptions(ExactWrapperOptions):
+    """Options of shrinking lengthscales.
+
+    Attributes:
+        base: the method whose lengthscales shrink.
+        power: of `g(t) = t^power`, which they are divided by, with t the evaluation that is asked for, from 1 on; null
+            for `1 / (4 d)`, so that the volume which a lengthscale spans falls with the fourth root of t.
+        norm: for the base `ucb`, the bound grows as the paper has it, its text not at hand; null for the base's own.
+    """
+
+    power: PositiveFloat | None = None
+    norm: NormBound | None = None
+
+    @model_validator(mode="after")
+    def _norms_are_of_confidence_bounds(self) -> Self:
+        if self.norm is not None and methods[self.base.name].build is not UpperConfidenceBoundMethod:
+            raise ValueError(f"norm: it is for the base 'ucb', and {self.base.name!r} has no such confidence bound")
+        return self
+
+
+def information(process: ExactProcess) -> float:
+    """Return the mutual information of f and the data, `log det(1 + K / noise) / 2`."""
+    noise = process.at.noise.log().expand(len(process.y)).sum().item()
+    return process.root.diagonal().log().sum().item() - 0.5 * noise
+
+
+def shrunk(process: ExactProcess, divisor: float) -> ExactProcess:
+    """Return the process of the same data with its lengthscales divided."""
+    return replace(process, at=process.at._replace(lengthscale=process.at.lengthscale / divisor))
+
+
+def evaluation(history: History) -> int:
+    """Return the number of the evaluation that is asked for next, without the initial design: 1 for the first."""
+    return len(history.queries) + 1
+
+
+@methods.register("shrinking-lengthscales", ShrinkingOptions)
+class ShrinkingMethod(ComposedWrapper):
+    """Any method with exact Gaussian processes whose estimated lengthscales are divided by ever more (A-GP-UCB).
+
+    They are divided where the base has estimated them, in each round anew, and nothing else is estimated again. A base
+    that is recalibrated is so at the estimate.
+    """
+
+    options: ShrinkingOptions
+
+    def divisor(self, t: int) -> float:
+        """Return g(t)."""
+        return float(t ** (self.options.power or 1 / (4 * self.domain.space.dim)))
+
+    def fit(self, data: History) -> Surrogate:
+        """Return the base's surrogate with shorter lengthscales."""
+        return self._shrunk(self.base.fit(data), data)
+
+    @classmethod
+    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[Any]:
+        """Return the bases' surrogates with shorter lengthscales; rounds are counted by all that was observed."""
+        mine = cast(Sequence[tuple[Self, Round]], asked)
+        bases = [(method.base, round) for method, round in mine]
+        fitted = type(bases[0][0]).models(bases)
+        return [
+            method._shrunk(surrogate, round.history) for (method, round), surrogate in zip(mine, fitted, strict=True)
+        ]
+
+    def _shrunk(self, surrogate: Surrogate, history: History) -> Surrogate:
+        return changed(surrogate, partial(shrunk, divisor=self.divisor(evaluation(history))))
+
+    def utility(self, surrogate: Surrogate, round: Round) -> AcquisitionFunction:
+        """Return the base's utility, a confidence bound as wide as the norm asks for where that is given."""
+        if self.options.norm is None:
+            return super().utility(surrogate, round)
+        assert isinstance(self.base, UpperConfidenceBoundMethod)
+        sqrt_beta = self.sqrt_beta(cast(ExactProcess, surrogate), round)
+        options = self.base.options.model_copy(update={"sqrt_beta": sqrt_beta, "schedule": None})
+        return UpperConfidenceBoundMethod(self.domain, options).utility(cast(ExactProcess, surrogate), round)
+
+    def sqrt_beta(self, process: ExactProcess, round: Round) -> float:
+        """Return the multiple of the standard deviation that the norm asks for in a round."""
+        assert self.options.norm is not None
+        t = evaluation(round.history)
+        return self.options.norm.sqrt_beta(process, t, self.divisor(t))
+
+    def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
+        """Return the base's numbers, what lengthscales were divided by, and how wide the bound was."""
+        notes = {**super().notes(choice, round), "lengthscale_divisor": self.divisor(evaluation(round.history))}
+        if self.options.norm is not None:
+            notes["sqrt_beta"] = self.sqrt_beta(choice.surrogate, round)
+        return notes

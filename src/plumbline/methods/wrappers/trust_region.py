@@ -1,0 +1,215 @@
+"""Trust-region Bayesian optimisation (TuRBO-1) around any method whose surrogate has lengthscales.
+
+Eriksson, Pearce, Gardner, Turner & Poloczek, Scalable global optimization via local Bayesian optimization (NeurIPS
+2019), section 2 and the supplement. Where the text and its authors' code differ, the text is followed: the failure
+tolerance is ceil(d / q) (the code does not go below 4 / q) and any gain counts as a success (the code wants a
+thousandth). The wrapped method takes the place of Thompson sampling.
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Self, cast
+
+import torch
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from torch import Generator, Tensor
+
+from plumbline.core.history import History
+from plumbline.core.options import Options
+from plumbline.methods.base import Domain, Proposal, methods
+from plumbline.methods.baselines import SobolSearch
+from plumbline.methods.composed import Choice, ComposedMethod, Round, since
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.spaces.base import Space
+
+
+class TrustRegionOptions(ComposedWrapperOptions):
+    """Options of the trust region; defaults of Eriksson et al. (2019). Lengths are of the unit cube.
+
+    Attributes:
+        base: the method that looks inside.
+        initial_length: base side length of a new region.
+        min_length: a region that shrinks below it is given up for a new one.
+        max_length: a region does not grow beyond it.
+        success_tolerance: successful rounds in a row after which the length doubles.
+        failure_tolerance: unsuccessful rounds in a row after which it halves; None for ceil(d / q).
+        least_gain: what a success must gain, as a share of the best observation's size.
+        largest_restart: points that a new region begins with at most. It has as many as the trial's initial design,
+            which may be of thousands of points that cost nothing.
+        keeps_data: whether a new region begins about the best observation with all data, as in the code of Maus et al.
+            (2024), instead of anew.
+    """
+
+    wants: ClassVar[str] = "a method whose surrogate has lengthscales and that asks anew in each round, such as 'ucb'"
+
+    initial_length: PositiveFloat = 0.8
+    min_length: PositiveFloat = 0.5**7
+    max_length: PositiveFloat = 1.6
+    success_tolerance: PositiveInt = 3
+    failure_tolerance: PositiveInt | None = None
+    least_gain: NonNegativeFloat = 0.0
+    largest_restart: PositiveInt = 100
+    keeps_data: bool = False
+
+    @model_validator(mode="after")
+    def _rounds_are_of_its_own(self) -> Self:
+        wrapped = cast(type[ComposedMethod[Any]], methods[self.base.name].build)
+        if wrapped.asks_again:
+            raise ValueError(f"base: it wraps {self.wants}, and {self.base.name!r} observes its points more than once")
+        return self
+
+    @model_validator(mode="after")
+    def _lengths_are_in_order(self) -> Self:
+        if not self.min_length <= self.initial_length <= self.max_length:
+            raise ValueError("lengths must obey min_length <= initial_length <= max_length")
+        return self
+
+
+@dataclass(frozen=True)
+class Region:
+    """What is known of a trust region besides the data: plain numbers, so that a checkpoint can hold them.
+
+    Attributes:
+        length: base side length, in the unit cube.
+        successes: successful rounds in a row.
+        failures: unsuccessful rounds in a row.
+        best: greatest observation of the region; minus infinity before any.
+        start: the row of the history at which the region's data begin.
+        seen: rows of the history so far.
+        design: points that a region begins with; None before the first round.
+    """
+
+    length: float
+    successes: int = 0
+    failures: int = 0
+    best: float = -math.inf
+    start: int = 0
+    seen: int = 0
+    design: int | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the points that the region begins with were all observed."""
+        return self.design is not None and self.seen - self.start >= self.design
+
+
+def behold(region: Region, history: History, largest_restart: int) -> Region:
+    """Return the region with what it reads off the history before it is asked.
+
+    Args:
+        region: as the last round left it.
+        history: of the trial.
+        largest_restart: points that a new region begins with at most.
+    """
+    Y = history.Y[region.start :, 0].nan_to_num(nan=-torch.inf)  # what failed is no success
+    return replace(
+        region,
+        best=Y.max().item() if len(Y) else -math.inf,
+        seen=len(history),
+        design=min(len(history), largest_restart) if region.design is None else region.design,
+    )
+
+
+def advance(region: Region, Y: Tensor, dim: int, options: TrustRegionOptions) -> Region:
+    """Return the region after one more round; Eriksson et al. (2019), section 2.
+
+    A round succeeds if any of its points is better than the best observation of the region. The points that a region
+    begins with are no search, and count neither way. A region that has become too small is replaced by one that
+    knows none of the data.
+
+    Args:
+        region: as it was when the round was asked for.
+        Y: `q` observations of the round.
+        dim: dimension d of the domain.
+        options: lengths and tolerances.
+    """
+    seen = replace(region, best=max(region.best, Y.max().item()), seen=region.seen + len(Y))
+    if not region.begun:
+        return seen
+    gain = options.least_gain * abs(region.best) if math.isfinite(region.best) else 0.0
+    better = seen.best > region.best + gain
+    successes = region.successes + 1 if better else 0
+    failures = 0 if better else region.failures + 1
+    length = region.length
+    if successes >= options.success_tolerance:
+        length, successes = min(2 * length, options.max_length), 0
+    elif failures >= (options.failure_tolerance or math.ceil(dim / len(Y))):
+        length, failures = length / 2, 0
+    if length < options.min_length and options.keeps_data:
+        return replace(seen, length=options.initial_length, successes=0, failures=0)
+    if length < options.min_length:
+        return Region(options.initial_length, start=seen.seen, seen=seen.seen, design=region.design)
+    return replace(seen, length=length, successes=successes, failures=failures)
+
+
+def region_box(centre: Tensor, lengthscales: Tensor, length: float, bounds: Tensor) -> Tensor:
+    """Return the trust region, `2 x d`, cut to the domain; Eriksson et al. (2019), section 2.
+
+    In the unit cube the sides are `length * l_i / (l_1 ... l_d)^(1/d)`: their product is `length^d`.
+
+    Args:
+        centre: `d`, in the problem's bounds.
+        lengthscales: `d`, or one for all inputs, of the unit cube.
+        length: base side length, of the unit cube.
+        bounds: `2 x d`.
+    """
+    weights = lengthscales / lengthscales.log().mean().exp()
+    half = length * weights / 2 * (bounds[1] - bounds[0])
+    return torch.stack([torch.maximum(centre - half, bounds[0]), torch.minimum(centre + half, bounds[1])])
+
+
+@methods.register("trust-region", TrustRegionOptions)
+class TrustRegionMethod(ComposedWrapper):
+    """Any method within a trust region that grows with success and shrinks with failure (TuRBO-1).
+
+    The region's centre is the best observation since the region began, and the surrogate sees the data since then; what
+    depends on the number of all observations, such as the level of a confidence bound, still does. A region that is
+    given up starts over with points of a Sobol sequence, as many as the initial design has (100 at most), in rounds of
+    q; these rounds have no model. Of a table, the rows in the region are looked at, or all that remain where the region
+    holds fewer than q of them.
+    """
+
+    options: TrustRegionOptions
+
+    def __init__(self, domain: Domain, options: TrustRegionOptions) -> None:
+        super().__init__(domain, options)
+        self.region = Region(options.initial_length)
+        self.restarts = SobolSearch(domain, Options())
+
+    def opening(self, history: History, q: int, generator: Generator) -> Proposal | None:
+        """Return points for a new region to begin with, until it has enough of them."""
+        self.region = behold(self.region, history, self.options.largest_restart)
+        if self.region.begun:
+            return super().opening(history, q, generator)
+        return replace(self.restarts.ask(history, q, generator), notes={"region_length": self.region.length})
+
+    def seen(self, history: History) -> History:
+        """Return what the base's surrogate is to see of the region's data."""
+        return super().seen(since(history, self.region.start))
+
+    def where(self, surrogate: Any, round: Round) -> Space:
+        """Return the region about the best observation that it has."""
+        centre = round.data.X[round.data.Y[:, 0].argmax()]
+        box = region_box(centre, self.lengthscales(surrogate), self.region.length, self.domain.bounds)
+        return super().where(surrogate, round).within(box, round.history, round.q)
+
+    def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
+        """Return the base's numbers and the region's length."""
+        return {**super().notes(choice, round), "region_length": self.region.length}
+
+    def tell(self, X: Tensor, Y: Tensor) -> None:
+        """Count a success or a failure. What is told before the first `ask` belongs to the initial design."""
+        super().tell(X, Y)
+        if self.region.design is not None:
+            self.region = advance(self.region, Y[:, 0].nan_to_num(nan=-torch.inf), X.shape[-1], self.options)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the region, the seed of the restarts' points and the base's state."""
+        return {**super().state_dict(), "region": asdict(self.region), "restarts": self.restarts.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the same region."""
+        super().load_state_dict(state)
+        if state:
+            self.region = Region(**state["region"])
+            self.restarts.load_state_dict(state["restarts"])

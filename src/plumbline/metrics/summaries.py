@@ -1,0 +1,31 @@
+"""What a run comes to: one number of its last round, or of all rounds, a seed."""
+
+import pandas as pd
+
+from plumbline.metrics.registry import by_round
+
+SUMMARIES = ("last", "mean", "median")
+"""Of the rounds after the initial design; the last one may be the initial design where there are no rounds."""
+
+
+def shorten(rows: pd.DataFrame, share: float) -> pd.DataFrame:
+    """Return the rows of the first rounds, a share of them, rounded down; the initial design stays."""
+    return rows[rows["iteration"] <= share * rows["iteration"].max()]
+
+
+def summarise(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return a metric's last value in each run, and the mean and the median of those of its rounds.
+
+    Args:
+        rows: of one method on one task.
+        metric: its name.
+
+    Returns:
+        A row a seed with the columns of `SUMMARIES`, and `rounds` that have a value; NaN where a run has none.
+    """
+    table = by_round(rows, metric)
+    rounds = table.drop(columns=0, errors="ignore")
+    last = table.iloc[:, -1] if table.shape[1] else pd.Series(index=table.index, dtype=float)
+    return pd.DataFrame(
+        {"last": last, "mean": rounds.mean(axis=1), "median": rounds.median(axis=1), "rounds": rounds.count(axis=1)}
+    )

@@ -1,0 +1,381 @@
+"""Exact Gaussian processes: data, hyperparameters, the factors of their covariance, and what is told later."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from torch import Tensor
+
+from plumbline.models.algebra import Kernel, cholesky_pull_back, correlations, squared_distances
+from plumbline.models.botorch_model import ProcessModel
+from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.standardisation import Units, units_of
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class PointMoments:
+    """What a process says of f at `b` points, each on its own.
+
+    Attributes:
+        process: whose they are.
+        scaled: `b x d`, the points in lengthscales.
+        slope: `b x n`, `-2 dk/dr^2` of their correlations with the data.
+        half: `b x n`, `R^-1 k`.
+        location, spread: means and standard deviations of f, `b`, in standardised units.
+    """
+
+    process: "ExactProcess"
+    scaled: Tensor
+    slope: Tensor
+    half: Tensor
+    location: Tensor
+    spread: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """Means of f, `b`, in the units of the observations."""
+        units = self.process.units
+        return units.location + units.scale * self.location
+
+    @property
+    def sd(self) -> Tensor:
+        """Standard deviations of f, `b`, likewise."""
+        return self.process.units.scale * self.process.deviation * self.spread
+
+    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
+        """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
+
+        Args:
+            to_mean, to_sd: `b`, its derivatives in them.
+        """
+        scale = self.process.units.scale
+        return self.pull_back_standardised(scale * to_mean, scale * self.process.deviation * to_sd)
+
+    def pull_back_standardised(self, to_location: Tensor, to_spread: Tensor) -> Tensor:
+        """Return the same of a function of `location` and `spread`.
+
+        With `k = k(x, U)` the mean is `k' a` and the variance `s - |R^-1 k|^2`; the derivative of `k_i` in scaled
+        inputs is `-slope_i (x - u_i)`.
+
+        Args:
+            to_location, to_spread: `b`, its derivatives in them.
+        """
+        to_half = (-to_spread / self.spread).unsqueeze(-1) * self.half
+        to_k = torch.addr(to_half @ self.process.inverse_root, to_location, self.process.a)
+        return self.unscaled(self.pull_back_covariances(to_k))
+
+    def pull_back_covariances(self, to_k: Tensor) -> Tensor:
+        """Return the gradient in the scaled points, `b x d`, of a function of the prior covariances with the data.
+
+        Args:
+            to_k: `b x n`, its derivatives in them; overwritten.
+        """
+        weights = to_k.mul_(self.slope).mul_(self.process.at.outputscale)
+        return weights @ self.process.scaled - weights.sum(-1, keepdim=True) * self.scaled
+
+    def unscaled(self, gradient: Tensor) -> Tensor:
+        """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
+        return gradient / (self.process.at.lengthscale * self.process.units.width)
+
+
+@dataclass(frozen=True)
+class JointMoments:
+    """What a process says of f at `b` batches of q points.
+
+    Attributes:
+        points: of all of them, `b q`, each on its own.
+        slope: `b x q x q`, `-2 dk/dr^2` of the correlations within the batches.
+        half: `b x q x n`, `R^-1 k`.
+        factor: `b x q x q`, the Cholesky factors of the covariances `k(X, X) - half half'`, in standardised units.
+    """
+
+    points: PointMoments
+    slope: Tensor
+    half: Tensor
+    factor: Tensor
+
+    @property
+    def process(self) -> "ExactProcess":
+        """Whose they are."""
+        return self.points.process
+
+    @property
+    def mean(self) -> Tensor:
+        """Means of f, `b x q`, in the units of the observations."""
+        return self.points.mean.view(self.slope.shape[:-1])
+
+    @property
+    def root(self) -> Tensor:
+        """Cholesky factors of the covariances of f, `b x q x q`, likewise."""
+        return self.process.units.scale * self.process.deviation * self.factor
+
+    def pull_back(self, to_mean: Tensor, to_root: Tensor) -> Tensor:
+        """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
+
+        Args:
+            to_mean: `b x q`, its derivatives in the means.
+            to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
+        """
+        scale = self.process.units.scale
+        to_half = (scale * to_mean).unsqueeze(-1) * self.process.whitened
+        return self.pull_back_standardised(to_half, scale * self.process.deviation * to_root)
+
+    def pull_back_standardised(self, to_half: Tensor, to_factor: Tensor) -> Tensor:
+        """Return the same of a function of `half` and `factor`.
+
+        Args:
+            to_half: `b x q x n`, its derivatives in `half` itself: not by way of `factor`; overwritten.
+            to_factor: `b x q x q`, in the factors.
+        """
+        points, process = self.points, self.process
+        to_covariance = cholesky_pull_back(self.factor, to_factor)
+        to_half = to_half.baddbmm_(to_covariance, self.half, alpha=-2).flatten(0, 1)
+        gradient = points.pull_back_covariances(to_half @ process.inverse_root).view(*self.slope.shape[:-1], -1)
+        # Each point is in a row and in a column of the covariance, hence twice.
+        weights = to_covariance.mul_(self.slope).mul_(2 * process.at.outputscale)
+        scaled = points.scaled.view(gradient.shape)
+        gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)
+        return points.unscaled(gradient)
+
+
+LEAST_VARIANCE = 1e-12
+"""Least variance of f, standardised: below it are rounding errors."""
+
+JITTER = 1e-8
+"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
+
+
+def kept(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
+    """Return a property that is computed once, out of inference mode: what is kept may be differentiated through."""
+    return cached_property(torch.inference_mode(mode=False)(compute))
+
+
+@dataclass(frozen=True)
+class ExactProcess:
+    """An exact Gaussian process with a constant mean and a stationary kernel, conditioned on data.
+
+    Attributes:
+        U: `n x d`, the data's inputs in the unit cube.
+        y: `n`, their standardised observations.
+        units: of inputs and observations.
+        kernel: of unit variance.
+        at: the hyperparameters.
+        deviation: what all standard deviations of forecasts are multiplied by, where a recalibrated process is seen.
+    """
+
+    U: Tensor
+    y: Tensor
+    units: Units
+    kernel: Kernel
+    at: Hyperparameters
+    deviation: float = 1.0
+
+    @property
+    def lengthscale(self) -> Tensor:
+        """Lengthscales in the units of the inputs, the unit cube as a rule: `d`, or one for all inputs."""
+        return self.at.lengthscale
+
+    def lengthscale_in(self, bounds: Tensor) -> Tensor:
+        """Return the lengthscales in sides of a box, `2 x d`: `d`, or one for all inputs."""
+        share = self.units.width / (bounds[1] - bounds[0])
+        return self.at.lengthscale if bool((share == 1).all()) else self.at.lengthscale * share
+
+    @kept
+    def noise(self) -> Tensor:
+        """Variance of an observation where it is the same for all, a scalar; else NaN."""
+        return self.at.noise[0] if len(self.at.noise) == 1 else self.y.new_tensor(math.nan)
+
+    @property
+    def noise_variance(self) -> float:
+        """The same, in the units of the observations, as forecasts have it."""
+        return float(self.noise) * (self.units.scale * self.deviation) ** 2
+
+    @property
+    def absorbed(self) -> "ExactProcess":
+        """The same process with its deviation in the hyperparameters: prior variance and noise are multiplied alike.
+
+        Means do not change by that.
+        """
+        wider = self.deviation**2
+        at = self.at._replace(outputscale=self.at.outputscale * wider, noise=self.at.noise * wider)
+        return replace(self, at=at, deviation=1.0)
+
+    @property
+    def model(self) -> ProcessModel:
+        """The process as a model of BoTorch."""
+        return ProcessModel(self)
+
+    @kept
+    def scaled(self) -> Tensor:
+        """The data's inputs in lengthscales, `n x d`."""
+        return self.U / self.at.lengthscale
+
+    @kept
+    def root(self) -> Tensor:
+        """The Cholesky factor R of `K + diag(noise)`, `n x n`.
+
+        Raises:
+            NotPSDError: there is none, not even with jitter.
+        """
+        covariance = self.prior(self.U, self.U)
+        covariance.diagonal().add_(self.at.noise)
+        return self.factor(covariance)
+
+    @kept
+    def inverse_root(self) -> Tensor:
+        """`R^-1`, `n x n`."""
+        return torch.linalg.solve_triangular(self.root, torch.eye(len(self.y)).to(self.y), upper=False)
+
+    @kept
+    def whitened(self) -> Tensor:
+        """`R^-1 (y - constant)`, `n`: scores of one-step-ahead forecasts in the order of the data."""
+        return self.inverse_root @ (self.y - self.at.constant)
+
+    @kept
+    def a(self) -> Tensor:
+        """`(K + diag(noise))^-1 (y - constant)`, `n`."""
+        return self.inverse_root.mT @ self.whitened
+
+    @kept
+    def precision(self) -> Tensor:
+        """The diagonal of `(K + diag(noise))^-1`, `n`."""
+        return self.inverse_root.square().sum(0)
+
+    @kept
+    def residuals(self) -> Tensor:
+        """What is left of the observations: `y` less the means of f at their inputs, `n`; `noise a`."""
+        return self.at.noise * self.a
+
+    @kept
+    def forecast_variances(self) -> Tensor:
+        """Variances of new observations at the data's inputs, `n`: `2 noise - noise^2 precision`."""
+        return 2 * self.at.noise - self.at.noise.square() * self.precision
+
+    def factor(self, covariance: Tensor) -> Tensor:
+        """Return the Cholesky factors of standardised covariances, `batch_shape x a x a`.
+
+        One that has none, such as that of a batch with a point in it twice, is given a growing jitter, as everywhere in
+        BoTorch; here it is a share of the prior variance of f, so that it is the same in all units.
+
+        Raises:
+            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+        """
+        return psd_safe_cholesky(covariance, jitter=JITTER * self.at.outputscale)
+
+    def prior(self, A: Tensor, B: Tensor) -> Tensor:
+        """Return prior covariances of f, `batch_shape x a x b`, between points of the unit cube.
+
+        Args:
+            A: `batch_shape x a x d`.
+            B: `batch_shape x b x d`.
+        """
+        A, B = A / self.at.lengthscale, B / self.at.lengthscale
+        r2 = squared_distances(A.reshape(-1, *A.shape[-2:]), B.reshape(-1, *B.shape[-2:]))
+        return self.at.outputscale * correlations(r2, self.kernel)[0].reshape(*A.shape[:-1], B.shape[-2])
+
+    def prior_with_pull_back(self, A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return prior covariances of f and what pulls gradients in them back to `A`.
+
+        With `H = to_K * s * slope` the gradient is `(H B - diag(H 1) A) / lengthscale`, points in lengthscales.
+
+        Args:
+            A: `b x a x d`, in the unit cube.
+            B: `b x k x d`, likewise.
+        """
+        A, B = A / self.at.lengthscale, B / self.at.lengthscale
+        correlation, slope = correlations(squared_distances(A, B), self.kernel)
+
+        def pull_back(to_K: Tensor) -> Tensor:
+            H = to_K * slope * self.at.outputscale
+            return torch.addcmul(H @ B, H.sum(-1, keepdim=True), A, value=-1.0) / self.at.lengthscale
+
+        return correlation * self.at.outputscale, pull_back
+
+    def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
+        """Return means of f and their covariances, or variances alone, in the units of the observations.
+
+        Args:
+            X: `batch_shape x q x d`, in the problem's bounds.
+            joint: covariances of the q points rather than variances.
+
+        Returns:
+            `batch_shape x q`, and `batch_shape x q x q` or `batch_shape x q`.
+        """
+        U = self.units.inputs(X)
+        flat = U.reshape(1, -1, U.shape[-1])
+        half = (self.prior(flat, self.U.unsqueeze(0)) @ self.inverse_root.mT).reshape(*U.shape[:-1], len(self.y))
+        mean = self.units.location + self.units.scale * (self.at.constant + half @ self.whitened)
+        variance = (self.units.scale * self.deviation) ** 2
+        if joint:
+            return mean, variance * (self.prior(U, U) - half @ half.mT)
+        return mean, variance * (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
+
+    def at_points(self, X: Tensor) -> PointMoments:
+        """Return mean and standard deviation of f at points, each on its own, with what their gradients need.
+
+        Args:
+            X: `b x d`, in the problem's bounds.
+        """
+        scaled = self.units.inputs(X) / self.at.lengthscale
+        r2 = squared_distances(scaled.unsqueeze(0), self.scaled.unsqueeze(0)).squeeze(0)
+        correlation, slope = correlations(r2, self.kernel)
+        half = (correlation * self.at.outputscale) @ self.inverse_root.mT
+        variance = (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
+        return PointMoments(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
+
+    def at_batches(self, X: Tensor) -> JointMoments:
+        """Return what is said of f at batches of points jointly, with what gradients need.
+
+        Args:
+            X: `b x q x d`, in the problem's bounds.
+
+        Raises:
+            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+        """
+        points = self.at_points(X.flatten(0, 1))
+        half, scaled = points.half.view(*X.shape[:-1], -1), points.scaled.view(X.shape)
+        correlation, slope = correlations(squared_distances(scaled, scaled), self.kernel)
+        covariance = torch.baddbmm(correlation, half, half.mT, beta=self.at.outputscale, alpha=-1)
+        return JointMoments(points, slope, half, self.factor(covariance))
+
+    def joined(self, X: Tensor, Y: Tensor) -> "ExactProcess":
+        """Return the process conditioned on more data, at the same hyperparameters and in the same units.
+
+        Args:
+            X: `k x d`, in the problem's bounds.
+            Y: `k x 1`.
+        """
+        y = self.units.outputs(Y[:, 0])
+        return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=torch.cat([self.y, y]))
+
+    def told(self, X: Tensor) -> "ExactProcess":
+        """Return the process that is told the values of f at points, free of noise, and finds its means there.
+
+        Its means are those of the process. Its covariances are those given f at the points, whatever it is there. If f
+        is `mean + L z` at the points, with L the last block of `root`, the mean elsewhere moves by `half z`, with the
+        last k columns of `half`.
+
+        Args:
+            X: `k x d`, in the problem's bounds.
+        """
+        noise = torch.cat([self.at.noise.expand(len(self.y)), self.y.new_zeros(len(X))])
+        y = torch.cat([self.y, self.at_points(X).location])
+        return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=y, at=self.at._replace(noise=noise))
+
+
+def conditioned(
+    X: Tensor, Y: Tensor, bounds: Tensor, kernel: Kernel, at: Hyperparameters, units: Units | None = None
+) -> ExactProcess:
+    """Return a process at known hyperparameters, conditioned on data: nothing is fitted.
+
+    Args as of `fit_process`; `at` is in `units`.
+    """
+    units = units or units_of(bounds, Y[:, 0])
+    return ExactProcess(units.inputs(X), units.outputs(Y[:, 0]), units, kernel, at)

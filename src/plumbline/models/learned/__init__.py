@@ -1,0 +1,1 @@
+"""Trained networks, evaluated grids, and their files."""

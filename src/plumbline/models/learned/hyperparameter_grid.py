@@ -1,0 +1,59 @@
+"""What a learner came to at every point of a grid of its hyperparameters, as a file of arrays."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline.core.errors import PlumblineError
+from plumbline.models.learned.arrays import read_arrays, write_arrays
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HyperparameterGrid:
+    """A grid that was evaluated in whole.
+
+    Attributes:
+        hyperparameters: names of the d columns of `points`.
+        points: `N x d`, in the learner's own units.
+        measured: by name, `N` values each, NaN where a point failed.
+        reasons: `N` lines, why it did; empty where it did not.
+    """
+
+    hyperparameters: tuple[str, ...]
+    points: Array
+    measured: dict[str, Array]
+    reasons: tuple[str, ...]
+
+
+def write_grid(path: Path, grid: HyperparameterGrid, origin: dict[str, Any]) -> None:
+    """Write a grid atomically, with what it was made from; the same grid is the same bytes."""
+    arrays = {
+        "hyperparameters": np.array(grid.hyperparameters),
+        "points": grid.points,
+        "names": np.array(list(grid.measured)),
+        "measured": np.array(list(grid.measured.values())),
+        "reasons": np.array(grid.reasons),
+    }
+    write_arrays(path, arrays, origin)
+
+
+def read_grid(path: Path) -> HyperparameterGrid:
+    """Read a grid.
+
+    Raises:
+        PlumblineError: not there, corrupt, or another model; with the remedy.
+    """
+    with read_arrays(path) as held:
+        if "hyperparameters" not in held:
+            raise PlumblineError(f"{path} is no grid of hyperparameters: name another model")
+        return HyperparameterGrid(
+            hyperparameters=tuple(str(name) for name in held["hyperparameters"]),
+            points=held["points"],
+            measured={str(name): values for name, values in zip(held["names"], held["measured"], strict=True)},
+            reasons=tuple(str(reason) for reason in held["reasons"]),
+        )

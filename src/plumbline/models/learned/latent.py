@@ -1,0 +1,52 @@
+"""Trained maps from features to a few latent inputs, as files of arrays."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from plumbline.models.learned.arrays import read_arrays, write_arrays
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LinearLatent:
+    """`(x - mean) / scale` projected on some directions: a linear autoencoder's inner layer.
+
+    Attributes:
+        columns: names of the d features, in order.
+        mean, scale: `d`.
+        axes: `k x d`, orthonormal.
+    """
+
+    columns: tuple[str, ...]
+    mean: Array
+    scale: Array
+    axes: Array
+
+    def encode(self, X: Tensor) -> Tensor:
+        """Return the latent inputs of features `X` (`n x d`): `n x k`."""
+        mean, scale, axes = (torch.from_numpy(one) for one in (self.mean, self.scale, self.axes))
+        return (X - mean) / scale @ axes.T
+
+
+def write_latent(path: Path, latent: LinearLatent, origin: dict[str, Any]) -> None:
+    """Write a map atomically, with what it was trained from; the same map is the same bytes."""
+    arrays = {"columns": np.array(latent.columns), "mean": latent.mean, "scale": latent.scale, "axes": latent.axes}
+    write_arrays(path, arrays, origin)
+
+
+def read_latent(path: Path) -> LinearLatent:
+    """Read a map.
+
+    Raises:
+        PlumblineError: not there, or corrupt; with the remedy.
+    """
+    with read_arrays(path) as held:
+        columns = tuple(str(name) for name in held["columns"])
+        return LinearLatent(columns, held["mean"], held["scale"], held["axes"])

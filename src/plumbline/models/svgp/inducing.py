@@ -1,0 +1,128 @@
+"""Where inducing points go: a greedy, quality-weighted determinantal point process, and the best beliefs about them."""
+
+from collections.abc import Callable
+
+import torch
+from botorch.utils.probability.utils import ndtr, phi
+from torch import Tensor
+
+from plumbline.models.algebra import CORRELATIONS, SparseKernel, squared_distances
+from plumbline.models.svgp.cross_covariance import factorise
+from plumbline.models.svgp.objective import Layout, Parameters
+from plumbline.models.svgp.process import SparseProcess
+
+DISTINCT = 1e-6
+"""Variance that a point must have left, given those chosen before it, to be chosen."""
+
+AT_ONCE = 4096
+"""Data that are worked on at a time."""
+
+
+def greedy_dpp(columns: Callable[[int], Tensor], variance: Tensor, quality: Tensor, size: int) -> Tensor:
+    """Return the numbers of up to `size` points, diverse and good, best first.
+
+    The greedy approximation of the likeliest set of a determinantal point process whose kernel is `q_i k_ij q_j`
+    (Moss, Ober & Picheny, 2023, section 4; Chen, Zhang & Zhou, 2018, algorithm 1). BoTorch's needs the whole matrix;
+    this one asks for the columns of the chosen points alone, so that it takes memory in `n x size`.
+
+    Args:
+        columns: maps a number i to `k_i`, `n`.
+        variance: `n`, the diagonal of the kernel.
+        quality: `n`, not negative.
+        size: how many at most; fewer where the others are told by those chosen.
+    """
+    left = variance.clone()
+    weight = quality.square()
+    factors = variance.new_zeros(size, len(variance))
+    chosen: list[int] = []
+    while len(chosen) < min(size, len(variance)):
+        best = int(torch.where(left > DISTINCT, left * weight, -torch.inf).argmax())
+        if not left[best] > DISTINCT:
+            break
+        k = len(chosen)
+        factors[k] = (columns(best) - factors[:k, best] @ factors[:k]) / left[best].sqrt()
+        left = left - factors[k].square()
+        left[best] = -torch.inf
+        chosen.append(best)
+    return torch.tensor(chosen, dtype=torch.long, device=variance.device)
+
+
+def place_inducing(
+    X: Tensor, layout: Layout, process: SparseProcess, quality: Tensor, fill: Tensor, fill_first: bool = False
+) -> Tensor:
+    """Return inducing points among the data, and some of `fill` where the data are too few or too much alike.
+
+    Args:
+        X: `n x d`, in the process's inputs.
+        layout: how many are wanted.
+        process: whose kernel tells points apart.
+        quality: `n`, of the data.
+        fill: `m x d`, other points.
+        fill_first: whether those of `fill` come before those of the data.
+    """
+    parts = process.parameters
+    scaled = X / parts.lengthscale
+    correlation = CORRELATIONS[process.kernel]
+
+    def column(i: int) -> Tensor:
+        r2 = squared_distances(scaled.unsqueeze(0), scaled[i].view(1, 1, -1)).flatten()
+        return parts.outputscale * correlation(r2)[0]
+
+    chosen = greedy_dpp(column, parts.outputscale.expand(len(X)), quality, layout.m)
+    parts_in_order = [X[chosen], fill[: layout.m - len(chosen)]]
+    return torch.cat(parts_in_order[::-1] if fill_first else parts_in_order)
+
+
+def improvement_quality(process: SparseProcess, X: Tensor, noisy: bool = False) -> Tensor:
+    """Return the expected improvement of points over the greatest posterior mean among them: `n`.
+
+    Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone.
+
+    Args:
+        process: of the round before.
+        X: `n x d`, in the problem's bounds.
+        noisy: of observations instead of f.
+    """
+    mean, variance = process.moments(X.unsqueeze(-2), joint=False)
+    mean, sd = mean.squeeze(-1), (variance.squeeze(-1) + noisy * process.noise_variance).sqrt()
+    u = (mean - mean.max()) / sd
+    return (sd * (phi(u) + u * ndtr(u))).clamp_min(0.0)
+
+
+def best_beliefs(
+    parameters: Parameters, layout: Layout, X: Tensor, y: Tensor, kernel: SparseKernel
+) -> tuple[Tensor, Tensor]:
+    """Return the mean and factor that maximise the ELBO of all data at given inducing points and hyperparameters.
+
+    For Gaussian noise they are known: covariance `(I + A A' / noise)^-1` and mean `covariance A (y - constant) / noise`
+    (Titsias, 2009, whitened).
+
+    Args:
+        parameters: of one process, `b = 1`.
+        layout: of the process.
+        X: `n x d`.
+        y: `n`.
+        kernel: of the process.
+
+    Returns:
+        `m` and `m x m`, lower triangular.
+
+    Raises:
+        torch.linalg.LinAlgError: the covariance of the inducing points has no Cholesky factor.
+    """
+    precision = torch.eye(layout.m).to(X)
+    weighted = X.new_zeros(layout.m)
+    noise = parameters.noise.squeeze(0)
+    inducing = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
+    if bool(inducing.broken.any()):
+        raise torch.linalg.LinAlgError("the covariance of the inducing points has no Cholesky factor")
+    for rows, values in zip(X.split(AT_ONCE), y.split(AT_ONCE), strict=True):
+        A = inducing.whiten(rows.unsqueeze(0)).A.squeeze(0)
+        precision += A @ A.mT / noise
+        weighted += A @ (values - parameters.constant) / noise
+    # With J the exchange of first and last, `covariance = (J R^-T J)(J R^-T J)'` for `J precision J = R R'`: the factor
+    # comes out lower triangular without the covariance ever being formed.
+    reverse = torch.linalg.cholesky(precision.flip(0, 1))
+    identity = torch.eye(layout.m).to(X)
+    factor = torch.linalg.solve_triangular(reverse.mT, identity, upper=True).flip(0, 1)
+    return factor @ (factor.mT @ weighted), factor

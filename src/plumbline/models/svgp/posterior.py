@@ -1,0 +1,211 @@
+"""What a sparse process says of points and of batches, with gradients by hand.
+
+With `k = k(Z, x)`, `L L' = K(Z, Z)` and inducing values `L v`, `v ~ N(mean, C C')`, all that it says of f at x is a
+function of `A = L^-1 k` and `W = C' A`: its mean is `constant + mean' A`, its variance `s + jitter - |A|^2 + |W|^2`.
+One matrix maps `k` to all of that, and gradients in it back to `k`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from botorch.models.model import Model
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from torch import Tensor
+
+from plumbline.models.algebra import cholesky_pull_back, correlations, squared_distances, squared_norms
+from plumbline.models.botorch_model import ProcessModel
+from plumbline.models.svgp.cross_covariance import JITTER
+from plumbline.models.svgp.process import SparseProcess
+
+
+@dataclass(frozen=True)
+class SparseMoments:
+    """Moments of f, or of its observations, under a sparse process.
+
+    Attributes:
+        process: trained.
+        noisy: whether they are of observations.
+    """
+
+    process: SparseProcess
+    noisy: bool = False
+
+    @property
+    def model(self) -> Model:
+        """The process as a model of BoTorch."""
+        return ProcessModel(self.process, noisy=self.noisy)
+
+    @cached_property
+    def outputscale(self) -> Tensor:
+        """Prior variance of f, `1`, in standardised units."""
+        return self.process.parameters.outputscale.detach()
+
+    @cached_property
+    def own(self) -> Tensor:
+        """Variance that a point has to itself, `1`: the jitter, and the noise of an observation."""
+        return JITTER + self.noisy * self.process.parameters.noise.detach()
+
+    @cached_property
+    def lengthscale(self) -> Tensor:
+        """Of all inputs, `1`, in the unit cube as a rule."""
+        return self.process.parameters.lengthscale.detach()
+
+    @cached_property
+    def scaled(self) -> Tensor:
+        """The inducing points in lengthscales, `1 x m x d`."""
+        return self.process.parameters.inducing.detach() / self.lengthscale
+
+    @cached_property
+    def norms(self) -> Tensor:
+        """Their squared norms, `1 x m`."""
+        return squared_norms(self.scaled)
+
+    @cached_property
+    def constant(self) -> Tensor:
+        """Prior mean, `1`, in standardised units."""
+        return self.process.parameters.constant.detach()
+
+    def at_points(self, X: Tensor) -> "SparsePoints":
+        """Return mean and standard deviation at points, each on its own, with what their gradients need.
+
+        Args:
+            X: `b x d`, in the problem's bounds.
+        """
+        m = self.process.layout.m
+        scaled = self.process.units.inputs(X) / self.lengthscale
+        r2 = squared_distances(self.scaled, scaled.unsqueeze(0), self.norms).squeeze(0).mT
+        correlation, slope = correlations(r2, self.process.kernel)
+        seen = (correlation * self.outputscale) @ self.process.projection.mT
+        explained = seen[:, m : 2 * m].square().sum(-1) - seen[:, :m].square().sum(-1)
+        variance = (self.outputscale + self.own + explained).clamp_min(JITTER)
+        return SparsePoints(self, scaled, slope, seen, self.constant + seen[:, -1], variance.sqrt())
+
+    def at_batches(self, X: Tensor) -> "SparseBatches":
+        """Return what is said of batches of points jointly, with what gradients need.
+
+        Args:
+            X: `b x q x d`, in the problem's bounds.
+
+        Raises:
+            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+        """
+        m = self.process.layout.m
+        points = self.at_points(X.flatten(0, 1))
+        scaled, seen = points.scaled.view(X.shape), points.seen.view(*X.shape[:-1], -1)
+        A, W = seen[..., :m], seen[..., m : 2 * m]
+        correlation, slope = correlations(squared_distances(scaled, scaled), self.process.kernel)
+        covariance = self.outputscale * correlation
+        covariance.diagonal(dim1=-2, dim2=-1).add_(self.own)
+        covariance.baddbmm_(A, A.mT, alpha=-1).baddbmm_(W, W.mT)
+        factor = psd_safe_cholesky(covariance, jitter=JITTER * float(self.outputscale))
+        return SparseBatches(points, slope, A, W, factor)
+
+
+@dataclass(frozen=True)
+class SparsePoints:
+    """What a sparse process says of `b` points, each on its own.
+
+    Attributes:
+        of: whose moments they are.
+        scaled: `b x d`, the points in lengthscales.
+        slope: `b x m`, `-2 dk/dr^2` of their correlations with the inducing points.
+        seen: `b x (2 m + 1)`, `A`, `W` and the mean's product with `A`.
+        location, spread: means and standard deviations, `b`, in standardised units.
+    """
+
+    of: SparseMoments
+    scaled: Tensor
+    slope: Tensor
+    seen: Tensor
+    location: Tensor
+    spread: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """Means, `b`, in the units of the observations."""
+        units = self.of.process.units
+        return units.location + units.scale * self.location
+
+    @property
+    def sd(self) -> Tensor:
+        """Standard deviations, `b`, likewise."""
+        return self.of.process.units.scale * self.spread
+
+    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
+        """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
+
+        Args:
+            to_mean, to_sd: `b`, its derivatives in them.
+        """
+        scale = self.of.process.units.scale
+        to_seen = self.through_spread(scale * to_sd)
+        to_seen[:, -1] = scale * to_mean
+        return self.unscaled(self.pull_back_seen(to_seen))
+
+    def through_spread(self, to_spread: Tensor) -> Tensor:
+        """Return the derivatives in `seen` of a function of `spread`, `b`: `A` takes from it, `W` adds to it."""
+        to_seen = self.seen * (to_spread / self.spread).unsqueeze(-1)
+        to_seen[:, : self.of.process.layout.m].neg_()
+        to_seen[:, -1] = 0.0
+        return to_seen
+
+    def pull_back_seen(self, to_seen: Tensor) -> Tensor:
+        """Return the gradient in the scaled points, `b x d`, of a function of `seen`.
+
+        Args:
+            to_seen: `b x (2 m + 1)`, its derivatives.
+        """
+        weights = (to_seen @ self.of.process.projection).mul_(self.slope).mul_(self.of.outputscale)
+        gradient = weights @ self.of.scaled.squeeze(0)
+        return gradient.addcmul_(weights.sum(-1, keepdim=True), self.scaled, value=-1)
+
+    def unscaled(self, gradient: Tensor) -> Tensor:
+        """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
+        return gradient / (self.of.lengthscale * self.of.process.units.width)
+
+
+@dataclass(frozen=True)
+class SparseBatches:
+    """What a sparse process says of `b` batches of q points.
+
+    Attributes:
+        points: of all of them, `b q`, each on its own.
+        slope: `b x q x q`, `-2 dk/dr^2` of the correlations within the batches.
+        A, W: `b x q x m`, of the batches.
+        factor: `b x q x q`, the Cholesky factors of the covariances, in standardised units.
+    """
+
+    points: SparsePoints
+    slope: Tensor
+    A: Tensor
+    W: Tensor
+    factor: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """Means, `b x q`, in the units of the observations."""
+        return self.points.mean.view(self.slope.shape[:-1])
+
+    @property
+    def root(self) -> Tensor:
+        """Cholesky factors of the covariances, `b x q x q`, likewise."""
+        return self.points.of.process.units.scale * self.factor
+
+    def pull_back(self, to_mean: Tensor, to_root: Tensor) -> Tensor:
+        """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
+
+        Args:
+            to_mean: `b x q`, its derivatives in the means.
+            to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
+        """
+        points, scale = self.points, self.points.of.process.units.scale
+        to_covariance = cholesky_pull_back(self.factor, scale * to_root)
+        # Each point is in a row and in a column of the covariance, hence twice.
+        twice = 2 * to_covariance
+        to_seen = torch.cat([-(twice @ self.A), twice @ self.W, (scale * to_mean).unsqueeze(-1)], -1)
+        gradient = points.pull_back_seen(to_seen.flatten(0, 1)).view(*self.slope.shape[:-1], -1)
+        weights = twice.mul_(self.slope).mul_(points.of.outputscale)
+        scaled = points.scaled.view(gradient.shape)
+        gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)
+        return points.unscaled(gradient)

@@ -1,0 +1,1 @@
+"""Registered names, their options, and the source that they rest on."""

@@ -1,0 +1,135 @@
+"""What methods, problems, illustrations, figures and tables there are, known without importing torch.
+
+Building the list imports everything that is registered, which takes seconds; Snakemake reads the configuration at every
+start and in every cluster job. The list is therefore kept in the user's cache folder under a digest of the source.
+"""
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any, Literal
+
+from plumbline.core import files
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import Options, parse
+from plumbline.registry import source_digest as sources
+from plumbline.registry.registry import Registry
+
+Kind = Literal["method", "problem", "design", "trainer", "illustration", "figure", "table"]
+
+
+class Listing(Options):
+    """One registered name: what it is, where its code is, and the JSON schema of its options."""
+
+    name: str
+    summary: str
+    module: str
+    options: dict[str, Any]
+
+
+class Catalogue(Options):
+    """Every registered method, problem, design, trainer, illustration, figure and table, by name."""
+
+    method: dict[str, Listing]
+    problem: dict[str, Listing]
+    design: dict[str, Listing]
+    trainer: dict[str, Listing]
+    illustration: dict[str, Listing]
+    figure: dict[str, Listing]
+    table: dict[str, Listing]
+
+    def find(self, kind: Kind, name: str) -> Listing:
+        """Return the listing of `name`; raise PlumblineError with the nearest name if there is none."""
+        listings: dict[str, Listing] = getattr(self, kind)
+        if name not in listings:
+            raise unknown(kind, name, listings)
+        return listings[name]
+
+    def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
+        """Raise PlumblineError if there is no `kind` called `name`, or if `options` are not its options."""
+        try:
+            listing = self.find(kind, name)
+        except PlumblineError as error:
+            raise PlumblineError(f"{source}: {error}") from error
+        missing = sorted(set(listing.options.get("required", ())) - options.keys())
+        if missing == ["dim"]:
+            raise PlumblineError(f"{source}: {kind} {name!r}: dim: Field required: write `{name}-2`, say")
+        if missing:
+            raise PlumblineError(
+                f"{source}: {kind} {name!r}: {missing[0]}: Field required"
+                f"{f' (and {len(missing) - 1} more)' if missing[1:] else ''}{_where_options_are(kind, name)}"
+            )
+        once(
+            json.dumps([kind, name, options], sort_keys=True),
+            lambda: parse(option_model(kind, name), options, f"{source}: {kind} {name!r}"),
+        )
+
+
+def _where_options_are(kind: Kind, name: str) -> str:
+    return f": `plumbline {kind}s {name}` shows them all" if kind in ("method", "problem") else ""
+
+
+def once(question: str, verify: Callable[[], object]) -> None:
+    """Call `verify`, which raises where something is wrong, unless it has found the same right with this source before.
+
+    What is checked is behind imports of torch or matplotlib, which take seconds: that it was found right is kept as an
+    empty file in the user's cache folder.
+    """
+    if question in _CHECKED:
+        return
+    mark = sources.cache_folder() / hashlib.sha256(question.encode()).hexdigest()[:16]
+    if not mark.exists():
+        verify()
+        with suppress(OSError):
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+    _CHECKED.add(question)
+
+
+def option_model(kind: Kind, name: str) -> type[Options]:
+    """Return the model of the options of the `kind` called `name`; it is imported, with all that is behind it."""
+    return _registry(kind)[name].options
+
+
+REGISTRIES: dict[Kind, tuple[str, str]] = {
+    "method": ("plumbline.methods.base", "methods"),
+    "problem": ("plumbline.problems.base", "problems"),
+    "design": ("plumbline.designs.base", "designs"),
+    "trainer": ("plumbline.trainers.base", "trainers"),
+    "illustration": ("plumbline.illustrations.base", "illustrations"),
+    "figure": ("plumbline.analysis.outputs.kinds", "figures"),
+    "table": ("plumbline.analysis.outputs.kinds", "tables"),
+}
+"""Module and name of each kind's registry, named rather than imported: torch is behind three of them."""
+
+
+def _registry(kind: Kind) -> Registry:
+    module, name = REGISTRIES[kind]
+    return getattr(importlib.import_module(module), name)
+
+
+def _listings(kind: Kind) -> dict[str, Listing]:
+    return {
+        name: Listing(name=name, summary=entry.summary, module=entry.module, options=entry.options.model_json_schema())
+        for name, entry in _registry(kind).entries().items()
+    }
+
+
+_CHECKED: set[str] = set()
+"""Questions that this process has found right."""
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the catalogue of this source tree, from the cache where it is there."""
+    path = sources.cache_folder() / "catalogue.json"
+    try:
+        return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        built = Catalogue(**{kind: _listings(kind) for kind in REGISTRIES})
+    with suppress(OSError):  # a read-only home costs seconds at the next start, nothing else
+        files.write_text(path, json.dumps(built.model_dump()))
+    return built

@@ -1,0 +1,93 @@
+"""Names for problems and methods: one decorator enters a class or a function, one call finds it again.
+
+To find one name, only the modules whose text has it in quotes are imported: behind others may be libraries that take
+seconds, of which most trials need none.
+"""
+
+import importlib
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import Options
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a registered name."""
+
+    name: str
+    summary: str
+    build: Callable[..., Any]
+    options: type[Options]
+    module: str
+
+
+def _import(module: str) -> None:
+    """Import a module that registers something; raise PlumblineError with the file and the line that is wrong."""
+    try:
+        importlib.import_module(module)
+    except SyntaxError as error:
+        raise PlumblineError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+    except PlumblineError:
+        raise
+    except Exception as error:
+        last = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")][-1]
+        raise PlumblineError(
+            f"{module} cannot be imported: {last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
+        ) from error
+
+
+class Registry:
+    """The named members of one package; its modules are imported when names that they hold are first asked for."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self.package = package
+        self._entries: dict[str, Entry] = {}
+
+    def register(self, name: str, options: type[Options], summary: str | None = None) -> Callable[[T], T]:
+        """Enter the decorated class or function under `name`; its docstring's first line is the summary."""
+
+        def enter(build: T) -> T:
+            known = self._entries.get(name)
+            if known is not None and known.module != build.__module__:
+                raise ValueError(f"{self.kind} {name!r} is registered twice: {known.module} and {build.__module__}")
+            line = summary or (build.__doc__ or name).strip().splitlines()[0]
+            self._entries[name] = Entry(name, line, build, options, build.__module__)
+            return build
+
+        return enter
+
+    def entries(self) -> dict[str, Entry]:
+        """Return every entry by name, in alphabetical order."""
+        for module in self._modules():
+            _import(module)
+        return dict(sorted(self._entries.items()))
+
+    def __getitem__(self, name: str) -> Entry:
+        """Return the entry of `name`.
+
+        Raises:
+            PlumblineError: unknown name, with the nearest known one.
+        """
+        for module, path in self._modules().items():
+            if name not in self._entries and f'"{name}"' in path.read_text(encoding="utf-8"):
+                _import(module)
+        entries = self._entries if name in self._entries else self.entries()
+        if name not in entries:
+            raise unknown(self.kind, name, entries)
+        return entries[name]
+
+    def _modules(self) -> dict[str, Path]:
+        """Return the modules of the package and their files."""
+        folder = Path(importlib.import_module(self.package).__path__[0])
+        return {
+            ".".join([self.package, *path.relative_to(folder).with_suffix("").parts]): path
+            for path in sorted(folder.rglob("[!_]*.py"))
+        }

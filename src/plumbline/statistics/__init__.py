@@ -1,0 +1,1 @@
+"""Statistics over seeds, and what they let infer."""

@@ -1,0 +1,1 @@
+"""The store of trials: specs, keys, folders, records, provenance."""

@@ -1,0 +1,96 @@
+"""The trial store: a folder a trial, named by what was asked and by the code that answers.
+
+results/store/<key>/
+  spec.json          what was asked
+  log.arrow          all rows so far, growing, until the trial is done
+  checkpoint.pt      how much of the log counts, and the method's state
+  evaluation.pt      what a problem keeps of evaluations that take long, until the trial is done
+  records.parquet    the result; there only when the trial is done
+  timings.parquet    seconds of each round
+  snapshots.parquet  pictures of the model, where asked for
+  provenance.json    code, versions, machine, wall time
+  error.json         instead of a result: why the trial failed
+
+results/store/beginnings/ has initial designs that took long to evaluate (`plumbline.trials.design_cache`).
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+from filelock import FileLock
+
+from plumbline.core import files
+from plumbline.store import records
+from plumbline.store.spec import TrialSpec
+
+
+class TrialFolder:
+    """One trial's place in the store."""
+
+    def __init__(self, root: Path, key: str) -> None:
+        self.key = key
+        self.path = root / key
+        self.records_path = self.path / "records.parquet"
+        self.timings_path = self.path / "timings.parquet"
+        self.snapshots_path = self.path / "snapshots.parquet"
+        self.checkpoint_path = self.path / "checkpoint.pt"
+        self.log_path = self.path / "log.arrow"
+        self.evaluation_path = self.path / "evaluation.pt"
+        self.error_path = self.path / "error.json"
+        self.provenance_path = self.path / "provenance.json"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the trial: another process that wants it waits, and a killed one lets go by dying."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path / ".lock"):
+            yield
+
+    @property
+    def done(self) -> bool:
+        """Whether the trial has run to its end, well or not."""
+        return self.records_path.is_file()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the trial ended with an error."""
+        return self.error_path.is_file()
+
+    def forget(self) -> None:
+        """Remove the result and the error, so that the trial runs again; a checkpoint stays and is gone on from."""
+        for path in (self.records_path, self.error_path):
+            path.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove what is there only while the trial runs, if it ended well."""
+        if self.done and not self.failed:
+            for path in (self.checkpoint_path, self.log_path, self.evaluation_path):
+                path.unlink(missing_ok=True)
+
+    def write_json(self, path: Path, content: Any) -> None:
+        """Write JSON atomically."""
+        files.write_text(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the provenance of a finished trial."""
+        return json.loads(self.provenance_path.read_text(encoding="utf-8"))
+
+    def table(self, spec: TrialSpec, points: bool | None = None) -> arrow.Table:
+        """Return the records with their timings, under the labels of `spec`.
+
+        Args:
+            spec: the trial's.
+            points: whether x is read too; None for where the spec asks for snapshots, whose figures draw the points.
+        """
+        if points is None:
+            points = spec.diagnostics.snapshots is not None
+        rows = records.read_table(self.records_path, records.RECORD.names if points else records.POINTLESS)
+        table = records.join_timings(rows, records.read_table(self.timings_path))
+        for column, label in (("task", spec.task), ("method", spec.method.label)):
+            labels = arrow.repeat(arrow.scalar(label, arrow.string()), len(table))
+            table = table.set_column(table.schema.get_field_index(column), column, labels)
+        return table

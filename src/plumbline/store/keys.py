@@ -1,0 +1,153 @@
+"""Names of trials and of initial designs: what was asked, and the code and the files that answer."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from plumbline.core.inputs import INPUT, METHOD, declared, replaced
+from plumbline.registry.catalogue import Kind, catalogue
+from plumbline.registry.references import MethodChoice, canonical_json, short_digest
+from plumbline.registry.source_digest import source_digest
+from plumbline.store.spec import TrialSpec
+
+Json = dict[str, Any]
+
+
+@cache
+def _content_digest(path: Path, modified: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def methods_of(name: str, options: Mapping[str, Any]) -> Iterator[MethodChoice]:
+    """Yield a method and those that its options wrap, from the outside in.
+
+    Raises:
+        PlumblineError: an unknown name among them.
+    """
+    yield MethodChoice(name=name, options=dict(options))
+    for inner in declared(catalogue().find("method", name).options, options):
+        if inner.mark == METHOD:
+            choice = MethodChoice.model_validate(inner.value)
+            yield from methods_of(choice.name, choice.options)
+
+
+def input_paths(kind: Kind, name: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the files in the data folder that `options` of the `kind` called `name` declare."""
+    schema = catalogue().find(kind, name).options
+    return [one.path for one in declared(schema, options) if one.mark == INPUT]
+
+
+def _parts_of_design(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
+    problem, initial = spec.problem, spec.budget.initial
+    return [("problem", problem.name, problem.options), ("design", initial.design, initial.options)]
+
+
+def _parts_of_trial(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
+    return [*_parts_of_design(spec), ("method", spec.method.name, spec.method.options)]
+
+
+@cache
+def _rests_on(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the modules and the input files that `parts` rest on: kinds, names and options, in JSON.
+
+    A study asks the same of each of thousands of seeds.
+    """
+    used: list[tuple[Kind, str, Json]] = []
+    for kind, name, options in json.loads(parts):
+        inner = [(choice.name, choice.options) for choice in methods_of(name, options)] if kind == "method" else []
+        used += [(kind, *one) for one in inner or [(name, options)]]
+    modules = {catalogue().find(kind, name).module for kind, name, _ in used}
+    paths = {path for part in used for path in input_paths(*part)}
+    return tuple(sorted(modules)), tuple(sorted(paths))
+
+
+def trial_inputs(spec: TrialSpec) -> list[str]:
+    """Return the files in the data folder that a trial reads, each once."""
+    return list(_rests_on(canonical_json(_parts_of_trial(spec)))[1])
+
+
+def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str, str]) -> Json:
+    """Return `options` with the datasets and models that they declare replaced by their stand-ins, by name."""
+    for one in list(declared(catalogue().find(kind, name).options, options)):
+        if one.mark == INPUT and one.value in stand_ins:
+            options = replaced(options, one.place, stand_ins[one.value])
+        elif one.mark == METHOD:
+            choice = MethodChoice.model_validate(one.value)
+            inner = with_stand_ins("method", choice.name, choice.options, stand_ins)
+            if inner != choice.options:
+                options = replaced(options, one.place, {"name": choice.name, "options": inner})
+    return options
+
+
+def _code_digest(modules: Sequence[str]) -> str:
+    return source_digest(*modules, "plumbline.trials.trial")
+
+
+def code_digest(spec: TrialSpec) -> str:
+    """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
+    return _code_digest(_rests_on(canonical_json(_parts_of_trial(spec)))[0])
+
+
+def illustration_digest(kind: str) -> str:
+    """Return the digest of the source that computes the illustration called `kind`."""
+    return source_digest(catalogue().find("illustration", kind).module)
+
+
+def trainer_digest(kind: str) -> str:
+    """Return the digest of the source of the trainer called `kind`."""
+    return source_digest(catalogue().find("trainer", kind).module)
+
+
+def asked(spec: TrialSpec) -> Json:
+    """Return what a trial's numbers depend on, as data.
+
+    Labels do not count: they are what figures call things. A setting that is off by default, and off, does not count
+    either, so that one more that may be set changes no trial that does not.
+    """
+    return {
+        "problem": {"name": spec.problem.name, "options": spec.problem.options},
+        "method": {"name": spec.method.name, "options": spec.method.options},
+        "seed": spec.seed,
+        "budget": _used(spec.budget),
+        "diagnostics": _used(spec.diagnostics),
+    }
+
+
+def _used(settings: BaseModel) -> Json:
+    """Return the settings that are not off: empty, false, zero or None, and so by default."""
+    dumped = settings.model_dump(mode="json")
+    fields = type(settings).model_fields
+    used = {}
+    for name, value in dumped.items():
+        default = fields[name].get_default(call_default_factory=True)
+        inner = getattr(settings, name)
+        if value or inner != default:
+            used[name] = _used(inner) if isinstance(inner, BaseModel) else value
+    return used
+
+
+def _key(about: Json, code: str, inputs: Sequence[str], data: Path) -> str:
+    parts = [json.dumps(about, sort_keys=True), code]
+    for name in inputs:
+        path = data / name
+        content = _content_digest(path, path.stat().st_mtime_ns) if path.is_file() else "not built yet"
+        parts.append(f"{name} {content}")
+    return short_digest("\n".join(parts))
+
+
+def trial_key(spec: TrialSpec, data: Path) -> str:
+    """Return the 16 hex digits that name a trial: what is asked, the source that it runs, the files that it reads."""
+    return _key(asked(spec), code_digest(spec), trial_inputs(spec), data)
+
+
+def design_key(spec: TrialSpec, data: Path) -> str:
+    """Return the 16 hex digits that name the initial design of a trial with its evaluations, whatever its method is."""
+    modules, inputs = _rests_on(canonical_json(_parts_of_design(spec)))
+    wanted = asked(spec)
+    about = {"problem": wanted["problem"], "seed": wanted["seed"], "initial": wanted["budget"]["initial"]}
+    return _key(about, _code_digest(modules), inputs, data)

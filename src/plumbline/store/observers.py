@@ -1,0 +1,137 @@
+"""What may watch a trial while it runs: a terminal, a log, a tracking server."""
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import Protocol, TextIO
+
+from plumbline.store.records import Row
+from plumbline.store.spec import TrialSpec
+
+
+class Observer(Protocol):
+    """Is told when a trial starts, after each of its rounds, and when it ends; every trial has its own."""
+
+    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+        """Take note that a trial starts, with `done` rounds behind it already."""
+
+    def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
+        """Take note of the rows of one round, or of some of the initial design, and of its seconds."""
+
+    def end(self, error: str | None) -> None:
+        """Take note that the trial is over, with an error or without."""
+
+
+def title(spec: TrialSpec) -> str:
+    """Return how a trial is called in logs: task, method and seed."""
+    return f"{spec.task} {spec.method.label} seed {spec.seed}"
+
+
+class Best:
+    """The best observation that an observer has seen; none where there are several outcomes."""
+
+    def __init__(self) -> None:
+        self.value = -math.inf
+
+    def add(self, rows: list[Row]) -> None:
+        """Take note of some rows."""
+        for row in rows:
+            if len(row["y"]) == 1 and row["y"][0] > self.value:
+                self.value = row["y"][0]
+
+    def __str__(self) -> str:
+        return f"best {self.value:.5g}" if math.isfinite(self.value) else ""
+
+
+class LineLog:
+    """Lines for files: the first few rounds, the last, and of those between one a second at most.
+
+    Args:
+        stream: where to.
+        clock: seconds.
+        first: rounds that have a line whatever the time.
+    """
+
+    def __init__(
+        self, stream: TextIO = sys.stderr, clock: Callable[[], float] = time.monotonic, first: int = 10
+    ) -> None:
+        self.stream, self.clock, self.first = stream, clock, first
+
+    def _write(self, text: str) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {text}", file=self.stream, flush=True)
+
+    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+        """Say which trial starts, and where it goes on from."""
+        self.title, self.rounds, self.best = title(spec), spec.budget.rounds, Best()
+        self.since = f" since round {done}" if done else ""
+        self.seen, self.next = 0, -math.inf
+        resumed = f", going on after round {done}" if done else ""
+        self._write(f"{self.title}: trial {key}, {self.rounds} rounds{resumed}")
+
+    def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
+        """Say what came of the round."""
+        self.best.add(rows)
+        self.seen += 1
+        last, now = rows[-1], self.clock()
+        if self.first < self.seen and now < self.next and last["iteration"] < self.rounds:
+            return
+        self.next = now + 1.0
+        y = ", ".join(f"{value:.5g}" for value in last["y"])
+        best = f" {self.best}{self.since}" if str(self.best) else ""
+        events = f" [{', '.join(last['events'])}]" if last["events"] else ""
+        self._write(
+            f"{self.title}: round {last['iteration']}/{self.rounds} y={y}{best} "
+            f"{seconds['round_seconds']:.2f} s{events}"
+        )
+
+    def end(self, error: str | None) -> None:
+        """Say how it ended."""
+        self._write(f"{self.title}: {'failed: ' + error if error else 'done'}")
+
+
+class ProgressBars:
+    """A terminal with a bar a trial; `bar` makes the observer of one."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[best]}"),
+        )
+        self.progress.start()
+
+    def bar(self) -> "ProgressBar":
+        """Return what watches one trial."""
+        return ProgressBar(self)
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self.progress.stop()
+
+
+class ProgressBar:
+    """A bar of one trial."""
+
+    def __init__(self, bars: ProgressBars) -> None:
+        self.progress = bars.progress
+
+    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+        """Add a bar."""
+        self.best = Best()
+        self.task = self.progress.add_task(title(spec), total=spec.budget.rounds, completed=done, best="")
+
+    def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
+        """Move the bar."""
+        self.best.add(rows)
+        self.progress.update(self.task, advance=bool(rows[-1]["iteration"]), best=str(self.best))
+
+    def end(self, error: str | None) -> None:
+        """Leave the bar as it is and name the error."""
+        if error:
+            self.progress.console.print(f"[red]failed:[/red] {error}")
+        self.progress.refresh()

@@ -1,0 +1,68 @@
+"""Where a result comes from: code, versions, machine."""
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "torch",
+    "botorch",
+    "gpytorch",
+    "gymnasium",
+    "box2d",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "pyarrow",
+    "rdkit",
+    "snakemake",
+)
+
+METADATA_KEY = "plumbline.store.provenance"
+"""Where a Parquet file that no trial made says, as JSON, what it comes from."""
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+@cache
+def provenance() -> dict[str, Any]:
+    """Return commit and dirtiness, package versions, host, CPU, GPU and threads of this process.
+
+    The GPU and thread count are told only where torch is loaded already: asking must not cost an import.
+    """
+    status = _git("status", "--porcelain", "--", ":/src", ":/config", ":/envs")
+    facts: dict[str, Any] = {
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": None if status is None else bool(status),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "host": platform.node(),
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+        "dtype": "float64",
+        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        facts["threads"] = torch.get_num_threads()
+        facts["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return facts

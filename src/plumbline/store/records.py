@@ -1,0 +1,236 @@
+"""The one schema of a result row; reading and writing it.
+
+A row is one evaluation. What a trial computed (`RECORD`) is the same however often it is interrupted, to the byte;
+how long it took (`TIMING`) is not, and lies in a file of its own until both are joined for analysis.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as arrow
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
+from numpy.typing import NDArray
+
+from plumbline.core import files
+from plumbline.core.errors import PlumblineError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+
+_NUMBERS = arrow.list_(arrow.float64())
+
+RECORD = arrow.schema(
+    [
+        # Which trial.
+        ("key", arrow.string()),
+        ("task", arrow.string()),
+        ("method", arrow.string()),
+        ("seed", arrow.int64()),
+        # Which evaluation: iteration 0 is the initial design.
+        ("iteration", arrow.int64()),
+        ("evaluation", arrow.int64()),
+        # What was asked and what came of it: noisy y, noise-free f, one entry an outcome, both to be maximised. y is
+        # NaN where an outcome was not asked for.
+        ("x", _NUMBERS),
+        ("y", _NUMBERS),
+        ("f", _NUMBERS),
+        # What is known of the problem, the same in each row of a trial: the greatest value of one outcome (NaN where
+        # it is unknown), what several objectives must exceed (null for one), and what each outcome is.
+        ("optimum", arrow.float64()),
+        ("ref_point", _NUMBERS),
+        ("roles", arrow.list_(arrow.string())),
+        # What the model said of y before it was observed; null for the initial design and for methods without a model.
+        # With several outcomes, nll is of the joint density, and the others are null.
+        ("predicted_mean", arrow.float64()),
+        ("predicted_sd", arrow.float64()),
+        ("pit", arrow.float64()),
+        ("nll", arrow.float64()),
+        ("crps", arrow.float64()),
+        # Its sets: miscoverage level, whether y was in, whether f was, length, coverage on the holdout and where the
+        # climbs of the search ended, lengths on the holdout and at the optimum, and, in credible intervals, on the
+        # parts of the holdout that are near to an observation and far from all; one entry a level.
+        ("alpha", _NUMBERS),
+        ("covered", _NUMBERS),
+        ("f_covered", _NUMBERS),
+        ("width", _NUMBERS),
+        ("holdout_coverage", _NUMBERS),
+        ("end_coverage", _NUMBERS),
+        ("holdout_width", _NUMBERS),
+        ("optimum_width", _NUMBERS),
+        ("near_width", _NUMBERS),
+        ("far_width", _NUMBERS),
+        # Numerical events of the round (jitter added, fit retried), and numbers that the method, or the problem as
+        # `problem.*`, wants kept.
+        ("events", arrow.list_(arrow.string())),
+        ("notes", arrow.map_(arrow.string(), arrow.float64())),
+        # "ok", or "error" for the last row of a trial that failed, with the reason.
+        ("status", arrow.string()),
+        ("error", arrow.string()),
+    ]
+)
+
+ROWS = 1 << 14
+"""Rows of a file that are encoded in memory at once."""
+
+POINTLESS = [name for name in RECORD.names if name != "x"]
+"""All columns but the points, which are the bulk of a file and which few read."""
+
+TIMING = arrow.schema(
+    [
+        ("key", arrow.string()),
+        ("iteration", arrow.int64()),
+        ("fit_seconds", arrow.float64()),
+        ("acquire_seconds", arrow.float64()),
+        ("evaluate_seconds", arrow.float64()),
+        ("round_seconds", arrow.float64()),
+    ]
+)
+
+SECONDS = [name for name in TIMING.names if name.endswith("_seconds")]
+
+
+class Rule(NamedTuple):
+    """What must be true of every value of a column, or of every number in a column of lists.
+
+    Attributes:
+        allowed: says of each value whether it is allowed; null for null.
+        words: how allowed ones are called.
+        nullable: whether null is allowed.
+    """
+
+    allowed: Callable[[arrow.Array], arrow.Array]
+    words: str
+    nullable: bool = False
+
+
+def _within(values: arrow.Array, low: float, high: float) -> arrow.Array:
+    inside = compute.and_(compute.greater_equal(values, low), compute.less_equal(values, high))
+    return compute.or_(inside, compute.is_nan(values))
+
+
+_COUNT = Rule(lambda values: compute.greater_equal(values, 0), "at least 0")
+_OUTCOME = Rule(lambda values: compute.invert(compute.is_inf(values)), "finite or NaN", nullable=True)
+
+RULES = {
+    "key": Rule(lambda values: compute.match_substring_regex(values, "^[0-9a-f]{16}$"), "16 hex digits"),
+    "seed": _COUNT,
+    "iteration": _COUNT,
+    "evaluation": _COUNT,
+    "x": Rule(compute.is_finite, "finite"),
+    "y": _OUTCOME,
+    "f": _OUTCOME,
+    "predicted_sd": Rule(lambda values: _within(values, 0.0, math.inf), "at least 0", nullable=True),
+    "pit": Rule(lambda values: _within(values, 0.0, 1.0), "between 0 and 1", nullable=True),
+    "status": Rule(lambda values: compute.is_in(values, arrow.array(["ok", "error"])), "ok or error"),
+}
+"""Types are the schema's business."""
+
+
+def check(records: arrow.Table, source: str | Path) -> None:
+    """Raise PlumblineError naming `source`, the column and the value where rows are not as they should be."""
+    for name, rule in RULES.items():
+        if name not in records.column_names:
+            if name == "x":  # most files have no points
+                continue
+            raise PlumblineError(f"{source}: records break the schema: there is no column {name!r}")
+        try:
+            wrong = _first_wrong(records[name], rule)
+        except arrow.ArrowException as error:
+            raise PlumblineError(
+                f"{source}: records break the schema: column {name!r}: {' '.join(str(error).split())[:300]}"
+            ) from error
+        if wrong is not None:
+            raise PlumblineError(
+                f"{source}: records break the schema: column {name!r} holds {wrong.as_py()}, not {rule.words}"
+            )
+
+
+def _first_wrong(column: arrow.ChunkedArray, rule: Rule) -> arrow.Scalar | None:
+    """Return the first value that a rule does not allow."""
+    values = compute.list_flatten(column) if arrow.types.is_list(column.type) else column
+    fine = rule.allowed(values).fill_null(rule.nullable)
+    return None if compute.all(fine, min_count=0).as_py() else values.filter(compute.invert(fine))[0]
+
+
+def list_column(values: NDArray[np.float64]) -> arrow.ListArray:
+    """Return the rows of `values` (`n x k`, contiguous) as a column of lists, without a copy."""
+    n, k = values.shape
+    return arrow.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32) * np.int32(k), values.reshape(-1))
+
+
+def to_table(rows: Iterable[Row]) -> arrow.Table:
+    """Return rows as a checked table; missing fields are null.
+
+    Raises:
+        PlumblineError: values that the schema does not allow.
+    """
+    table = arrow.Table.from_pylist(list(rows), schema=RECORD)
+    check(table, "these rows")
+    return table
+
+
+def write_table(path: Path, table: arrow.Table, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a table to Parquet atomically, with `metadata` in its schema."""
+    if metadata:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
+    with files.atomic(path) as part:
+        parquet.write_table(table, part, compression="zstd", row_group_size=ROWS)
+
+
+def write_frame(path: Path, frame: "pd.DataFrame", metadata: Mapping[str, str] | None = None) -> None:
+    """Write a data frame as `write_table` does, without its index."""
+    write_table(path, arrow.Table.from_pandas(frame, preserve_index=False), metadata)
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> arrow.Table:
+    """Read a Parquet file, or some columns of it.
+
+    Raises:
+        PlumblineError: not there, truncated or corrupt, with the remedy.
+    """
+    return _read(path, partial(parquet.read_table, columns=None if columns is None else list(columns)))
+
+
+def read_names(path: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file; raises as `read_table` does."""
+    return _read(path, parquet.read_schema).names
+
+
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+    try:
+        return read(path)
+    except FileNotFoundError as error:
+        raise PlumblineError(f"no records at {path}: run the trials first") from error
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise PlumblineError(f"{path} is corrupt ({error}): delete it and run again") from error
+
+
+def read_records(path: Path) -> "pd.DataFrame":
+    """Read and check records joined with their timings.
+
+    Raises:
+        PlumblineError: not there, corrupt, or not as the schema says.
+    """
+    table = read_table(path)
+    check(table, path)
+    return table.to_pandas(maps_as_pydicts="strict")
+
+
+def join_timings(records: arrow.Table, timings: arrow.Table) -> arrow.Table:
+    """Return the records of one trial with the seconds of their rounds; nulls where a round has none."""
+    rows = compute.index_in(records["iteration"], value_set=timings["iteration"].combine_chunks())
+    for name in SECONDS:
+        records = records.append_column(name, timings[name].take(rows))
+    return records
+
+
+def concatenate(tables: Sequence[arrow.Table]) -> arrow.Table:
+    """Return all rows of `tables` in their order."""
+    return arrow.concat_tables(tables, promote_options="default")

@@ -1,0 +1,1 @@
+"""The configuration: experiments, claims, methods, tasks and the plan of a run."""

@@ -1,0 +1,166 @@
+"""Names are checked before anything runs: those of an experiment's outputs and claims, against its whole grid."""
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import combinations
+from pathlib import Path
+
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import parse
+from plumbline.data.datasets import Dataset
+from plumbline.data.models import ModelEntry
+from plumbline.registry.catalogue import Kind, catalogue, once, option_model
+from plumbline.registry.references import Json, MethodChoice, canonical_json
+from plumbline.store.keys import input_paths, methods_of
+from plumbline.study.claims import Claim, ClaimTest
+from plumbline.study.experiments import Experiment, Output
+from plumbline.study.methods_and_tasks import Library
+
+Grid = Collection[tuple[str, str]]
+"""The (task, method) of an experiment at any preset."""
+
+
+def check_library(library: Library) -> None:
+    """Raise PlumblineError where a method or a problem is unknown or has other options."""
+    for label, method in library.methods.items():
+        catalogue().check("method", method.ref.name, method.ref.options, f"config/methods.yaml: {label}")
+    for name, task in library.tasks.items():
+        initial = task.budget.initial
+        catalogue().check("problem", task.problem.name, task.problem.options, f"config/tasks.yaml: {name}")
+        catalogue().check("design", initial.design, initial.options, f"config/tasks.yaml: {name}")
+
+
+def check_inputs(library: Library, models: Mapping[str, ModelEntry], datasets: Mapping[str, Dataset]) -> None:
+    """Raise PlumblineError where options declare a dataset or a model that there is not."""
+    declared: list[tuple[str, Kind, str, Json]] = [
+        *((f"config/methods.yaml: {x}", "method", m.ref.name, m.ref.options) for x, m in library.methods.items()),
+        *((f"config/tasks.yaml: {x}", "problem", t.problem.name, t.problem.options) for x, t in library.tasks.items()),
+        *((f"config/models.yaml: {x}", "trainer", m.trainer, m.options) for x, m in models.items()),
+    ]
+    built = {
+        "features": [name for name, one in datasets.items() if one.features],
+        "models": list(models),
+        "raw": [one.file for one in datasets.values() if one.file],
+    }
+    words = {"features": "dataset", "models": "model", "raw": "download"}
+    for source, kind, name, options in declared:
+        for choice in methods_of(name, options) if kind == "method" else [MethodChoice(name=name, options=options)]:
+            for path in map(Path, input_paths(kind, choice.name, choice.options)):
+                folder = str(path.parent)
+                if folder not in built:
+                    raise PlumblineError(f"{source}: no rule builds {path}: inputs are features/, models/ or raw/")
+                called = path.name if folder == "raw" else path.stem
+                if called not in built[folder]:
+                    raise PlumblineError(f"{source}: {unknown(words[folder], called, built[folder])}")
+
+
+def check_models(models: Mapping[str, ModelEntry], datasets: Collection[str]) -> None:
+    """Raise PlumblineError where a trainer is unknown or has other options, or a name is a dataset's too."""
+    for name, model in models.items():
+        source = f"config/models.yaml: {name}"
+        if name in datasets:
+            raise PlumblineError(f"{source}: there is a dataset of that name: rename one")
+        catalogue().check("trainer", model.trainer, model.options, source)
+
+
+def check_replaced(instead: Mapping[str, str], models: Collection[str], datasets: Mapping[str, Dataset]) -> None:
+    """Raise PlumblineError where a dataset or a model is to be replaced by what there is not, or by the other kind."""
+    for pair in instead.items():
+        for name in pair:
+            if name not in models and name not in datasets:
+                raise PlumblineError(f"instead: {unknown('dataset or model', name, {*models, *datasets})}")
+        if (pair[0] in models) != (pair[1] in models):
+            raise PlumblineError(f"instead: of {pair[0]} and {pair[1]} one is a dataset and one is a model")
+
+
+def check_experiment(experiment: Experiment, grid: Grid, library: Library, source: str) -> None:
+    """Raise PlumblineError where an output is unknown, has other options, or speaks of what is not in the grid."""
+    outputs: dict[Kind, Output | None] = {
+        "illustration": experiment.illustration,
+        "figure": experiment.figure,
+        "table": experiment.table,
+    }
+    for kind, output in outputs.items():
+        if output is not None:
+            check_output(kind, output, grid, library, source)
+    if experiment.figure is not None and not grid and experiment.illustration is None:
+        raise PlumblineError(f"{source}: a figure needs a `grid` of trials or an `illustration`")
+
+
+def check_output(kind: Kind, output: Output, grid: Grid, library: Library, source: str) -> None:
+    """Check the options of a figure, table or illustration, and the names in them (their method `names`)."""
+    catalogue().check(kind, output.kind, output.options, source)
+    tasks, methods = ({pair[i] for pair in grid} for i in (0, 1))
+    tasks |= {library.tasks[task].entry for task in tasks}
+    methods |= {library.methods[method].look.entry for method in methods}
+
+    def verify() -> None:
+        options = parse(option_model(kind, output.kind), output.options, source)
+        names = getattr(options, "names", None)
+        if not callable(names):
+            return
+        named = names()
+        where = f"{source}: {kind} {output.kind!r}"
+        for name in named.tasks:
+            _check_among("task", name, tasks, where)
+        for name in named.methods:
+            _check_among("method", name, methods, where)
+        check_metrics(named.metrics, where)
+
+    once(canonical_json([kind, output.kind, output.options, sorted(tasks), sorted(methods)]), verify)
+
+
+def check_claim(claim: Claim, grids: Mapping[str, Grid], source: str) -> None:
+    """Raise PlumblineError where a test speaks of trials that no preset has, or of what cannot be measured.
+
+    Args:
+        claim: what is checked.
+        grids: by experiment that the claim rests on.
+        source: what errors begin with.
+    """
+    for (one, first), (other, second) in combinations(grids.items(), 2):
+        for task, method in sorted(set(first).intersection(second)):
+            raise PlumblineError(f"{source}: {one} and {other} both run {method!r} on {task!r}: which of them counts?")
+    grid = {pair for grid in grids.values() for pair in grid}
+    for test in claim.tests:
+        _check_trials(test, grid, source)
+    metrics = sorted({test.metric for test in claim.tests} | ({claim.stuck.metric} if claim.stuck else set()))
+    statistics = sorted(
+        {(test.statistic, tuple(sorted(test.options)), bool(test.baseline), test.location) for test in claim.tests}
+    )
+
+    def verify() -> None:
+        from plumbline.statistics.over_seeds import check_statistic
+
+        check_metrics(metrics, source)
+        for name, options, baseline, location in statistics:
+            try:
+                check_statistic(name, options, baseline, location)
+            except PlumblineError as error:
+                raise PlumblineError(f"{source}: {error}") from error
+
+    once(canonical_json(["claim", metrics, statistics]), verify)
+
+
+def check_metrics(metrics: Iterable[str], source: str) -> None:
+    """Raise PlumblineError for a metric that records have not and that cannot be derived from them."""
+    from plumbline.metrics.registry import check_metric
+
+    for metric in metrics:
+        try:
+            check_metric(metric)
+        except PlumblineError as error:
+            raise PlumblineError(f"{source}: {error}") from error
+
+
+def _check_trials(test: ClaimTest, grid: Grid, source: str) -> None:
+    for task, method in test.trials:
+        _check_among("task", task, {task for task, _ in grid}, source)
+        _check_among("method", method, {method for _, method in grid}, source)
+        if (task, method) not in grid:
+            methods = sorted(method for of, method in grid if of == task)
+            raise PlumblineError(f"{source}: no preset runs {method!r} on {task!r}, but: {', '.join(methods)}")
+
+
+def _check_among(kind: str, name: str, allowed: Collection[str], source: str) -> None:
+    if name not in allowed:
+        raise PlumblineError(f"{source}: {unknown(kind, name, allowed)}")

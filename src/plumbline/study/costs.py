@@ -1,0 +1,174 @@
+"""What a run will cost, before it is launched."""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import trial_key
+from plumbline.store.spec import TrialSpec
+from plumbline.study.plan import Plan
+
+REFERENCE_COSTS = Path("results/reference/costs.csv")
+"""Measured seconds a round on one core of the machine that made the reference results."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds a round, measured in earlier trials: by (task, method), else by method and how slow its task is.
+
+    Attributes:
+        seconds: by (task, method), and by ("", method) of all tasks together.
+        costly: tasks whose evaluations take longer than what methods do: other tasks say nothing of them, nor they of
+            others.
+    """
+
+    seconds: dict[tuple[str, str], float]
+    costly: Collection[str] = ()
+
+    @classmethod
+    def of(cls, measured: Iterable[tuple[str, str, float]], costly: Collection[str] = ()) -> "Costs":
+        """Return the median of measurements (task, method, seconds a round)."""
+        groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for task, method, seconds in measured:
+            groups[task, method].append(seconds)
+            if task not in costly:
+                groups["", method].append(seconds)
+        return cls({key: median(values) for key, values in groups.items()}, costly)
+
+    @cached_property
+    def slowness(self) -> dict[str, float]:
+        """What rounds of each task take of what they take on others: the median over methods that were on both."""
+        tasks: dict[str, dict[str, float]] = defaultdict(dict)
+        for (task, method), seconds in self.seconds.items():
+            if task and task not in self.costly:
+                tasks[method][task] = seconds
+        ratios: dict[str, list[float]] = defaultdict(list)
+        for of_method in tasks.values():
+            for task, seconds in of_method.items():
+                if elsewhere := [other for name, other in of_method.items() if name != task]:
+                    ratios[task].append(seconds / median(elsewhere))
+        return {task: median(values) for task, values in ratios.items()}
+
+    def round_seconds(self, spec: TrialSpec) -> float | None:
+        """Return the expected seconds of a round, or None where nothing like it was ever measured."""
+        task, method = spec.task, spec.method.label
+        measured = self.seconds.get((task, method))
+        if measured is not None or task in self.costly:
+            return measured
+        elsewhere = self.seconds.get(("", method))
+        return None if elsewhere is None else elsewhere * self.slowness.get(task, 1.0)
+
+
+def measured_costs(store: Path, reference: Path = REFERENCE_COSTS, costly: Collection[str] = ()) -> Costs:
+    """Return the costs of the trials in the store, and for what it lacks those of the reference results."""
+    measured = []
+    for path in store.glob("*/provenance.json"):
+        if (path.parent / "error.json").is_file():
+            continue  # it stopped early: its seconds are not those of its budget
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        spec = TrialSpec.model_validate(facts["spec"])
+        if spec.budget.rounds:
+            measured.append((spec.task, spec.method.label, facts["wall_seconds"] / spec.budget.rounds))
+    here = Costs.of(measured, costly).seconds
+    there = {}
+    if reference.is_file():
+        frame = pd.read_csv(reference)
+        rows = frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)
+        there = Costs.of(rows, costly).seconds
+    return Costs(there | here, costly)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One experiment: its trials, those done, and the hours of the rest; `unknown` trials are not in the hours.
+
+    Or one model that is not trained yet: without trials, and `unknown` where nobody says what it takes.
+    """
+
+    experiment: str
+    title: str
+    trials: int
+    done: int
+    cpu_hours: float
+    gpu_hours: float
+    unknown: int
+
+
+def estimates(plan: Plan, store: Path, data: Path) -> list[Estimate]:
+    """Return an estimate for each experiment of the plan."""
+    costly = {name for name, task in plan.library.tasks.items() if task.costly}
+    costs = measured_costs(store, costly=costly)
+    found = []
+    for _, name, experiment in plan.experiments():
+        specs = [spec for chunk in plan.chunks(name) for spec in chunk.specs()]
+        todo = [spec for spec in specs if not TrialFolder(store, trial_key(spec, data)).done]
+        hours = {False: 0.0, True: 0.0}
+        unknown = 0
+        for spec in todo:
+            seconds = costs.round_seconds(spec)
+            if seconds is None:
+                unknown += 1
+                continue
+            on_gpu = plan.resources(spec).gpu > 0
+            hours[on_gpu] += seconds * spec.budget.rounds / 3600
+        found.append(
+            Estimate(name, experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
+        )
+    return found
+
+
+def trainings(plan: Plan, data: Path) -> list[Estimate]:
+    """Return an estimate for each model that experiments of the plan read and that is not trained yet."""
+    read = {name for _, experiment, _ in plan.experiments() for name in plan.inputs(experiment)}
+    found = []
+    for name, model in plan.models.items():
+        if name in read and not (data / "models" / f"{name}.npz").is_file():
+            hours = {False: 0.0, True: 0.0, model.resources.gpu > 0: model.hours or 0.0}
+            found.append(Estimate(name, model.title, 0, 0, hours[False], hours[True], int(model.hours is None)))
+    return found
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
+
+
+def print_plan(plan: Plan, store: Path, data: Path) -> None:
+    """Print the estimates as a table, with the sum."""
+    experiments, models = estimates(plan, store, data), trainings(plan, data)
+    rows = [*experiments, *models]
+    console = Console()
+    if not console.is_terminal:
+        console.width = 1000  # whoever reads the file or the pipe wants whole titles
+    title = f"preset {plan.config.preset}, {plan.config.data} data"
+    table = Table(title=title, title_justify="left", expand=console.is_terminal)
+    table.add_column("experiment", no_wrap=True)
+    table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
+    for column in ("trials", "done", "CPU", "GPU", "unmeasured"):
+        table.add_column(column, justify="right")
+    for some in (experiments, models):
+        for row in some:
+            cells = (row.trials, row.done, _hours(row.cpu_hours), _hours(row.gpu_hours), row.unknown)
+            table.add_row(row.experiment, row.title, *map(str, cells))
+        table.add_section()
+    total = (
+        sum(row.trials for row in rows),
+        sum(row.done for row in rows),
+        _hours(sum(row.cpu_hours for row in rows)),
+        _hours(sum(row.gpu_hours for row in rows)),
+        sum(row.unknown for row in rows),
+    )
+    table.add_row("all", "shared trials are counted in each", *map(str, total))
+    console.print(table)
+    print(
+        "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials, and for models that "
+        "are not trained yet as config/models.yaml expects; what is unmeasured is not counted"
+    )

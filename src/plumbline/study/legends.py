@@ -1,0 +1,26 @@
+"""How methods look and what they are called, the same in every figure."""
+
+from pydantic import Field
+
+from plumbline.core.options import Options
+
+COLOURS = ("blue", "orange", "green", "red", "purple", "brown", "pink", "grey", "yellow", "sky")
+"""Names of colours; `plumbline.analysis.outputs.style` says which they are."""
+
+
+class Look(Options):
+    """How a method looks and what it is called in every figure.
+
+    Attributes:
+        legend: words of the legend.
+        colour: one of `COLOURS`, or #rrggbb; empty for the next that is free.
+        dashed: whether its lines are.
+        parameters: values of what its entry in `config/methods.yaml` varies: `{"alpha": 0.2}`.
+        entry: that entry, which a figure may name in place of all its variants; the method itself if it varies nothing.
+    """
+
+    legend: str
+    colour: str = Field(default="", pattern=rf"^({'|'.join(COLOURS)}|#[0-9a-fA-F]{{6}})?$")
+    dashed: bool = False
+    parameters: dict[str, float | str] = Field(default_factory=dict)
+    entry: str = ""

@@ -1,0 +1,303 @@
+"""The methods and tasks of all studies, by name: `config/methods.yaml` and `config/tasks.yaml`.
+
+An entry may be `like` another, whose fields it has but for those that it gives itself; options are merged at any depth.
+An entry that says `vary` stands for a family: one member a value, called `<entry>-<value>`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.resources import Resources
+from plumbline.registry.catalogue import Kind, catalogue
+from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
+from plumbline.store.keys import with_stand_ins
+from plumbline.store.spec import Budget
+from plumbline.study.legends import Look
+
+Value = bool | int | float | str
+EntryT = TypeVar("EntryT", bound="Entry")
+MemberT = TypeVar("MemberT")
+NamedT = TypeVar("NamedT", bound=Named)
+
+
+class Entry(Options):
+    """What entries of both files may say."""
+
+    like: str = Field(default="", description="the entry whose fields this one has, but for those given here")
+    vary: dict[str, tuple[Value, ...]] = Field(
+        default_factory=dict, description="options, as `model.kernel`, with their values: one member a value"
+    )
+    resources: Resources = Resources()
+
+
+class MethodEntry(Entry):
+    """An entry of `config/methods.yaml`: a registered method, its options, what it is called and how it looks."""
+
+    name: str
+    options: Json = Field(default_factory=dict)
+    legend: str = Field(default="", description="words of the legend; may hold {parameters} of `vary`")
+    colour: str = ""
+    dashed: bool = False
+
+
+class TaskEntry(Entry):
+    """An entry of `config/tasks.yaml`: a registered problem, its options, and how long a trial goes on."""
+
+    problem: str
+    options: Json = Field(default_factory=dict)
+    title: str = Field(default="", description="what figures call it; may hold {options} of the problem")
+    initial: InitialDesign
+    rounds: int = Field(ge=0, le=100_000)
+    q: int = Field(default=1, ge=1, le=1_000)
+    costly: bool = Field(default=False, description="evaluations take longer than what methods do, and other tasks do")
+
+
+def replace_inputs(kind: Kind, named: NamedT, stand_ins: Mapping[str, str]) -> NamedT:
+    """Return a problem or a method with the inputs that its options declare replaced by their stand-ins."""
+    options = with_stand_ins(kind, named.name, named.options, stand_ins) if stand_ins else named.options
+    return named if options == named.options else named.model_copy(update={"options": options})
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with its name, its look, and what its jobs need."""
+
+    ref: MethodRef
+    look: Look
+    resources: Resources
+
+    def with_stand_ins(self, stand_ins: Mapping[str, str]) -> MethodRef:
+        """Return the method on the datasets and models that stand in for its own, where any do."""
+        return replace_inputs("method", self.ref, stand_ins)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem with its budget; `parameters` are the values of what its entry varies."""
+
+    name: str
+    entry: str
+    title: str
+    problem: ProblemRef
+    budget: Budget
+    parameters: dict[str, Value]
+    resources: Resources
+    costly: bool = False
+
+    def with_stand_ins(self, stand_ins: Mapping[str, str]) -> ProblemRef:
+        """Return the problem on the datasets and models that stand in for its own, where any do."""
+        return replace_inputs("problem", self.problem, stand_ins)
+
+    def title_with(self, stand_ins: Mapping[str, str]) -> str:
+        """Return the title, filled in from the options in use."""
+        options = self.with_stand_ins(stand_ins).options
+        return fill(self.title, {**options, **self.parameters}, f"config/tasks.yaml: {self.name}: title")
+
+
+@dataclass(frozen=True)
+class Library:
+    """Every method and every task, by name."""
+
+    methods: dict[str, Method] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
+
+    @cached_property
+    def method_families(self) -> dict[str, tuple[str, ...]]:
+        """Names of the members of each entry of methods: of one that varies nothing, its own."""
+        return _families({name: method.look.entry for name, method in self.methods.items()})
+
+    @cached_property
+    def task_families(self) -> dict[str, tuple[str, ...]]:
+        """Names of the members of each entry of tasks: of one that varies nothing, its own."""
+        return _families({name: task.entry for name, task in self.tasks.items()})
+
+    def expand(self, kind: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the members that `names` of methods or tasks stand for, families in the order of their values.
+
+        Raises:
+            PlumblineError: a name that stands for nothing.
+        """
+        members = self.methods if kind == "method" else self.tasks
+        families = self.method_families if kind == "method" else self.task_families
+        found: list[str] = []
+        for name in names:
+            if name not in members and name not in families:
+                raise unknown(kind, name, members.keys() | families.keys())
+            found += [name] if name in members else families[name]
+        return tuple(found)
+
+
+def _families(entries: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    families: dict[str, tuple[str, ...]] = {}
+    for name, entry in entries.items():
+        families[entry] = (*families.get(entry, ()), name)
+    return families
+
+
+def fill(template: str, values: Mapping[str, Any], source: str) -> str:
+    """Return `template` with its {fields} filled in; raise PlumblineError where one is not among `values`."""
+    try:
+        return template.format_map(values)
+    except KeyError as error:
+        raise PlumblineError(f"{source}: {unknown('field', str(error.args[0]), values)}") from error
+    except (AttributeError, IndexError, ValueError) as error:
+        raise PlumblineError(f"{source}: {template!r} cannot be filled in: {error}") from error
+
+
+def merge(below: Any, above: Any) -> Any:
+    """Return `above` laid over `below`: mappings are merged at any depth, anything else is replaced."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return below | {key: merge(below.get(key), value) for key, value in above.items()}
+
+
+def inherit(entries: Mapping[str, Any], kind: str, source: str) -> dict[str, Any]:
+    """Return the entries with what each has from the one that it is `like`; what that varies is not handed down.
+
+    Raises:
+        PlumblineError: an entry like one that there is not, or like itself.
+    """
+    done: dict[str, Any] = {}
+
+    def whole(name: str, heirs: tuple[str, ...]) -> Any:
+        if name in heirs:
+            raise PlumblineError(f"{source}: {name}: like itself: {' -> '.join((*heirs, name))}")
+        if name not in done:
+            entry = entries[name]
+            if not isinstance(entry, dict):
+                raise PlumblineError(f"{source}: {name}: an entry is a mapping of fields to values, not {entry!r}")
+            like = entry.get("like")
+            if like:
+                if not isinstance(like, str) or like not in entries:
+                    raise PlumblineError(f"{source}: {name}: like: {unknown(kind, str(like), entries)}")
+                parent = {key: value for key, value in whole(like, (*heirs, name)).items() if key != "vary"}
+                entry = merge(parent, entry)
+            done[name] = entry
+        return done[name]
+
+    return {name: whole(name, ()) for name in entries}
+
+
+def _with(options: Json, path: str, value: Value, source: str) -> Json:
+    first, _, rest = path.partition(".")
+    if not rest:
+        return {**options, first: value}
+    inner = options.get(first) or {}
+    if not isinstance(inner, dict):
+        raise PlumblineError(f"{source}: vary: {path}: {first!r} is {inner!r} and has no {rest.partition('.')[0]!r}")
+    return {**options, first: _with(inner, rest, value, source)}
+
+
+def _defaults(problem: str) -> Json:
+    listing = catalogue().problem.get(problem)
+    properties = listing.options.get("properties", {}) if listing else {}
+    return {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+
+
+def members(name: str, entry: Entry) -> Iterator[tuple[str, dict[str, Value]]]:
+    """Yield the name of each member of an entry, and the values of what it varies, by the options' paths."""
+    for values in product(*entry.vary.values()):
+        yield "-".join([name, *(str(value) for value in values)]), dict(zip(entry.vary, values, strict=True))
+
+
+def _last_parts(values: Mapping[str, Value], source: str) -> dict[str, Value]:
+    """Return values by the last parts of their paths: what figures call them."""
+    named = {path.rpartition(".")[2]: value for path, value in values.items()}
+    if len(named) < len(values):
+        raise PlumblineError(f"{source}: vary: {', '.join(values)}: two of them end alike, and could not be told apart")
+    return named
+
+
+def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str, Method]]:
+    """Yield the members of an entry of `config/methods.yaml`."""
+    for label, values in members(name, entry):
+        options = entry.options
+        for path, value in values.items():
+            options = _with(options, path, value, source)
+        parameters = _last_parts(values, source)
+        look = {
+            "legend": fill(entry.legend or label, parameters, f"{source}: legend"),
+            "colour": entry.colour,
+            "dashed": entry.dashed,
+            "parameters": parameters,
+            "entry": name,
+        }
+        ref = {"name": entry.name, "options": options, "label": label}
+        yield label, Method(parse(MethodRef, ref, source), parse(Look, look, source), entry.resources)
+
+
+def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Task]]:
+    """Yield the members of an entry of `config/tasks.yaml`."""
+    budget = Budget(initial=entry.initial, rounds=entry.rounds, q=entry.q)
+    for label, values in members(name, entry):
+        problem = parse(ProblemRef, {"name": entry.problem, "options": entry.options}, source)
+        options, defaults = problem.options, _defaults(problem.name) if values else {}
+        for path, value in values.items():
+            # Streams are keyed by options as they are written: a default spelt out would draw other noise.
+            if path in options or path not in defaults or defaults[path] != value:
+                options = _with(options, path, value, source)
+        task = Task(
+            label,
+            name,
+            entry.title or label,
+            problem.model_copy(update={"options": options}),
+            budget,
+            _last_parts(values, source),
+            entry.resources,
+            entry.costly,
+        )
+        task.title_with({})
+        yield label, task
+
+
+def _checked_label(label: str, source: str) -> str:
+    try:
+        return safe_label(label)
+    except ValueError as error:
+        raise PlumblineError(f"{source}: {error}") from error
+
+
+def _gather(
+    data: Any,
+    kind: str,
+    model: type[EntryT],
+    members_of: Callable[[str, EntryT, str], Iterator[tuple[str, MemberT]]],
+    source: str,
+) -> dict[str, MemberT]:
+    """Return the members of all entries of a file by name."""
+    if not isinstance(data, dict):
+        raise PlumblineError(f"{source}: a mapping of names to {kind}s is expected")
+    found: dict[str, MemberT] = {}
+    for name, content in inherit(data, kind, source).items():
+        where = f"{source}: {name}"
+        for label, member in members_of(name, parse(model, content, where), where):
+            if label in found:
+                raise PlumblineError(f"{where}: there are two {kind}s called {label!r}")
+            found[_checked_label(label, where)] = member
+    return found
+
+
+def parse_library(methods: Any, tasks: Any, sources: tuple[str, str] = ("methods", "tasks")) -> Library:
+    """Return the library of the two files' contents.
+
+    Raises:
+        PlumblineError: what is wrong, with file, entry and field.
+    """
+    return Library(
+        _gather(methods, "method", MethodEntry, methods_of, sources[0]),
+        _gather(tasks, "task", TaskEntry, tasks_of, sources[1]),
+    )
+
+
+def load_library(folder: Path) -> Library:
+    """Read `methods.yaml` and `tasks.yaml` of the configuration's `folder`; see `parse_library`."""
+    paths = folder / "methods.yaml", folder / "tasks.yaml"
+    return parse_library(read_yaml(paths[0]), read_yaml(paths[1]), (str(paths[0]), str(paths[1])))

@@ -1,0 +1,49 @@
+"""The configuration of a run: which preset, which studies, on what data."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, PositiveInt
+
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import Options, parse, read_yaml
+from plumbline.study.experiments import Preset
+
+
+class Config(Options):
+    """What `config/*.yaml` and `snakemake --config` may say."""
+
+    preset: Preset = "quick"
+    data: Literal["generated", "real"] = Field(
+        default="generated", description="real datasets, or the generated stand-ins that need no network"
+    )
+    instead: dict[str, str] = Field(
+        default_factory=dict,
+        description="datasets or models that replace others where tasks and methods name them, for instance "
+        "{online-lda: online-lda-rebuilt}",
+    )
+    mirror: str | None = Field(
+        default=None, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null"
+    )
+    studies: tuple[str, ...] = Field(min_length=1, description="names of files in config/studies")
+    experiments: tuple[str, ...] = Field(default=(), description="build only these; empty for all of the preset")
+    without: tuple[str, ...] = Field(
+        default=(), description="leave these out, for instance where their data cannot be had; the rest is whole"
+    )
+    chunk: PositiveInt | None = Field(
+        default=None, description="at most so many seeds a job; null for all that the method's resources allow"
+    )
+    results: str = "results"
+    datasets: str = "data"
+    allow_incomplete: bool = Field(default=False, description="draw figures although trials failed, and say so in them")
+
+
+def read_config(*paths: Path) -> Config:
+    """Return the configuration of YAML files, later ones over earlier ones, as Snakemake's --configfile does."""
+    merged: dict[str, Any] = {}
+    for path in paths:
+        content = read_yaml(path) or {}
+        if not isinstance(content, dict):
+            raise PlumblineError(f"{path}: a configuration is a mapping of names to values")
+        merged |= content
+    return parse(Config, merged, paths[-1])

@@ -1,0 +1,805 @@
+"""What every kind of figure of trials must do; a new kind is noticed here and asks for an example."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import made_evidence as made
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from scipy.special import ndtri
+
+from plumbline.analysis.evidence.evidence import PLACE, Evidence
+from plumbline.analysis.figures.curves import in_time
+from plumbline.analysis.figures.run_ends import SPREAD, swarm
+from plumbline.analysis.figures.width_by_distance import by_distance, relative_widths
+from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs.draw import columns_for, draw
+from plumbline.analysis.outputs.kinds import OutputOptions, figures
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import parse
+from plumbline.metrics.registry import by_round, check_metric
+from plumbline.statistics.over_seeds import mean_interval
+from plumbline.study.legends import Look
+from plumbline.study.plan import Plan
+
+KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left() -> Iterator[None]:
+    """Close what a test drew."""
+    yield
+    plt.close("all")
+
+
+def example(kind: str) -> dict[str, Any]:
+    if kind not in made.FIGURES:
+        pytest.fail(f"figure {kind!r} has no example: add its options to FIGURES in {made.__file__}")
+    return made.FIGURES[kind]
+
+
+def plan_of(kind: str, **changes: Any) -> Plan:
+    return made.plan({"E": made.experiment(figure={"kind": kind, "options": example(kind)}, **changes)})
+
+
+def build(kind: str, found: Evidence, **changes: Any) -> Figure:
+    return figures[kind].build(found, parse(figures[kind].options, example(kind) | changes, "test"))
+
+
+@dataclasses.dataclass
+class Drawn:
+    """One kind of figure, drawn twice from evidence with failures on a stand-in, and the state left behind."""
+
+    kind: str
+    svg: Path
+    again: Path
+    png: Path
+    changed: set[str]
+    still_open: list[int]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def drawn(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, found_with_failures: Evidence
+) -> Drawn:
+    folder = tmp_path_factory.mktemp("drawn")
+    plan = plan_of(request.param, grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
+    svg, again, png = folder / "new" / "E.svg", folder / "again.svg", folder / "E.png"
+    plt.close("all")
+    before = dict(mpl.rcParams)
+    draw(plan, "E", found_with_failures, [svg, png])
+    after, still_open = dict(mpl.rcParams), plt.get_fignums()
+    draw(plan, "E", found_with_failures, [again])
+    plt.close("all")
+    changed = {name for name in before if before[name] != after[name]}
+    return Drawn(request.param, svg, again, png, changed, still_open)
+
+
+class TestDrawing:
+    def test_into_svg_and_png(self, drawn: Drawn) -> None:
+        assert "<svg" in drawn.svg.read_text(encoding="utf-8")[:1000]
+        assert drawn.png.read_bytes().startswith(b"\x89PNG")
+        image = plt.imread(drawn.png)
+        assert image.shape[1] > 300
+        assert np.std(image[..., :3]) > 0.01
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            "preset quick",
+            "3 seeds",
+            f"{made.INITIAL} + {made.ROUNDS} evaluations",
+            "generated-molecules (generated, stands in for zinc250k)",
+            "2 FAILED TRIALS LEFT OUT",
+        ],
+    )
+    def test_the_footer_says_what_it_rests_on(self, drawn: Drawn, part: str) -> None:
+        """In letters: an SVG keeps its text."""
+        assert part in drawn.svg.read_text(encoding="utf-8")
+
+    def test_drawn_twice_it_is_the_same_file(self, drawn: Drawn) -> None:
+        assert drawn.svg.read_bytes() == drawn.again.read_bytes()
+        assert b"<dc:date>" not in drawn.svg.read_bytes()
+
+    def test_nothing_lies_beside_it(self, drawn: Drawn) -> None:
+        files = sorted(path.name for path in drawn.png.parent.rglob("*") if path.is_file())
+        assert files == ["E.png", "E.svg", "again.svg"]
+
+    def test_the_look_of_other_figures_is_left_alone(self, drawn: Drawn) -> None:
+        assert drawn.changed == set()
+
+    def test_no_figure_stays_open(self, drawn: Drawn) -> None:
+        """Pyplot keeps a figure until it is closed: a notebook shows it twice, a loop runs out of memory."""
+        assert drawn.still_open == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestEveryKind:
+    def test_evidence_is_left_as_it_was(self, kind: str, found: Evidence) -> None:
+        rows, snapshots = found.rows.copy(), found.snapshots.copy()
+        build(kind, found)
+        pd.testing.assert_frame_equal(found.rows, rows)
+        pd.testing.assert_frame_equal(found.snapshots, snapshots)
+
+    def test_it_reads_no_columns_but_those_it_names(self, kind: str, found: Evidence) -> None:
+        columns = [*PLACE, *columns_for(plan_of(kind), "E", "figure")]
+        assert build(kind, dataclasses.replace(found, rows=found.rows[columns])).axes
+
+    def test_its_options_say_what_they_name(self, kind: str) -> None:
+        options = parse(figures[kind].options, example(kind), "test")
+        assert isinstance(options, OutputOptions)
+        names = options.names()
+        assert {*names.tasks} <= {*made.TASKS}
+        assert {*names.methods} <= {*made.METHODS}
+        for name in names.metrics:
+            check_metric(name)
+
+    def test_axes_are_labelled(self, kind: str, found: Evidence) -> None:
+        figure = build(kind, found)
+        assert any(ax.get_xlabel() for ax in figure.axes)
+        assert any(ax.get_ylabel() for ax in figure.axes)
+        assert figure.legends
+
+    def test_one_seed_is_enough(self, kind: str, found: Evidence) -> None:
+        """A figure of the first look at a method, before there are more."""
+        first = dataclasses.replace(
+            found,
+            rows=found.rows[found.rows["seed"] == 0].reset_index(drop=True),
+            snapshots=found.snapshots[found.snapshots["seed"] == 0],
+        )
+        assert build(kind, first).axes
+
+    def test_nothing_but_failures_is_one_line(self, kind: str, folder: Path) -> None:
+        broken = made.read(folder, *(made.failure(method=m) for m in made.METHODS))
+        with pytest.raises(PlumblineError) as error:
+            draw(plan_of(kind), "E", broken, [folder / "E.svg"])
+        assert "\n" not in str(error.value)
+
+    def test_a_typo_in_its_options_is_one_line(self, kind: str, found: Evidence, folder: Path) -> None:
+        options = example(kind) | {"colour": "red"}
+        plan = made.plan({"E": made.experiment(figure={"kind": kind, "options": options})})
+        with pytest.raises(PlumblineError, match="figure of E: unknown field 'colour'"):
+            draw(plan, "E", found, [folder / "E.svg"])
+        assert not (folder / "E.svg").exists()
+
+
+CALIBRATION = {
+    "rows": [
+        {"metric": "calibration_score", "label": "calibration score", "limits": [0, None]},
+        {"metric": "best_f", "label": "least value found", "minimise": True, "optimum": True},
+    ],
+    "band": "mean-error",
+    "queries": True,
+    "panels": [
+        {"title": "Bowl", "task": "bowl", "methods": ["plain", "calibrated"]},
+        {"task": "valley", "methods": ["calibrated", "no-such"]},
+        {"task": "no-such"},
+    ],
+}
+"""CAL, figures 2 and 3."""
+
+
+class TestCalibrationCurves:
+    def test_lines_are_the_means_over_seeds_turned_upside_down(self, found: Evidence) -> None:
+        figure = build("curves", found, **CALIBRATION)
+        assert len(figure.axes) == 4
+        bottom = figure.axes[2]
+        plain = next(line for line in bottom.lines if line.get_label() == "plain")
+        expected = [
+            np.mean([2 * made.falling(seed, made.INITIAL - 1 + i) for seed in range(made.SEEDS)])
+            for i in range(made.ROUNDS + 1)
+        ]
+        np.testing.assert_allclose(plain.get_ydata(), expected)
+        np.testing.assert_allclose(plain.get_xdata(), range(made.ROUNDS + 1))
+
+    def test_panels_show_what_they_name_and_what_is_there(self, found: Evidence) -> None:
+        bowl, valley = build("curves", found, **CALIBRATION).axes[:2]
+        assert [ax.get_title() for ax in (bowl, valley)] == ["Bowl", "valley"]
+        assert [len(ax.lines) for ax in (bowl, valley)] == [2, 1]
+        assert bowl.get_ylim()[0] == 0
+
+    def test_the_minimum_is_drawn_where_it_is_known(self, found: Evidence) -> None:
+        bottom = build("curves", found, **CALIBRATION).axes[2]
+        minimum = next(line for line in bottom.lines if line.get_label() == "minimum")
+        np.testing.assert_allclose(minimum.get_ydata(), 0.0, atol=1e-12)
+
+    def test_no_minimum_is_drawn_where_it_is_not(self, found: Evidence) -> None:
+        unknown = dataclasses.replace(found, rows=found.rows.assign(optimum=np.nan))
+        bottom = build("curves", unknown, **CALIBRATION).axes[2]
+        assert "minimum" not in [line.get_label() for line in bottom.lines]
+
+    def test_bands_are_one_standard_error(self, found: Evidence) -> None:
+        bottom = build("curves", found, **CALIBRATION).axes[2]
+        band = bottom.collections[1].get_paths()[0].get_extents()
+        ends = [made.falling(seed, made.INITIAL - 1 + made.ROUNDS) for seed in range(made.SEEDS)]
+        error = np.std(ends, ddof=1) / np.sqrt(made.SEEDS)
+        assert band.ymin == pytest.approx(np.mean(ends) - error)
+
+    def test_panels_without_any_trial_are_one_line(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="no trials of elsewhere: nothing to draw"):
+            build("curves", found, panels=[{"task": "elsewhere"}])
+
+
+PUBLISHED = {"legend": "Others", "metric": "best_f", "evaluations": [1, 9], "values": [-80.0, 3.0]}
+
+
+class TestPublishedLines:
+    def drawn(self, found: Evidence, **row: Any) -> Axes:
+        rows = [{"metric": "best_f", "label": "best"} | row, {"metric": "regret", "label": "regret"}]
+        figure = build("curves", found, rows=rows, panels=[{"task": "bowl", "published": [PUBLISHED]}])
+        assert "Others" not in [line.get_label() for line in figure.axes[1].lines], "it is of another metric"
+        assert "Others" in [text.get_text() for text in figure.legends[0].get_texts()]
+        return figure.axes[0]
+
+    def test_they_are_drawn_in_the_row_of_their_metric(self, found: Evidence) -> None:
+        theirs = self.drawn(found).lines[-1]
+        np.testing.assert_allclose(theirs.get_xydata(), [[1, -80.0], [9, 3.0]])
+
+    def test_the_axis_is_that_of_ours_and_of_where_theirs_end(self, found: Evidence) -> None:
+        low, high = self.drawn(found).get_ylim()
+        assert low > -80
+        assert high == 3.0
+
+    def test_they_are_turned_with_the_row(self, found: Evidence) -> None:
+        np.testing.assert_allclose(self.drawn(found, minimise=True).lines[-1].get_ydata(), [80.0, -3.0])
+
+    @pytest.mark.parametrize("minimise", [False, True])
+    def test_how_well_they_could_be_read_is_a_band(self, found: Evidence, *, minimise: bool) -> None:
+        """A band is drawn beside those of our own two methods, and about the line."""
+        drawn = []
+        for error in (0.0, 0.5):
+            rows = [{"metric": "best_f", "label": "best", "minimise": minimise}]
+            panels = [{"task": "bowl", "published": [PUBLISHED | {"error": error}]}]
+            drawn.append(build("curves", found, rows=rows, panels=panels).axes[0].collections)
+        assert len(drawn[1]) == len(drawn[0]) + 1
+        corners = {tuple(corner) for corner in np.round(drawn[1][-1].get_paths()[0].vertices, 6)}
+        sign = -1 if minimise else 1
+        assert corners == {(x, sign * y + edge) for x, y in ((1, -80.0), (9, 3.0)) for edge in (-0.5, 0.5)}
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"error": -1.0}, "error"),
+            ({"values": [1.0]}, "2 evaluations and 1 values"),
+            ({"metric": "nll"}, "the published line 'Others' is of nll, which no row draws"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, found: Evidence, change: Any, message: str) -> None:
+        panels = [{"task": "bowl", "published": [PUBLISHED | change]}]
+        with pytest.raises(PlumblineError, match=message):
+            build("curves", found, rows=[{"metric": "best_f", "label": "best"}], panels=panels)
+
+
+class TestCurves:
+    def test_lines_are_medians_and_the_level_is_dotted(self, found: Evidence) -> None:
+        figure = build("curves", found)
+        regret, coverage = figure.axes[0], figure.axes[2]
+        calibrated = next(line for line in regret.lines if line.get_label() == "calibrated")
+        per_seed = [
+            np.cumsum([made.falling(s, made.INITIAL + i) for i in range(made.ROUNDS)]) for s in range(made.SEEDS)
+        ]
+        np.testing.assert_allclose(calibrated.get_ydata(), np.median(per_seed, axis=0))
+        level = next(line for line in coverage.lines if line.get_label() == "1 - alpha")
+        np.testing.assert_allclose(level.get_ydata(), 1 - made.ALPHAS[0])
+
+    def test_bands_are_the_quantiles_that_were_asked_for(self, found: Evidence) -> None:
+        regret = build("curves", found, quantiles=(0.0, 1.0)).axes[0]
+        band = regret.collections[1].get_paths()[0].get_extents()
+        totals = [sum(made.falling(s, made.INITIAL + i) for i in range(made.ROUNDS)) for s in range(made.SEEDS)]
+        assert band.ymax == pytest.approx(max(totals))
+
+    def test_a_column_a_task(self, found: Evidence) -> None:
+        figure = build("curves", dataclasses.replace(found, titles={"bowl": "A bowl"}))
+        assert [ax.get_title() for ax in figure.axes[:2]] == ["A bowl", "valley"]
+        assert len(figure.axes) == 4
+
+    def test_the_initial_design_counts_unless_queries_are_asked_for(self, found: Evidence) -> None:
+        best = {"rows": [{"metric": "best_f", "label": "best"}]}
+        queries, evaluations = (
+            build("curves", found, **best, queries=queries).axes[0].lines[0].get_xdata() for queries in (True, False)
+        )
+        assert queries.tolist() == list(range(made.ROUNDS + 1))
+        assert evaluations.tolist() == [made.INITIAL + i for i in range(made.ROUNDS + 1)]
+
+    def test_lines_go_along_what_was_spent_where_outcomes_have_costs(self, found: Evidence) -> None:
+        best = {"rows": [{"metric": "best_f", "label": "best"}]}
+        ax = build("curves", found, **best, panels=[{"task": "bowl", "costs": [2.5]}]).axes[0]
+        assert ax.get_xlabel() == "cost"
+        assert ax.lines[0].get_xdata().tolist() == [2.5 * (made.INITIAL + i) for i in range(made.ROUNDS + 1)]
+        plain = build("curves", found, **best, panels=[{"task": "bowl"}]).axes[0]
+        assert ax.lines[0].get_ydata().tolist() == plain.lines[0].get_ydata().tolist()
+
+    def test_methods_go_by_the_legends_of_their_looks(self, found: Evidence) -> None:
+        figure = build("curves", dataclasses.replace(found, looks={"calibrated": Look(legend="Calibrated")}))
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["plain", "Calibrated", "1 - alpha"]
+
+    def test_logarithmic_axes_have_plain_numbers(self, found: Evidence) -> None:
+        row = {"metric": "regret", "label": "regret"}
+        usual, logarithmic = (
+            build("curves", found, rows=[row | extra]).axes[0] for extra in ({}, {"logarithmic": True})
+        )
+        assert usual.get_yscale() == "linear"
+        assert logarithmic.get_yscale() == "log"
+        logarithmic.figure.canvas.draw()
+        words = [tick.get_text() for tick in logarithmic.get_yticklabels()]
+        assert words
+        assert not [word for word in words if "10^" in word]
+
+    def test_methods_look_as_their_looks_say(self, found: Evidence) -> None:
+        looks = {"plain": Look(legend="P", colour="red", dashed=True), "calibrated": Look(legend="C", colour="#123456")}
+        ax = build("curves", dataclasses.replace(found, looks=looks)).axes[0]
+        plain, calibrated = (next(x for x in ax.lines if x.get_label() == name) for name in ("P", "C"))
+        assert (to_hex(plain.get_color()), plain.get_linestyle()) == (style.PALETTE["red"], "--")
+        assert (to_hex(calibrated.get_color()), calibrated.get_linestyle()) == ("#123456", "-")
+
+    def test_a_row_of_some_methods_shows_no_other_and_shares_its_scale(self, found: Evidence) -> None:
+        rows = [{"metric": "best_f", "label": name, "methods": [name]} for name in made.METHODS]
+        figure = build("curves", found, rows=rows)
+        top, bottom = figure.axes[0], figure.axes[2]
+        assert [[line.get_label() for line in ax.lines] for ax in (top, bottom)] == [[name] for name in made.METHODS]
+        assert top.get_ylim() == bottom.get_ylim()
+
+    def test_panels_of_one_task_share_their_scale_and_those_of_another_do_not(self, found: Evidence) -> None:
+        rows = [{"metric": "best_f", "label": "best"}]
+        of_bowl = [{"task": "bowl", "methods": [name]} for name in made.METHODS]
+        first, second, other = build("curves", found, rows=rows, panels=[*of_bowl, {"task": "valley"}]).axes
+        assert first.get_ylim() == second.get_ylim()
+        for ax in (first, second):
+            low, high = ax.get_ylim()
+            assert all(low <= line.get_ydata().min() and line.get_ydata().max() <= high for line in ax.lines)
+        assert other not in first.get_shared_y_axes().get_siblings(first)
+
+    def test_a_row_without_any_of_its_methods_is_hidden(self, found: Evidence) -> None:
+        rows = [{"metric": "best_f", "label": "f", "methods": [name]} for name in ("no-such", "plain")]
+        assert [ax.axison for ax in build("curves", found, rows=rows).axes] == [False, False, True, True]
+
+    @pytest.mark.parametrize(("count", "bands"), [(4, 4), (5, 0)])
+    def test_many_methods_have_intervals_at_the_end_only(self, folder: Path, count: int, bands: int) -> None:
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(count) for seed in range(2)]
+        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+        assert len([area for area in ax.collections if isinstance(area, PolyCollection)]) == bands
+        bars = [bar for bar in ax.collections if isinstance(bar, LineCollection)]
+        assert len(bars) == count - bands
+        ends = [bar.get_segments()[0][:, 0] for bar in bars]
+        assert all(x.min() > made.ROUNDS for x in ends)
+        assert len({float(x[0]) for x in ends}) == len(ends)
+
+    def test_a_method_with_fewer_rounds_ends_earlier_in_the_same_panel(self, folder: Path) -> None:
+        trials = [made.trial("bowl", "plain", 0), made.trial("bowl", "calibrated", 0, rounds=2)]
+        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+        assert [line.get_xdata()[-1] for line in ax.lines] == [made.ROUNDS, 2]
+
+    @pytest.mark.parametrize(("across", "lines"), [(1, 2), (2, 1)])
+    def test_more_panels_than_fit_go_on_below(self, found: Evidence, across: int, lines: int) -> None:
+        figure = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], across=across)
+        assert [ax.get_title() for ax in figure.axes] == list(made.TASKS)
+        assert len({ax.get_position().y0 for ax in figure.axes}) == lines
+        assert [bool(ax.get_ylabel()) for ax in figure.axes] == [True, lines == 2]
+        assert all(ax.get_xlabel() for ax in figure.axes)
+
+    def test_places_that_no_panel_needs_are_empty(self, folder: Path) -> None:
+        trials = [made.trial(task) for task in ("a", "b", "c")]
+        rows = [{"metric": "best_f", "label": "best"}]
+        assert len(build("curves", made.read(folder, *trials), rows=rows, across=2).axes) == 3
+
+    def test_a_line_that_another_covers_is_wider(self, found: Evidence) -> None:
+        first, second = build("curves", found).axes[0].lines[:2]
+        assert first.get_linewidth() > second.get_linewidth()
+
+    @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
+    def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
+        ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
+        for line, area in zip(ax.lines, ax.collections, strict=True):
+            low, high = area.get_paths()[0].get_extents().intervaly
+            assert low <= line.get_ydata().min()
+            assert line.get_ydata().max() <= high
+
+    def test_a_row_may_have_a_band_of_its_own(self, found: Evidence) -> None:
+        row, panels = {"metric": "cumulative_regret", "label": "regret"}, [{"task": "bowl"}]
+        both = build("curves", found, rows=[row, {**row, "band": "mean-error"}], panels=panels, quantiles=(0.0, 1.0))
+        alone = build("curves", found, rows=[row], band="mean-error", panels=panels)
+        wide, own, expected = (ax.collections[0].get_paths()[0].get_extents() for ax in (*both.axes, *alone.axes))
+        assert own.height == expected.height
+        assert wide.height > own.height
+
+
+class TestModelSteps:
+    def test_a_column_a_step_and_two_rows_a_method(self, found: Evidence) -> None:
+        figure = build("model-steps", found)
+        assert len(figure.axes) == 2 * 2 * 2
+        assert [ax.get_title() for ax in figure.axes if ax.get_title()] == [
+            "plain, step 1",
+            "plain, step 4",
+            "calibrated, step 1",
+            "calibrated, step 4",
+        ]
+
+    def test_only_what_was_seen_before_the_query_is_drawn(self, found: Evidence) -> None:
+        for column, step in enumerate((1, 4)):
+            top = build("model-steps", found).axes[column]
+            seen = next(line for line in top.lines if line.get_label() == "observed")
+            query = next(line for line in top.lines if line.get_label() == "next query")
+            assert len(seen.get_xdata()) == made.INITIAL + step - 1
+            np.testing.assert_allclose(query.get_xdata(), [(made.INITIAL + step - 1) / 100])
+
+    def test_the_seed_that_is_asked_for_is_shown(self, found: Evidence) -> None:
+        for seed in (0, 2):
+            rows = found.trials("bowl", "plain")
+            values = rows.loc[(rows["seed"] == seed) & (rows["iteration"] < 1), "y"]
+            top = build("model-steps", found, minimise=False, seed=seed).axes[0]
+            seen = next(line for line in top.lines if line.get_label() == "observed")
+            np.testing.assert_allclose(seen.get_ydata(), values)
+        with pytest.raises(PlumblineError, match=r"no snapshots of seed 9: the experiment has \[0, 1, 2\]"):
+            build("model-steps", found, seed=9)
+
+    @pytest.mark.parametrize(("minimise", "sign"), [(True, -1), (False, 1)])
+    def test_it_is_turned_upside_down_as_a_whole(self, found: Evidence, minimise: bool, sign: int) -> None:
+        top = build("model-steps", found, minimise=minimise).axes[0]
+        truth = next(line for line in top.lines if line.get_label() == "truth")
+        seen = next(line for line in top.lines if line.get_label() == "observed")
+        assert (sign * np.asarray(truth.get_ydata()) <= 0).all()
+        assert (sign * np.asarray(seen.get_ydata()) <= 0).all()
+
+
+def ends(method: str) -> list[float]:
+    """Return the last regret of each seed of `usual`."""
+    factor = 1 if method == "calibrated" else 2
+    return [factor * made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
+
+
+def knobs(folder: Path) -> Evidence:
+    """Return evidence of methods that vary, of two that do not, and of one that varies something else."""
+    regrets = {"cbo-0.1": 3.0, "cbo-0.4": 1.0, "cbo-wide-0.1": 7.0, "bo": 2.0, "random": 5.0, "tau-1e-2": 4.0}
+    trials = [
+        made.trial("bowl", method, seed, regret=lambda s, i, r=regret: r + 0.1 * s)
+        for method, regret in regrets.items()
+        for seed in range(2)
+    ]
+    looks = {
+        "cbo-0.1": Look(legend="CBO", colour="green", entry="cbo", parameters={"alpha": 0.1}),
+        "cbo-0.4": Look(legend="CBO", colour="green", entry="cbo", parameters={"alpha": 0.4}),
+        "cbo-wide-0.1": Look(legend="wide CBO", entry="cbo-wide", parameters={"alpha": 0.1}),
+        "bo": Look(legend="BO"),
+        "tau-1e-2": Look(legend="tau", parameters={"tau": "1e-2"}),
+    }
+    return dataclasses.replace(made.read(folder, *trials), looks=looks)
+
+
+def drawn_lines(ax: Axes) -> dict[str, list[tuple[float, float]]]:
+    """Return the points of each line with bars, by its legend."""
+    return {
+        container.get_label(): [(float(x), float(y)) for x, y in zip(*container[0].get_data(), strict=True)]
+        for container in ax.containers
+    }
+
+
+class TestSweepOfMethods:
+    def test_a_line_an_entry_at_the_values_of_its_looks(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha").axes[0]
+        lines = drawn_lines(ax)
+        assert list(lines) == ["CBO", "wide CBO"]
+        np.testing.assert_allclose(lines["CBO"], [(0.1, 3.05), (0.4, 1.05)], atol=0.01)
+        np.testing.assert_allclose(lines["wide CBO"], [(0.1, 7.05)], atol=0.01)
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.1", "0.4"]
+        assert to_hex(ax.containers[0][0].get_color()) == style.PALETTE["green"]
+
+    def test_methods_that_do_not_vary_are_drawn_across(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha").axes[0]
+        across = {
+            line.get_label(): line.get_ydata()[0] for line in ax.lines if line.get_label() in ("BO", "random", "tau")
+        }
+        assert across == pytest.approx({"BO": 2.05, "random": 5.05, "tau": 4.05})
+
+    def test_entries_and_constants_that_are_named_and_no_others(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha", lines=["cbo", "no-such"], constant=["bo", "nor"]).axes[0]
+        assert list(drawn_lines(ax)) == ["CBO"]
+        assert [line.get_label() for line in ax.lines if line.get_label()[0] != "_"] == ["BO"]
+
+    def test_logarithmic_and_words_of_the_axis(self, folder: Path) -> None:
+        ax = build("sweep", knobs(folder), parameter="alpha", logarithmic=True, axis="the level").axes[0]
+        assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "the level")
+
+    def test_a_parameter_that_nothing_varies_is_one_line(self, folder: Path) -> None:
+        with pytest.raises(PlumblineError, match="no task and no method with trials varies 'alpa'"):
+            build("sweep", knobs(folder), parameter="alpa")
+
+    def test_an_entry_that_is_named_means_all_of_its_methods(self, folder: Path) -> None:
+        ax = build("curves", knobs(folder), panels=[{"task": "bowl", "methods": ["bo", "cbo"]}]).axes[0]
+        assert [line.get_label() for line in ax.lines] == ["BO", "CBO", "CBO"]
+
+    def test_a_row_a_metric_and_a_column_a_task(self, folder: Path) -> None:
+        found = knobs(folder)
+        below = [{"metric": "query_coverage", "label": "coverage", "nominal": "mean_nominal_coverage"}]
+        task = found.tasks[0]
+        figure = build("sweep", found, parameter="alpha", below=below, columns=[task, "no-such"])
+        above, last = figure.axes
+        assert list(drawn_lines(above)) == list(drawn_lines(last)) == ["CBO", "wide CBO"]
+        assert (above.get_ylabel(), last.get_ylabel(), last.get_xlabel()) == ("regret", "coverage", "alpha")
+        assert style.NOMINAL in [line.get_label() for line in last.lines]
+        assert style.NOMINAL not in [line.get_label() for line in above.lines]
+
+
+class TestSweepOfTasks:
+    def test_points_are_means_at_the_end_with_their_interval(self, found: Evidence) -> None:
+        ax = build("sweep", found).axes[0]
+        for container, method in zip(ax.containers, made.METHODS, strict=True):
+            line, _, (bars,) = container
+            low, mean, high = mean_interval(np.array(ends(method))[:, None])
+            np.testing.assert_allclose(line.get_ydata(), [mean.item()] * 2)
+            for segment in bars.get_segments():
+                np.testing.assert_allclose(segment[:, 1], [low.item(), high.item()])
+
+    def test_values_of_the_parameter_are_the_ticks(self, found: Evidence) -> None:
+        ax = build("sweep", found).axes[0]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
+        assert ax.get_xlabel() == "knob"
+
+    def test_what_a_preset_leaves_out_is_left_out(self, found: Evidence) -> None:
+        ax = build("sweep", found, tasks=["bowl", "valley", "no-such"]).axes[0]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
+        ax = build("sweep", found, methods=["plain", "no-such"]).axes[0]
+        assert list(drawn_lines(ax)) == ["plain"]
+        ax = build("sweep", found, tasks=["valley"]).axes[0]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2"]
+
+    def test_two_ways_at_once_are_refused(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="give `lines` and `constant` where methods vary, or `tasks`"):
+            build("sweep", found, lines=["plain"], tasks=["bowl"])
+
+
+class TestFinalDots:
+    def test_dots_are_means_at_the_end_from_top_to_bottom(self, found: Evidence) -> None:
+        ax = build("final-dots", found).axes[0]
+        dots = [(container[0].get_xdata()[0], container[0].get_ydata()[0]) for container in ax.containers]
+        np.testing.assert_allclose(dots, [(np.mean(ends("plain")), 0), (np.mean(ends("calibrated")), 1)])
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == list(made.FIGURES["final-dots"]["dots"])
+        top, bottom = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
+        assert top > bottom
+
+    def test_without_dots_all_of_the_grid_by_its_own_words(self, found: Evidence) -> None:
+        named = dataclasses.replace(found, looks={"plain": Look(legend="Plain")})
+        ax = build("final-dots", named, dots={}).axes[0]
+        words = [tick.get_text() for tick in ax.get_yticklabels()]
+        assert words == ["Plain, bowl", "calibrated, bowl", "Plain, valley", "calibrated, valley"]
+
+    def test_medians_are_ticks_and_stuck_runs_are_counted(self, folder: Path) -> None:
+        trials = [made.trial(seed=seed, regret=lambda s, i: 0.1 if s < 3 else 9.0) for seed in range(5)]
+        found = made.read(folder, *trials)
+        ax = build("final-dots", found, dots={}, stuck=5.0).axes[0]
+        (tick,) = (part for part in ax.collections if isinstance(part, PathCollection))
+        assert np.asarray(tick.get_offsets()).tolist() == [[0.1, 0.0]]
+        assert [text.get_text() for text in ax.texts] == ["2 of 5 stuck"]
+        assert not build("final-dots", found, dots={}, stuck=10.0).axes[0].texts
+
+    def test_dots_that_a_preset_leaves_out_are_left_out(self, found: Evidence) -> None:
+        ax = build("final-dots", found, dots={"a": ("bowl", "plain"), "b": ("bowl", "no-such")}).axes[0]
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a"]
+
+
+class TestMeanRanks:
+    @pytest.fixture
+    def found(self, folder: Path) -> Evidence:
+        """Calibrated is ahead on both tasks; random recommends nothing."""
+        ends = {"plain": 2.0, "calibrated": 1.0, "random": 3.0}
+        trials = [
+            made.trial(task, method, seed, regret=lambda _, i, end=end: end)
+            for task in ("bowl", "valley")
+            for method, end in ends.items()
+            for seed in range(3)
+        ]
+        for row in (row for trial in trials for row in trial if row["method"] != "random"):
+            row["notes"] = {"recommended": 0.0}
+        return made.read(folder, *trials)
+
+    def test_the_best_is_on_top_and_those_without_a_rank_have_no_dot(self, found: Evidence) -> None:
+        words = {"regret": "simple regret", "recommended_regret": "recommended"}
+        overall, by_task = build("mean-ranks", found, metrics=words, titles={"valley": "V"}).axes
+        assert [tick.get_text() for tick in overall.get_yticklabels()] == ["calibrated", "plain", "random"]
+        top, bottom = overall.transData.transform([(0, 0), (0, 1)])[:, 1]
+        assert top > bottom
+        regret, recommended = ([*one[0].get_xdata()] for one in overall.containers)
+        assert regret == [1.0, 2.0, 3.0]
+        assert recommended[:2] == [1.0, 2.0]
+        assert np.isnan(recommended[2])
+        assert [text.get_text() for text in by_task.texts] == ["1.0", "1.0", "2.0", "2.0", "3.0", "3.0"]
+        assert [tick.get_text() for tick in by_task.get_xticklabels()] == ["bowl", "V"]
+
+    def test_nothing_to_rank_is_one_line(self, folder: Path) -> None:
+        apart = made.read(folder, made.trial("bowl", "plain"), made.trial("valley", "calibrated"))
+        with pytest.raises(PlumblineError, match="nothing to rank"):
+            build("mean-ranks", apart)
+
+
+class TestRunEnds:
+    def test_every_seed_is_a_dot_and_the_median_a_line(self, found: Evidence) -> None:
+        ax = build("run-ends", found).axes[1]
+        dots = [np.asarray(part.get_offsets()) for part in ax.collections if isinstance(part, PathCollection)]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["plain", "calibrated"]
+        for heights, method in zip((part[:, 1] for part in dots), made.METHODS, strict=True):
+            expected = metric_ends(found, "bowl", method)
+            np.testing.assert_allclose(np.sort(heights), np.sort(expected))
+            medians = [
+                line for part in ax.collections if isinstance(part, LineCollection) for line in part.get_segments()
+            ]
+            assert any(line[0][1] == pytest.approx(np.median(expected)) for line in medians)
+
+    def test_the_first_seeds_alone_on_the_same_axis(self, found: Evidence) -> None:
+        few, all_of_them, _ = build("run-ends", found).axes
+        counts = [
+            [len(part.get_offsets()) for part in ax.collections if isinstance(part, PathCollection)]
+            for ax in (few, all_of_them)
+        ]
+        assert counts == [[2, 2], [made.SEEDS] * 2]
+        assert few.get_ylim() == all_of_them.get_ylim()
+
+    def test_those_above_the_level_are_counted(self, folder: Path) -> None:
+        trials = [made.trial(seed=seed, regret=lambda s, i: 0.1 if s < 3 else 9.0) for seed in range(5)]
+        ax = build("run-ends", made.read(folder, *trials), panels=[{"task": "bowl"}], stuck=5.0).axes[0]
+        assert [text.get_text() for text in ax.texts] == ["2 of 5"]
+
+    @given(st.lists(st.floats(0, 1), min_size=1, max_size=80))
+    def test_dots_stay_in_the_lane_of_their_method(self, values: list[float]) -> None:
+        assert np.abs(swarm(np.array(values), 0.0, 1.0)).max() <= SPREAD + 1e-9
+
+
+def metric_ends(found: Evidence, task: str, method: str) -> np.ndarray:
+    return by_round(found.trials(task, method), "regret").iloc[:, -1].to_numpy()
+
+
+class TestDifferences:
+    def test_a_row_is_less_a_method_seed_by_seed(self, found: Evidence) -> None:
+        rows = [{"metric": "regret", "label": "less plain", "minus": "plain"}]
+        ax = build("curves", found, rows=rows, band="mean-error", queries=False).axes[0]
+        lines = {line.get_label(): np.asarray(line.get_ydata()) for line in ax.get_lines()}
+        ours, theirs = (by_round(found.trials("bowl", method), "regret") for method in ("calibrated", "plain"))
+        np.testing.assert_allclose(lines["calibrated"], (ours - theirs).mean())
+        np.testing.assert_allclose(lines["plain"], 0.0)
+
+    def test_or_the_first_of_each_panel(self, found: Evidence) -> None:
+        rows = [{"metric": "regret", "label": "less the first", "minus": "first"}]
+        panels = [{"task": "bowl", "methods": list(order)} for order in (made.METHODS, made.METHODS[::-1])]
+        for ax, (first, second) in zip(
+            build("curves", found, rows=rows, panels=panels, band="mean-error", queries=False).axes,
+            (made.METHODS, made.METHODS[::-1]),
+            strict=True,
+        ):
+            lines = {line.get_label(): np.asarray(line.get_ydata()) for line in ax.get_lines()}
+            ours, theirs = (by_round(found.trials("bowl", method), "regret") for method in (second, first))
+            np.testing.assert_allclose(lines[second], (ours - theirs).mean())
+            np.testing.assert_allclose(lines[first], 0.0)
+
+    def test_a_method_that_is_not_there_is_one_line(self, found: Evidence) -> None:
+        rows = [{"metric": "regret", "label": "less that", "minus": "nobody"}]
+        with pytest.raises(PlumblineError, match="no trials of 'nobody'"):
+            build("curves", found, rows=rows)
+
+
+class TestAgainstTime:
+    ROWS = ({"metric": "best_f", "label": "best"}, {"metric": "best_f", "label": "best", "against": "minutes"})
+
+    @staticmethod
+    def timed(found: Evidence, **seconds: list[float]) -> Evidence:
+        """Rounds of each seed took so many seconds; the initial design took a day."""
+        rows = found.rows.copy()
+        each = pd.DataFrame(seconds).to_numpy()
+        took = [each[i - 1, seed] if i else 86_400.0 for seed, i in zip(rows["seed"], rows["iteration"], strict=True)]
+        return dataclasses.replace(found, rows=rows.assign(round_seconds=took))
+
+    def test_what_each_seed_had_come_to_by_then(self) -> None:
+        table = pd.DataFrame({0: [0.0, 10.0], 1: [1.0, 11.0], 2: [2.0, 12.0]})
+        seconds = pd.DataFrame({1: [60.0, 120.0], 2: [60.0, 120.0]})
+        minutes, values = in_time(table, seconds, moments=9)
+        assert minutes.tolist() == [0.25 * i for i in range(9)]
+        assert values[0].tolist() == [0.0] * 4 + [1.0] * 4 + [2.0]
+        assert values[1].tolist() == [10.0] * 8 + [11.0]
+
+    def test_the_initial_design_does_not_count_and_the_first_trial_to_end_ends_the_line(self, found: Evidence) -> None:
+        slow, fast = [120.0] * made.ROUNDS, [60.0] * made.ROUNDS
+        figure = build("curves", self.timed(found, a=slow, b=fast, c=slow), rows=self.ROWS, queries=True)
+        by_evaluations, by_minutes = figure.axes[0], figure.axes[2]
+        x = by_minutes.lines[0].get_xdata()
+        assert (x[0], x[-1]) == (0.0, made.ROUNDS)
+        assert by_evaluations.lines[0].get_xdata()[-1] == made.ROUNDS
+        assert by_minutes.lines[0].get_ydata()[0] == by_evaluations.lines[0].get_ydata()[0]
+        assert [ax.get_xlabel() for ax in (by_evaluations, by_minutes)] == ["queries", "minutes"]
+
+    def test_its_columns_are_asked_for(self) -> None:
+        plan = plan_of("curves")
+        assert "round_seconds" not in columns_for(plan, "E", "figure")
+        timed = made.experiment(figure={"kind": "curves", "options": {"rows": [dict(row) for row in self.ROWS]}})
+        assert "round_seconds" in columns_for(made.plan({"E": timed}), "E", "figure")
+
+    @pytest.mark.parametrize("other", [{"minus": "plain"}, {"nominal": "mean_nominal_coverage"}])
+    def test_differences_are_of_evaluations(self, other: dict[str, str]) -> None:
+        rows = [{"metric": "best_f", "label": "best", "against": "minutes", **other}]
+        with pytest.raises(PlumblineError, match="`minus` and `nominal` are drawn against evaluations"):
+            parse(figures["curves"].options, {"rows": rows}, "test")
+
+
+class TestCoverageDensity:
+    def test_panels_name_methods_or_show_all(self, found: Evidence) -> None:
+        everything = build("coverage-density", found, panels=[])
+        assert [ax.get_title() for ax in everything.axes] == list(made.TASKS)
+        one = build("coverage-density", found, panels=[{"task": "bowl", "methods": ["plain"]}])
+        assert [text.get_text() for text in one.legends[0].get_texts()] == ["plain"]
+
+
+class TestSetBands:
+    def test_bands_are_as_wide_as_the_sets_of_the_last_picture(self, found: Evidence) -> None:
+        figure = build("set-bands", found)
+        picture = made.pictures(made.trial(), steps=(4,))
+        for ax in figure.axes[: len(made.METHODS)]:
+            extents = ax.collections[0].get_paths()[0].get_extents()
+            assert extents.ymax == pytest.approx(max(row["mean"] + row["width"] / 2 for row in picture))
+            assert extents.ymin == pytest.approx(min(row["mean"] - row["width"] / 2 for row in picture))
+
+    def test_only_what_was_seen_by_then_is_drawn(self, found: Evidence) -> None:
+        ax = build("set-bands", found).axes[0]
+        observed = next(line for line in ax.lines if line.get_label() == "observed")
+        assert len(observed.get_xdata()) == made.INITIAL + 3
+
+    def test_thresholds_are_below_where_there_are_any(self, found: Evidence) -> None:
+        figure = build("set-bands", found)
+        assert len(figure.axes) == 2 * len(made.METHODS)
+        for ax in figure.axes[len(made.METHODS) :]:
+            assert ax.lines[0].get_ydata() == pytest.approx(0.2 + 0.1 * np.linspace(0, 1, 11))
+        without = dataclasses.replace(found, snapshots=found.snapshots.assign(threshold=np.nan))
+        assert len(build("set-bands", without).axes) == len(made.METHODS)
+
+
+class TestWidthByDistance:
+    def test_widths_are_in_credible_intervals_of_the_level_of_the_query(self) -> None:
+        picture = pd.DataFrame({"iteration": 2, "x": [0.0, 0.5], "sd": [1.0, 2.0], "width": [1.0, 1.0]})
+        rows = pd.DataFrame({"iteration": [0, 1, 2], "x": [0.1, 0.3, 0.5], "alpha": [np.nan, 0.3, 0.3]})
+        found = relative_widths(picture, rows)
+        assert found["distance"].tolist() == pytest.approx([0.1, 0.2])  # not of the query itself
+        assert found["width"].tolist() == pytest.approx([0.5 / ndtri(0.85), 0.25 / ndtri(0.85)])
+
+    def test_quantiles_are_over_runs_in_bins_that_half_of_them_have(self) -> None:
+        runs = [
+            pd.DataFrame({"distance": [0.1, 0.2, 0.9], "width": [width, width, width + 1]}) for width in (1.0, 2.0, 3.0)
+        ]
+        runs.append(pd.DataFrame({"distance": [0.1], "width": [np.inf]}))
+        found = by_distance(runs, 2)
+        assert found.index.tolist() == pytest.approx([0.225, 0.675])
+        assert found.loc[found.index[0]].tolist() == [1.0, 2.0, 3.0]
+        assert found.loc[found.index[1]].tolist() == [2.0, 3.0, 3.0]
+
+    def test_a_panel_a_snapshot_and_what_is_longer_at_the_top(self, found: Evidence) -> None:
+        steps = found.snapshots["iteration"].nunique()
+        axes = build("width-by-distance", found, top=0.1).axes
+        assert len(axes) == steps
+        for ax in axes:
+            assert ax.get_ylim() == (0, 0.1)
+            assert ax.lines[0].get_ydata().max() <= 0.1
+
+
+class TestSetParts:
+    def test_lengths_are_thresholds_times_deviations(self, found: Evidence) -> None:
+        width, threshold, deviation = build("set-parts", found).axes
+        shown = [ax.lines[0].get_ydata() for ax in (width, threshold, deviation)]
+        assert shown[0] == pytest.approx(0.3 / 4)
+        assert shown[0] == pytest.approx(-2 * ndtri(shown[1] / 2) * shown[2])
+
+    def test_both_optima_are_marked(self, found: Evidence) -> None:
+        two = found.snapshots.assign(f=-((found.snapshots["x"] - 0.5).abs() - 0.3).abs())
+        axes = build("set-parts", dataclasses.replace(found, snapshots=two)).axes
+        for ax in axes:
+            marked = [line.get_xdata()[0] for line in ax.lines if line.get_label() == "optimum"]
+            assert marked == pytest.approx([0.2, 0.8])
+
+    def test_without_thresholds_there_is_nothing_to_draw(self, found: Evidence) -> None:
+        with pytest.raises(PlumblineError, match="nothing to draw"):
+            build("set-parts", dataclasses.replace(found, snapshots=found.snapshots.assign(threshold=np.nan)))

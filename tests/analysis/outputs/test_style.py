@@ -1,0 +1,109 @@
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+import seaborn as sns
+
+from plumbline.analysis.outputs import style
+from plumbline.core.errors import PlumblineError
+from plumbline.study.legends import COLOURS, Look
+
+
+class TestFooter:
+    def test_it_says_all_it_knows(self) -> None:
+        footer = style.Footer("desk", "5 or 20 seeds", "3 + 25 evaluations", "zinc250k", 2)
+        assert str(footer).split("  ·  ") == [
+            "preset desk",
+            "5 or 20 seeds",
+            "3 + 25 evaluations",
+            "zinc250k",
+            "2 FAILED TRIALS LEFT OUT",
+        ]
+
+    def test_it_leaves_out_what_there_is_not(self) -> None:
+        assert str(style.Footer("quick", "1 seed", "")) == "preset quick  ·  1 seed"
+
+    @pytest.mark.parametrize(("failed", "colour"), [(0, "#666666"), (1, "#cc0000")])
+    def test_failures_are_red(self, failed: int, colour: str) -> None:
+        figure, _ = style.panels(1, 1)
+        style.add_footer(figure, style.Footer("quick", "1 seed", "", failed=failed))
+        (text,) = [text for text in figure.texts if "preset quick" in text.get_text()] or [figure._supxlabel]
+        assert text.get_color() == colour
+        plt.close(figure)
+
+
+class TestHouseStyle:
+    def test_what_was_there_is_put_back_after_an_error_too(self) -> None:
+        before = dict(mpl.rcParams)
+        with pytest.raises(ZeroDivisionError), style.house_style():
+            raise ZeroDivisionError
+        assert dict(mpl.rcParams) == before
+
+    def test_it_looks_the_same_whatever_was_set_before(self) -> None:
+        with style.house_style():
+            usual = dict(mpl.rcParams)
+        with mpl.rc_context(), sns.axes_style("darkgrid"), sns.plotting_context("poster"), style.house_style():
+            assert dict(mpl.rcParams) == usual
+
+
+def test_panels_are_a_list_of_lists() -> None:
+    for rows, columns in ((1, 1), (2, 1), (1, 3)):
+        figure, axes = style.panels(rows, columns)
+        assert [len(row) for row in axes] == [columns] * rows
+        assert figure.get_size_inches().tolist() == [style.PANEL[0] * columns, style.PANEL[1] * rows]
+        plt.close(figure)
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 10, 14])
+def test_each_method_has_its_own_colour(count: int) -> None:
+    names = [f"method-{i}" for i in range(count)]
+    found = style.colours(names)
+    assert list(found) == names
+    assert len(set(found.values())) == count
+
+
+def test_colours_that_are_taken_are_not_given() -> None:
+    taken = style.PALETTE["blue"]
+    assert taken not in style.colours([str(i) for i in range(13)], [taken]).values()
+
+
+class TestColour:
+    def test_by_name_and_as_it_is(self) -> None:
+        assert style.colour("sky") == "#56b4e9"
+        assert style.colour("#123456") == "#123456"
+
+    @pytest.mark.parametrize("name", ["blu", "#12345g", "tab:blue"])
+    def test_others_are_refused(self, name: str) -> None:
+        with pytest.raises(PlumblineError, match=f"unknown colour '{name}'"):
+            style.colour(name)
+
+
+LOOKS = {
+    "a": Look(legend="A"),
+    "b": Look(legend="B", colour="blue", dashed=True),
+    "c": Look(legend="C"),
+    "c-2": Look(legend="C", dashed=True),
+}
+
+
+class TestLines:
+    def test_a_method_looks_the_same_whatever_is_drawn_beside_it(self) -> None:
+        alone, together = style.lines(LOOKS, ["c"]), style.lines(LOOKS, ["a", "b", "c"])
+        assert alone["c"] == together["c"]
+
+    def test_colours_that_are_named_are_given_to_no_other(self) -> None:
+        found = style.lines(LOOKS, ["a", "b", "c"])
+        assert found["b"] == {"color": style.PALETTE["blue"], "linestyle": "--"}
+        assert len({line["color"] for line in found.values()}) == 3
+
+    def test_one_legend_is_one_colour(self) -> None:
+        found = style.lines(LOOKS, ["c", "c-2"])
+        assert found["c"]["color"] == found["c-2"]["color"]
+        assert (found["c"]["linestyle"], found["c-2"]["linestyle"]) == ("-", "--")
+
+    def test_methods_without_a_look_differ(self) -> None:
+        names = [f"method-{i}" for i in range(13)]
+        assert len({line["color"] for line in style.lines({}, names).values()}) == 13
+
+
+def test_the_palette_has_the_colours_that_looks_may_name() -> None:
+    assert tuple(style.PALETTE) == COLOURS

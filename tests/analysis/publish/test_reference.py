@@ -1,0 +1,310 @@
+"""Results that are kept: merged by their keys, with one provenance."""
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import made_evidence as made
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pyarrow as arrow
+import pytest
+from PIL import Image
+
+from plumbline.analysis.outputs.style import PALETTE, house_style, panels
+from plumbline.analysis.publish.reference import (
+    MARKS,
+    NOT_JUDGED,
+    combined_provenance,
+    curves,
+    doubt_table,
+    effect,
+    keep,
+    keep_figure,
+    keep_verdicts,
+    merge,
+    read_claims,
+    read_doubts,
+    verdict_summary,
+    verdict_table,
+)
+from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict
+from plumbline.core.errors import PlumblineError
+from plumbline.store.folder import TrialFolder
+from plumbline.store.provenance import METADATA_KEY
+from plumbline.store.records import write_table
+from plumbline.study.plan import Plan, load_plan
+from plumbline.study.settings import read_config
+
+
+def test_merging_replaces_rows_of_the_same_keys_and_keeps_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "costs.csv"
+    merge(path, pd.DataFrame({"task": ["b", "a"], "method": ["x", "x"], "value": [2.0, 1.0]}), ["task", "method"])
+    merge(path, pd.DataFrame({"task": ["a"], "method": ["x"], "value": [7.0]}), ["task", "method"])
+    assert pd.read_csv(path).to_numpy().tolist() == [["a", "x", 7.0], ["b", "x", 2.0]]
+
+
+def test_merging_nothing_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    merge(path, pd.DataFrame({"claim": ["K1"], "low": [0.0]}), ["claim"])
+    before = path.read_bytes()
+    merge(path, pd.DataFrame({"claim": [], "low": []}), ["claim"])
+    assert path.read_bytes() == before
+
+
+def test_provenance_lists_each_value_once() -> None:
+    facts = [
+        {"commit": "a", "dirty": False, "spec": {}, "wall_seconds": 1800.0},
+        {"commit": "b", "dirty": False, "spec": {}, "wall_seconds": 1800.0},
+    ]
+    assert combined_provenance(facts) == {"commit": ["a", "b"], "dirty": [False], "trials": 2, "wall_hours": 1.0}
+
+
+def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> None:
+    drawn = {"kind": "rkhs-function"}
+    plan = made.plan({"E": {"title": "No trials", "illustration": drawn, "figure": drawn, "quick": {}}})
+    table = arrow.Table.from_pandas(made.illustrated("rkhs-function").illustration, preserve_index=False)
+    write_table(tmp_path / "quick/illustrations/E.parquet", table, {METADATA_KEY: json.dumps({"commit": "abc"})})
+    (tmp_path / "quick/figures").mkdir()
+    (tmp_path / "quick/figures/E.svg").write_text("<svg/>")
+    Image.new("RGBA", (4, 3), "white").save(tmp_path / "quick/figures/E.png")
+    keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    kept = tmp_path / "reference/E"
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "E-illustration.csv",
+        "E.png",
+        "illustration-provenance.json",
+    ]
+    assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
+    about = json.loads((kept / "illustration-provenance.json").read_text())
+    assert about == {"experiment": "E", "commit": "abc"}
+
+
+def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) -> None:
+    with house_style():
+        figure, ((left, right),) = panels(1, 2)
+        left.imshow(np.outer(np.sin(np.arange(40) / 9), np.arange(60)), cmap="viridis")
+        for i, name in enumerate(PALETTE):
+            right.plot(np.sin(np.arange(50) / (i + 3)), color=PALETTE[name])
+            right.fill_between(np.arange(50), i / 9, i / 9 + 0.3, color=PALETTE[name], alpha=0.15)
+        figure.savefig(tmp_path / "E.png")
+        plt.close(figure)
+    (tmp_path / "kept").mkdir()
+    keep_figure(tmp_path / "E.png", tmp_path / "kept")
+    drawn, kept = (np.asarray(Image.open(folder / "E.png").convert("RGB")) for folder in (tmp_path, tmp_path / "kept"))
+    assert kept.shape == drawn.shape
+    assert np.abs(kept.astype(int) - drawn).max() <= 24
+    assert (tmp_path / "kept/E.png").stat().st_size < (tmp_path / "E.png").stat().st_size / 2
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("curves", True), ("sweep", False)])
+def test_curves_are_kept_where_the_figure_shows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, kept: bool
+) -> None:
+    monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
+    figure = {"kind": kind, "options": made.FIGURES[kind]}
+    plan = made.plan({"E": made.experiment(grid=[{"tasks": ["bowl"], "methods": ["plain"]}], figure=figure)})
+    rows = made.trial()
+    made.write(tmp_path / "quick/records/E.parquet", rows)
+    folder = TrialFolder(tmp_path / "store", rows[0]["key"])
+    folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
+    keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    assert (tmp_path / "reference/E/E-curves.parquet").is_file() == kept
+    assert (tmp_path / "reference/E/provenance.json").is_file()
+
+
+def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:
+    trials = [made.trial(seed=seed) for seed in range(3)]
+    for row in trials[1][:4]:
+        row["f"] = [float("nan")]
+    found = curves(made.read(folder, *trials), ["regret"]).set_index("iteration")
+    assert found["seeds"].to_dict() == {0: 2, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3, 6: 3}
+
+
+BETTER = {"source": "section 5", "statement": "S.", "experiments": ["E"], "seeds": 5, "primary": made.TEST}
+ROW = {"claim": "K1", "role": "primary", "test": "final regret", "ours": -1.234, "low": -2.0, "high": 0.05, "seeds": 20}
+ROW |= {"data": "synthetic", "missing": ""}
+
+
+def planned(*names: str, **changes: Any) -> Plan:
+    """Return a plan of these claims, about one experiment."""
+    experiment = made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}])
+    return made.plan({"E": experiment}, dict.fromkeys(names, BETTER | changes))
+
+
+def run(folder: Path, store: Path, seeds: int = 6) -> None:
+    """Write records as the preset's, and what trials leave."""
+    trials = [made.trial(method=method, seed=seed) for method in made.METHODS for seed in range(seeds)]
+    made.write(folder / "records/E.parquet", *trials)
+    for rows in trials:
+        one = TrialFolder(store, rows[0]["key"])
+        one.write_json(one.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
+
+
+class TestRunsThatAreKept:
+    @pytest.fixture
+    def plan(self, monkeypatch: pytest.MonkeyPatch) -> Plan:
+        monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
+        return planned("K1")
+
+    def test_verdicts_are_judged_by_them(self, plan: Plan, tmp_path: Path) -> None:
+        run(tmp_path / "quick", tmp_path / "store")
+        keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        keep_verdicts(plan, tmp_path / "reference")
+        found = read_claims(tmp_path / "reference/claims.csv")
+        assert found[["claim", "verdict", "seeds"]].to_numpy().tolist() == [["K1", "inconclusive at this scale", 6]]
+
+    @pytest.mark.parametrize("shown", [(), ("table",), ("figure",), ("figure", "table")])
+    def test_without_claims_they_are_of_what_is_shown(self, plan: Plan, tmp_path: Path, shown: tuple[str, ...]) -> None:
+        outputs = {
+            "figure": {"kind": "curves", "options": {"rows": [{"metric": "best_f", "label": "best value"}]}},
+            "table": {"kind": "final-values", "options": {"metrics": ["regret", "best_f"]}},
+        }
+        metrics = {"figure": {"best_f"}, "table": {"regret", "best_f"}}
+        grid = [{"tasks": ["bowl"], "methods": list(made.METHODS)}]
+        experiment = made.experiment(**{"figure": None, "grid": grid, **{kind: outputs[kind] for kind in shown}})
+        run(tmp_path / "quick", tmp_path / "store")
+        keep(made.plan({"E": experiment}), "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        path = tmp_path / "reference/E/E-runs.parquet"
+        assert path.exists() == bool(shown)
+        if shown:
+            runs = pd.read_parquet(path)
+            assert set(runs["metric"]) == set().union(*(metrics[kind] for kind in shown))
+            assert len(runs) == runs["metric"].nunique() * len(made.METHODS) * 6
+
+    def test_they_can_be_judged_anew(self, plan: Plan, tmp_path: Path) -> None:
+        """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""
+        run(tmp_path / "quick", tmp_path / "store")
+        keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        other = dict.fromkeys(COLUMNS, "x") | {"claim": "A1", "verdict": "partly"}
+        gone = dict.fromkeys(COLUMNS, "x") | {"claim": "K2", "verdict": "partly"}
+        pd.DataFrame([gone, other]).to_csv(tmp_path / "reference/claims.csv", index=False)
+        changed = planned("K10", "K2", primary=BETTER["primary"] | {"threshold": 100.0})
+        keep_verdicts(changed, tmp_path / "reference")
+        found = read_claims(tmp_path / "reference/claims.csv")
+        assert found[["claim", "verdict"]].to_numpy().tolist() == [
+            ["A1", "partly"],
+            ["K2", "reproduced"],
+            ["K10", "reproduced"],
+        ]
+
+    def test_without_any_the_table_has_its_columns(self, tmp_path: Path) -> None:
+        for _ in range(2):
+            keep_verdicts(planned("K1"), tmp_path)
+            assert read_claims(tmp_path / "claims.csv").columns.tolist() == COLUMNS
+
+
+def test_verdicts_as_markdown() -> None:
+    studies = list(planned("K2", "K10", "K1").studies.values())
+    rows = [ROW | {"outcome": "open", "verdict": "partly"}]
+    rows += [ROW | {"claim": "K10", "outcome": outcome, "verdict": "partly"} for outcome in ("holds", "fails", "fails")]
+    rows += [ROW | {"role": "secondary", "outcome": "holds", "verdict": "partly"}]
+    assert verdict_table(studies, pd.DataFrame(rows)).splitlines()[2:] == [
+        "| K1 | S. | **partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
+        "| K2 | S. | not judged |  |  | – (5) | E |",
+        "| K10 | S. | **partly** | final regret | "
+        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 20 (5) | E |",
+    ]
+    listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
+    none = pd.DataFrame(columns=COLUMNS)
+    assert verdict_table(listed, none).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_what_was_not_run_is_said(parts: int) -> None:
+    found = pd.DataFrame([ROW | {"outcome": "open", "missing": "F G"}] * parts)
+    assert effect(found).endswith("; F, G not run")
+
+
+def test_an_estimate_in_words() -> None:
+    table = pd.DataFrame([ROW | {"low": float("-inf"), "high": float("inf"), "outcome": "open"}])
+    assert effect(table) == "-1.23 (-inf to inf)"
+    point = table.assign(low=table["ours"] - 1e-9, high=table["ours"] + 1e-9)
+    assert effect(point) == "-1.23"
+    several = pd.concat([table, table.assign(test="another", ours=7.0)])
+    assert effect(several).endswith("of 2 parts; of the first -1.23 (-inf to inf)")
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_verdict_on_other_data_says_so(parts: int) -> None:
+    """In the report, in the table and in the summary: what they say of an estimate is the same."""
+    label = "online-lda-rebuilt (stands in for online-lda)"
+    found = pd.DataFrame([ROW | {"outcome": "open", "data": label}] * parts)
+    assert effect(found).endswith(f"; on {label}")
+    assert "; on " not in effect(found.assign(data="online-lda"))
+
+
+def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
+    pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
+    assert len(read_claims(tmp_path / "claims.csv")) == 1
+    pd.DataFrame([dict.fromkeys(COLUMNS, 1.0) | {"claim": "K1", "test": "", "sentence": ""}]).to_csv(
+        tmp_path / "unnamed.csv"
+    )
+    unnamed = read_claims(tmp_path / "unnamed.csv")
+    assert unnamed[["test", "sentence"]].to_numpy().tolist() == [["", ""]], "no words are words"
+    (tmp_path / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
+    (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "empty.csv").write_text("")
+    for name in ("README.md", "costs.csv", "empty.csv"):
+        with pytest.raises(PlumblineError, match=f"{name} is no table of claims") as error:
+            read_claims(tmp_path / name)
+        assert "\n" not in str(error.value)
+    with pytest.raises(PlumblineError, match="no table of claims at"):
+        read_claims(tmp_path / "absent.csv")
+
+
+def test_a_summary_has_a_row_a_claim_by_document_and_those_that_are_not_run() -> None:
+    stated = {"source": "p. 1", "statement": "S.", "seeds": 5}
+    one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
+    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"title": "Another"})
+    row = {
+        "role": "primary",
+        "test": "T",
+        "outcome": "open",
+        "seeds": 9,
+        "ours": 1.0,
+        "low": 0.5,
+        "high": 2.0,
+        "data": "synthetic",
+        "missing": "",
+    }
+    claims = pd.DataFrame(
+        [
+            row | {"claim": "C1", "verdict": "partly"},
+            row | {"claim": "C1", "verdict": "partly", "ours": 3.0},
+            row | {"claim": "C10", "verdict": "reproduced"},
+            row | {"claim": "C10", "verdict": "reproduced", "role": "secondary"},
+        ]
+    )
+    doubts = pd.DataFrame({"claims": ["C3 C10"], "doubt": ["D."], "repair": ["R."]})
+    assert verdict_summary([one, other], claims, doubts).splitlines()[2:] == [
+        f"| | **{one.title}** | |",
+        "| C1 🔶 | S. | T: 2 open of 2 parts, with estimates from 1 to 3; 9 (5) |",
+        "| C3 – | S. |  |",
+        "| C10 🔵† | S. | T: 1 (0.5 to 2); 9 (5) |",
+        "| | **Another** | |",
+        "| A2 – | S. |  |",
+    ]
+
+
+def test_every_verdict_has_a_mark_of_its_own() -> None:
+    assert {*get_args(Verdict), NOT_JUDGED} == set(MARKS)
+    assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_doubts_lie_beside_the_claims(tmp_path: Path) -> None:
+    assert doubt_table(read_doubts(tmp_path / "claims.csv")).count("\n") == 1
+    pd.DataFrame({"claims": ["C1 C2"], "doubt": ["D."], "repair": ["R."]}).to_csv(tmp_path / "doubts.csv", index=False)
+    doubts = read_doubts(tmp_path / "claims.csv")
+    assert doubt_table(doubts).splitlines()[2:] == ["| C1, C2 | D. | R. |"]
+
+
+def test_the_committed_doubts_are_about_claims_that_are_run(root: Path) -> None:
+    path = root / "results/reference/claims.csv"
+    doubts = read_doubts(path)
+    plan = load_plan(read_config(root / "config/config.yaml"), root)
+    run = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiments}
+    assert {name for names in doubts["claims"] for name in names.split()} <= run
+    assert doubts.notna().all(axis=None)
+    assert not doubts.map(lambda text: "|" in text).any(axis=None)

@@ -1,0 +1,67 @@
+"""The paper's seeds against ours: which claims are in the figure, and what a bar says."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from plumbline.analysis.publish.small_samples import draw_small_samples, small_samples, write_small_samples
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def row(claim: str, pattern: float, **changes: Any) -> dict[str, Any]:
+    return {
+        "claim": claim,
+        "role": "primary",
+        "test": f"test of {claim}",
+        "seeds": 50,
+        "paper_seeds": 5,
+        "pattern": pattern,
+        "chance": 0.25,
+        "favourable": 0.6,
+        "verdict": "reproduced",
+        **changes,
+    }
+
+
+@pytest.fixture
+def claims() -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            row("L10", 0.2, verdict="not reproduced"),
+            row("L2", 0.9, favourable=0.7),
+            row("L2", 0.9, favourable=0.4, seeds=49),
+            row("L2", 0.9, role="secondary", favourable=0.1),
+            row("C1", np.nan),
+        ]
+    )
+
+
+def test_a_row_a_claim_with_few_seeds_as_one_counts(claims: pd.DataFrame) -> None:
+    found = small_samples(claims)
+    assert found["claim"].tolist() == ["L2", "L10"]
+    assert found["favourable"].tolist() == [0.4, 0.6]
+    assert found["seeds"].tolist() == [49, 50]
+
+
+def test_bars_are_as_long_as_the_shares(claims: pd.DataFrame) -> None:
+    ax = draw_small_samples(small_samples(claims)).axes[0]
+    widths = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in ax.patches}
+    assert widths == pytest.approx({0: 0.9, 1: 0.2})
+    assert [text.get_text() for text in ax.texts] == ["90%", "20%"]
+    assert ax.get_yticklabels()[0].get_text() == "L2: test of L2  (5 of 49 seeds)"
+
+
+def test_it_is_written_where_there_is_something_to_see(claims: pd.DataFrame, tmp_path: Path) -> None:
+    write_small_samples(claims, tmp_path / "seen.png")
+    write_small_samples(claims[claims["claim"] == "C1"], tmp_path / "nothing.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["seen.png"]

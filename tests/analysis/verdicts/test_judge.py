@@ -1,0 +1,224 @@
+"""Which claims a run can judge, and from what: records, or runs that were kept."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import made_evidence as made
+import pandas as pd
+import pytest
+
+from plumbline.analysis.outputs import draw
+from plumbline.analysis.verdicts.judge import RUNS, Ran, judge, judge_folder, judge_reference, kept, ran
+from plumbline.analysis.verdicts.verdict import COLUMNS
+from plumbline.core.errors import PlumblineError
+from plumbline.store.records import write_frame
+
+TEST = made.TEST | {"task": "forrester"}
+BETTER: dict[str, Any] = {
+    "source": "section 5",
+    "statement": "It is better.",
+    "experiments": ["E"],
+    "primary": TEST,
+}
+ELSEWHERE = TEST | {"task": "levy-20"}
+
+
+def write(folder: Path, *trials: Any, name: str = "E") -> Path:
+    """Write an experiment's records into a folder of results."""
+    return made.write(folder / f"records/{name}.parquet", *trials)
+
+
+def keep(reference: Path, runs: Ran, name: str = "E") -> None:
+    """Keep runs as `plumbline reference` does."""
+    (reference / name).mkdir(parents=True)
+    write_frame(reference / RUNS.format(name), runs.runs)
+    (reference / name / "provenance.json").write_text(json.dumps({"preset": runs.preset, "data": runs.data}))
+
+
+@pytest.fixture
+def done(folder: Path) -> Path:
+    """A folder of results with six seeds of both methods."""
+    write(folder / "quick", *(made.trial("forrester", method, seed) for method in made.METHODS for seed in range(6)))
+    return folder / "quick"
+
+
+class TestFromRecords:
+    def test_each_claim_of_the_plan(self, done: Path) -> None:
+        frame = judge_folder(made.plan({"E": made.experiment()}, {"K1": BETTER}), done)
+        assert frame["claim"].tolist() == ["K1"]
+        assert frame["preset"].tolist() == ["quick"]
+        assert frame["data"].tolist() == ["synthetic"]
+        assert frame["outcome"].tolist() == ["open"]  # both curves are the same
+        assert frame["seeds"].tolist() == [6]
+
+    def test_claims_of_experiments_that_the_preset_leaves_out_are_left_out(self, done: Path) -> None:
+        experiments = {"E": made.experiment(), "F": made.experiment(quick=None)}
+        plan = made.plan(experiments, {"K1": BETTER, "K2": BETTER | {"experiments": ["F"]}})
+        assert judge_folder(plan, done)["claim"].tolist() == ["K1"]
+
+    def test_parts_that_the_preset_leaves_out_are_left_out(self, done: Path) -> None:
+        """A preset may run a smaller task in the place of the document's."""
+        tasks = {"task": None, "tasks": ["forrester", "levy-20"]}
+        alternatives = BETTER | {"primary": [ELSEWHERE, TEST]}
+        plan = made.plan(
+            {"E": made.experiment()},
+            {
+                "K1": BETTER | {"primary": TEST | tasks},
+                "K2": BETTER | {"primary": ELSEWHERE},
+                "K3": alternatives,
+                "K4": BETTER | {"secondary": [ELSEWHERE]},
+            },
+        )
+        frame = judge_folder(plan, done)
+        assert frame["claim"].tolist() == ["K1", "K3", "K4"]
+        assert not frame["statistic"].str.contains("levy-20").any()
+
+    def test_no_claims_is_an_empty_table(self, done: Path) -> None:
+        frame = judge_folder(made.plan({"E": made.experiment()}), done)
+        assert frame.empty
+        assert frame.columns.tolist() == COLUMNS
+
+    def test_data_that_stand_in_are_named(self, folder: Path) -> None:
+        experiment = made.experiment(grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
+        plan = made.plan({"E": experiment}, {"K": BETTER | {"primary": TEST | {"task": "qed"}}})
+        write(folder / "quick", *(made.trial("qed", method, seed) for method in made.METHODS for seed in range(5)))
+        frame = judge_folder(plan, folder / "quick")
+        assert frame["data"].tolist() == ["generated-molecules (generated, stands in for zinc250k)"]
+
+    def test_a_claim_that_is_not_run_is_no_accident(self, done: Path) -> None:
+        listed = {"source": "section 9", "statement": "It is art."}
+        plan = made.plan({"E": made.experiment()}, {"K1": BETTER, "K2": listed})
+        assert judge_folder(plan, done)["claim"].tolist() == ["K1"]
+
+    def test_records_are_read_once_and_by_the_columns_that_are_needed(
+        self, done: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read, original = [], draw.evidence
+
+        def count(path: Path, columns: Any, *arguments: Any, **options: Any) -> Any:
+            read.append((path, set(columns)))
+            return original(path, columns, *arguments, **options)
+
+        monkeypatch.setattr(draw, "evidence", count)
+        other = BETTER | {"primary": TEST | {"metric": "query_coverage"}}
+        plan = made.plan({"E": made.experiment()}, {"K1": BETTER, "K2": other})
+        assert judge_folder(plan, done)["claim"].tolist() == ["K1", "K2"]
+        assert read == [(done / "records/E.parquet", {"f", "roles", "optimum", "covered"})]
+
+    def test_without_records_it_is_one_line(self, folder: Path) -> None:
+        with pytest.raises(PlumblineError, match="no records at"):
+            judge_folder(made.plan({"E": made.experiment()}, {"K1": BETTER}), folder / "desk")
+
+    def test_failed_trials_do_not_count(self, folder: Path) -> None:
+        trials = [made.trial("forrester", method, seed) for method in made.METHODS for seed in range(6)]
+        write(folder / "quick", *trials, made.failure("forrester", "plain", 6))
+        plan = made.plan({"E": made.experiment()}, {"K1": BETTER})
+        assert judge_folder(plan, folder / "quick")["seeds"].tolist() == [6]
+
+
+class TestWhatWasRun:
+    def test_of_an_experiment_without_claims_there_is_nothing_to_keep(self, done: Path) -> None:
+        assert ran(made.plan({"E": made.experiment()}), "E", done / "records/E.parquet") is None
+
+    def test_what_is_kept_is_what_claims_ask_for(self, done: Path) -> None:
+        claims = {
+            "K1": BETTER | {"secondary": [TEST | {"metric": "nll"}]},
+            "K2": BETTER | {"stuck": {"metric": "best_f", "above": 1.0}},
+            "K3": BETTER | {"experiments": ["F"], "primary": TEST | {"metric": "crps"}},
+        }
+        found = ran(
+            made.plan({"E": made.experiment(), "F": made.experiment()}, claims), "E", done / "records/E.parquet"
+        )
+        assert found is not None
+        assert set(found.runs["metric"]) == {"regret", "nll", "best_f"}
+        assert len(found.runs) == 3 * 2 * 6
+        assert (found.preset, found.data) == ("quick", "synthetic")
+
+
+SPLIT = {
+    "E": made.experiment(),
+    "F": made.experiment(grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}]),
+}
+SURE = TEST | {"of": "mean", "threshold": 100.0}
+OF_BOTH = BETTER | {"experiments": ["E", "F"], "primary": SURE | {"task": None, "tasks": ["forrester", "qed"]}}
+
+
+class TestClaimsOfSeveralExperiments:
+    """Each is run and kept on its own; they are judged together."""
+
+    @pytest.fixture
+    def both(self, done: Path) -> Path:
+        trials = (made.trial("qed", method, seed) for method in made.METHODS for seed in range(7))
+        write(done, *trials, name="F")
+        return done
+
+    def test_their_runs_are_judged_as_those_of_one(self, both: Path) -> None:
+        frame = judge_folder(made.plan(SPLIT, {"K": OF_BOTH}), both)
+        assert frame["experiments"].tolist() == ["E F", "E F"]
+        assert frame["missing"].tolist() == ["", ""]
+        assert frame["seeds"].tolist() == [6, 7]
+        assert frame["data"].tolist() == ["synthetic, generated-molecules (generated, stands in for zinc250k)"] * 2
+        assert frame["preset"].tolist() == ["quick", "quick"]
+        assert frame["verdict"].tolist() == ["reproduced", "reproduced"]
+
+    def test_each_keeps_the_runs_of_its_own_tasks(self, both: Path) -> None:
+        for name, task in (("E", "forrester"), ("F", "qed")):
+            found = ran(made.plan(SPLIT, {"K": OF_BOTH}), name, both / f"records/{name}.parquet")
+            assert found is not None
+            assert set(found.runs["task"]) == {task}
+
+    def test_with_one_of_them_it_is_not_judged_in_whole(self, both: Path) -> None:
+        """Whatever holds of what was run, the rest may not."""
+        plan = made.plan(SPLIT, {"K": OF_BOTH})
+        keep(both / "kept", ran(plan, "F", both / "records/F.parquet"), "F")
+        frame = judge_reference(plan, both / "kept")
+        assert (frame["outcome"].tolist(), frame["verdict"].tolist()) == (["holds"], ["partly"])
+        assert frame["missing"].tolist() == ["E"]
+
+
+class TestFromWhatIsKept:
+    PLAN = staticmethod(lambda **changes: made.plan({"E": made.experiment()}, {"K1": BETTER | changes}))
+
+    def test_verdicts_are_the_same(self, done: Path, folder: Path) -> None:
+        plan = self.PLAN(seeds=2, secondary=[TEST | {"metric": "nll", "of": "mean"}])
+        keep(folder / "kept", ran(plan, "E", done / "records/E.parquet"))
+        pd.testing.assert_frame_equal(judge_reference(plan, folder / "kept"), judge_folder(plan, done))
+
+    def test_they_can_be_judged_by_another_rule(self, done: Path, folder: Path) -> None:
+        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        changed = self.PLAN(primary=TEST | {"threshold": 100.0, "of": "mean"})
+        assert judge_reference(changed, folder / "kept")["verdict"].tolist() == ["reproduced"]
+
+    def test_a_metric_that_was_not_kept_is_one_line(self, done: Path, folder: Path) -> None:
+        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        with pytest.raises(PlumblineError, match="no nll of 'calibrated' on 'forrester' among the runs"):
+            judge_reference(self.PLAN(primary=TEST | {"metric": "nll"}), folder / "kept")
+
+    def test_what_is_not_kept_is_not_judged(self, folder: Path) -> None:
+        assert kept(folder, "E") is None
+        assert judge_reference(self.PLAN(), folder).empty
+
+    @pytest.mark.parametrize("about", ["", "{", "[]", '{"preset": "desk"}', None])
+    def test_runs_of_unknown_origin_are_one_line(self, done: Path, folder: Path, about: str | None) -> None:
+        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        path = folder / "kept/E/provenance.json"
+        path.unlink() if about is None else path.write_text(about)
+        with pytest.raises(PlumblineError, match="kept/E: ") as error:
+            kept(folder / "kept", "E")
+        assert "\n" not in str(error.value)
+
+    def test_a_table_of_something_else_is_one_line(self, done: Path, folder: Path) -> None:
+        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        path = folder / "kept" / RUNS.format("E")
+        write_frame(path, pd.DataFrame({"task": ["forrester"], "method": ["plain"]}))
+        with pytest.raises(PlumblineError, match=r"kept/E: .*metric"):
+            kept(folder / "kept", "E")
+        path.write_text("task,method\nforrester,plain\n")
+        with pytest.raises(PlumblineError, match="kept/E: "):
+            kept(folder / "kept", "E")
+
+    def test_the_studies_are_judged_in_their_order(self, done: Path) -> None:
+        plan = made.plan({"E": made.experiment()}, {"K2": BETTER, "K10": BETTER, "K1": BETTER})
+        runs = ran(plan, "E", done / "records/E.parquet")
+        assert judge(plan.studies.values(), lambda name: runs)["claim"].tolist() == ["K2", "K10", "K1"]

@@ -1,0 +1,176 @@
+"""What single tests come to, and what stands beside it."""
+
+from pathlib import Path
+from typing import Any
+
+import made_evidence as made
+import numpy as np
+import pytest
+from made_runs import Numbers, claim_test, runs
+
+from plumbline.analysis.evidence.runs import Runs
+from plumbline.analysis.verdicts.measure import describe, effect, favourable, measure, stuck_runs
+from plumbline.core.errors import PlumblineError
+from plumbline.metrics.registry import by_round
+from plumbline.statistics.over_seeds import Sample, infer
+from plumbline.study.claims import Stuck
+
+TWO: Numbers = {
+    ("bowl", "calibrated"): [1.0, 2.0, 3.0, 4.0],
+    ("bowl", "plain"): [2.0, 4.0, 3.0, 8.0],
+    ("valley", "calibrated"): [5.0, 5.0],
+    ("valley", "plain"): [1.0, 1.0],
+}
+
+
+class TestMeasure:
+    def test_by_hand(self) -> None:
+        one = measure(claim_test(), runs(TWO), "K")
+        assert one.found.value == pytest.approx(-7 / 4)
+        assert one.seeds == 4
+        assert one.budget == "8 evaluations"
+
+    @pytest.mark.parametrize(("of", "part"), [("last", 1.0), ("mean", 0.5), ("median", 0.25)])
+    def test_it_is_of_the_number_that_is_asked_for(self, of: str, part: float) -> None:
+        assert measure(claim_test(of=of), runs(TWO), "K").found.value == pytest.approx(-7 / 4 * part)
+
+    def test_a_baseline_of_another_task(self) -> None:
+        across = claim_test(method="plain", baseline="plain", baseline_task="valley")
+        one = measure(across, runs(TWO), "K")
+        assert one.found.value == pytest.approx((1 + 3) / 2)
+        assert one.seeds == 2
+
+    def test_without_a_baseline(self) -> None:
+        assert measure(claim_test(statistic="value", baseline=None), runs(TWO), "K").found.value == 2.5
+
+    def test_several_tasks_in_one_sample(self) -> None:
+        one = measure(claim_test(also=("valley",)), runs(TWO), "K")
+        assert one.found.value == pytest.approx((-7 + 8) / 6)
+        assert one.seeds == 2, "of the task with the fewest"
+
+    def test_several_tasks_side_by_side(self) -> None:
+        """Only two seeds are on both tasks: on one the baseline is always higher, on the other the method."""
+        one = measure(claim_test(statistic="consistent-wins", also=("valley",)), runs(TWO), "K")
+        assert [len(table) for table in one.numbers] == [2, 2]
+        assert one.found.value == 0.0
+
+    def test_seeds_without_a_value_on_either_side_do_not_count(self) -> None:
+        gappy = TWO | {("bowl", "plain"): [2.0, np.nan, 3.0], ("bowl", "calibrated"): [1.0, 2.0, np.nan, 4.0]}
+        one = measure(claim_test(), runs(gappy), "K")
+        assert one.seeds == 1
+        assert one.found.value == -1.0
+
+    @pytest.mark.parametrize("statistic", ["difference", "consistent-wins"])
+    def test_no_seed_on_both_sides_is_one_line(self, statistic: str) -> None:
+        apart = TWO | {("bowl", "plain"): [np.nan] * 4}
+        with pytest.raises(PlumblineError, match=r"K\.1: no seed of 'calibrated' and 'plain' on 'bowl' has regret"):
+            measure(claim_test(statistic=statistic), runs(apart), "K.1")
+        with pytest.raises(PlumblineError, match=r"K\.1: no seed of 'plain' on 'bowl' has regret"):
+            measure(claim_test(statistic="value", method="plain", baseline=None), runs(apart), "K.1")
+
+    def test_rounds_without_values_are_said(self) -> None:
+        assert measure(claim_test(), runs(TWO, rounds=4.5), "K").budget == "8 evaluations, values in 4.5 of 6 rounds"
+
+    def test_a_method_that_is_looked_at_early(self, folder: Path) -> None:
+        """Halfway it is where it was after three rounds; its baseline is where it ended."""
+        from plumbline.analysis.evidence.runs import runs_of
+
+        test = claim_test(after=0.5)
+        assert [metric for _, _, metric in test.runs] == ["regret@0.5", "regret"]
+        evidence = made.read(
+            folder, *(made.trial(method=name, seed=seed) for name in made.METHODS for seed in range(4))
+        )
+        one = measure(test, Runs(runs_of(evidence, test.runs)), "K")
+        ours, theirs = (by_round(evidence.trials("bowl", name), "regret") for name in ("calibrated", "plain"))
+        assert one.found.value == pytest.approx((ours[made.ROUNDS // 2] - theirs[made.ROUNDS]).mean())
+        assert one.budget == f"{made.INITIAL + made.ROUNDS // 2} evaluations"
+        assert "calibrated, after 0.5 of its rounds - plain" in describe(test)
+
+    def test_from_records(self, folder: Path) -> None:
+        from plumbline.analysis.evidence.runs import runs_of
+
+        trials = [made.trial(method=name, seed=seed) for name in made.METHODS for seed in range(6)]
+        for seed in range(6):
+            trials[seed][made.INITIAL + 2]["nll"] = None
+        there = Runs(runs_of(made.read(folder, *trials), [("bowl", name, "nll") for name in made.METHODS]))
+        one = measure(claim_test(metric="nll", of="mean", method="plain", baseline="calibrated"), there, "K")
+        means = {
+            name: np.array(
+                [
+                    np.mean([row["nll"] for row in rows if row.get("nll") is not None])
+                    for rows in trials
+                    if rows[0]["method"] == name
+                ]
+            )
+            for name in made.METHODS
+        }
+        assert one.found.value == pytest.approx(np.mean(means["plain"] - means["calibrated"]))
+        assert one.budget.endswith(f" evaluations, values in {made.ROUNDS - 1} of {made.ROUNDS} rounds")
+
+
+def test_a_test_in_words() -> None:
+    words = describe(claim_test(statistic="share-above", options={"level": 1.0}, threshold=0.5, direction="greater"))
+    assert words == "share-above of final regret, calibrated - plain on bowl, level 1.0: greater than 0.5"
+    assert "plain" not in describe(claim_test(baseline=None))
+    words = describe(claim_test(of="mean", location="median", direction="within", range=(-1, 1), also=("valley",)))
+    assert words == "median difference of mean regret, calibrated - plain on bowl, valley: within -1 and 1"
+    across = describe(claim_test(method="plain", baseline_task="valley"))
+    assert "plain - plain (of valley) on bowl" in across
+
+
+class TestFacts:
+    METHOD = np.array([0.9, 0.8, 0.5, 0.7])
+    BASELINE = np.array([0.6, 0.7, 0.7, 0.7])
+
+    def facts(self, statistic: str, **changes: Any) -> tuple[float, float, float]:
+        test = claim_test(statistic=statistic, **changes)
+        found = infer(statistic, [Sample(self.METHOD, self.BASELINE)], test.location, "a", test.options)
+        return found.median, favourable(test, found), effect(test, found)
+
+    def test_of_a_difference(self) -> None:
+        gaps = self.METHOD - self.BASELINE
+        median, side, size = self.facts("difference", direction="greater")
+        assert (median, side) == pytest.approx((0.05, 2.5 / 4))
+        assert size == pytest.approx(gaps.mean() / gaps.std(ddof=1))
+        assert self.facts("difference")[1] == pytest.approx(1.5 / 4), "less: the other side, ties by half"
+
+    def test_of_a_distance_it_is_distances_that_count(self) -> None:
+        """From .7: .2, .1, .2, 0 against .1, 0, 0, 0."""
+        median, side, _ = self.facts("distance-difference", options={"level": 0.7})
+        assert (median, side) == pytest.approx((0.1, 0.125))
+
+    def test_of_a_ratio_it_is_seeds_beyond_the_threshold(self) -> None:
+        """Ratios 1.5, 1.14, .71 and 1."""
+        median, side, size = self.facts("ratio", direction="greater", threshold=1.1)
+        assert median == pytest.approx((1 + 8 / 7) / 2)
+        assert side == 0.5
+        gaps = self.METHOD - 1.1 * self.BASELINE
+        assert size == pytest.approx(gaps.mean() / gaps.std(ddof=1))
+
+    def test_of_shares_it_is_the_share(self) -> None:
+        median, side, size = self.facts("share-lower", direction="greater", threshold=0.5)
+        assert side == pytest.approx(1.5 / 4)
+        assert np.isnan([median, size]).all()
+        _, side, _ = self.facts("share-above", direction="greater", threshold=0.9, options={"level": 0.6})
+        assert side == 3 / 4
+
+    def test_of_a_range_it_is_seeds_within(self) -> None:
+        _, side, size = self.facts("difference", direction="within", range=(-0.15, 0.15))
+        assert side == 0.5
+        assert np.isnan(size)
+
+    def test_of_seeds_on_several_tasks_there_is_none(self) -> None:
+        assert np.isnan(self.facts("consistent-wins", threshold=0.65)).all()
+
+    def test_without_spread_there_is_no_effect(self) -> None:
+        test = claim_test()
+        same = infer("difference", [Sample(np.ones(4), np.zeros(4))], "mean", "a", {})
+        alone = infer("difference", [Sample(np.ones(1), np.zeros(1))], "mean", "a", {})
+        infinite = infer("difference", [Sample(np.array([1.0, np.inf]), np.zeros(2))], "mean", "a", {})
+        assert np.isnan([effect(test, found) for found in (same, alone, infinite)]).all()
+
+
+def test_runs_that_end_stuck_are_counted() -> None:
+    there = runs(TWO)
+    assert stuck_runs(Stuck(metric="regret", above=2.5), claim_test(), there) == "calibrated 2 of 4, plain 3 of 4"
+    assert stuck_runs(None, claim_test(), there) == ""

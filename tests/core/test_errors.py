@@ -1,0 +1,47 @@
+"""What users read when something is wrong."""
+
+import errno
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.core.errors import PlumblineError, describe_os_error, unknown
+
+
+def test_the_nearest_name_is_suggested() -> None:
+    error = unknown("method", "calibrate", ["ucb", "calibrated", "ei"])
+    assert isinstance(error, PlumblineError)
+    assert str(error) == "unknown method 'calibrate': did you mean 'calibrated'? allowed: calibrated, ei, ucb"
+
+
+def test_nothing_is_suggested_where_nothing_is_near() -> None:
+    assert str(unknown("method", "zzz", ["ucb", "ei"])) == "unknown method 'zzz': allowed: ei, ucb"
+
+
+def test_nothing_is_allowed() -> None:
+    assert str(unknown("method", "ei", [])).startswith("unknown method 'ei'")
+
+
+@given(st.sampled_from(["random", "calibrated", "six-hump-camel"]), st.integers(0, 30), st.characters())
+def test_a_slip_of_one_character_is_recognised(name: str, place: int, slip: str) -> None:
+    place %= len(name)
+    typo = name[:place] + slip + name[place + 1 :]
+    assert f"did you mean {name!r}?" in str(unknown("thing", typo, ["random", "calibrated", "six-hump-camel"]))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk(code: int) -> None:
+    line = describe_os_error(OSError(code, "No space left on device", "/data/x"))
+    assert line == "disk full (/data/x): free some space and run the same command again; what was computed is kept"
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_no_permission(code: int) -> None:
+    line = describe_os_error(OSError(code, "no", "/data/x"))
+    assert line.startswith("no permission to write (/data/x): check the owner")
+
+
+def test_other_accidents_keep_their_own_words() -> None:
+    assert describe_os_error(FileNotFoundError(errno.ENOENT, "No such file", "x")) == "No such file (x)"
+    assert describe_os_error(OSError(errno.EIO, "Input/output error")) == "Input/output error"

@@ -1,0 +1,188 @@
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+from situations import LINE, QUICK, Situation, ask, box, on_a_line, recommend, table
+
+from plumbline.acquisition.confidence_schedule import ConfidenceSchedule
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.methods.base import Domain, build_method
+from plumbline.methods.composed import Round
+from plumbline.methods.gp.single_outcome import improvement_threshold
+from plumbline.spaces.box import Box
+from plumbline.spaces.table import Table
+from plumbline.spaces.with_gradient import Differentiated
+
+EVERY = ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei", "ts", "kg", "kg-sgd", "mes", "jes", "pes"]
+"""Methods of one exact process that are no portfolio."""
+
+
+@pytest.mark.parametrize(
+    ("options", "n", "alpha"),
+    [
+        ({}, 9, 0.05),
+        ({"alpha": 0.2}, 9, 0.2),
+        ({"alpha": "1/sqrt(n)"}, 16, 0.25),
+        ({"alpha": "1/sqrt(n)"}, 10_000, 0.01),
+        ({"alpha": "max(.05, 1/sqrt(n))"}, 10_000, 0.05),
+    ],
+)
+def test_sqrt_beta_is_the_upper_end_of_the_interval(options: dict, n: int, alpha: float) -> None:
+    method = build_method("ucb", options, Domain(Box(LINE)))
+    assert method.sqrt_beta(n) == pytest.approx(norm.ppf(1 - alpha / 2))
+
+
+def test_given_sqrt_beta_wins() -> None:
+    method = build_method("ucb", {"alpha": 0.3, "sqrt_beta": 1.25}, Domain(Box(LINE)))
+    assert method.sqrt_beta(5) == 1.25
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0.2}, {"sqrt_beta": 3.0}, {"alpha": "1/sqrt(n)"}])
+def test_ucb_is_mean_plus_deviations_of_the_latent_function(options: dict) -> None:
+    place = on_a_line()
+    method = build_method("ucb", {**QUICK, **options}, place.domain)
+    proposal = ask(method, place.history, 1)
+    model = method.fit(place.history).model
+    with torch.no_grad():
+        latent = model.posterior(place.history.X)
+        expected = latent.mean + method.sqrt_beta(5) * latent.variance.sqrt()
+    torch.testing.assert_close(proposal.acquisition(place.history.X), expected.squeeze(-1), rtol=1e-5, atol=1e-5)
+
+
+def test_the_theoretical_schedule_counts_what_was_asked_for() -> None:
+    place = on_a_line()
+    options = {**QUICK, "sqrt_beta": 2.0, "schedule": {"delta": 0.2}}
+    method = build_method("ucb", options, place.domain)
+    schedule = ConfidenceSchedule(delta=0.2)
+    assert method.sqrt_beta(5, 3) == schedule.sqrt_beta(4, 1)
+    history = History(place.history.X, place.history.Y, initial=2)
+    mean, variance = method.fit(history).moments(history.X, joint=False)
+    found = ask(method, history, 1).acquisition(history.X)
+    torch.testing.assert_close(found, mean + schedule.sqrt_beta(4, 1) * variance.sqrt(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_tables_schedule_counts_its_rows() -> None:
+    place = table(size=20)
+    assert build_method("ucb", {"schedule": {}}, place.domain).sqrt_beta(6, 1) == ConfidenceSchedule().sqrt_beta(
+        2, 2, 20
+    )
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_point_of_greatest_mean_is_recommended_anywhere_in_a_box(name: str) -> None:
+    place = on_a_line()
+    method = build_method(name, {**QUICK}, place.domain)
+    X = recommend(method, place.history)
+    grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
+    (of_grid, _), (found, _) = (method.fit(place.history).moments(points, joint=False) for points in (grid, X))
+    assert float(found) >= float(of_grid.max()) - 1e-6
+    assert not (place.history.X == X).any()
+
+
+def test_a_failed_evaluation_is_never_recommended() -> None:
+    X = torch.tensor([[0.1], [0.5], [0.9]], dtype=torch.float64)
+    Y = torch.tensor([[1.0], [torch.nan], [2.0]], dtype=torch.float64)
+    method = build_method("random", {}, Domain(Box(LINE)))
+    assert method.recommend(History(X, Y), torch.Generator()).tolist() == [[0.9]]
+    with pytest.raises(PlumblineError, match="nothing to recommend"):
+        method.recommend(History(X, torch.full_like(Y, torch.nan)), torch.Generator())
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.1])
+def test_the_plug_in_incumbent_is_the_greatest_mean_at_observed_points(jitter: float) -> None:
+    X = torch.linspace(0, 1, 30, dtype=torch.float64).unsqueeze(-1)
+    noise = torch.randn(30, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    place = Situation(Domain(Box(LINE)), History(X, torch.sin(6 * X) + 0.5 * noise))
+    plug_in, plain = (build_method(name, {**QUICK, "jitter": jitter}, place.domain) for name in ("plug-in-ei", "ei"))
+    process = plug_in.fit(place.history)
+    mean, _ = process.moments(X, joint=False)
+    spread = place.history.Y.std()
+    assert plug_in.threshold(process, place.history).item() == pytest.approx((mean.max() + jitter * spread).item())
+    assert plug_in.threshold(process, place.history) < plain.threshold(process, place.history)
+
+
+@pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb"])
+def test_finds_the_maximiser_of_the_utility_written_out(name: str) -> None:
+    place = on_a_line()
+    method = build_method(name, {"search": {"restarts": 4, "raw_samples": 64}}, place.domain)
+    grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
+    model = method.fit(place.history).model
+    with torch.no_grad():
+        posterior = model.posterior(grid)
+    mean, sd = posterior.mean.flatten().numpy(), posterior.variance.sqrt().flatten().numpy()
+    u = (mean - place.history.Y.max().item()) / sd
+    utility = {
+        "ei": sd * (u * norm.cdf(u) + norm.pdf(u)),
+        "logei": sd * (u * norm.cdf(u) + norm.pdf(u)),
+        "pi": u,
+        "ucb": mean + norm.ppf(0.975) * sd,
+    }[name]
+    assert ask(method, place.history, 1).X.item() == pytest.approx(grid[int(np.argmax(utility))].item(), abs=2e-3)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.01, 0.5])
+def test_jitter_is_in_standard_deviations_of_the_observations(jitter: float) -> None:
+    place = on_a_line()
+    y = place.history.Y.flatten().numpy()
+    best = y.max() + jitter * y.std(ddof=1)
+    assert improvement_threshold(place.history, jitter).item() == pytest.approx(best)
+    method = build_method("ei", {**QUICK, "jitter": jitter}, place.domain)
+    X = torch.tensor([[0.1], [0.2], [0.62]], dtype=torch.float64)
+    model = method.fit(place.history).model
+    with torch.no_grad():
+        posterior = model.posterior(X)
+    mean, sd = posterior.mean.flatten().numpy(), posterior.variance.sqrt().flatten().numpy()
+    u = (mean - best) / sd
+    found = ask(method, place.history, 1).acquisition(X)
+    np.testing.assert_allclose(found, sd * (u * norm.cdf(u) + norm.pdf(u)), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("name", ["ei", "logei", "pi", "ucb", "nei"])
+def test_a_search_is_told_which_utilities_may_be_zero_in_much_of_a_space(name: str, q: int) -> None:
+    place = on_a_line()
+    method = build_method(name, QUICK, place.domain)
+    round = Round(place.history, place.history, place.domain.space, q, torch.Generator().manual_seed(0))
+    utility = method.utility(method.fit(place.history), round)
+    assert isinstance(utility, Differentiated)
+    assert utility.nonnegative == (name == "ei" or (name == "pi" and q > 1))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_one_observation_is_enough_to_go_on(name: str) -> None:
+    place = box(n=1)
+    X = ask(build_method(name, QUICK, place.domain), place.history, 1).X
+    assert torch.isfinite(X).all()
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("place", [box(), table()], ids=["box", "table"])
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_constant_objective_is_no_end(name: str, place: Situation, q: int) -> None:
+    flat = History(place.history.X, torch.full_like(place.history.Y, 7.0), place.history.initial)
+    X = ask(build_method(name, QUICK, place.domain), flat, q).X
+    assert X.shape == (q, 2)
+    assert torch.isfinite(X).all()
+    low, high = place.domain.bounds
+    assert ((low <= X) & (high >= X)).all()
+    if isinstance(place.domain.space, Table):
+        left = {tuple(row) for row in place.domain.space.remaining(flat).tolist()}
+        assert len({tuple(row) for row in X.tolist()} & left) == q
+
+
+def test_prediction_is_of_observations_not_of_the_latent_function() -> None:
+    place = on_a_line()
+    method = build_method("ucb", QUICK, place.domain)
+    model = method.fit(place.history).model
+    with torch.no_grad():
+        posterior = model.posterior(place.history.X, observation_noise=True)
+    predictive = ask(method, place.history, 1).predict(place.history.X)
+    torch.testing.assert_close(predictive.sd, posterior.variance.sqrt().squeeze(-1))
+    torch.testing.assert_close(predictive.mean, posterior.mean.squeeze(-1))
+
+
+def test_nested_option_errors_say_where() -> None:
+    with pytest.raises(PlumblineError, match=r"method 'ei': model\.kernel: .*matern52"):
+        build_method("ei", {"model": {"kernel": "cubic"}}, Domain(Box(LINE)))

@@ -1,0 +1,139 @@
+"""Queries and sparse processes refined together: the box that they keep to, and departures of the published code."""
+
+from typing import Any
+
+import pytest
+import torch
+from situations import BOX, Situation, box, table
+from sparse_situations import ask, in_region, made, round_of
+
+from plumbline.core.history import History
+from plumbline.methods.base import Domain
+from plumbline.methods.composed import Choice, Round
+from plumbline.methods.sparse import eulbo
+from plumbline.methods.sparse.eulbo import EulboImprovement, EulboMethodOptions
+from plumbline.methods.sparse.options import DEPARTURES
+from plumbline.models.standardisation import Units
+from plumbline.models.svgp.minibatches import TrainingOptions
+from plumbline.spaces.box import Box
+
+ROVER = (-2 / 60, 4 / 60)
+"""A box in which low + width is more than high, by one unit in the last place."""
+
+
+def test_defaults_are_table_1() -> None:
+    options = EulboMethodOptions()
+    assert (options.inducing, options.mc_samples, options.query_rate, options.refines) == (100, 64, 0.001, "all")
+    assert options.departures == frozenset()
+    assert (options.training.learning_rate, options.training.batch, options.training.clip) == (0.01, 32, 2.0)
+    assert EulboMethodOptions(variant="code").departures == set(DEPARTURES)
+
+
+@pytest.mark.parametrize("departure", [None, *DEPARTURES])
+def test_a_departure_in_the_options_changes_its_own_training(departure: str | None) -> None:
+    options = EulboMethodOptions(variant=(departure,) if departure else "paper")
+    plain = EulboMethodOptions()
+    first, eulbo = options.first_training.model_dump(), options.eulbo.model_dump()
+    changed = {key: value for key, value in first.items() if value != plain.first_training.model_dump()[key]}
+    refined = {key: value for key, value in eulbo.items() if value != plain.eulbo.model_dump()[key]}
+    expected: dict[str | None, tuple[dict[str, Any], dict[str, Any]]] = {
+        "failures-in-total": ({"counted": "in total", "epochs": 31}, {"counted": "in total", "epochs": 31}),
+        "short-warm-start": ({"failures": 10, "epochs": 10}, {}),
+        "utility-per-datum": ({}, {"weighting": "datum"}),
+        "turns-by-epoch": ({}, {"turns": "epochs"}),
+        "fixed-maximisers": ({}, {"climb": "queries"}),
+    }
+    assert (changed, refined) == expected.get(departure, ({}, {}))
+
+
+def test_the_box_of_the_query_may_be_about_the_best_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eulbo, "LAST", 2)
+    place = box(n=6)
+    region = place.domain.space.within(torch.tensor([[0.0, 5.0], [3.0, 8.0]]).double(), place.history, 1)
+    round = Round(place.history, place.history, region, 1, torch.Generator().manual_seed(5))
+    units = Units(torch.zeros(2).double(), torch.ones(2).double(), 0.0, 1.0)
+    assert torch.equal(made("eulbo-ei", place).box(round, units), region.bounds)
+    moved = made("eulbo-ei", place, variant=("region-of-the-last-hundred",)).box(round, units)
+    best = place.history.X[4 + int(place.history.Y[4:, 0].argmax())]
+    assert torch.equal(moved, torch.stack([torch.maximum(best - 1.5, BOX[0]), torch.minimum(best + 1.5, BOX[1])]))
+
+
+def test_the_gradients_warm_start_may_be_improvement() -> None:
+    place = box()
+    kinds = []
+    for variant in ("paper", ("improvement-before-gradient",)):
+        method = made("eulbo-kg", place, variant=variant)
+        kinds.append(type(method.utility(method.fit(place.history), round_of(place))).__name__)
+    assert kinds == ["DiscreteKnowledgeGradient", "AnalyticUtility"]
+
+
+def test_the_gradients_departures_reach_its_utility() -> None:
+    place = box()
+    for variant, expected in [
+        ("paper", (False, False, True)),
+        (("doubled-noise",), (True, False, True)),
+        (("appended-update",), (False, True, True)),
+        (("uncentred-update",), (False, False, False)),
+    ]:
+        method = made("eulbo-kg", place, variant=variant)
+        round = round_of(place)
+        process = method.fit(place.history)
+        choice = method.search(method.utility(process, round), process, round)
+        found = method.soft_utility([(method, choice, round)], torch.device("cpu"))
+        assert (found.doubled, found.appended, found.centred) == expected
+
+
+@pytest.mark.parametrize("name", ["eulbo-ei", "eulbo-kg"])
+def test_rows_of_a_table_are_chosen_anew_after_the_refinement(name: str) -> None:
+    place = table()
+    method = made(name, place)
+    proposal = ask(method, place.history)
+    rest = place.domain.space.remaining(place.history)  # type: ignore[attr-defined]
+    assert proposal.acquisition is not None
+    assert torch.equal(proposal.X[0], rest[proposal.acquisition(rest).argmax()])
+
+
+@pytest.mark.parametrize(("place", "variant"), [(table(), "paper"), (box(), "code")])
+def test_refinements_leave_the_global_stream_alone(place: Situation, variant: str) -> None:
+    """They happen outside of any question's surroundings, with maximisers drawn anew in these two."""
+    found = []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        found.append(ask(made("eulbo-kg", place, variant=variant), place.history))
+        assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(found[0].X, found[1].X)
+    assert found[0].notes == found[1].notes
+
+
+def test_queries_move_within_the_region() -> None:
+    place = box()
+    method = in_region("eulbo-ei", place, {"initial_length": 0.1}, query_rate=0.5)
+    proposal = ask(method, place.history)
+    best = place.history.X[place.history.Y[:, 0].argmax()]
+    assert proposal.notes["query_moved"] > 0
+    assert ((proposal.X - best).abs() <= 0.05 * 15 + 1e-9).all()
+
+
+@pytest.mark.parametrize("weighting", ["evidence", "minibatch", "datum"])
+def test_what_the_utility_weighs_is_an_option(weighting: str) -> None:
+    assert EulboMethodOptions(weighting=weighting).eulbo.weighting == weighting
+    departed = EulboMethodOptions(weighting=weighting, variant=("utility-per-datum",))
+    assert departed.eulbo.weighting == "datum"
+
+
+@pytest.mark.parametrize("low_high", [ROVER, (0.0, 1.0), (-8.0, 8.0)])
+@pytest.mark.parametrize("corner", [0.0, 1.0])
+def test_a_query_in_a_corner_of_the_cube_is_inside_of_the_box(low_high: tuple[float, float], corner: float) -> None:
+    bounds = torch.tensor(low_high, dtype=torch.float64).unsqueeze(-1).expand(2, 3).contiguous()
+    options = EulboMethodOptions(inducing=2, training=TrainingOptions(epochs=1))
+    method = EulboImprovement(Domain(Box(bounds)), options)
+    X = Box(bounds).draw(6, History(bounds[:0], bounds[:0, :1]), torch.Generator().manual_seed(0))
+    history = History(X, X.sum(-1, keepdim=True))
+    round = method.turn_round(history, 1, torch.Generator().manual_seed(1))
+    process = method.fit(history)
+    choice = Choice(X[:1], method.utility(process, round), process)
+    asked = method.refined(process, torch.full((1, 3), corner, dtype=torch.float64), choice, round).X
+    assert bool((asked >= bounds[0]).all())
+    assert bool((asked <= bounds[1]).all())
+    torch.testing.assert_close(asked, bounds[int(corner)].unsqueeze(0))

@@ -1,0 +1,53 @@
+"""Stacks against the processes in them, one by one."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.stack import ProcessStack, stacked
+
+BOUNDS = torch.tensor([[-2.0, 0.0, 1.0], [3.0, 10.0, 2.0]], dtype=torch.float64)
+
+
+def points(n: int, seed: int) -> Tensor:
+    U = torch.rand(n, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * U
+
+
+def made(X: Tensor, i: int, kernel: str, ard: bool = True) -> ExactProcess:
+    Y = 10.0 * i + (1 + i) * torch.sin(X.sum(-1, keepdim=True) + i)
+    lengthscale = torch.full((3 if ard else 1,), 0.3 + 0.2 * i, dtype=torch.float64)
+    at = Hyperparameters(0.1 * i, X.new_tensor([0.01 * (i + 1)]), 1.0 + i, lengthscale)
+    return conditioned(X, Y, BOUNDS, kernel, at)
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+@pytest.mark.parametrize("n", [1, 9])
+def test_a_stack_says_what_its_processes_say(kernel: str, n: int) -> None:
+    X, x = points(n, 0), points(5, 1)
+    processes = [made(X, 0, kernel), replace(made(X, 1, kernel, ard=False), deviation=1.7), made(X, 2, kernel)]
+    to_mean, to_sd = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    seen = ProcessStack(processes).at_points(x)
+    gradients = seen.pull_back(to_mean, to_sd)
+    assert seen.mean.shape == seen.sd.shape == (3, 5)
+    for i, process in enumerate(processes):
+        alone = process.at_points(x)
+        torch.testing.assert_close(seen.mean[i], alone.mean, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(seen.sd[i], alone.sd, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(gradients[i], alone.pull_back(to_mean[i], to_sd[i]), rtol=1e-9, atol=1e-10)
+
+
+def test_processes_are_stacked_where_they_have_their_inputs_in_common() -> None:
+    X = points(9, 0)
+    processes = [made(X, 0, "matern52"), made(X[:7], 1, "matern52"), made(X, 2, "matern52"), made(X, 1, "rbf")]
+    assert [group for group, _ in stacked(processes)] == [[0, 2], [1], [3]]
+    told = [process.told(points(2, 5)) for process in processes]
+    assert [group for group, _ in stacked(told)] == [[0, 2], [1], [3]]
+    x = points(4, 1)
+    for group, stack in stacked(told):
+        for i, mean in zip(group, stack.at_points(x).mean, strict=True):
+            torch.testing.assert_close(mean, told[i].at_points(x).mean, rtol=1e-9, atol=1e-9)

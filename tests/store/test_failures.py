@@ -1,0 +1,72 @@
+"""Failed trials: named, and cleared for another attempt."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from plumbline.methods.baselines import RandomSearch
+from plumbline.store import records
+from plumbline.store.failures import failed_trials, forget_failures
+from plumbline.store.spec import Chunk, TrialSpec
+from plumbline.trials import run_trial
+
+Make = Callable[..., TrialSpec]
+
+
+@pytest.fixture
+def jobs(cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Three jobs of two seeds: in the first, seed 1 failed; in the second, all; in the third, none."""
+    paths = {}
+    asking = RandomSearch.ask
+    for problem, bad in (("branin", {1}), ("forrester", {0, 1}), ("ackley-2", set())):
+        chunk = Chunk(spec=cheap_spec(problem, "random", rounds=2), seeds=(0, 1))
+        tables = []
+        for spec in chunk.specs():
+
+            def ask(self: RandomSearch, *arguments: object, fails: bool = spec.seed in bad) -> object:
+                if fails:
+                    raise ValueError("no luck")
+                return asking(self, *arguments)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(RandomSearch, "ask", ask)
+                tables.append(run_trial(spec, tmp_path / "store", tmp_path).table(spec))
+        paths[problem] = tmp_path / "trials" / problem / "random" / f"{chunk.id}.parquet"
+        records.write_table(paths[problem], records.concatenate(tables))
+    return paths
+
+
+def test_failures_are_listed(jobs: dict[str, Path], tmp_path: Path) -> None:
+    failed = failed_trials(tmp_path / "store")
+    assert sorted(name for _, name, _ in failed) == [
+        "branin random seed 1", "forrester random seed 0", "forrester random seed 1",
+    ]  # fmt: skip
+    for folder, _, reason in failed:
+        assert folder.failed
+        assert reason.startswith("ValueError: no luck")
+
+
+def test_nothing_has_failed(tmp_path: Path) -> None:
+    assert failed_trials(tmp_path / "no-store") == []
+    assert forget_failures([], tmp_path / "no-trials") == []
+
+
+def test_only_their_jobs_run_again(jobs: dict[str, Path], tmp_path: Path, cheap_spec: Make) -> None:
+    store = tmp_path / "store"
+    folders = [folder for folder, _, _ in failed_trials(store)]
+    removed = forget_failures(folders, tmp_path / "trials")
+    assert sorted(removed) == sorted([jobs["branin"], jobs["forrester"]])
+    assert [name for name, path in jobs.items() if path.exists()] == ["ackley-2"]
+    assert failed_trials(store) == []
+    assert not any(folder.done for folder in folders)
+    assert sum(path.is_file() for path in store.glob("*/records.parquet")) == 3, "what went well stays"
+    again = run_trial(cheap_spec("branin", "random", rounds=2, seed=1), store, tmp_path)
+    assert again.done
+    assert not again.failed
+
+
+def test_one_failure_can_be_forgotten(jobs: dict[str, Path], tmp_path: Path) -> None:
+    (folder,) = [folder for folder, name, _ in failed_trials(tmp_path / "store") if name.startswith("branin")]
+    assert forget_failures([folder], tmp_path / "trials") == [jobs["branin"]]
+    assert len(failed_trials(tmp_path / "store")) == 2

@@ -1,0 +1,170 @@
+"""Names of trials."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.core.errors import PlumblineError
+from plumbline.registry.source_digest import closure
+from plumbline.store import keys
+from plumbline.store.keys import code_digest, trial_inputs, trial_key, with_stand_ins
+from plumbline.store.spec import TrialSpec
+
+Make = Callable[..., TrialSpec]
+NOWHERE = Path("/nowhere")
+TABLE = {"name": "molecules", "options": {"dataset": "generated-molecules", "target": "qed", "pool": 20}}
+
+
+def test_a_key_is_sixteen_hex_digits(cheap_spec: Make) -> None:
+    assert re.fullmatch("[0-9a-f]{16}", trial_key(cheap_spec(), NOWHERE))
+
+
+def test_labels_do_not_count(cheap_spec: Make) -> None:
+    named = cheap_spec("ackley-2", "ei", label="mine", task="hole")
+    assert trial_key(named, NOWHERE) == trial_key(cheap_spec("ackley-2", "ei"), NOWHERE)
+    spelt_out = cheap_spec({"name": "ackley", "options": {"dim": 2}}, "ei")
+    assert trial_key(spelt_out, NOWHERE) == trial_key(cheap_spec("ackley-2", "ei"), NOWHERE)
+
+
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "problem": st.sampled_from(["branin", "ackley-2", "ackley-3"]),
+        "options": st.sampled_from([{}, {"jitter": 0.1}, {"jitter": 0.2}]),
+        "seed": st.integers(0, 3),
+        "rounds": st.integers(0, 3),
+        "size": st.integers(1, 3),
+        "q": st.integers(1, 2),
+        "alphas": st.sampled_from([(0.1,), (0.2,), ("1/sqrt(n)",)]),
+        "holdout": st.integers(0, 2),
+    },
+)
+
+
+@given(changes, changes)
+def test_keys_differ_where_specs_do(cheap_spec: Make, one: dict[str, Any], two: dict[str, Any]) -> None:
+    first, second = cheap_spec(method="sobol", **one), cheap_spec(method="sobol", **two)
+    assert (trial_key(first, NOWHERE) == trial_key(second, NOWHERE)) == (first == second)
+
+
+def test_code_counts(cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = trial_key(cheap_spec(), NOWHERE)
+    monkeypatch.setattr(keys, "source_digest", lambda *modules: "edited")
+    assert trial_key(cheap_spec(), NOWHERE) != before
+
+
+def test_the_code_is_that_of_methods_problem_design_and_loop(cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(keys, "source_digest", lambda *modules: seen.append(modules) or "x")
+    code_digest(cheap_spec("branin", "ei"))
+    loop = (
+        "plumbline.designs.uniform",
+        "plumbline.methods.gp.single_outcome",
+        "plumbline.problems.synthetic",
+        "plumbline.trials.trial",
+    )
+    assert seen.pop() == loop
+    inner = {"name": "calibrated", "options": {"base": "ei"}}
+    code_digest(cheap_spec("branin", "trust-region", options={"base": inner}))
+    wrappers = {"plumbline.methods.calibrated.method", "plumbline.methods.wrappers.trust_region"}
+    assert set(seen.pop()) == {*loop, *wrappers}
+
+
+class Copy:
+    """A copy of the package, and the keys of some trials under its source."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        shutil.copytree(Path(keys.__file__).parent, path / "plumbline", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def append(self, file: str, text: str) -> None:
+        with (self.path / "plumbline" / file).open("a") as stream:
+            stream.write(text)
+
+    def replace(self, file: str, old: str, new: str) -> None:
+        path = self.path / "plumbline" / file
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    def keys(self, *specs: TrialSpec) -> list[str]:
+        code = (
+            "import sys; from pathlib import Path; from plumbline.store.keys import trial_key; "
+            "from plumbline.store.spec import TrialSpec\n"
+            "for text in sys.argv[1:]: print(trial_key(TrialSpec.model_validate_json(text), Path('/nowhere')))"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(self.path), "XDG_CACHE_HOME": str(self.path / "cache")}
+        command = [sys.executable, "-c", code, *(spec.model_dump_json() for spec in specs)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=self.path)
+        return done.stdout.split()
+
+
+def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path) -> None:
+    plain = cheap_spec("branin", "ei", options={})
+    wrapped = cheap_spec("branin", "trust-region", options={"base": {"name": "cucb", "options": {"alpha": 0.3}}})
+    copy = Copy(tmp_path)
+    before = copy.keys(plain, wrapped)
+
+    # A new design, fields that neither trial uses, another problem's code, another kind of space.
+    shutil.copy(tmp_path / "plumbline/designs/worst.py", tmp_path / "plumbline/designs/best.py")
+    copy.replace("designs/best.py", '"worst", Options', '"best", Options')
+    for file, field in (
+        ("methods/base.py", "    shift: CovariateShift | None = None\n"),
+        ("problems/base.py", "    may_fail: bool = False\n"),
+        ("outcomes.py", "    reference: float | None = None\n"),
+        ("methods/ask.py", "    observed: Tensor | None = None\n"),
+        ("specs.py", "    widths: bool = False\n"),
+        ("specs.py", "    q: int = Field(default=1, ge=1, le=1_000)\n"),
+    ):
+        copy.replace(file, field, f"{field}    one_more: int | None = None\n")
+    copy.append("problems/radio.py", "\nUNUSED = 1\n")
+    copy.append("spaces/blocks.py", "\nUNUSED = 1\n")
+    assert copy.keys(plain, wrapped) == before
+
+    # The wrapped method's code.
+    copy.append("methods/conformal/method.py", "\nUNUSED = 1\n")
+    for file in ("methods/composed.py", "spaces/box.py", "seeding.py", "trials/diagnostics.py"):
+        assert f"plumbline.{file.removesuffix('.py').replace('/', '.')}" in closure(
+            "plumbline.methods.gp.single_outcome", "plumbline.problems.synthetic", "plumbline.trials.trial"
+        )
+    assert copy.keys(plain)[0] == before[0]
+    assert copy.keys(wrapped)[0] != before[1]
+
+
+def test_inputs_are_found_wherever_they_are_declared(cheap_spec: Make) -> None:
+    spec = cheap_spec(TABLE)
+    assert trial_inputs(spec) == ["features/generated-molecules.parquet"]
+    assert trial_inputs(cheap_spec()) == []
+    replaced = with_stand_ins("problem", "molecules", TABLE["options"], {"generated-molecules": "mine"})
+    assert replaced == {**TABLE["options"], "dataset": "mine"}
+    assert TABLE["options"]["dataset"] == "generated-molecules"
+
+
+def test_unknown_names(cheap_spec: Make) -> None:
+    with pytest.raises(PlumblineError, match="unknown method 'rndom'"):
+        trial_key(cheap_spec(method="rndom", options={}), NOWHERE)
+
+
+def test_features_count(cheap_spec: Make, molecules: Path, tmp_path: Path) -> None:
+    spec = cheap_spec(TABLE)
+    missing = trial_key(spec, tmp_path)
+    path = tmp_path / "features" / "generated-molecules.parquet"
+    assert path == tmp_path / "features" / "generated-molecules.parquet"
+    path.parent.mkdir()
+    shutil.copy(molecules / "features" / "generated-molecules.parquet", path)
+    there = trial_key(spec, tmp_path)
+    assert there != missing
+    assert there == trial_key(spec, molecules), "what they hold counts, not where they are"
+    os.utime(path, ns=(1, 1))
+    assert trial_key(spec, tmp_path) == there, "nor when they were written"
+    path.write_bytes(path.read_bytes() + b" ")
+    assert trial_key(spec, tmp_path) not in (there, missing)
+    assert trial_key(cheap_spec(), tmp_path) == trial_key(cheap_spec(), NOWHERE), "others do not read them"

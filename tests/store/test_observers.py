@@ -1,0 +1,112 @@
+"""What watches a trial."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plumbline.store.observers import Best, LineLog, ProgressBars, title
+from plumbline.store.spec import TrialSpec
+
+SECONDS = {"round_seconds": 0.125}
+
+
+def row(iteration: int, *y: float, events: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"iteration": iteration, "y": list(y), "events": list(events)}
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def spec(cheap_spec: Callable[..., TrialSpec]) -> TrialSpec:
+    return cheap_spec("ackley-2", task="hole", label="dice", seed=7, rounds=9)
+
+
+def test_title(spec: TrialSpec) -> None:
+    assert title(spec) == "hole dice seed 7"
+
+
+def lines_of(stream: io.StringIO) -> list[str]:
+    return [line[9:] for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_a_round(spec: TrialSpec) -> None:
+    stream = io.StringIO()
+    log = LineLog(stream)
+    log.start("k", spec, 0)
+    log.round([row(1, 3.5), row(1, 1.23456789, events=("NumericalWarning",))], SECONDS)
+    log.round([row(2, 1.0)], SECONDS)
+    log.end(None)
+    assert lines_of(stream) == [
+        "hole dice seed 7: trial k, 9 rounds",
+        "hole dice seed 7: round 1/9 y=1.2346 best 3.5 0.12 s [NumericalWarning]",
+        "hole dice seed 7: round 2/9 y=1 best 3.5 0.12 s",
+        "hole dice seed 7: done",
+    ]
+
+
+def test_a_line_a_second_between_the_first_few_and_the_last(spec: TrialSpec) -> None:
+    stream, clock = io.StringIO(), Clock()
+    log = LineLog(stream, clock, first=2)
+    log.start("k", spec, 0)
+    for iteration in range(10):
+        log.round([row(iteration, float(iteration))], SECONDS)
+        clock.now += 0.4
+    rounds = [line.split()[5] for line in lines_of(stream) if " round " in line]
+    assert rounds == ["0/9", "1/9", "4/9", "7/9", "9/9"]
+    log.start("k", spec, 8)
+    log.round([row(9, 0.0)], SECONDS)
+    assert " best 0 since round 8 " in lines_of(stream)[-1], "of the rounds before it knows nothing"
+
+
+def test_where_it_goes_on_from_and_how_it_failed(spec: TrialSpec) -> None:
+    stream = io.StringIO()
+    log = LineLog(stream)
+    log.start("k", spec, 4)
+    log.end("no luck")
+    first, last = stream.getvalue().splitlines()
+    assert first.endswith("going on after round 4")
+    assert last.endswith("failed: no luck")
+
+
+def test_several_outcomes_have_no_best(spec: TrialSpec) -> None:
+    stream = io.StringIO()
+    log = LineLog(stream)
+    log.start("k", spec, 0)
+    log.round([row(1, 3.5, float("nan"))], SECONDS)
+    assert lines_of(stream)[-1] == "hole dice seed 7: round 1/9 y=3.5, nan 0.12 s"
+
+
+def test_what_failed_is_not_the_best() -> None:
+    best = Best()
+    best.add([row(1, float("nan"))])
+    assert str(best) == ""
+    best.add([row(1, 2.0), row(1, float("nan")), row(1, 1.0)])
+    assert str(best) == "best 2"
+
+
+def test_bars(spec: TrialSpec) -> None:
+    bars = ProgressBars()
+    try:
+        bar, other = bars.bar(), bars.bar()
+        bar.start("k", spec, 3)
+        other.start("l", spec.with_seed(8), 0)
+        bar.round([row(0, 1.0)], SECONDS)
+        assert bars.progress.tasks[0].completed == 3, "the initial design is no round"
+        bar.round([row(1, 0.5)], SECONDS)
+        assert bars.progress.tasks[0].completed == 4
+        assert bars.progress.tasks[0].total == 9
+        assert bars.progress.tasks[0].fields["best"] == "best 1"
+        assert bars.progress.tasks[1].completed == 0, "trials in lockstep have a bar each"
+        bar.end("no luck")
+        assert [task.description for task in bars.progress.tasks] == ["hole dice seed 7", "hole dice seed 8"]
+    finally:
+        bars.close()

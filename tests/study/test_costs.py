@@ -1,0 +1,159 @@
+"""What a run will cost."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from plumbline.core.options import parse
+from plumbline.store.spec import TrialSpec
+from plumbline.study import costs as module
+from plumbline.study.costs import REFERENCE_COSTS, Costs, estimates, measured_costs, print_plan, trainings
+from plumbline.study.experiments import Study
+from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.plan import Plan, load_plan
+from plumbline.study.settings import Config
+from plumbline.trials import run_trial
+
+
+@pytest.fixture
+def plan() -> Plan:
+    budget = {"initial": {"design": "uniform", "size": 2}, "rounds": 36}
+    grid = [{"tasks": ["branin", "forrester"], "methods": ["dice", "gpu"]}]
+    study = {
+        "study": "toy",
+        "title": "A toy",
+        "citation": "Nobody.",
+        "experiments": {
+            "F1": {"title": "One", "grid": grid, "seeds": 5, "quick": {}},
+            "T1": {"title": "No trials", "quick": {}},
+            "F9": {"title": "Not in quick", "grid": grid},
+        },
+    }
+    methods = {"dice": {"name": "random"}, "gpu": {"name": "sobol", "resources": {"gpu": 1}}}
+    tasks = {name: {"problem": name, **budget} for name in ("branin", "forrester")}
+    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, parse_library(methods, tasks))
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Away from the repository's reference costs."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_costs_are_medians(cheap_spec: Callable[..., TrialSpec]) -> None:
+    costs = Costs.of([("branin", "ei", 1.0), ("branin", "ei", 9.0), ("branin", "ei", 2.0), ("levy-2", "ei", 100.0)])
+    assert costs.round_seconds(cheap_spec("branin", "ei")) == 2.0
+    assert costs.round_seconds(cheap_spec("levy-2", "ei")) == 100.0
+    assert costs.round_seconds(cheap_spec("forrester", "ei")) == 5.5, "the method's median where the task is new"
+    assert costs.round_seconds(cheap_spec("branin", "ucb")) is None
+
+
+def test_a_method_is_as_slow_on_a_task_as_others_are(cheap_spec: Callable[..., TrialSpec]) -> None:
+    small = [("branin", "ei", 1.0), ("forrester", "ei", 1.0), ("branin", "ucb", 2.0), ("forrester", "ucb", 2.0)]
+    large = [("levy-5", "ei", 30.0), ("levy-5", "ucb", 20.0), ("levy-5", "kg", 1e6)]
+    costs = Costs.of([*small, *large, ("branin", "random", 0.1), ("forrester", "random", 0.3)])
+    assert costs.slowness["levy-5"] == (30 + 10) / 2, "nothing is to be learned from a method that was nowhere else"
+    assert costs.round_seconds(cheap_spec("levy-5", "random")) == pytest.approx(20 * 0.2)
+    assert costs.round_seconds(cheap_spec("levy-5", "ei")) == 30.0, "what was measured"
+    assert costs.round_seconds(cheap_spec("levy-2", "random")) == pytest.approx(0.2), "of a new task nothing is known"
+
+
+def test_a_costly_task_is_costed_by_itself_alone(cheap_spec: Callable[..., TrialSpec]) -> None:
+    """A network trained at each evaluation, beside functions that take no time."""
+    measured = [("branin", "ei", 1.0), ("levy-2", "ei", 3.0), ("network", "ei", 600.0), ("network", "ucb", 500.0)]
+    costs = Costs.of(measured, costly={"network", "levy-5"})
+    assert costs.round_seconds(cheap_spec("network", "ei")) == 600.0
+    assert costs.round_seconds(cheap_spec("levy-5", "ei")) is None
+    assert costs.round_seconds(cheap_spec("forrester", "ei")) == 2.0
+    assert costs.round_seconds(cheap_spec("forrester", "ucb")) is None
+
+
+def test_networks_are_unmeasured_until_one_was_trained(root: Path, tmp_path: Path) -> None:
+    """Of all images none was, and small ones say nothing of them."""
+
+    def seconds(preset: str) -> list[float | None]:
+        chosen = Config(preset=preset, data="real", studies=("calibrated",), experiments=("CAL-F4-cifar10",))
+        plan = load_plan(chosen, root)
+        costly = {name for name, task in plan.library.tasks.items() if task.costly}
+        costs = measured_costs(tmp_path, root / REFERENCE_COSTS, costly)
+        return [costs.round_seconds(spec) for spec in plan.trials("CAL-F4-cifar10")]
+
+    assert seconds("paper") == [None] * 4
+    assert all(0.5 < second < 30 for second in seconds("desk"))
+
+
+def test_models_to_be_trained_have_a_row(root: Path, tmp_path: Path) -> None:
+    chosen = Config(preset="desk", data="real", studies=("calibrated",), experiments=("CAL-F4-lda", "CAL-F4-cifar10"))
+    plan = load_plan(chosen, root)
+    grid, images = trainings(plan, tmp_path)
+    assert (grid.experiment, grid.trials, grid.cpu_hours, grid.unknown) == ("online-lda", 0, 2.5, 0)
+    assert (images.experiment, images.cpu_hours, images.unknown) == ("cifar-10-subset", 0.0, 1)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "online-lda.npz").touch()
+    assert [one.experiment for one in trainings(plan, tmp_path)] == ["cifar-10-subset"]
+
+
+def test_nothing_measured(plan: Plan, tmp_path: Path) -> None:
+    one, none = estimates(plan, tmp_path / "store", tmp_path)
+    assert (one.experiment, one.trials, one.done, one.unknown) == ("F1", 20, 0, 20)
+    assert (one.cpu_hours, one.gpu_hours) == (0.0, 0.0)
+    assert (none.experiment, none.trials, none.done, none.unknown) == ("T1", 0, 0, 0)
+
+
+def test_done_is_not_counted(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [spec for chunk in plan.chunks("F1") for spec in chunk.specs()]
+    for spec in specs[:2]:
+        run_trial(spec, tmp_path / "store", tmp_path)
+    assert specs[0].method.label == "dice"
+    monkeypatch.setattr(
+        module, "measured_costs", lambda store, costly: Costs({("branin", "dice"): 100.0, ("", "gpu"): 50.0})
+    )
+    (one, _) = estimates(plan, tmp_path / "store", tmp_path)
+    assert (one.trials, one.done, one.unknown) == (20, 2, 5)
+    assert one.cpu_hours == pytest.approx(3 * 36 * 100 / 3600)
+    assert one.gpu_hours == pytest.approx(10 * 36 * 50 / 3600)
+
+
+def test_seconds_come_from_earlier_trials(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    folder = run_trial(cheap_spec(rounds=4), store, tmp_path)
+    run_trial(cheap_spec("forrester", rounds=0), store, tmp_path)
+    costs = measured_costs(store)
+    assert costs.seconds.keys() == {("branin", "random"), ("", "random")}
+    assert costs.round_seconds(cheap_spec()) == pytest.approx(folder.provenance()["wall_seconds"] / 4)
+
+
+def test_the_reference_fills_what_the_store_lacks(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
+    store, reference = tmp_path / "store", tmp_path / "costs.csv"
+    run_trial(cheap_spec(rounds=1), store, tmp_path)
+    rows = [("branin", "random", 1000.0), ("branin", "ei", 3.0)]
+    pd.DataFrame(rows, columns=["task", "method", "seconds_a_round"]).to_csv(reference, index=False)
+    costs = measured_costs(store, reference)
+    assert costs.round_seconds(cheap_spec(method="ei")) == 3.0
+    measured = costs.round_seconds(cheap_spec())
+    assert measured is not None
+    assert measured < 100, "what was measured here wins"
+
+
+def test_the_table(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(module, "measured_costs", lambda store, costly: Costs({("", "dice"): 100.0}))
+    print_plan(plan, tmp_path / "store", tmp_path)
+    text = capsys.readouterr().out
+    assert "preset quick, generated data" in text
+    (line,) = [line for line in text.splitlines() if "F1" in line]
+    assert [cell.strip() for cell in line.strip("│ ").split("│")] == ["F1", "One", "20", "0", "10.0 h", "0.0 min", "10"]
+    assert "Not in quick" not in text
+
+
+def test_who_reads_a_pipe_gets_whole_titles(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    long = "One " * 100
+    study = plan.studies["toy"]
+    wordy = study.experiments["F1"].model_copy(update={"title": long.strip()})
+    study = study.model_copy(update={"experiments": {"F1": wordy}})
+    print_plan(Plan(plan.config, {"toy": study}, plan.library), tmp_path / "store", tmp_path)
+    assert long.strip() in capsys.readouterr().out
