@@ -131,7 +131,7 @@ def draw_answer(found: pd.DataFrame) -> Figure:
         found: as `comparisons` returns them.
     """
     figure, (axes,) = style.panels(1, len(PANELS), sharey=True)
-    figure.set_size_inches(6.8, 5.8)
+    figure.set_size_inches(6.8, 5.2)
     sizes = found.groupby(["paper", "panel"]).size().groupby("paper").max()
     heights = [max(int(sizes.get(paper, 0)), LEAST_ROWS) + GAP for paper in PAPERS]
     edges = np.cumsum([0, *heights])
