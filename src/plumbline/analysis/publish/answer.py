@@ -68,7 +68,7 @@ FINDINGS = (BETTER, OPEN, WORSE)
 def comparisons(claims: pd.DataFrame) -> pd.DataFrame:
     """Return the comparisons of methods that differ in their uncertainty alone, by paper, panel and estimate.
 
-    The columns `paper` and `panel`; `estimate`, `low` and `high`, in standard deviations of a seed's difference as the
+    The columns are `paper`, `panel` and `seeds`; `estimate`, `low` and `high`, in standard deviations of a seed's difference as the
     width of the interval implies them, positive where better uncertainty does better. A pair on a task appears once,
     by the primary test where there is one; an arm that an experiment has under two labels appears once too. Tests whose
     interval is infinite, as with three seeds, are left out.
@@ -88,7 +88,8 @@ def comparisons(claims: pd.DataFrame) -> pd.DataFrame:
             if signs is CALIBRATION:
                 kept = kept[(kept["metric"] == "calibration_score") | (kept["statistic"] == "distance-difference")]
             kept = kept.drop_duplicates(["pair", "task"]).drop_duplicates(["metric", "of", "task", "baseline", "ours"])
-            found.append(standardised(kept, kept["metric"].map(signs).astype(float)).assign(paper=paper, panel=panel))
+            shown = standardised(kept, kept["metric"].map(signs).astype(float))
+            found.append(shown.assign(seeds=kept["seeds"], paper=paper, panel=panel))
     return pd.concat(found, ignore_index=True)
 
 
