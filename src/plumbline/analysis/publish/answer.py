@@ -192,7 +192,7 @@ def write_counts(ax: Axes, some: pd.DataFrame, bottom: float) -> None:
     found = [finding(low, high) for _, low, high in intervals(some)]
     said = [(of, found.count(of)) for of in FINDINGS if of in found]
     for line, (of, count) in enumerate(reversed(said)):
-        place = bottom - 1.5 - 2.4 * line
+        place = bottom - 1.5 - 2.7 * line
         colour = style.colour(of.colour)
         face = colour if of.filled else "white"
         ax.plot(LIMITS[0] + 0.1, place, of.marker, color=colour, markerfacecolor=face, markersize=5, clip_on=False)
