@@ -68,10 +68,10 @@ FINDINGS = (BETTER, OPEN, WORSE)
 def comparisons(claims: pd.DataFrame) -> pd.DataFrame:
     """Return the comparisons of methods that differ in their uncertainty alone, by paper, panel and estimate.
 
-    The columns are `paper`, `panel` and `seeds`; `estimate`, `low` and `high`, in standard deviations of a seed's difference as the
-    width of the interval implies them, positive where better uncertainty does better. A pair on a task appears once,
-    by the primary test where there is one; an arm that an experiment has under two labels appears once too. Tests whose
-    interval is infinite, as with three seeds, are left out.
+    The columns are `paper`, `panel`, `seeds`, and `estimate`, `low` and `high` in standard deviations of a seed's
+    difference, positive where better uncertainty does better. A pair on a task appears once, by the primary test where
+    there is one; an arm that an experiment has under two labels appears once too. Tests whose interval is infinite, as
+    with three seeds, are left out.
 
     Args:
         claims: a table of claims.
