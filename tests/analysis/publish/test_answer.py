@@ -148,4 +148,5 @@ def test_it_is_written_twice_the_same_where_there_is_something_to_see(tmp_path: 
         assert first == second
     (tmp_path / "none").mkdir()
     write_answer(claims.assign(statistic="value of final regret, cei on levy-5: less than 0"), tmp_path / "none")
+    write_answer(claims[:0].astype(object), tmp_path / "none")
     assert list((tmp_path / "none").iterdir()) == []

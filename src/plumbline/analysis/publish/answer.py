@@ -77,8 +77,9 @@ def comparisons(claims: pd.DataFrame) -> pd.DataFrame:
         claims: a table of claims.
     """
     tests = claims["statistic"].str.extract(TEST)
-    rows = claims[["claim", "role", "ours", "low", "high", "seeds"]].join(tests)
-    rows = rows[rows["pair"].notna() & np.isfinite(rows["low"]) & np.isfinite(rows["high"])]
+    rows = claims[["role", "ours", "low", "high", "seeds"]].join(tests).dropna(subset="pair")
+    rows = rows.astype(dict.fromkeys(("ours", "low", "high", "seeds"), float))
+    rows = rows[np.isfinite(rows["high"] - rows["low"])]
     rows = rows.sort_values("role", key=lambda roles: roles != "primary", kind="stable")
     found = []
     for paper, pairs in PAPERS.items():
@@ -89,7 +90,7 @@ def comparisons(claims: pd.DataFrame) -> pd.DataFrame:
                 kept = kept[(kept["metric"] == "calibration_score") | (kept["statistic"] == "distance-difference")]
             kept = kept.drop_duplicates(["pair", "task"]).drop_duplicates(["metric", "of", "task", "baseline", "ours"])
             shown = standardised(kept, kept["metric"].map(signs).astype(float))
-            found.append(shown.assign(seeds=kept["seeds"], paper=paper, panel=panel))
+            found.append(shown.assign(seeds=kept["seeds"].astype(int), paper=paper, panel=panel))
     return pd.concat(found, ignore_index=True)
 
 
