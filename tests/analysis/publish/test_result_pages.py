@@ -92,6 +92,7 @@ def filled_in(reference: Path, template: str) -> str:
         ('diff("E", "a", "b", of="mean")|f(0)', "-3"),
         ('ahead("E", "b", "a")', "3"),
         ('above("E", "b", 3)', "2"),
+        ('final_mean("E", "b", "regret")|f(1), final_median("E", "b", "regret")|f(1)', "('3.5', '4.0')"),
         ('over_rounds("E", "a", "regret")|f(0)', "4"),
     ],
 )

@@ -223,6 +223,14 @@ class ReferenceNumbers:
         """The median of a method's final values."""
         return self._cell_of(experiment, method, task, metric, " median")
 
+    def final_mean(self, experiment: str, method: str, metric: str, task: str = "") -> float:
+        """The mean over seeds of the final values of runs."""
+        return float(self._values(experiment, metric, task, "last")[method].mean())
+
+    def final_median(self, experiment: str, method: str, metric: str, task: str = "") -> float:
+        """The median over seeds of the final values of runs."""
+        return float(self._values(experiment, metric, task, "last")[method].median())
+
     def over_rounds(self, experiment: str, method: str, metric: str, task: str = "") -> float:
         """The mean over seeds and rounds."""
         return float(self._values(experiment, metric, task, "mean")[method].mean())
