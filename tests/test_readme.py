@@ -14,30 +14,16 @@ import pytest
 from typer.main import get_command
 
 from plumbline.analysis.publish.reference import (
-    MARKS,
-    doubt_table,
     read_claims,
-    read_doubts,
-    verdict_summary,
-    verdict_table,
 )
 from plumbline.cli.app import app
 from plumbline.registry.catalogue import catalogue
-from plumbline.study.plan import load_plan
-from plumbline.study.settings import read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 CLAIMS = ROOT / "results" / "reference" / "claims.csv"
-PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(
-    (ROOT / "docs").glob("*.md")
-)
-
-RESULT_PAGES = sorted((ROOT / "docs").glob("results-*.md"))
-VERDICT_IN_WORDS = re.compile(
-    r"\(([A-Z]\d+)(?:, [A-Z]+-[\w-]+)*, (reproduced|partly|not reproduced|inconclusive|cannot fail|does not apply)\b"
-)
+DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "templates" not in path.parts)
+PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *DOCS]
 
 
 def blocks_after(heading: str, language: str) -> list[str]:
@@ -155,16 +141,6 @@ def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
     assert "round 2/2" in done.stderr
 
 
-def test_the_summary_is_that_of_the_reference_results():
-    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    assert README.count(verdict_summary(plan.studies.values(), read_claims(CLAIMS), read_doubts(CLAIMS))) == 1
-
-
-def test_the_key_explains_every_mark():
-    for verdict, mark in MARKS.items():
-        assert f"{mark} {verdict}" in README
-
-
 def conclusions():
     """Return the lines of what came out, each with the claims and the experiments that it names."""
     section = README.split("## What came out\n", 1)[1].split("\n## ", 1)[0]
@@ -210,42 +186,6 @@ def test_every_number_of_a_conclusion_is_on_file(line, sources):
 def test_the_table_has_every_method_once():
     table = re.findall(r"^\|.*\| (`.*`) \|.*\|$", README.split("## How it is built\n", 1)[1], flags=re.MULTILINE)
     assert sorted(name for names in table for name in re.findall(r"`([\w-]+)`", names)) == sorted(catalogue().method)
-
-
-def test_verdicts_and_doubts_are_those_of_the_reference_results():
-    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    assert RESULTS.count(verdict_table(plan.studies.values(), read_claims(CLAIMS))) == 1
-    assert RESULTS.count(doubt_table(read_doubts(CLAIMS))) == 1
-
-
-def test_beside_a_former_verdict_is_that_of_now():
-    former = RESULTS.split("## Verdicts under the former rule\n", 1)[1]
-    rows = re.findall(r"^\| ([A-Z]\d+) \|.*\| ([^|]+) \|$", former, re.MULTILINE)
-    claims = read_claims(CLAIMS)
-    now = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
-    assert len(rows) > 20
-    assert rows == [(name, now.get(name, "not judged")) for name, _ in rows]
-
-
-@pytest.mark.parametrize("page", RESULT_PAGES, ids=lambda page: page.name)
-def test_verdicts_said_in_words_are_those_on_file(page):
-    claims = read_claims(CLAIMS)
-    on_file = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
-    said = VERDICT_IN_WORDS.findall(page.read_text(encoding="utf-8"))
-    assert [name for name, words in said if not on_file[name].startswith(words)] == []
-
-
-def test_verdicts_in_words_are_found():
-    text = "## Restarts (S2, reproduced)\n(C4, CBO-F6, partly) (L7, inconclusive) (C12, CBO-D4)"
-    assert VERDICT_IN_WORDS.findall(text) == [("S2", "reproduced"), ("C4", "partly"), ("L7", "inconclusive")]
-
-
-def test_every_claim_that_is_not_run_is_listed():
-    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    for study in plan.studies.values():
-        for name, claim in study.claims.items():
-            if not claim.experiments:
-                assert f"| {name} | {claim.statement} | {claim.source} |" in RESULTS
 
 
 def commands_of(page):

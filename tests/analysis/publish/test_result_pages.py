@@ -8,6 +8,7 @@ import made_evidence as made
 import pandas as pd
 import pytest
 
+from plumbline.analysis.publish.reference import read_claims
 from plumbline.analysis.publish.result_pages import (
     Estimate,
     ReferenceNumbers,
@@ -38,6 +39,7 @@ ROW = dict.fromkeys(COLUMNS, "") | {
     "favourable": 0.84,
     "seeds": 50,
     "outcome": "holds",
+    "data": "synthetic",
     "verdict": "partly",
     "pattern": 0.853,
     "chance": 0.5,
@@ -100,6 +102,14 @@ def test_what_templates_ask(reference: Path, expression: str, written: str) -> N
     assert filled_in(reference, f"It is {{{{ {expression} }}}}.{{# a comment #}}\n") == f"It is {written}.\n"
 
 
+def test_a_verdict_in_doubt_says_so(reference: Path) -> None:
+    doubts = pd.DataFrame({"claims": ["C1 K1"], "doubt": ["D."], "repair": ["R."]})
+    doubts.to_csv(reference / "doubts.csv", index=False)
+    assert filled_in(reference, '{{ verdict("K1") }}\n') == "partly, in doubt\n"
+    assert "| **partly**, in doubt |" in filled_in(reference, "{{ verdicts() }}\n")
+    assert "| C1, K1 | D. | R. |" in filled_in(reference, "{{ doubts() }}\n")
+
+
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
@@ -157,6 +167,19 @@ def test_the_committed_pages_are_current(committed: dict[str, str]) -> None:
     """`plumbline pages` writes them anew."""
     stale = [name for name, text in committed.items() if (ROOT / "docs" / "results" / name).read_text("utf-8") != text]
     assert stale == []
+
+
+VERDICT_IN_WORDS = re.compile(
+    r"\(([A-Z]\d+),(?: [\w-]+,)? (reproduced|partly|not reproduced|inconclusive|cannot fail|does not apply)\b"
+)
+"""A claim with its verdict, as prose has it: (C4, partly: one part of four holds)."""
+
+
+def test_verdicts_in_prose_are_those_on_file(committed: dict[str, str]) -> None:
+    on_file = dict(read_claims(ROOT / "results/reference/claims.csv")[["claim", "verdict"]].to_numpy())
+    said = [one for page in committed.values() for one in VERDICT_IN_WORDS.findall(page)]
+    assert len(said) > 25
+    assert [(name, words) for name, words in said if not on_file[name].startswith(words)] == []
 
 
 BLOCK = re.compile(r"\n\s*\n|\n(?=\* |\|)")

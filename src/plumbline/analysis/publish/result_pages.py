@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from scipy.stats import ttest_1samp
 
 from plumbline.analysis.publish.reference import (
+    IN_DOUBT,
     doubt_table,
     one_effect,
     read_claims,
@@ -158,8 +159,9 @@ class ReferenceNumbers:
         return float(self._primary(claim)["chance"].iloc[0])
 
     def verdict(self, claim: str) -> str:
-        """The verdict of a claim."""
-        return str(self._primary(claim)["verdict"].iloc[0])
+        """The verdict of a claim, and whether it is in doubt."""
+        doubted = any(claim in names.split() for names in self._doubts["claims"])
+        return str(self._primary(claim)["verdict"].iloc[0]) + f", {IN_DOUBT}" * doubted
 
     def seeds(self, claim: str) -> str:
         """The number of seeds of a claim's primary test: `50`, or `10 to 50` where its parts differ."""
