@@ -182,8 +182,8 @@ def test_verdicts_in_prose_are_those_on_file(committed: dict[str, str]) -> None:
     assert [(name, words) for name, words in said if not on_file[name].startswith(words)] == []
 
 
-BLOCK = re.compile(r"\n\s*\n|\n(?=\* |\|)")
-"""Between paragraphs, points of a list and rows of a table."""
+BLOCK = re.compile(r"\n\s*\n|\n(?=\* )")
+"""Between paragraphs, tables and points of a list."""
 
 DECIMAL = re.compile(r"(?<![\w.\-])-?\d*\.\d+(?![\w.])")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
@@ -71,7 +71,7 @@ class Estimate:
         return replace(self, **parts)
 
 
-def rounded(value: float, digits: int) -> str:
+def rounded(value: SupportsFloat, digits: int) -> str:
     """A number to `digits` decimals, without the zero before its point: `-.05`."""
     text = f"{round(float(value), digits) + 0.0:,.{digits}f}"
     return re.sub(r"^(-?)0\.", r"\1.", text)
@@ -87,7 +87,7 @@ def with_interval(estimate: Estimate, digits: int) -> str:
     return f"{rounded(estimate.value, digits)} ({interval(estimate, digits)})"
 
 
-def percent(value: float, digits: int = 0) -> str:
+def percent(value: SupportsFloat, digits: int = 0) -> str:
     """A share in percent: `84%`."""
     return f"{rounded(100 * float(value), digits)}%"
 
@@ -142,8 +142,8 @@ class ReferenceNumbers:
             listed = "; ".join(told[found.index] if len(found) else told)
             raise PlumblineError(f"{len(found)} tests of {claim} have the words {words}, and one must: {listed}")
         row = found.iloc[0]
-        numbers = (float(row[name]) for name in ("ours", "low", "high", "median", "favourable"))
-        return Estimate(*numbers, int(row["seeds"]))
+        value, low, high, median, share = (float(row[name]) for name in ("ours", "low", "high", "median", "favourable"))
+        return Estimate(value, low, high, median, share, int(row["seeds"]))
 
     def parts(self, claim: str, *outcomes: str) -> int:
         """The number of parts of a claim's primary test, all or those with these outcomes."""
@@ -211,7 +211,8 @@ class ReferenceNumbers:
 
     def row(self, experiment: str, column: str, **where: str) -> Estimate:
         """The number in a column of a table, with the interval that stands in its columns `low` and `high`."""
-        return Estimate(*(self.cell(experiment, name, **where) for name in (column, "low", "high")))
+        value, low, high = (self.cell(experiment, name, **where) for name in (column, "low", "high"))
+        return Estimate(value, low, high)
 
     def mean(self, experiment: str, method: str, task: str = "", metric: str = "") -> float:
         """The mean of a method's final values: of the table's first metric where none is named."""
@@ -336,7 +337,8 @@ def result_pages(templates: Path, numbers: ReferenceNumbers) -> dict[str, str]:
         PlumblineError: an expression of a template that cannot be filled in, with its file and line.
     """
     environment = Environment(loader=FileSystemLoader(templates), undefined=StrictUndefined, keep_trailing_newline=True)
-    environment.globals = numbers.functions()
+    environment.globals.clear()  # Jinja's own would fill in numbers that are on no file
+    environment.globals.update(numbers.functions())
     environment.filters.update(FILTERS)
     pages = {}
     for template in sorted(templates.glob("*.md")):
