@@ -346,7 +346,7 @@ def result_pages(templates: Path, numbers: ReferenceNumbers) -> dict[str, str]:
             text = environment.get_template(template.name).render()
         except (PlumblineError, TemplateError, TypeError, ValueError, KeyError) as error:
             raise PlumblineError(f"{template}:{line_of(error, template)}: {error}") from error
-        tidy = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+        tidy = re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE))
         pages[template.name] = HEADER.format(template=f"docs/templates/results/{template.name}") + tidy
     return pages
 
