@@ -118,7 +118,7 @@ def test_on_a_line_it_is_near_what_40_000_joint_draws_say(seed: int) -> None:
 
     F = []
     for process in processes:
-        mean, covariance = process.moments(grid)
+        mean, covariance = process.posterior_moments(grid)
         root = torch.linalg.cholesky(covariance + 1e-8 * torch.eye(len(grid)))
         F.append(mean + normal() @ root.mT)
     f, best = F[0].where(F[1] >= 0, -torch.inf).max(1)

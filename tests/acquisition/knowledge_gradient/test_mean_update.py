@@ -17,7 +17,7 @@ def process_of(kernel: str = "matern52", deviation: float = 1.0) -> GP:
 def after(process: GP, query: torch.Tensor, Z: float, X: torch.Tensor) -> torch.Tensor:
     """Return the means at X once an observation at a query came Z deviations above its mean."""
     wide = process.absorbed
-    mean, variance = wide.moments(query, joint=False)
+    mean, variance = wide.posterior_moments(query, joint=False)
     noise = wide.at.noise[0] * wide.standardisation.scale**2
     return wide.joined(query, (mean + Z * (variance + noise).sqrt()).unsqueeze(-1)).marginal_posterior(X).mean
 
