@@ -247,8 +247,10 @@ def source(layout: Checkout, tmp_path_factory: pytest.TempPathFactory, one_core:
     """The repository with the tiny study alone, before anything has run."""
     checkout = Checkout(tmp_path_factory.mktemp("source") / "repository", one_core)
     shutil.copytree(layout.path, checkout.path, ignore=shutil.ignore_patterns(".snakemake"))
-    (checkout.path / "config/methods.yaml").write_text(METHODS)
-    (checkout.path / "config/tasks.yaml").write_text(TASKS)
+    for folder, entries in {"methods": METHODS, "tasks": TASKS}.items():
+        shutil.rmtree(checkout.path / "config" / folder)
+        (checkout.path / "config" / folder).mkdir()
+        (checkout.path / "config" / folder / "tiny.yaml").write_text(entries)
     (checkout.path / "config/studies/tiny.yaml").write_text(STUDY)
     checkout.edit("config/config.yaml", "studies: [", "studies: [tiny] # [")
     (checkout.path / "src/plumbline/methods/flaky.py").write_text(FLAKY)
