@@ -14,7 +14,7 @@ _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader in C where PyYAML was built with it: ten times as fast."""
 
 
-class _Loader(_FAST):
+class _Loader(_FAST):  # type: ignore[misc, valid-type]
     """YAML without merge keys (`<<`), and with every name once in a mapping."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
