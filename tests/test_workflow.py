@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +64,7 @@ claims:
 FLAKY = '''"""A method that fails, or dawdles, where a file says so."""
 
 import time
+import zipfile
 from pathlib import Path
 
 import torch
@@ -295,6 +297,17 @@ def test_a_run_makes_everything(built: Checkout) -> None:
     assert len(built.results()) == 5
     assert not list(built.path.glob("results/store/*/checkpoint.pt"))
     assert (made / "claims.csv").read_text().count("K1,TINY-T1,") == 1
+
+
+@pytest.mark.slow
+def test_snakemakes_own_report_has_every_figure_and_table(built: Checkout) -> None:
+    done = built.snakemake("--report", "report.zip")
+    assert done.returncode == 0, done.stdout
+    with zipfile.ZipFile(built.path / "report.zip") as report:
+        names = report.namelist()
+    assert "report/report.html" in names
+    for name in ("TINY-F1.svg", "TINY-F2.svg", "TINY-T1.csv", "claims.csv"):
+        assert any(one.endswith(f"/{name}") for one in names), names
 
 
 @pytest.mark.slow
