@@ -69,9 +69,9 @@ from pathlib import Path
 
 import torch
 
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.core.options import Options
 from plumbline.methods.base import Method, Proposal, methods
-from plumbline.options import Options
 
 
 @methods.register("flaky", Options)

@@ -1,4 +1,4 @@
-"""Options as data: strict pydantic models whose errors name the field and the allowed values in one line."""
+"""Options: strict pydantic models whose one-line errors name the field and its allowed values."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationErro
 from plumbline.core.errors import PlumblineError, unknown
 
 _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader in C where PyYAML was built with it: ten times as fast."""
+"""The C loader where PyYAML was built with it: it is ten times as fast."""
 
 
 class _Loader(_FAST):  # type: ignore[misc, valid-type]
@@ -38,14 +38,14 @@ OptionsT = TypeVar("OptionsT", bound="Options")
 
 
 class Options(BaseModel):
-    """Base of everything that comes from YAML: immutable, and an unknown field is an error."""
+    """Base of all models of YAML content: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _name_unknown_fields(cls, data: Any) -> Any:
-        """Say which fields there are, which pydantic's own message leaves out."""
+        """Name the allowed fields in the error, which pydantic's own message leaves out."""
         if isinstance(data, dict):
             for field in sorted(map(str, data.keys() - cls.model_fields.keys())):
                 raise ValueError(str(unknown("field", field, cls.model_fields)))
@@ -81,7 +81,7 @@ def attribute_descriptions(docstring: str | None) -> dict[str, str]:
 
 
 def one_line(error: ValidationError) -> str:
-    """Return the first problem of `error` as `field.path: what is wrong (got value)`."""
+    """Return the first problem of `error` as `field.path: message (got value)`."""
     first = error.errors()[0]
     message = first["msg"].removeprefix("Value error, ")
     where = ".".join(str(part) for part in first["loc"])
@@ -91,10 +91,10 @@ def one_line(error: ValidationError) -> str:
 
 
 def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
-    """Validate `data` as `model`.
+    """Return `data` validated as a `model`.
 
     Raises:
-        PlumblineError: with `source`, the field, and what is allowed there.
+        PlumblineError: `data` is invalid; the message has `source`, the field and its allowed values.
     """
     try:
         return model.model_validate(data)
@@ -106,7 +106,8 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file.
 
     Raises:
-        PlumblineError: no such file, no YAML, merge keys, or a name twice in a mapping, with the line.
+_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The C loader where PyYAML was built with it: it is ten times as fast."""
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
