@@ -66,7 +66,7 @@ class Options(BaseModel):
 
 
 def attribute_descriptions(docstring: str | None) -> dict[str, str]:
-    """Return what the section `Attributes` of a docstring says of each, on one line."""
+    """Return the descriptions in the section `Attributes` of a docstring, each on one line."""
     section = inspect.cleandoc(docstring or "").partition("\nAttributes:\n")[2]
     found: dict[str, str] = {}
     name = ""
@@ -106,8 +106,8 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file.
 
     Raises:
-_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The C loader where PyYAML was built with it: it is ten times as fast."""
+        PlumblineError: the file does not exist, is not YAML, has merge keys, or has a name twice in a mapping; the message
+            gives the line.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
