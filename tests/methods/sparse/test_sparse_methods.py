@@ -42,7 +42,7 @@ def test_units_are_of_all_data_or_of_the_design_and_inputs_may_be_raw() -> None:
     place = box(n=4)
     history = place.history.join(rows(3, 9), objective(rows(3, 9)) + 100)
     found = {}
-    for variant in ("paper", ("units-of-the-design",), ("raw-inputs",)):
+    for variant in ("paper", ("standardised-by-the-design",), ("raw-inputs",)):
         found[str(variant)] = made("elbo-ei", place, variant=variant).standardisation(round_of(place, history))
     plain, design, raw = found.values()
     Y = history.Y[:, 0]

@@ -129,7 +129,7 @@ class SparseMethod(ComposedMethod[SVGP]):
     def standardisation(self, round: Round) -> Standardisation:
         """Return the units of this round's inputs and observations."""
         departures, Y = self.options.departures, round.data.Y[:, 0]
-        if "units-of-the-design" in departures:
+        if "standardised-by-the-design" in departures:
             Y = round.history.Y[: max(round.history.initial, 1), 0]
             Y = Y[torch.isfinite(Y)]
         standardisation = standardisation_of(self.domain.bounds, Y)
