@@ -111,7 +111,7 @@ class ConformalIncumbentOptions(ConformalOptions):
     departures: ClassVar[Mapping[str, Json]] = DEPARTURES
 
     incumbent_share: float = Field(default=1.0, gt=0.0, le=1.0)
-    variant: Variant[ConformalDeparture | IncumbentDeparture] = "paper"  # type: ignore[assignment] - more than its base
+    variant: Variant[ConformalDeparture | IncumbentDeparture] = "paper"  # type: ignore[assignment]
 
     def rivals(self, n: int, generator: Generator) -> Tensor | None:
         """Return which of `n` data are to be improved on; None for all of them."""

@@ -61,7 +61,7 @@ class LocalisedImprovementOptions(LocalisedOptions):
     integral: Integral = "exact"
     label_mean: Literal["fitted", "zero"] = "fitted"
     incumbent: Literal["all", "queries"] = "all"
-    variant: Variant[OnlineDeparture | PosteriorDeparture] = "paper"  # type: ignore[assignment] - more than its base
+    variant: Variant[OnlineDeparture | PosteriorDeparture] = "paper"  # type: ignore[assignment]
 
     @property
     def scripted(self) -> bool:
