@@ -337,12 +337,12 @@ def score(objective: Objective, molecules: Sequence[Chem.Mol | None]) -> Numbers
     """Return the scores of n molecules, to be maximised, shape (n,); NaN for None.
 
     Args:
-        objective: of `OBJECTIVES`, or one like them.
-        molecules: sanitised, as RDKit's parsers return them; they are not changed. One without atoms is like nothing:
-            each of `OBJECTIVES` but Sitagliptin MPO is 0 there.
+        objective: one of `OBJECTIVES`, or a similar one.
+        molecules: sanitised, as RDKit's parsers return them; they are not changed. Without atoms, the score is 0 for
+            each of `OBJECTIVES` except Sitagliptin MPO.
 
     Raises:
-        RuntimeError: RDKit's, for a molecule that was not sanitised.
+        RuntimeError: RDKit raises it for a molecule that was not sanitised.
     """
     return _score(objective, _measured(molecules))
 
