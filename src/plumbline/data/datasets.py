@@ -27,7 +27,14 @@ Kind = Literal[
 
 
 class Features(Options):
-    """The construction of a data set's table: builder, number of rows, and the seed of their draw."""
+    """The construction of a data set's table of features.
+
+    Attributes:
+        kind: the builder.
+        member: a file inside an archive.
+        rows: number of rows.
+        seed: seed of the draw or the generation of rows.
+    """
 
     kind: Kind
     member: str | None = None
@@ -36,7 +43,20 @@ class Features(Options):
 
 
 class Dataset(Options):
-    """A data set; the head of `config/datasets.yaml` explains the fields."""
+    """A data set.
+
+    Attributes:
+        name: its key, which need not be repeated.
+        title: description of the data set.
+        file: file name in `data/raw` and in a mirror; null for generated data.
+        url: address of the download; null if the data have no public address of their own.
+        hash: sha256 in hex, or `algorithm:hex`; null only where no checksum is published, which the note says.
+        note: further remarks.
+        licence: licence of the data.
+        citation: citation of the data.
+        stands_in_for: the data set that it replaces in runs on generated data.
+        features: construction of its table of features; null for files that trainers read directly.
+    """
 
     name: str = ""
     title: str

@@ -18,7 +18,8 @@ class ModelEntry(Options):
 
     Attributes:
         title: description of the model.
-        trainer: a registered trainer, with its options.
+        trainer: a registered trainer.
+        options: options of the trainer.
         seed: seed of the training.
         stands_in_for: the model that it replaces in runs on generated data.
         resources: resources of the training job, which uses a GPU if it requests one and there is one.
