@@ -2,8 +2,8 @@
 
 A point is (batch size, log10 learning rate, log10 decay, log10 L2, hidden units, convolution channels). Values are
 minus the test error, the share of misclassified test images. All trainings of a trial draw initial weights and the
-order of images from the same streams, which depend on the trial's seed: a point has one value in a trial. There is no
-other noise. A network that diverges is observed as a failure.
+order of images from the same streams, which depend on the trial's seed. Hence a point has one value in a trial, and
+there is no other noise. A network that diverges is observed as a failure.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
 """GuacaMol's goal-directed objectives: scores of molecules between 0 and 1.
 
 Source: Brown, Fiscato, Segler & Vaucher, "GuacaMol: Benchmarking Models for de Novo Molecular Design", J. Chem. Inf.
-Model. 59(3), 2019. Where the paper and its published code disagree, we take the code's constants, in the second version
-of its benchmarks, as later work and published scores do. (For Fexofenadine MPO the paper has a standard deviation of 2
-for TPSA and for logP, the code 10 and 1.) Nine published scores of each of 120 molecules, computed with a years-old
-RDKit, agree to 1e-15: their properties do not differ between the versions.
+Model. 59(3), 2019. The paper and its published code disagree in some constants. We take the code's, in the second
+version of its benchmarks, as later work and published scores do. For Fexofenadine MPO, for instance, the paper has a
+standard deviation of 2 for TPSA and for logP, and the code has 10 and 1. Nine published scores of each of 120
+molecules, computed with an old RDKit, agree to 1e-15: their properties do not differ between the versions.
 
 An objective is a geometric mean of parts. A part is a property of the molecule (drug-likeness, logP, its number of
 fluorine atoms) and a modifier, which maps the property to [0, 1].
@@ -111,8 +111,8 @@ class Atoms:
 class Isomer:
     """Closeness, in [0, 1], of the molecule's formula to a given one: 1 for isomers.
 
-    It is the geometric mean of a Gaussian of standard deviation 1 for each element of the formula, and one of standard
-    deviation 2 for the total number of atoms, which accounts for other elements.
+    It is the geometric mean of Gaussian scores: of standard deviation 1 for each element of the formula, and 2 for the
+    total number of atoms, which accounts for other elements.
     """
 
     formula: str
