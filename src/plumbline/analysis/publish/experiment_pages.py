@@ -37,12 +37,6 @@ class Kept:
     table: pd.DataFrame | None
     figure: bool
 
-    @property
-    def preset(self) -> Preset:
-        """The preset of its runs: paper where they say none."""
-        said = (self.about or {}).get("preset", "paper")
-        return next(one for one in get_args(Preset) if one == said)
-
 
 def kept(reference: Path, name: str) -> Kept:
     """What is kept of an experiment among the reference results."""
@@ -55,6 +49,12 @@ def kept(reference: Path, name: str) -> Kept:
         pd.read_csv(table) if table.is_file() else None,
         (folder / f"{name}.png").is_file(),
     )
+
+
+def preset_of(experiment: Experiment, found: Kept) -> Preset:
+    """The preset of an experiment's runs; before any, or without, the first that has it: paper, desk, quick."""
+    said = (found.about or {}).get("preset")
+    return next(one for one in reversed(get_args(Preset)) if (one == said if said else experiment.at(one) is not None))
 
 
 def titled(table: pd.DataFrame, titles: Titles) -> pd.DataFrame:
@@ -115,7 +115,7 @@ def provenance_rows(about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def experiment_page(
-    plan: Plan, study: Study, name: str, reference: Path, folder: Path, verdicts: dict[str, str]
+    plan: Plan, study: Study, name: str, found: Kept, costs: pd.DataFrame, verdicts: dict[str, str], folder: Path
 ) -> str:
     """The page of one experiment, as Markdown.
 
@@ -123,16 +123,15 @@ def experiment_page(
         plan: of all studies.
         study: of the experiment.
         name: of the experiment.
-        reference: the reference results.
-        folder: of the page.
+        found: what is kept of it.
+        costs: seconds a round of methods on tasks.
         verdicts: on all claims.
+        folder: of the page.
     """
-    found, titles = kept(reference, name), Titles(plan.library)
-    preset = found.preset
-    unscaled = study.experiments[name]
-    experiment = unscaled.at(preset) or unscaled
+    titles, preset = Titles(plan.library), preset_of(study.experiments[name], found)
+    experiment = study.experiments[name].at(preset)
+    assert experiment is not None, "`preset_of` returns one that has the experiment"
     grid = grid_of(plan, experiment)
-    costs = pd.read_csv(reference / "costs.csv").merge(grid[["task", "method"]], on=["task", "method"])
     methods = tuple(dict.fromkeys(grid["method"]))
     return render(
         "experiment.md.j2",
@@ -141,13 +140,13 @@ def experiment_page(
         experiment=experiment,
         found=found,
         run=found.about is not None,
-        preset=preset if unscaled.at(preset) is not None else next(one for one in get_args(Preset) if unscaled.at(one)),
+        preset=preset,
         methods=titles.methods(methods),
         tasks=tasks_in_words(plan, grid, titles),
         seeds=ranges(grid["seeds"]) if len(grid) else "",
         table=None if found.table is None else titled(found.table, titles),
         long=found.table is not None and len(found.table) > LONG,
-        costs=titled(costs, titles),
+        costs=titled(costs.merge(grid[["task", "method"]], on=["task", "method"]), titles),
         provenance=provenance_rows(found.about or {}),
         claims={one: claim for one, claim in study.claims.items() if name in claim.experiments},
         verdicts=verdicts,
@@ -170,11 +169,13 @@ def write_experiment_pages(plan: Plan, reference: Path, folder: Path) -> None:
         for study in plan.studies.values()
         for name, claim in study.claims.items()
     }
+    costs = pd.read_csv(reference / "costs.csv")
+    found = {name: kept(reference, name) for name in plan.names()}
     pages = {
-        f"{name}.md": experiment_page(plan, study, name, reference, folder, verdicts)
+        f"{name}.md": experiment_page(plan, study, name, found[name], costs, verdicts, folder)
         for study in plan.studies.values()
         for name in study.experiments
     }
-    run = {name for name in plan.names() if kept(reference, name).about is not None}
+    run = {name for name, one in found.items() if one.about is not None}
     pages["index.md"] = render("experiments.md.j2", studies=list(plan.studies.values()), run=run)
     write_pages(pages, folder)
