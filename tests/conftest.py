@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
     from torch import Tensor
 
-    from plumbline.models.gp.process import ExactProcess
+    from plumbline.models.gp.process import GP
 
 from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
 from plumbline.store.spec import Budget, Diagnostics, TrialSpec
@@ -69,7 +69,7 @@ def bounds() -> "Tensor":
 
 
 @pytest.fixture(scope="session")
-def process(bounds: "Tensor") -> "ExactProcess":
+def process(bounds: "Tensor") -> "GP":
     """A Gaussian process on seven points, in units far from standard ones, at fixed hyperparameters."""
     import torch
 
@@ -84,7 +84,7 @@ def process(bounds: "Tensor") -> "ExactProcess":
 
 
 @pytest.fixture(scope="session")
-def model(process: "ExactProcess") -> "SingleTaskGP":
+def model(process: "GP") -> "SingleTaskGP":
     """The same as a model of GPyTorch."""
     from exact_gpytorch import gpytorch_model
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from plumbline.core.outcomes import Role
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 ROLES: list[Role] = ["objective", "at_least_zero", "zero"]
 
@@ -14,7 +14,7 @@ def somewhere(*shape: int, seed: int = 0) -> Tensor:
     return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 5 - 2
 
 
-def made(n: int, d: int, seed: int = 0, shift: float = 0.0) -> list[ExactProcess]:
+def made(n: int, d: int, seed: int = 0, shift: float = 0.0) -> list[GP]:
     """Return an objective around 20, and an inequality and an equality that hold here and there."""
     bounds = torch.stack([-2 * torch.ones(d), 3 * torch.ones(d)]).double()
     X, processes = somewhere(n, d, seed=seed), []

@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 
-def made(n: int, d: int, kernel: str, seed: int, noise: float = 0.01) -> ExactProcess:
+def made(n: int, d: int, kernel: str, seed: int, noise: float = 0.01) -> GP:
     generator = torch.Generator().manual_seed(seed)
     bounds = torch.stack([-2 * torch.ones(d), 3 * torch.ones(d)]).double()
     X = bounds[0] + 5 * torch.rand(n, d, generator=generator, dtype=torch.float64)

@@ -15,8 +15,8 @@ from processes import made, somewhere
 from torch import Tensor
 
 from plumbline.acquisition.analytic import (
-    AnalyticUtility,
-    OfMoments,
+    AnalyticAcquisition,
+    ClosedForm,
     expected_improvement,
     log_expected_improvement,
     log_probability_of_improvement,
@@ -25,7 +25,7 @@ from plumbline.acquisition.analytic import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.NumericsWarning")
 
-Pair = tuple[Callable[[Tensor], OfMoments], Callable[[Any, Tensor], AcquisitionFunction]]
+Pair = tuple[Callable[[Tensor], ClosedForm], Callable[[Any, Tensor], AcquisitionFunction]]
 UTILITIES: dict[str, Pair] = {
     "ei": (expected_improvement, ExpectedImprovement),
     "logei": (log_expected_improvement, LogExpectedImprovement),
@@ -46,9 +46,9 @@ UTILITIES: dict[str, Pair] = {
 def test_values_and_gradients_are_botorchs(name: str, n: int, d: int, kernel: str, ahead: float, seed: int) -> None:
     process = made(n, d, kernel, seed)
     best = torch.tensor(70.0 + ahead, dtype=torch.float64)
-    of_moments, theirs = UTILITIES[name]
+    closed_form, theirs = UTILITIES[name]
     X = somewhere(4, 1, d, seed=seed + 1).requires_grad_()
-    utility = AnalyticUtility(process, of_moments(best))
+    utility = AnalyticAcquisition(process, closed_form(best))
     value, gradient = utility.value_and_gradient(X.detach())
     torch.testing.assert_close(value, theirs(gpytorch_model(process), best)(X).detach(), rtol=1e-6, atol=1e-7)
     expected = theirs(process.model, best)(X)
@@ -60,7 +60,9 @@ def test_values_and_gradients_are_botorchs(name: str, n: int, d: int, kernel: st
 
 @pytest.mark.parametrize("name", UTILITIES)
 def test_finite_differences_through_automatic_differentiation(name: str) -> None:
-    utility = AnalyticUtility(made(9, 3, "matern52", 2), UTILITIES[name][0](torch.tensor(75.0, dtype=torch.float64)))
+    utility = AnalyticAcquisition(
+        made(9, 3, "matern52", 2), UTILITIES[name][0](torch.tensor(75.0, dtype=torch.float64))
+    )
     X = somewhere(2, 3, 1, 3).requires_grad_()
     assert utility(X).shape == (2, 3)
     assert torch.autograd.gradcheck(utility, (X,), rtol=1e-4)
@@ -71,7 +73,7 @@ def test_a_recalibrated_deviation_counts(name: str) -> None:
     process = made(8, 2, "rbf", 3)
     X = somewhere(5, 1, 2)
     best = torch.tensor(78.0, dtype=torch.float64)
-    wide = AnalyticUtility(replace(process, deviation=2.5), UTILITIES[name][0](best))
+    wide = AnalyticAcquisition(replace(process, deviation=2.5), UTILITIES[name][0](best))
     posterior = gpytorch_model(process).posterior(X)
     mean, sd = posterior.mean.detach().flatten(), 2.5 * posterior.variance.detach().sqrt().flatten()
     torch.testing.assert_close(wide(X), UTILITIES[name][0](best)(mean, sd)[0], rtol=1e-6, atol=1e-9)
@@ -80,7 +82,7 @@ def test_a_recalibrated_deviation_counts(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["logei", "pi"])
 def test_logarithms_neither_underflow_nor_lose_their_gradient(name: str) -> None:
-    utility = AnalyticUtility(made(10, 2, "rbf", 4), UTILITIES[name][0](torch.tensor(1e4, dtype=torch.float64)))
+    utility = AnalyticAcquisition(made(10, 2, "rbf", 4), UTILITIES[name][0](torch.tensor(1e4, dtype=torch.float64)))
     value, gradient = utility.value_and_gradient(somewhere(6, 1, 2))
     assert torch.isfinite(value).all()
     assert (gradient.abs().amax((-2, -1)) > 0).all()

@@ -23,9 +23,9 @@ from torch import Size, Tensor
 
 from plumbline.acquisition.monte_carlo import (
     PRUNING,
-    BatchUtility,
+    Integrand,
+    MonteCarloAcquisition,
     NoisyImprovement,
-    OfDraws,
     batch_expected_improvement,
     batch_probability_of_improvement,
     batch_upper_confidence_bound,
@@ -33,8 +33,8 @@ from plumbline.acquisition.monte_carlo import (
     noisy_improvement,
 )
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
-from plumbline.models.standardisation import Units
+from plumbline.models.gp.process import GP, conditioned
+from plumbline.models.standardisation import Standardisation
 from plumbline.spaces.table import best_rows
 
 pytestmark = [
@@ -43,7 +43,7 @@ pytestmark = [
 ]
 
 S, SEED = 32, 7
-Pair = tuple[Callable[[Tensor], OfDraws], Callable[[Any, Tensor, SobolQMCNormalSampler], AcquisitionFunction]]
+Pair = tuple[Callable[[Tensor], Integrand], Callable[[Any, Tensor, SobolQMCNormalSampler], AcquisitionFunction]]
 UTILITIES: dict[str, Pair] = {
     "ei": (batch_expected_improvement, qExpectedImprovement),
     "logei": (log_batch_improvement, qLogExpectedImprovement),
@@ -64,22 +64,22 @@ def somewhere(*shape: int, seed: int = 0) -> Tensor:
 
 
 def made(
-    n: int, d: int, kernel: str, seed: int = 0, units: Units | None = None, lengthscale: float = 0.2
-) -> ExactProcess:
+    n: int, d: int, kernel: str, seed: int = 0, standardisation: Standardisation | None = None, lengthscale: float = 0.2
+) -> GP:
     bounds = torch.stack([-2 * torch.ones(d), 3 * torch.ones(d)]).double()
     X = somewhere(n, d, seed=seed)
     generator = torch.Generator().manual_seed(seed)
     spread = lengthscale + torch.rand(d, generator=generator, dtype=torch.float64)
     at = Hyperparameters(0.1, X.new_tensor([0.01]), 1.4, spread)
-    return conditioned(X, 70 + 9 * torch.sin(X.sum(-1, keepdim=True)), bounds, kernel, at, units)
+    return conditioned(X, 70 + 9 * torch.sin(X.sum(-1, keepdim=True)), bounds, kernel, at, standardisation)
 
 
 def sampler() -> SobolQMCNormalSampler:
     return SobolQMCNormalSampler(Size([S]), seed=SEED)
 
 
-def ours(name: str, process: ExactProcess, best: Tensor) -> BatchUtility:
-    return BatchUtility(process, UTILITIES[name][0](best), S, SEED)
+def ours(name: str, process: GP, best: Tensor) -> MonteCarloAcquisition:
+    return MonteCarloAcquisition(process, UTILITIES[name][0](best), S, SEED)
 
 
 def theirs(name: str, model: Any, best: Tensor) -> AcquisitionFunction:
@@ -92,14 +92,14 @@ def by_autograd(utility: AcquisitionFunction, X: Tensor) -> tuple[Tensor, Tensor
     return value.detach(), torch.autograd.grad(value.sum(), leaf)[0]
 
 
-def rounding(utility: NoisyImprovement | BatchUtility, X: Tensor) -> float:
+def rounding(utility: NoisyImprovement | MonteCarloAcquisition, X: Tensor) -> float:
     """What rounding errors amount to: the more, the better points tell the values of others."""
     process = utility.known.told if isinstance(utility, NoisyImprovement) else utility.process
-    roots = [process.root, process.at_batches(X).factor]
+    roots = [process.root, process.joint_posterior(X).factor]
     return 1e-15 / min(float(root.diagonal(dim1=-2, dim2=-1).min()) for root in roots) ** 2
 
 
-def agree(utility: NoisyImprovement | BatchUtility, reference: AcquisitionFunction, X: Tensor) -> None:
+def agree(utility: NoisyImprovement | MonteCarloAcquisition, reference: AcquisitionFunction, X: Tensor) -> None:
     value, gradient = utility.value_and_gradient(X)
     expected, slope = by_autograd(reference, X)
     share = rounding(utility, X)
@@ -147,7 +147,7 @@ def noisy_reference(utility: NoisyImprovement, q: int) -> AcquisitionFunction:
 @given(**{**shapes, "n": st.integers(1, 9)}, pending=st.integers(0, 2))
 def test_noisy_improvement_is_botorchs(n: int, d: int, q: int, kernel: str, seed: int, pending: int) -> None:
     process, X = made(n, d, kernel, seed), somewhere(3, q, d, seed=seed + 1)
-    utility = NoisyImprovement(process, process.units.points(process.U), S, SEED)
+    utility = NoisyImprovement(process, process.standardisation.points(process.U), S, SEED)
     cached = qLogNoisyExpectedImprovement(gpytorch_model(process), utility.baseline, sampler(), prune_baseline=False)
     assume(rounding(utility, X) < 1e-10)
     # BoTorch's cached root is off by some 1e-8 of an improvement: much of the logarithm of a small one, where the
@@ -188,11 +188,11 @@ def test_a_recalibrated_deviation_counts(name: str) -> None:
 def test_a_point_twice_in_a_batch(name: str, kernel: str) -> None:
     bounds = torch.tensor([[-2.0] * 2, [3.0] * 2], dtype=torch.float64)
     # In standardised units BoTorch's jitter is ours.
-    process = made(8, 2, kernel, 3, Units(bounds[0], bounds[1] - bounds[0], 70.0, 1.0))
+    process = made(8, 2, kernel, 3, Standardisation(bounds[0], bounds[1] - bounds[0], 70.0, 1.0))
     X = somewhere(4, 3, 2)
     X[:, 2] = X[:, 0]
-    X[3] = process.units.points(process.U[:1])
-    best = process.units.location + process.y.max() - 1
+    X[3] = process.standardisation.points(process.U[:1])
+    best = process.standardisation.location + process.y.max() - 1
     utility = (
         NoisyImprovement(process, somewhere(4, 2, seed=5), S, SEED) if name == "nei" else ours(name, process, best)
     )
@@ -251,7 +251,7 @@ def test_rows_of_a_table_are_chosen_one_after_another(name: str) -> None:
 
 def test_the_baseline_is_pruned_as_botorch_does_by_the_seed() -> None:
     process = made(15, 2, "matern52", 3)
-    X = process.units.points(process.U)
+    X = process.standardisation.points(process.U)
     model, drawn = gpytorch_model(process), SobolQMCNormalSampler(Size([PRUNING]), seed=SEED)
     found = noisy_improvement(process, X, S, SEED).baseline
     assert torch.equal(found, prune_inferior_points(model, X, sampler=drawn))
@@ -260,7 +260,7 @@ def test_the_baseline_is_pruned_as_botorch_does_by_the_seed() -> None:
 
 def test_observed_points_may_be_the_same() -> None:
     process = made(6, 2, "matern52", 3)
-    X = process.units.points(process.U)
+    X = process.standardisation.points(process.U)
     once, twice = (NoisyImprovement(process, baseline, 4096, SEED) for baseline in (X, X.repeat(2, 1)))
     at = somewhere(5, 2, 2)
     torch.testing.assert_close(twice(at), once(at), rtol=0.05, atol=0.05)
@@ -274,6 +274,8 @@ def test_a_logarithm_neither_underflows_nor_loses_its_gradient() -> None:
 
 def test_draws_are_those_of_the_seed() -> None:
     process, best, X = made(8, 2, "rbf", 3), number(75.0), somewhere(3, 2, 2)
-    one, same, other = (BatchUtility(process, batch_expected_improvement(best), S, seed)(X) for seed in (1, 1, 2))
+    one, same, other = (
+        MonteCarloAcquisition(process, batch_expected_improvement(best), S, seed)(X) for seed in (1, 1, 2)
+    )
     assert torch.equal(one, same)
     assert not torch.equal(one, other)

@@ -19,7 +19,7 @@ from plumbline.core.options import parse
 from plumbline.data.datasets import Dataset
 from plumbline.store import records
 from plumbline.study.experiments import Study
-from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan
 from plumbline.study.settings import Config
 
@@ -395,7 +395,7 @@ def _molecules(dataset: str, target: str) -> dict[str, Any]:
     return {"problem": "molecules", "options": {"dataset": dataset, "target": target}, **BUDGET}
 
 
-LIBRARY = parse_library(
+LIBRARY = parse_methods_and_tasks(
     {"plain": {"name": "ucb"}, "calibrated": {"name": "ei"}},
     {
         "forrester": {"problem": "forrester", **BUDGET},

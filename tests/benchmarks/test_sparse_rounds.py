@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from plumbline.core.history import History
-from plumbline.methods.ask import Question
+from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Domain, build_method
 from plumbline.spaces.box import Box
 
@@ -32,7 +32,7 @@ def rounds(name, history, count, q=Q, **options):
     method = build_method("trust-region", {"base": {"name": name, "options": options}}, Domain(Box(BOUNDS)))
     seconds = []
     for index in range(count):
-        question = Question(method, history, q, torch.Generator().manual_seed(index))
+        question = AskRequest(method, history, q, torch.Generator().manual_seed(index))
         started = process_time()
         (proposal,) = type(method).ask_many([question])
         seconds.append(process_time() - started)

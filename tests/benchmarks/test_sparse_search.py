@@ -10,13 +10,13 @@ from botorch.utils.sampling import draw_sobol_samples
 from ratio import paired_ratio
 from torch import Size
 
-from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement
-from plumbline.acquisition.monte_carlo import BatchUtility, batch_expected_improvement
+from plumbline.acquisition.analytic import AnalyticAcquisition, expected_improvement
+from plumbline.acquisition.monte_carlo import MonteCarloAcquisition, batch_expected_improvement
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.standardisation import as_they_are
+from plumbline.models.standardisation import identity
 from plumbline.models.svgp.objective import Layout, initial_row
-from plumbline.models.svgp.posterior import SparseMoments
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.posterior import SVGPPosterior
+from plumbline.models.svgp.process import SVGP
 from plumbline.spaces.box import batches
 
 BEST = torch.tensor(0.5, dtype=torch.float64)
@@ -32,7 +32,7 @@ def process(d):
     """Return a process with a hundred inducing points, off its prior."""
     row = initial_row(uniform(100, d))
     noise = torch.randn(len(row), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    return SparseProcess(row + 0.1 * noise, Layout(100, d), "rbf", as_they_are(d))
+    return SVGP(row + 0.1 * noise, Layout(100, d), "rbf", identity(d))
 
 
 @pytest.mark.filterwarnings("ignore:.*known numerical issues")
@@ -40,12 +40,12 @@ def process(d):
 def test_improvement_and_its_gradient(benchmark, d, q, limit):
     """Found: .16 and .18 of the time at q = 1, .41 with batches of 20 in 180 dimensions."""
     own, X = process(d), uniform(RESTARTS, q, d)
-    moments, model = SparseMoments(own), ProcessModel(own)
+    moments, model = SVGPPosterior(own), ProcessModel(own)
     if q == 1:
-        ours, theirs = AnalyticUtility(moments, expected_improvement(BEST)), ExpectedImprovement(model, BEST)
+        ours, theirs = AnalyticAcquisition(moments, expected_improvement(BEST)), ExpectedImprovement(model, BEST)
     else:
         sampler = SobolQMCNormalSampler(Size([SAMPLES]), seed=3)
-        ours = BatchUtility(moments, batch_expected_improvement(BEST), SAMPLES, 3)
+        ours = MonteCarloAcquisition(moments, batch_expected_improvement(BEST), SAMPLES, 3)
         theirs = qExpectedImprovement(model, BEST, sampler=sampler)
 
     def automatic():

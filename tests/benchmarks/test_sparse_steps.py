@@ -8,10 +8,10 @@ from sparse_gpytorch import gpytorch_model
 
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, eulbo_step
 from plumbline.methods.sparse.soft_utility import SoftBatchImprovement, SoftImprovement, SoftKnowledgeGradient
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import RowAdam
 from plumbline.models.svgp.objective import Batch, Layout, initial_row, objective_gradient
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 INDUCING, BATCH, DATA, SEEDS = 100, 32, 1000, 8
 DIMENSIONS = [6, 12, 60, 180, 256]
@@ -49,8 +49,8 @@ def gpytorch_stepping(d):
     from gpytorch.mlls import VariationalELBO
 
     rows, batch = drawn(1, d)
-    units = Units(torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64), 0.0, 1.0)
-    model = gpytorch_model(SparseProcess(rows[0], Layout(INDUCING, d), "rbf", units)).train()
+    standardisation = Standardisation(torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64), 0.0, 1.0)
+    model = gpytorch_model(SVGP(rows[0], Layout(INDUCING, d), "rbf", standardisation)).train()
     objective = VariationalELBO(model.likelihood, model.model, DATA)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     X, y = batch.X[0], batch.y[0]

@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow.compute as compute
 import pytest
 
-from plumbline.cli import main as cli
+from plumbline.cli.main import main
+from plumbline.cli.trial import settings_of
 from plumbline.registry.catalogue import catalogue
 from plumbline.store import records
 from plumbline.store.provenance import METADATA_KEY
@@ -81,7 +82,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         code: Any = 0
         capsys.readouterr()
         try:
-            cli.main()
+            main()
         except SystemExit as stop:
             code = stop.code
         captured = capsys.readouterr()
@@ -148,8 +149,8 @@ def test_mistakes_of_a_trial(arguments: tuple[str, ...], parts: list[str], run: 
 def test_options_are_nested_yaml() -> None:
     pairs = ["model.kernel=rbf", "model.ard=false", "alpha=0.1", "x=[1, 2]", "y=a=b"]
     nested = {"model": {"kernel": "rbf", "ard": False}, "alpha": 0.1, "x": [1, 2], "y": "a=b"}
-    assert cli._settings(pairs) == nested
-    assert cli._settings(None) == {}
+    assert settings_of(pairs) == nested
+    assert settings_of(None) == {}
 
 
 def test_a_trial_prints_its_rounds(run: Run, tmp_path: Path) -> None:
@@ -447,10 +448,10 @@ def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, 
     ]
     code = f"""
 import sys
-from plumbline import cli
+from plumbline.cli.main import main
 for command in {commands!r}:
     sys.argv = ["plumbline", *command]
-    cli.main()
+    main()
     assert "torch" not in sys.modules, command[0]
 """
     # The first run may have to build the catalogue, which imports torch; the second must not.
@@ -471,9 +472,9 @@ def test_help_is_quick(one_core: dict[str, str]) -> None:
     code = """
 import sys
 sys.argv = ["plumbline", "--help"]
-from plumbline import cli
+from plumbline.cli.main import main
 try:
-    cli.main()
+    main()
 except SystemExit:
     pass
 assert not {"torch", "pandas", "mlflow", "botorch", "rdkit", "sklearn", "pyarrow"} & set(sys.modules)

@@ -10,7 +10,7 @@ import torch
 from situations import BOX, Situation, ask, objective, rows
 
 from plumbline.core.history import History
-from plumbline.methods.ask import Question
+from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Domain, Method, Proposal
 from plumbline.spaces.box import Box
 
@@ -23,7 +23,7 @@ def constant(n: int = 5) -> Situation:
 
 def answered(method: Method, history: History, q: int = 1, seed: int = 5) -> tuple[Proposal, list[str]]:
     """Return a proposal, and the events of its round."""
-    question = Question(method, history, q, torch.Generator().manual_seed(seed))
+    question = AskRequest(method, history, q, torch.Generator().manual_seed(seed))
     proposal = question.ask()
     assert isinstance(proposal, Proposal), proposal
     return proposal, question.events

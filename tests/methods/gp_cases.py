@@ -3,12 +3,12 @@
 import torch
 
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 BOUNDS = torch.tensor([[-1.0, 0.0], [2.0, 3.0]], dtype=torch.float64)
 
 
-def made_process(n: int, noise: float = 1e-2, seed: int = 0) -> ExactProcess:
+def made_process(n: int, noise: float = 1e-2, seed: int = 0) -> GP:
     """Return a process of `n` noisy data in two dimensions."""
     generator = torch.Generator().manual_seed(seed)
     X = BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * torch.rand(n, 2, generator=generator, dtype=torch.float64)
@@ -28,7 +28,7 @@ def random_weights(b: int, q: int, n: int, seed: int) -> torch.Tensor:
     return w / w.sum(dim=-1, keepdim=True)
 
 
-def refitted(process: ExactProcess, U: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def refitted(process: GP, U: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Algorithm 1 by the letter: put the labels into the data and predict; posterior mean and covariance of f."""
     inputs = torch.cat([process.U, U])
     mean = torch.full((len(inputs),), process.at.constant, dtype=torch.float64)
@@ -38,7 +38,7 @@ def refitted(process: ExactProcess, U: torch.Tensor, labels: torch.Tensor) -> tu
     return mean + K @ inverse @ targets, K - K @ inverse @ K
 
 
-def refitted_scores(process: ExactProcess, U: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def refitted_scores(process: GP, U: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return the log predictive densities of the data, and of the labels after them."""
     mean, covariance = refitted(process, U, labels)
     sd = (covariance.diagonal() + process.noise).sqrt()

@@ -6,9 +6,10 @@ import torch
 from situations import QUICK, Situation, objective
 
 from plumbline.core.history import History
-from plumbline.methods.ask import Proposal, Question
+from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Method, build_method
 from plumbline.methods.composed import Round
+from plumbline.methods.proposal import Proposal
 
 SMALL: dict[str, Any] = {**QUICK, "inducing": 8, "training": {"epochs": 3, "batch": 4}}
 
@@ -22,8 +23,8 @@ def in_region(name: str, place: Situation, own: dict[str, Any] | None = None, **
     return build_method("trust-region", {"base": base, **(own or {})}, place.domain)
 
 
-def question(method: Method, history: History, q: int = 1, seed: int = 5) -> Question:
-    return Question(method, history, q, torch.Generator().manual_seed(seed))
+def question(method: Method, history: History, q: int = 1, seed: int = 5) -> AskRequest:
+    return AskRequest(method, history, q, torch.Generator().manual_seed(seed))
 
 
 def ask(method: Method, history: History, q: int = 1, seed: int = 5) -> Proposal:

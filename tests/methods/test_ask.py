@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from plumbline.methods.ask import Question, event_names
+from plumbline.methods.ask import AskRequest, event_names
 from plumbline.methods.base import Domain, History, Method, Proposal
 
 HISTORY = History(torch.zeros(1, 2).double(), torch.zeros(1, 1).double())
@@ -24,8 +24,8 @@ class Careless(Method):
         return Proposal(torch.rand(q, 2, dtype=torch.float64))
 
 
-def question(options: str = "", seed: int = 7) -> Question:
-    return Question(Careless(DOMAIN, options), HISTORY, 2, torch.Generator().manual_seed(seed))
+def question(options: str = "", seed: int = 7) -> AskRequest:
+    return AskRequest(Careless(DOMAIN, options), HISTORY, 2, torch.Generator().manual_seed(seed))
 
 
 def test_the_global_stream_is_the_rounds_own() -> None:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.likelihood import Hyperparameters, Sample
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 BOUNDS = torch.tensor([[-3.0, 100.0], [5.0, 300.0]], dtype=torch.float64)
 CHOICES = [
@@ -36,7 +36,7 @@ def standardised(n: int, d: int, seed: int = 0) -> Sample:
     return Sample(X, (y - y.mean()) / y.std() if n > 1 else y - y.mean())
 
 
-def made(kernel: str = "matern52", known: bool = False, lengthscales: int = 2, n: int = 9) -> ExactProcess:
+def made(kernel: str = "matern52", known: bool = False, lengthscales: int = 2, n: int = 9) -> GP:
     noise = torch.linspace(0.01, 0.2, n if known else 1, dtype=torch.float64)
     lengthscale = torch.linspace(0.3, 0.6, lengthscales, dtype=torch.float64)
     return conditioned(*data(n), BOUNDS, kernel, Hyperparameters(0.2, noise, 1.7, lengthscale))

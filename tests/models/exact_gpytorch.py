@@ -8,19 +8,19 @@ from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 
 from plumbline.models.algebra import Kernel
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 ORDERS: dict[Kernel, float] = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 """Of the Matern kernels."""
 
 
-def gpytorch_model(process: ExactProcess) -> SingleTaskGP:
+def gpytorch_model(process: GP) -> SingleTaskGP:
     """Return a model with the same data and hyperparameters, in the problem's units: its posterior is the process's.
 
     It has no priors, and can be trained on as GPyTorch trains its own; the factor of a recalibrated deviation is left
     out.
     """
-    units, at = process.units, process.at
+    standardisation, at = process.standardisation, process.at
     d = process.U.shape[-1]
     ard = d if len(at.lengthscale) > 1 else None
     kernel = ScaleKernel(
@@ -28,14 +28,14 @@ def gpytorch_model(process: ExactProcess) -> SingleTaskGP:
         if process.kernel == "rbf"
         else MaternKernel(ORDERS[process.kernel], ard_num_dims=ard)
     )
-    bounds = torch.stack([units.low, units.low + units.width])
+    bounds = torch.stack([standardisation.low, standardisation.low + standardisation.width])
     known = len(at.noise) > 1
-    Y = (units.location + units.scale * process.y).unsqueeze(-1)
+    Y = (standardisation.location + standardisation.scale * process.y).unsqueeze(-1)
     likelihood = GaussianLikelihood(noise_constraint=GreaterThan(0.0))
     model = SingleTaskGP(
-        units.points(process.U),
+        standardisation.points(process.U),
         Y,
-        train_Yvar=units.scale**2 * at.noise.unsqueeze(-1) if known else None,
+        train_Yvar=standardisation.scale**2 * at.noise.unsqueeze(-1) if known else None,
         covar_module=kernel,
         likelihood=None if known else likelihood,
         input_transform=Normalize(d, bounds=bounds),
@@ -47,8 +47,8 @@ def gpytorch_model(process: ExactProcess) -> SingleTaskGP:
     if not known:
         model.likelihood.noise = at.noise
     standardize = model.outcome_transform
-    standardize.means.fill_(units.location)
-    standardize.stdvs.fill_(units.scale)
-    standardize._stdvs_sq.fill_(units.scale**2)
+    standardize.means.fill_(standardisation.location)
+    standardize.stdvs.fill_(standardisation.scale)
+    standardize._stdvs_sq.fill_(standardisation.scale**2)
     model.set_train_data(targets=process.y, strict=False)
     return model.eval()

@@ -7,9 +7,9 @@ from gpytorch.mlls import PredictiveLogLikelihood, VariationalELBO
 from sparse_gpytorch import gpytorch_model, parameters_of
 
 from plumbline.models.algebra import SparseKernel
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.objective import Batch, Layout, initial_row
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 KERNELS: list[SparseKernel] = ["rbf", "matern52"]
 LIKELIHOODS: dict[str, Any] = {"elbo": VariationalELBO, "ppgpr": PredictiveLogLikelihood}
@@ -40,22 +40,26 @@ def batch(b: int, n: int, d: int, data: float = 40.0, seed: int = 7) -> Batch:
     return Batch(uniform(b, n, d, seed=seed), normal(b, n, seed=seed + 1), torch.full((b,), data, dtype=torch.float64))
 
 
-CUBE = Units(torch.zeros(3).double(), torch.ones(3).double(), 0.0, 1.0)
-ELSEWHERE = Units(torch.tensor([-3.0, 0.0, 100.0]).double(), torch.tensor([2.0, 15.0, 400.0]).double(), -70.0, 12.0)
+CUBE = Standardisation(torch.zeros(3).double(), torch.ones(3).double(), 0.0, 1.0)
+ELSEWHERE = Standardisation(
+    torch.tensor([-3.0, 0.0, 100.0]).double(), torch.tensor([2.0, 15.0, 400.0]).double(), -70.0, 12.0
+)
 
 
-def process(kernel: SparseKernel = "rbf", m: int = 8, units: Units = ELSEWHERE, seed: int = 0) -> SparseProcess:
+def process(
+    kernel: SparseKernel = "rbf", m: int = 8, standardisation: Standardisation = ELSEWHERE, seed: int = 0
+) -> SVGP:
     """Return a process in three inputs."""
     layout = Layout(m, 3)
-    return SparseProcess(random_rows(1, layout, seed)[0], layout, kernel, units)
+    return SVGP(random_rows(1, layout, seed)[0], layout, kernel, standardisation)
 
 
 def gpytorch_objective(
     row: torch.Tensor, layout: Layout, one: Batch, i: int, kernel: SparseKernel, objective: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return GPyTorch's objective of the `i`-th minibatch, and its gradient in the parameters of a row."""
-    units = Units(torch.zeros(layout.d).double(), torch.ones(layout.d).double(), 0.0, 1.0)
-    model = gpytorch_model(SparseProcess(row, layout, kernel, units)).train()
+    standardisation = Standardisation(torch.zeros(layout.d).double(), torch.ones(layout.d).double(), 0.0, 1.0)
+    model = gpytorch_model(SVGP(row, layout, kernel, standardisation)).train()
     value = LIKELIHOODS[objective](model.likelihood, model.model, float(one.data[i]))(model.model(one.X[i]), one.y[i])
     value.backward()
     return value.detach(), torch.cat([parameter.grad.flatten() for parameter in parameters_of(model)])

@@ -9,12 +9,12 @@ from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 
 from plumbline.core.errors import PlumblineError
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.objective import Parameters
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 
-def gpytorch_model(process: SparseProcess) -> SingleTaskVariationalGP:
+def gpytorch_model(process: SVGP) -> SingleTaskVariationalGP:
     """Return a model with the same parameters, in the problem's units; its own parameters are copies.
 
     Its posterior is that of `ProcessModel`, which is faster. It can be trained on, in standardised units, as GPyTorch
@@ -32,8 +32,8 @@ def gpytorch_model(process: SparseProcess) -> SingleTaskVariationalGP:
     own.model.variational_strategy.variational_params_initialized.fill_(
         1
     )  # else the first call would begin with the prior
-    own.input_transform = Normalize(process.layout.d, bounds=_box(process.units))
-    own.outcome_transform = _standardize(process.units).to(process.row)
+    own.input_transform = Normalize(process.layout.d, bounds=_box(process.standardisation))
+    own.outcome_transform = _standardize(process.standardisation).to(process.row)
     return own.eval()
 
 
@@ -52,7 +52,7 @@ def parameters_of(model: SingleTaskVariationalGP) -> Parameters:
     )
 
 
-def _untrained(process: SparseProcess) -> SingleTaskVariationalGP:
+def _untrained(process: SVGP) -> SingleTaskVariationalGP:
     """Return a model at the process's inducing points."""
     Z = process.parameters.inducing.squeeze(0).detach().clone()
     base = RBFKernel() if process.kernel == "rbf" else MaternKernel(nu=2.5)
@@ -61,14 +61,18 @@ def _untrained(process: SparseProcess) -> SingleTaskVariationalGP:
     )
 
 
-def _box(units: Units) -> torch.Tensor:
+def _box(standardisation: Standardisation) -> torch.Tensor:
     """Return the box that is the unit cube in `units`."""
-    return torch.stack([units.low, units.low + units.width])
+    return torch.stack([standardisation.low, standardisation.low + standardisation.width])
 
 
-def _standardize(units: Units) -> Standardize:
+def _standardize(standardisation: Standardisation) -> Standardize:
     """Return BoTorch's transform to `units`, which it learns from two observations with their mean and deviation."""
     transform = Standardize(1)
-    deviation = units.scale / math.sqrt(2)
-    transform(torch.tensor([[units.location - deviation], [units.location + deviation]], dtype=torch.float64))
+    deviation = standardisation.scale / math.sqrt(2)
+    transform(
+        torch.tensor(
+            [[standardisation.location - deviation], [standardisation.location + deviation]], dtype=torch.float64
+        )
+    )
     return transform.eval()

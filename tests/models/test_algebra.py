@@ -10,7 +10,7 @@ from plumbline.models.algebra import (
     Kernel,
     SparseKernel,
     add_product,
-    cholesky_pull_back,
+    cholesky_vjp,
     correlations,
     product,
     squared_distances,
@@ -116,34 +116,34 @@ def test_squared_distances_are_never_negative() -> None:
 
 @pytest.mark.parametrize("places", [lambda: POINTS, coincident], ids=["apart", "coincident"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_pull_back_against_autograd(kernel: SparseKernel, places) -> None:
+def test_vjp_against_autograd(kernel: SparseKernel, places) -> None:
     """Coincident inducing points leave a condition number near a million: digits are lost on both sides."""
     Z, X = places()
-    to_A = normal(2, 4, 5, seed=3)
+    grad_A = normal(2, 4, 5, seed=3)
     leaves = [one.clone().requires_grad_() for one in (Z, X, LENGTHSCALE, OUTPUTSCALE)]
-    expected = torch.autograd.grad((to_A * by_autograd(*leaves, kernel)).sum(), leaves)
+    expected = torch.autograd.grad((grad_A * by_autograd(*leaves, kernel)).sum(), leaves)
     found = factorise(Z, LENGTHSCALE, OUTPUTSCALE, kernel).whiten(X)
     tolerance = 1e-9 if places is not coincident else 1e-4
-    slopes = found.pull_back(to_A)
-    own_all = (slopes.inducing, found.pull_back_to_points(to_A), slopes.lengthscale, slopes.outputscale)
+    slopes = found.vjp(grad_A)
+    own_all = (slopes.inducing, found.vjp_to_points(grad_A), slopes.lengthscale, slopes.outputscale)
     for own, other in zip(own_all, expected, strict=True):
         scale = other.abs().max()
         torch.testing.assert_close(own / scale, other / scale, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_pull_back_against_differences(kernel: SparseKernel) -> None:
+def test_vjp_against_differences(kernel: SparseKernel) -> None:
     Z, X = POINTS
-    to_A, h = normal(2, 4, 5, seed=3), 1e-6
+    grad_A, h = normal(2, 4, 5, seed=3), 1e-6
     leaves = [Z, X, LENGTHSCALE, OUTPUTSCALE]
     found = factorise(Z, LENGTHSCALE, OUTPUTSCALE, kernel).whiten(X)
-    slopes = found.pull_back(to_A)
-    for i, own in enumerate((slopes.inducing, found.pull_back_to_points(to_A), slopes.lengthscale, slopes.outputscale)):
+    slopes = found.vjp(grad_A)
+    for i, own in enumerate((slopes.inducing, found.vjp_to_points(grad_A), slopes.lengthscale, slopes.outputscale)):
         direction = normal(*leaves[i].shape, seed=10 + i)
 
         def value(step: float, i: int = i, direction: torch.Tensor = direction) -> torch.Tensor:
             moved = [*leaves[:i], leaves[i] + step * direction, *leaves[i + 1 :]]
-            return (to_A * factorise(moved[0], *moved[2:], kernel).whiten(moved[1]).A).sum()
+            return (grad_A * factorise(moved[0], *moved[2:], kernel).whiten(moved[1]).A).sum()
 
         numerical = (value(h) - value(-h)) / (2 * h)
         assert (own * direction).sum().item() == pytest.approx(numerical.item(), rel=1e-6, abs=1e-6)
@@ -162,13 +162,13 @@ def test_a_process_without_a_factor_is_flagged_and_leaves_the_others_alone() -> 
     assert factorise(Z, LENGTHSCALE, OUTPUTSCALE, "matern52").whiten(X).inducing.broken.tolist() == [True, False]
 
 
-def test_pull_back_of_the_cholesky_factor_against_autograd() -> None:
+def test_vjp_of_the_cholesky_factor_against_autograd() -> None:
     """As a gradient in both triangles, whatever the gradient above the factor's diagonal says."""
     G, root = normal(2, 4, 4, seed=1), normal(2, 4, 4, seed=2)
     leaf = (root @ root.mT + torch.eye(4, dtype=torch.float64)).requires_grad_()
     factor = torch.linalg.cholesky(leaf)
     (expected,) = torch.autograd.grad((G * factor).sum(), leaf)
-    found = cholesky_pull_back(factor.detach(), G)
+    found = cholesky_vjp(factor.detach(), G)
     torch.testing.assert_close(found, (expected + expected.mT) / 2, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(found, found.mT, rtol=1e-10, atol=1e-10)
 

@@ -16,7 +16,7 @@ from plumbline.data.sources.images import Images
 from plumbline.models.learned.convolutional import Hyperparameters, Training
 from plumbline.models.learned.images import read_images
 from plumbline.problems import cnn
-from plumbline.problems.base import Context, Problem, Workplace
+from plumbline.problems.base import Context, EvaluationContext, Problem
 from plumbline.problems.build import build_problem
 from plumbline.problems.cnn import AXES, CnnOptions, ConvolutionalNetwork
 from plumbline.store.keys import trial_inputs
@@ -168,7 +168,7 @@ def test_a_trial_that_is_killed_while_it_trains_ends_with_the_same_bytes(
 
 
 def test_a_checkpoint_of_another_problem_is_not_gone_on_from(digits: Images, tmp_path: Path) -> None:
-    place = Workplace(torch.device("cpu"), tmp_path / "evaluation.pt")
+    place = EvaluationContext(torch.device("cpu"), tmp_path / "evaluation.pt")
     one = ConvolutionalNetwork(digits, CnnOptions(**ASKED), 1)
     one.prepare(place)
     assert one._checkpoint is not None
@@ -188,7 +188,7 @@ def test_a_checkpoint_of_another_problem_is_not_gone_on_from(digits: Images, tmp
 def test_it_trains_where_it_is_told(digits: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the device `meta`, which computes nothing."""
     function = ConvolutionalNetwork(digits, CnnOptions(**ASKED), 1)
-    function.prepare(Workplace(torch.device("meta"), tmp_path / "evaluation.pt"))
+    function.prepare(EvaluationContext(torch.device("meta"), tmp_path / "evaluation.pt"))
     seen = []
     monkeypatch.setattr(Training, "run", lambda self, *rest: seen.append(self.weights[0].device.type) or 0.5)
     monkeypatch.setattr(Training, "__init__", _without_optimiser)
@@ -199,10 +199,10 @@ def test_it_trains_where_it_is_told(digits: Images, tmp_path: Path, monkeypatch:
 def test_the_runner_tells_it_where(
     data_folder: Path, tmp_path: Path, cheap_spec: Callable[..., TrialSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Workplace] = []
+    told: list[EvaluationContext] = []
     monkeypatch.setattr(ConvolutionalNetwork, "prepare", lambda self, place: told.append(place))
     (folder,) = run_trials([trial(cheap_spec)], tmp_path, data_folder, device=torch.device("meta"))
-    assert told == [Workplace(torch.device("meta"), folder.evaluation_path)]
+    assert told == [EvaluationContext(torch.device("meta"), folder.evaluation_path)]
 
 
 def _without_optimiser(self: Training, lesson: cnn.Lesson, *rest: object) -> None:

@@ -14,7 +14,7 @@ from plumbline.data.generated.molecules import DRUGS
 from plumbline.data.sources.guacamol import OBJECTIVES, score_smiles
 from plumbline.designs.base import initial_design
 from plumbline.problems import latent_molecules
-from plumbline.problems.base import Context, Problem, Shelf
+from plumbline.problems.base import Context, Problem, SharedCache
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import values
 from plumbline.problems.latent_molecules import INVALID, LatentMolecules, worth
@@ -136,7 +136,7 @@ def test_examples_are_encoded_once_and_lie_in_the_box(problem: Problem, monkeypa
 
 def test_a_job_decodes_its_examples_once(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And to what a job of one trial decodes them to, to the last digit, whoever asked before."""
-    shelf, alone = Shelf(), Shelf()
+    shelf, alone = SharedCache(), SharedCache()
     asked: list[int] = []
     for seed, size in ((1, 5), (0, 30)):
         company = build_problem("guacamol", ASKED, Context(data_folder, generator(seed), shelf))

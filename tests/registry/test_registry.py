@@ -11,7 +11,7 @@ from plumbline.registry.registry import Registry
 
 MEMBER = '''
 from house.base import rooms
-from plumbline.options import Options
+from plumbline.core.options import Options
 
 class {cls}Options(Options):
     size: int = 1

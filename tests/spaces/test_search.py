@@ -9,7 +9,7 @@ from torch import Size, Tensor
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
 from plumbline.spaces.box import Box, batches
-from plumbline.spaces.search import Heat, SearchOptions, inside
+from plumbline.spaces.search import EarlyStopping, SearchOptions, inside
 from plumbline.spaces.table import best_rows
 from plumbline.spaces.with_gradient import Differentiated
 
@@ -198,7 +198,7 @@ def test_climbs_without_prospects_are_given_up(model: SingleTaskGP, patience: fl
 
 
 def test_a_climb_is_not_judged_by_a_step_too_long() -> None:
-    heat = Heat(3, 10.0)
+    heat = EarlyStopping(3, 10.0)
     first = torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64)
     assert not heat.lost([0, 1, 2], first).any()
     # The first has come a hundredth of the way, the third has tried a step that was too long.

@@ -84,7 +84,7 @@ class Copy:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        shutil.copytree(Path(keys.__file__).parent, path / "plumbline", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(Path(keys.__file__).parents[1], path / "plumbline", ignore=shutil.ignore_patterns("__pycache__"))
 
     def append(self, file: str, text: str) -> None:
         with (self.path / "plumbline" / file).open("a") as stream:
@@ -119,10 +119,10 @@ def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path
     for file, field in (
         ("methods/base.py", "    shift: CovariateShift | None = None\n"),
         ("problems/base.py", "    may_fail: bool = False\n"),
-        ("outcomes.py", "    reference: float | None = None\n"),
-        ("methods/ask.py", "    observed: Tensor | None = None\n"),
-        ("specs.py", "    widths: bool = False\n"),
-        ("specs.py", "    q: int = Field(default=1, ge=1, le=1_000)\n"),
+        ("core/outcomes.py", "    reference: float | None = None\n"),
+        ("methods/proposal.py", "    observed: Tensor | None = None\n"),
+        ("store/spec.py", "    widths: bool = False\n"),
+        ("store/spec.py", "    q: int = Field(default=1, ge=1, le=1_000)\n"),
     ):
         copy.replace(file, field, f"{field}    one_more: int | None = None\n")
     copy.append("problems/radio.py", "\nUNUSED = 1\n")
@@ -131,7 +131,7 @@ def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path
 
     # The wrapped method's code.
     copy.append("methods/conformal/method.py", "\nUNUSED = 1\n")
-    for file in ("methods/composed.py", "spaces/box.py", "seeding.py", "trials/diagnostics.py"):
+    for file in ("methods/composed.py", "spaces/box.py", "core/seeding.py", "trials/diagnostics.py"):
         assert f"plumbline.{file.removesuffix('.py').replace('/', '.')}" in closure(
             "plumbline.methods.gp.single_outcome", "plumbline.problems.synthetic", "plumbline.trials.trial"
         )

@@ -11,7 +11,7 @@ from plumbline.store.spec import TrialSpec
 from plumbline.study import costs as module
 from plumbline.study.costs import REFERENCE_COSTS, Costs, estimates, measured_costs, print_plan, trainings
 from plumbline.study.experiments import Study
-from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan, load_plan
 from plumbline.study.settings import Config
 from plumbline.trials import run_trial
@@ -33,7 +33,7 @@ def plan() -> Plan:
     }
     methods = {"dice": {"name": "random"}, "gpu": {"name": "sobol", "resources": {"gpu": 1}}}
     tasks = {name: {"problem": name, **budget} for name in ("branin", "forrester")}
-    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, parse_library(methods, tasks))
+    return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, parse_methods_and_tasks(methods, tasks))
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.seeding import identity
-from plumbline.study.methods_and_tasks import Library, inherit, load_library, merge, parse_library
+from plumbline.study.methods_and_tasks import (
+    MethodsAndTasks,
+    inherit,
+    load_methods_and_tasks,
+    merge,
+    parse_methods_and_tasks,
+)
 
 METHODS: dict[str, Any] = {
     "dice": {"name": "random", "legend": "dice", "colour": "grey"},
@@ -34,45 +40,49 @@ TASKS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def library() -> Library:
-    return parse_library(METHODS, TASKS)
+def library() -> MethodsAndTasks:
+    return parse_methods_and_tasks(METHODS, TASKS)
 
 
-def test_an_entry_has_what_the_one_it_is_like_has(library: Library) -> None:
+def test_an_entry_has_what_the_one_it_is_like_has(library: MethodsAndTasks) -> None:
     method = library.methods["bound-matern"]
     assert method.ref.options == {"model": {"kernel": "matern52", "ard": False}, "alpha": 0.2}
     assert (method.ref.name, method.ref.label) == ("ucb", "bound-matern")
-    assert (method.look.legend, method.look.dashed) == ("UCB", True)
+    assert (method.legend.label, method.legend.dashed) == ("UCB", True)
     task = library.tasks["hole-q3"]
     assert (task.budget.q, task.budget.rounds, task.budget.initial.size) == (3, 30, 9)
     assert task.problem == library.tasks["hole"].problem
     assert task.title == "Ackley"
 
 
-def test_the_one_it_is_like_stays_as_it_was(library: Library) -> None:
+def test_the_one_it_is_like_stays_as_it_was(library: MethodsAndTasks) -> None:
     assert library.methods["bound"].ref.options["model"]["kernel"] == "rbf"
     assert library.tasks["hole"].budget.initial.size == 4
 
 
-def test_a_family_is_a_member_a_value(library: Library) -> None:
+def test_a_family_is_a_member_a_value(library: MethodsAndTasks) -> None:
     assert library.method_families["bound-alpha"] == ("bound-alpha-0.1", "bound-alpha-0.2")
     one, two = (library.methods[name] for name in library.method_families["bound-alpha"])
     assert (one.ref.options["alpha"], two.ref.options["alpha"]) == (0.1, 0.2)
     assert two.ref.options == library.methods["bound"].ref.options
-    assert (one.look.entry, one.look.parameters, one.look.legend) == ("bound-alpha", {"alpha": 0.1}, "UCB, alpha 0.1")
+    assert (one.legend.entry, one.legend.parameters, one.legend.label) == (
+        "bound-alpha",
+        {"alpha": 0.1},
+        "UCB, alpha 0.1",
+    )
     assert "bound-alpha" not in library.methods
 
 
 def test_what_varies_may_lie_deep_and_in_several_places() -> None:
     entry = {**METHODS["bound"], "vary": {"model.kernel": ["rbf", "matern52"], "alpha": [0.1, 0.3]}}
-    methods = parse_library({"b": entry}, {}).methods
+    methods = parse_methods_and_tasks({"b": entry}, {}).methods
     assert list(methods) == ["b-rbf-0.1", "b-rbf-0.3", "b-matern52-0.1", "b-matern52-0.3"]
     last = methods["b-matern52-0.3"]
     assert last.ref.options == {"model": {"kernel": "matern52", "ard": False}, "alpha": 0.3}
-    assert last.look.parameters == {"kernel": "matern52", "alpha": 0.3}
+    assert last.legend.parameters == {"kernel": "matern52", "alpha": 0.3}
 
 
-def test_a_family_of_tasks_leaves_defaults_unsaid(library: Library) -> None:
+def test_a_family_of_tasks_leaves_defaults_unsaid(library: MethodsAndTasks) -> None:
     """Random streams are keyed by the options as they are written: `n_ch: 1` spelt out would draw other noise."""
     one, two = (library.tasks[name] for name in library.task_families["channels"])
     network = library.tasks["network"].problem
@@ -83,11 +93,11 @@ def test_a_family_of_tasks_leaves_defaults_unsaid(library: Library) -> None:
 
 
 def test_what_a_family_varies_is_not_inherited() -> None:
-    methods = parse_library({**METHODS, "heir": {"like": "bound-alpha", "legend": "heir"}}, {}).methods
-    assert methods["heir"].look.parameters == {}
+    methods = parse_methods_and_tasks({**METHODS, "heir": {"like": "bound-alpha", "legend": "heir"}}, {}).methods
+    assert methods["heir"].legend.parameters == {}
 
 
-def test_names_are_expanded(library: Library) -> None:
+def test_names_are_expanded(library: MethodsAndTasks) -> None:
     names = ("dice", "bound-alpha", "bound")
     assert library.expand("method", names) == ("dice", "bound-alpha-0.1", "bound-alpha-0.2", "bound")
     assert library.expand("task", ("channels-2", "hole")) == ("channels-2", "hole")
@@ -97,7 +107,7 @@ def test_names_are_expanded(library: Library) -> None:
         library.expand("task", ("dice",))
 
 
-def test_stand_ins_change_the_data_and_the_title_and_not_the_name(library: Library) -> None:
+def test_stand_ins_change_the_data_and_the_title_and_not_the_name(library: MethodsAndTasks) -> None:
     task, stand_ins = library.tasks["qed"], {"zinc250k": "generated-molecules"}
     assert task.title_with({}) == "zinc250k: qed"
     assert task.title_with(stand_ins) == "generated-molecules: qed"
@@ -158,7 +168,7 @@ def test_chains_of_inheritance() -> None:
 )
 def test_mistakes_name_file_entry_and_field(methods: Any, tasks: Any, message: str) -> None:
     with pytest.raises(PlumblineError) as caught:
-        parse_library(methods, tasks)
+        parse_methods_and_tasks(methods, tasks)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -167,6 +177,6 @@ def test_the_library_is_two_files(tmp_path: Path) -> None:
     (tmp_path / "methods.yaml").write_text(yaml.safe_dump(METHODS))
     (tmp_path / "tasks.yaml").write_text(yaml.safe_dump({**TASKS, "wrong": {}}))
     with pytest.raises(PlumblineError, match=r"tasks\.yaml: wrong: "):
-        load_library(tmp_path)
+        load_methods_and_tasks(tmp_path)
     (tmp_path / "tasks.yaml").write_text(yaml.safe_dump(TASKS))
-    assert load_library(tmp_path) == parse_library(METHODS, TASKS)
+    assert load_methods_and_tasks(tmp_path) == parse_methods_and_tasks(METHODS, TASKS)

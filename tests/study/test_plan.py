@@ -21,7 +21,7 @@ from plumbline.core.seeding import identity
 from plumbline.data.datasets import Dataset
 from plumbline.store.keys import trial_key
 from plumbline.study.experiments import Study
-from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan, load_plan
 from plumbline.study.settings import Config, read_config
 
@@ -97,7 +97,7 @@ MOLECULES = {
 
 def plan_at(preset: str, **changes: Any) -> Plan:
     config = Config.model_validate({"preset": preset, "studies": ["toy"], "data": "real", **changes})
-    return Plan(config, {"toy": parse(Study, STUDY, "toy")}, parse_library(METHODS, TASKS), MOLECULES)
+    return Plan(config, {"toy": parse(Study, STUDY, "toy")}, parse_methods_and_tasks(METHODS, TASKS), MOLECULES)
 
 
 def test_a_grid_is_expanded() -> None:
@@ -179,11 +179,11 @@ def test_the_configuration_may_name_stand_ins_of_its_own() -> None:
 
 def test_looks_and_titles_are_those_of_the_grid() -> None:
     plan = plan_at("quick")
-    looks = plan.looks("F4")
-    assert list(looks) == ["bound-alpha-0.1", "bound-alpha-0.3", "bound"]
-    assert looks["bound-alpha-0.3"].parameters == {"alpha": 0.3}
-    assert looks["bound-alpha-0.3"].entry == "bound-alpha"
-    assert plan.looks("F1")["dice"].colour == "grey"
+    legends = plan.legends("F4")
+    assert list(legends) == ["bound-alpha-0.1", "bound-alpha-0.3", "bound"]
+    assert legends["bound-alpha-0.3"].parameters == {"alpha": 0.3}
+    assert legends["bound-alpha-0.3"].entry == "bound-alpha"
+    assert plan.legends("F1")["dice"].colour == "grey"
     assert plan.task_titles("F1") == {"hole": "hole", "branin": "branin", "forrester": "Forrester"}
     assert plan.task_parameters("F4") == {"network-1": {"n_ch": 1}, "network-2": {"n_ch": 2}}
     assert plan.task_parameters("F1")["branin"] == {}
@@ -213,7 +213,7 @@ def test_a_job_gets_the_greater_of_what_method_and_task_need() -> None:
 def test_chunks_cover_each_seed_once(chunk: int | None, seeds_per_job: int | None) -> None:
     plan = plan_at("paper", chunk=chunk)
     methods = {**METHODS, "grid": {"name": "sobol", "resources": {"seeds_per_job": seeds_per_job}}}
-    plan = Plan(plan.config, plan.studies, parse_library(methods, TASKS))
+    plan = Plan(plan.config, plan.studies, parse_methods_and_tasks(methods, TASKS))
     chunks = plan.chunks("F1")
     covered = Counter((c.spec.task, c.spec.method.label, seed) for c in chunks for seed in c.seeds)
     assert set(covered.values()) == {1}

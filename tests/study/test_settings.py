@@ -180,11 +180,11 @@ def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None
         figure = plans["paper"].experiment(name).figure
         if figure is not None and figure.kind in ("final-dots", "run-ends", "paired-effects", "mean-ranks"):
             continue  # each dot, or column of dots, has its words
-        looks = plans["paper"].looks(name)
+        legends = plans["paper"].legends(name)
         panels = (figure.options.get("panels") if figure else None) or [{}]
-        for methods in (panel.get("methods", looks) for panel in panels):
-            fixed = [look for method, look in looks.items() if method in methods and not look.parameters]
-            lines = [(look.colour, look.dashed) for look in fixed]
+        for methods in (panel.get("methods", legends) for panel in panels):
+            fixed = [legend for method, legend in legends.items() if method in methods and not legend.parameters]
+            lines = [(legend.colour, legend.dashed) for legend in fixed]
             assert len(set(lines)) == len(lines), f"{name}: {fixed}"
 
 

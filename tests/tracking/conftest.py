@@ -7,7 +7,7 @@ from toy_trials import Results, copy
 
 from plumbline.core.options import parse
 from plumbline.study.experiments import Study
-from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan
 from plumbline.study.settings import Config
 from plumbline.tracking import import_trials
@@ -31,7 +31,7 @@ def plan() -> Plan:
             "TOY-F2": {"title": "not in quick", **common},
         },
     }
-    library = parse_library(
+    library = parse_methods_and_tasks(
         {"random": {"name": "random"}, "ei": {"name": "ei", "options": CHEAP}},
         {"branin": {"problem": "branin", "initial": {"design": "uniform", "size": 3}, "rounds": 2}},
     )

@@ -13,7 +13,7 @@ from plumbline.core.options import parse
 from plumbline.data.models import ModelEntry
 from plumbline.models.learned.arrays import as_json, write_arrays
 from plumbline.study.experiments import Study
-from plumbline.study.methods_and_tasks import parse_library
+from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan
 from plumbline.study.settings import Config
 from plumbline.tracking.models import import_models, trained_models
@@ -28,7 +28,7 @@ def plan() -> Plan:
     experiment = {"title": "one", "quick": {}, "grid": grid, "seeds": 1}
     study = {"study": "toy", "title": "T", "citation": "C", "experiments": {"TOY-F1": experiment}}
     options = {"objective": "median-1", "model": "vae"}
-    library = parse_library(
+    library = parse_methods_and_tasks(
         {"random": {"name": "random"}},
         {
             "molecules": {

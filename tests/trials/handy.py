@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
-from plumbline.methods.ask import Question
+from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Proposal
 from plumbline.store.folder import TrialFolder
 from plumbline.store.spec import TrialSpec
@@ -86,11 +86,11 @@ def interrupted(iteration: int, point: str, error: BaseException) -> Iterator[li
             stop("after the answer", 0)
             return step
 
-        def question(self) -> Question:
+        def question(self) -> AskRequest:
             stop("before the question", self.log.iteration + 1)
             return super().question()
 
-        def answer(self, question: Question, proposal: Proposal) -> Step:
+        def answer(self, question: AskRequest, proposal: Proposal) -> Step:
             stop("before the answer", self.log.iteration + 1)
             step = super().answer(question, proposal)
             stop("after the answer", self.log.iteration + 1)

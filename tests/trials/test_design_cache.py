@@ -16,7 +16,7 @@ from plumbline.store.records import SECONDS
 from plumbline.store.spec import TrialSpec
 from plumbline.trials import design_cache as beginnings
 from plumbline.trials import run_trial, trial
-from plumbline.trials.design_cache import Beginnings
+from plumbline.trials.design_cache import DesignCache
 from plumbline.trials.log import Step
 
 NOISY = {"name": "branin", "options": {"noise_std": 2.0}}
@@ -78,7 +78,7 @@ def test_short_ones_are_not_kept(cheap_spec: Make, tmp_path: Path) -> None:
     run_trial(cheap_spec(), tmp_path, tmp_path)
     assert kept_in(tmp_path) == []
     step = Step(0, torch.rand(2, 3), torch.rand(2, 1), torch.rand(2, 1), seconds={"evaluate": 0.9})
-    kept = Beginnings(tmp_path)
+    kept = DesignCache(tmp_path)
     kept.keep("short", 0, step, 0.99)
     assert kept.find("short", 0) is None
     kept.keep("long", 0, step, 1.0)

@@ -12,7 +12,7 @@ from torch import Tensor
 from plumbline.core.history import History
 from plumbline.core.seeding import generator, identity
 from plumbline.forecasts.predictive import GaussianPredictive, JointGaussianPredictive
-from plumbline.methods.ask import Question
+from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Method, Proposal
 from plumbline.methods.gp.single_outcome import GPMethod
 from plumbline.problems.evaluation import observe_holdout, values
@@ -179,7 +179,7 @@ def test_the_middle_of_infinite_widths(values: list[float], expected: float) -> 
     assert middle(torch.empty(2, 0)).isnan().tolist() == [True, True]
 
 
-def first_question(spec: TrialSpec, folder: Path) -> tuple[Trial, Question, Proposal]:
+def first_question(spec: TrialSpec, folder: Path) -> tuple[Trial, AskRequest, Proposal]:
     """Return a trial after its initial design, the question of its first round, and the answer."""
     trial = Trial(spec, folder)
     while trial.beginning:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from plumbline.core.history import History
-from plumbline.trials.log import LOG, MANY, Batches, Growing, Log, Step
+from plumbline.trials.log import LOG, MANY, Batches, GrowingTensor, Log, Step
 
 SECONDS = {"fit_seconds": 0.25, "acquire_seconds": 0.0, "evaluate_seconds": 0.0, "round_seconds": 0.5}
 
@@ -15,7 +15,7 @@ def points(n: int, d: int = 2) -> torch.Tensor:
 
 
 def test_rows_are_put_at_the_end_without_moving_those_before_each_time() -> None:
-    growing, whole, rooms = Growing(), points(1000), set()
+    growing, whole, rooms = GrowingTensor(), points(1000), set()
     assert len(growing.rows) == 0
     first = None
     for i in range(0, 1000, 4):

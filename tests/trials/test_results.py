@@ -9,7 +9,7 @@ import pytest
 import torch
 from handy import Make, rows_of
 
-from plumbline.problems.evaluation import Facts
+from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.registry.references import canonical_json
 from plumbline.store.records import RECORD, SECONDS, TIMING
 from plumbline.trials import results, run_trial
@@ -59,14 +59,14 @@ def test_evaluations_and_rounds_are_counted(cheap_spec: Make, tmp_path: Path) ->
 
 def test_facts_are_repeated(cheap_spec: Make) -> None:
     log, spec = made(), cheap_spec(task="hill", label="dice", seed=5)
-    facts = Facts(1.5, (0.0, -1.0), ("objective", "zero"))
+    facts = ProblemMetadata(1.5, (0.0, -1.0), ("objective", "zero"))
     table = record_table(log, constants_of(KEY, spec, facts))
     assert table.schema.equals(RECORD)
     assert len(table) == 9
     for row in table.to_pylist():
         assert (row["key"], row["task"], row["method"], row["seed"]) == (KEY, "hill", "dice", 5)
         assert (row["optimum"], row["ref_point"], row["roles"]) == (1.5, [0.0, -1.0], ["objective", "zero"])
-    unknown = record_table(log, constants_of(KEY, spec, Facts())).to_pylist()[0]
+    unknown = record_table(log, constants_of(KEY, spec, ProblemMetadata())).to_pylist()[0]
     assert math.isnan(unknown["optimum"])
     assert unknown["ref_point"] is unknown["roles"] is None
 

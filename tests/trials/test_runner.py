@@ -18,7 +18,7 @@ from linear_operator.utils.errors import NotPSDError
 from plumbline.core.device import device_called
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
-from plumbline.methods.ask import Question
+from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Domain, Method, Proposal
 from plumbline.methods.gp.single_outcome import GPMethod
 from plumbline.store.folder import TrialFolder
@@ -51,7 +51,7 @@ def test_a_trial_that_raises_is_a_row(cheap_spec: Make, toy_problem: Callable[..
 
 
 def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
-    from plumbline.cli import main as cli
+    from plumbline.cli import pipeline
 
     class FailsOnce(Method):
         asked = 0
@@ -65,7 +65,7 @@ def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Regis
     register("method", "fails-once", FailsOnce, "plumbline.methods.baselines")
     chunk = Chunk(spec=cheap_spec("branin", "fails-once", options={}), seeds=(0, 1))
     output = tmp_path / "out.parquet"
-    cli.trials(chunk.model_dump_json(), output, tmp_path / "store", tmp_path)
+    pipeline.trials(chunk.model_dump_json(), output, tmp_path / "store", tmp_path)
     frame = read_records(output)
     assert frame.groupby("seed")["status"].apply(list).to_dict() == {0: ["ok"] * 5 + ["error"], 1: ["ok"] * 7}
     assert "x" not in frame, "points stay in the store"
@@ -216,7 +216,7 @@ class Choir(Method):
         return Proposal((self.step % 1.0).expand(q, -1).clone(), notes={"device": 0.0})
 
     @classmethod
-    def ask_many(cls, questions: Sequence[Question]) -> list[Proposal | Exception]:
+    def ask_many(cls, questions: Sequence[AskRequest]) -> list[Proposal | Exception]:
         Choir.asked.append(len(questions))
         answers = super().ask_many(questions)
         if len(questions) > Choir.memory:

@@ -56,7 +56,7 @@ SUMMARY = f"{RESULTS}/{SUMMARY_NAME}"
 def config_json(*more, **changes):
     """Return the part of the configuration that a job needs, so that no other part makes it run again.
 
-    All that says which trials there are is part of it: without `instead` a job would look for those of other data.
+    All that says which trials there are is part of it: without `instead` a job would legend for those of other data.
     """
     fields = {"preset", "data", "instead", "studies", "results", "datasets", *more}
     return json.dumps({**PLAN.config.model_dump(mode="json", include=fields), **changes})
@@ -111,9 +111,9 @@ def model_inputs(wildcards):
 
 
 def words_of(experiment):
-    """Return what an experiment's figure and table call methods and tasks, and how methods look."""
-    looks = {name: look.model_dump(mode="json") for name, look in PLAN.looks(experiment).items()}
-    return {"looks": looks, "titles": PLAN.task_titles(experiment), "parameters": PLAN.task_parameters(experiment)}
+    """Return what an experiment's figure and table call methods and tasks, and how methods legend."""
+    legends = {name: legend.model_dump(mode="json") for name, legend in PLAN.legends(experiment).items()}
+    return {"legends": legends, "titles": PLAN.task_titles(experiment), "parameters": PLAN.task_parameters(experiment)}
 
 
 def experiment_chunks(wildcards):

@@ -10,35 +10,35 @@ from botorch.utils.probability.utils import log_phi, ndtr, phi
 from torch import Tensor
 from torch.special import log_ndtr
 
-from plumbline.models.posterior import WithMoments
+from plumbline.models.posterior import GaussianProcess
 from plumbline.spaces.with_gradient import Differentiated
 
-OfMoments = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+ClosedForm = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 """Maps means and standard deviations of f, `b`, to utilities and their derivatives in both, `b`."""
 
 
-class AnalyticUtility(Differentiated):
+class AnalyticAcquisition(Differentiated):
     """A function of what a process says of f at a point."""
 
-    def __init__(self, process: WithMoments, of_moments: OfMoments, nonnegative: bool = False) -> None:
+    def __init__(self, process: GaussianProcess, closed_form: ClosedForm, nonnegative: bool = False) -> None:
         super().__init__(process.model)
         self.process = process
-        self.of_moments = of_moments
+        self.closed_form = closed_form
         self.nonnegative = nonnegative
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
-        seen = self.process.at_points(X.squeeze(-2))
-        value, to_mean, to_sd = self.of_moments(seen.mean, seen.sd)
-        return value, seen.pull_back(to_mean, to_sd).unsqueeze(-2)
+        seen = self.process.marginal_posterior(X.squeeze(-2))
+        value, grad_mean, grad_sd = self.closed_form(seen.mean, seen.sd)
+        return value, seen.vjp(grad_mean, grad_sd).unsqueeze(-2)
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x 1 x d` points: `b`."""
-        seen = self.process.at_points(X.squeeze(-2))
-        return self.of_moments(seen.mean, seen.sd)[0]
+        seen = self.process.marginal_posterior(X.squeeze(-2))
+        return self.closed_form(seen.mean, seen.sd)[0]
 
 
-def expected_improvement(best: Tensor) -> OfMoments:
+def expected_improvement(best: Tensor) -> ClosedForm:
     """Return `E (f - best)+ = sd (phi(u) + u Phi(u))` with `u = (mean - best) / sd`; Jones et al. (1998)."""
 
     def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -49,31 +49,31 @@ def expected_improvement(best: Tensor) -> OfMoments:
     return value
 
 
-def log_expected_improvement(best: Tensor) -> OfMoments:
+def log_expected_improvement(best: Tensor) -> ClosedForm:
     """Return the logarithm of expected improvement, without underflow; Ament et al. (2023)."""
 
     def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u = (mean - best) / sd
         log_share = _log_ei_helper(u)
-        to_mean = (log_ndtr(u) - log_share).exp() / sd
-        return log_share + sd.log(), to_mean, (log_phi(u) - log_share).exp() / sd
+        grad_mean = (log_ndtr(u) - log_share).exp() / sd
+        return log_share + sd.log(), grad_mean, (log_phi(u) - log_share).exp() / sd
 
     return value
 
 
-def log_probability_of_improvement(best: Tensor) -> OfMoments:
+def log_probability_of_improvement(best: Tensor) -> ClosedForm:
     """Return `log Phi(u)` with `u = (mean - best) / sd`; Kushner (1964)."""
 
     def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u = (mean - best) / sd
         log_chance = log_ndtr(u)
-        to_mean = (log_phi(u) - log_chance).exp() / sd
-        return log_chance, to_mean, -u * to_mean
+        grad_mean = (log_phi(u) - log_chance).exp() / sd
+        return log_chance, grad_mean, -u * grad_mean
 
     return value
 
 
-def upper_confidence_bound(sqrt_beta: float) -> OfMoments:
+def upper_confidence_bound(sqrt_beta: float) -> ClosedForm:
     """Return `mean + sqrt_beta sd`; Srinivas et al. (2010)."""
 
     def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:

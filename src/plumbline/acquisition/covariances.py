@@ -5,11 +5,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 def through_covariances(
-    process: ExactProcess, U: Tensor, utility: Callable[[Tensor], Tensor], X: Tensor
+    process: GP, U: Tensor, utility: Callable[[Tensor], Tensor], X: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the values, `b`, and derivatives, `b x d`, of a utility of the prior covariances of points with others.
 
@@ -21,8 +21,8 @@ def through_covariances(
         utility: maps covariances, `b x k`, to values, `b`.
         X: `b x d`, in the problem's bounds.
     """
-    K, pull_back = process.prior_with_pull_back(process.units.inputs(X).unsqueeze(0), U.unsqueeze(0))
+    K, vjp = process.prior_with_vjp(process.standardisation.inputs(X).unsqueeze(0), U.unsqueeze(0))
     with torch.enable_grad():
         value = utility(K.requires_grad_().squeeze(0))
-        (to_K,) = torch.autograd.grad(value.sum(), K)
-    return value.detach(), pull_back(to_K).squeeze(0) / process.units.width
+        (grad_K,) = torch.autograd.grad(value.sum(), K)
+    return value.detach(), vjp(grad_K).squeeze(0) / process.standardisation.width

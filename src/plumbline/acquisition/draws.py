@@ -8,8 +8,8 @@ import torch
 from botorch.utils.sampling import draw_sobol_normal_samples
 from torch import Tensor
 
-from plumbline.models.gp.process import ExactProcess
-from plumbline.models.posterior import WithMoments
+from plumbline.models.gp.process import GP
+from plumbline.models.posterior import GaussianProcess
 
 Draws = tuple[Tensor, Callable[[Tensor], Tensor]]
 """Draws of f, `b x q x S`, and what maps derivatives in them to those in the points, `b x q x d`."""
@@ -35,7 +35,7 @@ def draws_of(root: Tensor, z: Tensor) -> Tensor:
     return (root.flatten(0, 1) @ z).view(*root.shape[:-1], -1)
 
 
-def draws_at(process: WithMoments, X: Tensor, z: Tensor) -> Draws:
+def draws_at(process: GaussianProcess, X: Tensor, z: Tensor) -> Draws:
     """Return joint draws of f at batches of points.
 
     Args:
@@ -43,9 +43,9 @@ def draws_at(process: WithMoments, X: Tensor, z: Tensor) -> Draws:
         X: `b x q x d`, in the problem's bounds.
         z: `q x S` base samples.
     """
-    seen = process.at_batches(X)
+    seen = process.joint_posterior(X)
     f = seen.mean.unsqueeze(-1) + draws_of(seen.root, z)
-    return f, lambda to_f: seen.pull_back(to_f.sum(-1), to_f @ z.mT)
+    return f, lambda grad_f: seen.vjp(grad_f.sum(-1), grad_f @ z.mT)
 
 
 @dataclass(frozen=True)
@@ -58,21 +58,21 @@ class KnownDraws:
         z: `k x S` base samples.
     """
 
-    process: ExactProcess
+    process: GP
     points: Tensor
     z: Tensor
 
     @cached_property
-    def told(self) -> ExactProcess:
+    def told(self) -> GP:
         """The process that is told f at the points."""
         return self.process.told(self.points)
 
     @property
     def values(self) -> Tensor:
         """The draws at the points, `k x S`, in the units of the observations."""
-        n, units = len(self.process.y), self.process.units
+        n, standardisation = len(self.process.y), self.process.standardisation
         f = self.told.y[n:, None] + self.process.deviation * (self.told.root[n:, n:] @ self.z)
-        return units.location + units.scale * f
+        return standardisation.location + standardisation.scale * f
 
     def at(self, X: Tensor, z: Tensor) -> Draws:
         """Return joint draws of f at batches of points, each given its draw at the known ones.
@@ -81,15 +81,15 @@ class KnownDraws:
             X: `b x q x d`, in the problem's bounds.
             z: `q x S` base samples.
         """
-        n, scale, deviation = len(self.process.y), self.process.units.scale, self.process.deviation
-        seen = self.told.at_batches(X)
+        n, scale, deviation = len(self.process.y), self.process.standardisation.scale, self.process.deviation
+        seen = self.told.joint_posterior(X)
         rows = torch.cat([seen.half[..., n:], seen.factor], -1)
         f = seen.mean.unsqueeze(-1) + scale * deviation * draws_of(rows, torch.cat([self.z, z]))
 
-        def pull_back(to_f: Tensor) -> Tensor:
-            to_f = scale * to_f
-            to_half = to_f.sum(-1, keepdim=True) * self.told.whitened
-            to_half[..., n:] += deviation * (to_f @ self.z.mT)
-            return seen.pull_back_standardised(to_half, deviation * (to_f @ z.mT))
+        def vjp(grad_f: Tensor) -> Tensor:
+            grad_f = scale * grad_f
+            grad_half = grad_f.sum(-1, keepdim=True) * self.told.whitened
+            grad_half[..., n:] += deviation * (grad_f @ self.z.mT)
+            return seen.vjp_standardised(grad_half, deviation * (grad_f @ z.mT))
 
-        return f, pull_back
+        return f, vjp

@@ -14,11 +14,11 @@ from torch import Size, Tensor
 
 from plumbline.acquisition.draws import Draws, KnownDraws, draws_at, normal_draws
 from plumbline.acquisition.smooth_maximum import log_fat_relu, smooth_least
-from plumbline.models.gp.process import ExactProcess
-from plumbline.models.posterior import WithMoments
+from plumbline.models.gp.process import GP
+from plumbline.models.posterior import GaussianProcess
 from plumbline.spaces.with_gradient import Differentiated
 
-OfDraws = Callable[[Tensor], tuple[Tensor, Tensor]]
+Integrand = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps draws of f, `b x q x S`, to utilities, `b`, and their derivatives in the draws, `b x q x S`."""
 
 TAU_STEP = 1e-3
@@ -28,36 +28,36 @@ PRUNING = 2048
 """Draws that tell which of the observed points may be the best; BoTorch's."""
 
 
-class BatchUtility(Differentiated):
+class MonteCarloAcquisition(Differentiated):
     """A function of a process's joint draws of f at a batch of points and at the points that are pending.
 
     Args:
         process: whose draws they are.
-        of_draws: what they are worth.
+        integrand: what they are worth.
         samples: how many, `S`.
         seed: of them.
         nonnegative: see `Differentiated`.
     """
 
     def __init__(
-        self, process: WithMoments, of_draws: OfDraws, samples: int, seed: int, nonnegative: bool = False
+        self, process: GaussianProcess, integrand: Integrand, samples: int, seed: int, nonnegative: bool = False
     ) -> None:
         super().__init__(process.model)
         self.process = process
-        self.of_draws = of_draws
+        self.integrand = integrand
         self.normal = normal_draws(samples, seed)
         self.nonnegative = nonnegative
         self.set_X_pending(None)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
-        f, pull_back = self.draws(X)
-        value, to_f = self.of_draws(f)
-        return value, pull_back(to_f)[:, : X.shape[-2]]
+        f, vjp = self.draws(X)
+        value, grad_f = self.integrand(f)
+        return value, vjp(grad_f)[:, : X.shape[-2]]
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x q x d` points: `b`."""
-        return self.of_draws(self.draws(X)[0])[0]
+        return self.integrand(self.draws(X)[0])[0]
 
     def draws(self, X: Tensor) -> Draws:
         """Return draws of f at `b x q x d` points and the p pending ones, `b x (q + p) x S`."""
@@ -79,7 +79,7 @@ class NoisyImprovement(Differentiated):
         seed: of them.
     """
 
-    def __init__(self, process: ExactProcess, baseline: Tensor, samples: int, seed: int) -> None:
+    def __init__(self, process: GP, baseline: Tensor, samples: int, seed: int) -> None:
         super().__init__(process.model)
         self.process = process
         self.baseline = baseline
@@ -91,7 +91,7 @@ class NoisyImprovement(Differentiated):
         super().set_X_pending(X_pending)
         points = self.baseline if X_pending is None else torch.cat([self.baseline, X_pending])
         self.known = KnownDraws(self.process, points, self.normal(len(points)))
-        self.of_draws = log_batch_improvement(self.known.values.amax(0))
+        self.integrand = log_batch_improvement(self.known.values.amax(0))
 
     def further(self, q: int) -> Tensor:
         """Return base samples of q points more, `q x S`."""
@@ -99,22 +99,22 @@ class NoisyImprovement(Differentiated):
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
-        f, pull_back = self.known.at(X, self.further(X.shape[-2]))
-        value, to_f = self.of_draws(f)
-        return value, pull_back(to_f)
+        f, vjp = self.known.at(X, self.further(X.shape[-2]))
+        value, grad_f = self.integrand(f)
+        return value, vjp(grad_f)
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x q x d` points: `b`."""
-        return self.of_draws(self.known.at(X, self.further(X.shape[-2]))[0])[0]
+        return self.integrand(self.known.at(X, self.further(X.shape[-2]))[0])[0]
 
 
-def noisy_improvement(process: ExactProcess, X: Tensor, samples: int, seed: int) -> NoisyImprovement:
+def noisy_improvement(process: GP, X: Tensor, samples: int, seed: int) -> NoisyImprovement:
     """Return noisy improvement over those of the observed points X, `n x d`, that may be the best (BoTorch's rule)."""
     baseline = prune_inferior_points(process.model, X, sampler=SobolQMCNormalSampler(Size([PRUNING]), seed=seed))
     return NoisyImprovement(process, baseline, samples, seed)
 
 
-def batch_upper_confidence_bound(sqrt_beta: float) -> OfDraws:
+def batch_upper_confidence_bound(sqrt_beta: float) -> Integrand:
     """Return the mean of `max_j m_j + sqrt_beta sqrt(pi / 2) |f_j - m_j|`, m that of the draws; Wilson et al. (2017).
 
     At q = 1 it is the upper confidence bound, for a normal variable is `sqrt(2 / pi)` deviations off its mean.
@@ -125,14 +125,14 @@ def batch_upper_confidence_bound(sqrt_beta: float) -> OfDraws:
         mean = f.mean(-1, keepdim=True)
         away = f - mean
         bound, chosen = torch.add(mean, away.abs(), alpha=width).max(1, keepdim=True)
-        to_bound = torch.zeros_like(f).scatter_(1, chosen, 1 / f.shape[-1])
-        to_away = away.sign_().mul_(to_bound).mul_(width)
-        return bound.mean((1, 2)), to_away + (to_bound - to_away).mean(-1, keepdim=True)
+        grad_bound = torch.zeros_like(f).scatter_(1, chosen, 1 / f.shape[-1])
+        grad_away = away.sign_().mul_(grad_bound).mul_(width)
+        return bound.mean((1, 2)), grad_away + (grad_bound - grad_away).mean(-1, keepdim=True)
 
     return value
 
 
-def batch_expected_improvement(best: Tensor) -> OfDraws:
+def batch_expected_improvement(best: Tensor) -> Integrand:
     """Return the mean of `max_j (f_j - best)+`; Ginsbourger et al. (2008), Wang et al. (2020)."""
 
     def gain(greatest: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,7 +141,7 @@ def batch_expected_improvement(best: Tensor) -> OfDraws:
     return of_greatest(gain)
 
 
-def batch_probability_of_improvement(best: Tensor) -> OfDraws:
+def batch_probability_of_improvement(best: Tensor) -> Integrand:
     """Return the mean of `max_j 1[f_j > best]`, with a narrow sigmoid for the step; Wilson et al. (2017)."""
 
     def chance(greatest: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,7 +151,7 @@ def batch_probability_of_improvement(best: Tensor) -> OfDraws:
     return of_greatest(chance)
 
 
-def of_greatest(worth: Callable[[Tensor], tuple[Tensor, Tensor]]) -> OfDraws:
+def of_greatest(worth: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Integrand:
     """Return the mean over draws of a function, that comes with its derivative, of the greatest f of a batch."""
 
     def value(f: Tensor) -> tuple[Tensor, Tensor]:
@@ -162,7 +162,7 @@ def of_greatest(worth: Callable[[Tensor], tuple[Tensor, Tensor]]) -> OfDraws:
     return value
 
 
-def log_batch_improvement(best: Tensor) -> OfDraws:
+def log_batch_improvement(best: Tensor) -> Integrand:
     """Return the logarithm of the mean of a smooth `max_j (f_j - best)+`; Ament et al. (2023), BoTorch's fat tails.
 
     Of each draw it is the smooth maximum of the logarithms of smooth improvements.

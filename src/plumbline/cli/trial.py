@@ -43,8 +43,8 @@ def trial(
     spec = parse(
         TrialSpec,
         {
-            "problem": {"name": problem, "options": _settings(problem_option)},
-            "method": {"name": method, "options": _settings(option)},
+            "problem": {"name": problem, "options": settings_of(problem_option)},
+            "method": {"name": method, "options": settings_of(option)},
             "seed": seed,
             "budget": {"initial": {"design": design, "size": initial}, "rounds": rounds, "q": q},
         },
@@ -60,7 +60,7 @@ def trial(
         raise PlumblineError(f"{reason} (see {folder.error_path}; `plumbline failures --forget` clears it)")
 
 
-def _settings(pairs: list[str] | None) -> dict[str, Any]:
+def settings_of(pairs: list[str] | None) -> dict[str, Any]:
     """Return nested options of `a.b=value` pairs; values are YAML."""
     import yaml
 

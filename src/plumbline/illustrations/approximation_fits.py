@@ -21,7 +21,7 @@ from plumbline.methods.sparse.eulbo import EulboImprovement, EulboMethodOptions
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.fit import ModelOptions, fit_process
 from plumbline.models.svgp.minibatches import TrainingOptions
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 from plumbline.spaces.box import Box
 
 BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
@@ -98,8 +98,8 @@ class Fits(NamedTuple):
     under the ELBO's fit."""
 
     exact: Model
-    elbo: SparseProcess
-    eulbo: SparseProcess
+    elbo: SVGP
+    eulbo: SVGP
     exact_query: Tensor
     elbo_query: Tensor
     eulbo_query: Tensor
@@ -151,10 +151,10 @@ def fit_rows(panel: str, model: Model, history: History, x: Tensor, query: Tenso
     ]
 
 
-def sparse_rows(panel: str, process: SparseProcess, history: History, x: Tensor, query: Tensor) -> list[pd.DataFrame]:
+def sparse_rows(panel: str, process: SVGP, history: History, x: Tensor, query: Tensor) -> list[pd.DataFrame]:
     """Return the same of an approximate model, with its inducing points on the mean."""
     model = ProcessModel(process)
-    Z = process.units.points(process.parameters.inducing.squeeze(0)).detach()
+    Z = process.standardisation.points(process.parameters.inducing.squeeze(0)).detach()
     with torch.no_grad():
         mean = model.posterior(Z).mean.squeeze(-1)
     return [*fit_rows(panel, model, history, x, query), rows(panel, "inducing", x=Z.squeeze(-1), value=mean)]

@@ -45,7 +45,7 @@ def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame
     """Scores, masked importance weights and their partial sums for one guess of a label, and the set of many."""
     process = fit_line(observe(options, generator), options)
     with torch.no_grad():
-        U = process.units.inputs(torch.tensor([[[options.x]]], dtype=torch.float64))
+        U = process.standardisation.inputs(torch.tensor([[[options.x]]], dtype=torch.float64))
         system = augment(process, U)
         log_ratio = normal_over_uniform(U.reshape(-1), options.query_sd)
         weights = importance_weights(log_ratio(process.U), log_ratio(U))
@@ -54,8 +54,11 @@ def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame
         of_data, own = scores(system, one)
         z = grid(options.guesses, -options.reach, options.reach)
         mass = conformity_mass(coefficients, weights, z.reshape(1, -1, 1, 1)).reshape(-1)
-    units = process.units
-    mean, sd = units.location + units.scale * float(system.mean), units.scale * float(system.sd)
+    standardisation = process.standardisation
+    mean, sd = (
+        standardisation.location + standardisation.scale * float(system.mean),
+        standardisation.scale * float(system.sd),
+    )
     return table(
         [
             *_one_guess(of_data.reshape(-1), own.reshape(-1), weights.reshape(-1)),

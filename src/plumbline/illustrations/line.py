@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.models.gp.fit import ModelOptions, fit_process
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 BOUNDS = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
 
@@ -41,6 +41,6 @@ def observe(options: LineOptions, generator: Generator) -> History:
     return History(X, chirp(X) + options.noise_std * eps)
 
 
-def fit_line(history: History, options: LineOptions) -> ExactProcess:
+def fit_line(history: History, options: LineOptions) -> GP:
     """Return the process of the observations."""
     return fit_process(history.X, history.Y, BOUNDS, options.model)

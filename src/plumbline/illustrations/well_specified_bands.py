@@ -15,8 +15,8 @@ from plumbline.methods.base import Domain, Proposal
 from plumbline.methods.conformal.method import ConformalOptions, ConformalUpperConfidenceBound
 from plumbline.methods.conformal.sets import ConformalPredictive
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
-from plumbline.models.standardisation import units_of
+from plumbline.models.gp.process import GP, conditioned
+from plumbline.models.standardisation import standardisation_of
 from plumbline.problems.base import Context
 from plumbline.problems.build import problem_of
 from plumbline.problems.evaluation import evaluate
@@ -61,20 +61,20 @@ class KnownKernelOptions(Options):
         )
 
 
-def known_process(history: History, bounds: Tensor, options: KnownKernelOptions) -> ExactProcess:
+def known_process(history: History, bounds: Tensor, options: KnownKernelOptions) -> GP:
     """Return the process that the function is made from, conditioned on `history`: nothing is fitted.
 
     Observations are standardised inside the process, and so is itself: zero mean, unit output scale and the noise are
     what they are in the function's own units.
     """
-    units = units_of(bounds, history.Y[:, 0])
+    standardisation = standardisation_of(bounds, history.Y[:, 0])
     at = Hyperparameters(
-        constant=-units.location / units.scale,
-        noise=bounds.new_tensor([(options.noise_std / units.scale) ** 2]),
-        outputscale=units.scale**-2,
+        constant=-standardisation.location / standardisation.scale,
+        noise=bounds.new_tensor([(options.noise_std / standardisation.scale) ** 2]),
+        outputscale=standardisation.scale**-2,
         lengthscale=bounds.new_tensor([options.lengthscale]),
     )
-    return conditioned(history.X, history.Y, bounds, options.kernel, at, units)
+    return conditioned(history.X, history.Y, bounds, options.kernel, at, standardisation)
 
 
 class KnownKernelUCB(ConformalUpperConfidenceBound):
@@ -84,7 +84,7 @@ class KnownKernelUCB(ConformalUpperConfidenceBound):
         super().__init__(domain, options.method)
         self.known = options
 
-    def fit(self, data: History) -> list[ExactProcess]:
+    def fit(self, data: History) -> list[GP]:
         """Return the known process, conditioned."""
         return [known_process(data, self.domain.bounds, self.known)]
 

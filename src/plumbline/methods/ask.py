@@ -1,45 +1,16 @@
 """A question to a method, and the surroundings that it is answered in."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator
 
 from plumbline.core.history import History
-from plumbline.forecasts.predictive import SetPredictive
-
-Predictor = Callable[[Tensor], SetPredictive]
-"""Maps `n x d` points to the predictive distribution of observations there."""
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a method asks for.
-
-    Attributes:
-        X: `q x d` points to evaluate.
-        predict: maps `n x d` points to the predictive distribution of observations there, before any is made; None
-            for methods without a model.
-        acquisition: maps `n x d` points to the utility that was maximised, `n`; None for methods without one.
-        seconds: wall time of the parts, `fit` and `acquire`.
-        notes: numbers worth a column of a log (the scale of a recalibration, say).
-        observed: `q x m` booleans, which outcomes of which point are asked for; None for all. The others are NaN.
-        ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None for methods that do not
-            search from many starts.
-    """
-
-    X: Tensor
-    predict: Predictor | None = None
-    acquisition: Callable[[Tensor], Tensor] | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    notes: dict[str, float] = field(default_factory=dict)
-    observed: Tensor | None = None
-    ends: Tensor | None = None
-
+from plumbline.methods.proposal import Proposal
 
 CPU = torch.device("cpu")
 
@@ -76,7 +47,7 @@ class Asked(Protocol):
 
 
 @dataclass
-class Question:
+class AskRequest:
     """What a trial asks its method in one round.
 
     Attributes:

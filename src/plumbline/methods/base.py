@@ -12,7 +12,8 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.core.options import parse
 from plumbline.core.outcomes import CovariateShift, Outcome
-from plumbline.methods.ask import Predictor, Proposal, Question
+from plumbline.methods.ask import AskRequest
+from plumbline.methods.proposal import Predictor, Proposal
 from plumbline.registry.registry import Registry
 from plumbline.spaces.base import Space
 
@@ -76,7 +77,7 @@ class Method(ABC):
         """Return `q` points to evaluate next."""
 
     @classmethod
-    def ask_many(cls, questions: Sequence[Question]) -> list[Proposal | Exception]:
+    def ask_many(cls, questions: Sequence[AskRequest]) -> list[Proposal | Exception]:
         """Return an answer to each question, or the error that it met; the questions are of seeds that run together.
 
         What a question is answered must not depend on which others come with it: a trial that was killed comes back
@@ -123,12 +124,12 @@ def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     return method
 
 
-def seats(name: str, options: dict[str, Any]) -> int:
+def lockstep_size(name: str, options: dict[str, Any]) -> int:
     """Return how many seeds of a method are asked at once, at most: as many as its innermost base says."""
     entry = methods[name]
     base = getattr(parse(entry.options, options, f"method {name!r}"), "base", None)
     if base is not None:
-        return seats(base.name, base.options)
+        return lockstep_size(base.name, base.options)
     return getattr(entry.build, "together", 1)
 
 

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.core.seeding import draw_seed
-from plumbline.methods.ask import CPU, Question
+from plumbline.methods.ask import CPU, AskRequest
 from plumbline.methods.base import Method, Predictor, Proposal
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import inside
@@ -130,7 +130,7 @@ class ComposedMethod(Method, Generic[Surrogate]):
         """Return what the surrogate is to see of the history: the evaluations that did not fail."""
         return whole(history)
 
-    def opening(self, history: History, q: int, generator: Generator) -> Proposal | None:
+    def model_free_start(self, history: History, q: int, generator: Generator) -> Proposal | None:
         """Return points to ask for without a surrogate in this round; None to go on with one."""
         return None
 
@@ -138,7 +138,7 @@ class ComposedMethod(Method, Generic[Surrogate]):
         """Return where to look in this round."""
         return round.space
 
-    def promise(self, proposal: Proposal) -> None:
+    def register_forecast(self, proposal: Proposal) -> None:
         """Take note of what is proposed, before anything is observed."""
 
     @classmethod
@@ -161,7 +161,7 @@ class ComposedMethod(Method, Generic[Surrogate]):
         return self._answered([Turn(self, history, q, generator)])[0]
 
     @classmethod
-    def ask_many(cls, questions: Sequence[Question]) -> list[Proposal | Exception]:
+    def ask_many(cls, questions: Sequence[AskRequest]) -> list[Proposal | Exception]:
         """Return an answer to each question, or the error that it met: surrogates are fitted, and choices refined,
         together."""
         if cls.alone(questions):
@@ -170,7 +170,7 @@ class ComposedMethod(Method, Generic[Surrogate]):
         return list(cls._answered(turns))
 
     @classmethod
-    def alone(cls, questions: Sequence[Question]) -> bool:
+    def alone(cls, questions: Sequence[AskRequest]) -> bool:
         """Return whether questions are answered one by one, as methods do that gain nothing from company."""
         return all(question.method.together == 1 for question in questions)
 
@@ -241,7 +241,7 @@ class Turn(Generic[Surrogate]):
     q: int
     generator: Generator
     device: torch.device = CPU
-    question: Question | None = None
+    question: AskRequest | None = None
     proposal: Proposal | None = None
 
     def surroundings(self) -> AbstractContextManager[None]:
@@ -250,7 +250,7 @@ class Turn(Generic[Surrogate]):
 
     def begin(self) -> None:
         """Ask for points without a surrogate, or make ready to fit one."""
-        self.proposal = self.method.opening(self.history, self.q, self.generator)
+        self.proposal = self.method.model_free_start(self.history, self.q, self.generator)
         if self.proposal is None:
             self.now = self.method.turn_round(self.history, self.q, self.generator, self.device)
 
@@ -275,7 +275,7 @@ class Turn(Generic[Surrogate]):
             observed=choice.observed,
             ends=choice.ends,
         )
-        self.method.promise(self.proposal)
+        self.method.register_forecast(self.proposal)
         self.seconds["acquire"] += refined + perf_counter() - started
         self.proposal = replace(self.proposal, seconds=self.seconds)
 

@@ -104,9 +104,9 @@ class ComposedWrapper(Wrapper, ComposedMethod[Any]):
         """Return predictions from `history` alone."""
         return ComposedMethod.predictor(self, history)
 
-    def opening(self, history: History, q: int, generator: Generator) -> Proposal | None:
+    def model_free_start(self, history: History, q: int, generator: Generator) -> Proposal | None:
         """Return what the base asks for without its surrogate, if anything."""
-        return self.base.opening(history, q, generator)
+        return self.base.model_free_start(history, q, generator)
 
     def seen(self, history: History) -> History:
         """Return what the base's surrogate is to see."""
@@ -154,9 +154,9 @@ class ComposedWrapper(Wrapper, ComposedMethod[Any]):
         """Return the base's numbers."""
         return self.base.notes(choice, round)
 
-    def promise(self, proposal: Proposal) -> None:
+    def register_forecast(self, proposal: Proposal) -> None:
         """Let the base take note of what is proposed."""
-        self.base.promise(proposal)
+        self.base.register_forecast(proposal)
 
     def lengthscales(self, surrogate: Any) -> Tensor:
         """Return those of the base's surrogate."""

@@ -118,7 +118,7 @@ def halved(E: Tensor) -> Tensor:
     return found
 
 
-def cholesky_pull_back(factor: Tensor, to_factor: Tensor) -> Tensor:
+def cholesky_vjp(factor: Tensor, grad_factor: Tensor) -> Tensor:
     """Return the gradient in a matrix of what has a gradient in its Cholesky factor F: `F^-T halved(F' G) F^-1`.
 
     It is symmetric: each element and its mirror image count as variables of their own. What `G` has above the diagonal
@@ -129,8 +129,8 @@ def cholesky_pull_back(factor: Tensor, to_factor: Tensor) -> Tensor:
         to_factor: G, likewise.
     """
     if factor.shape[-1] == 1:
-        return 0.5 * to_factor / factor
-    left = torch.linalg.solve_triangular(factor, halved(product(factor.mT, to_factor)), upper=False, left=False)
+        return 0.5 * grad_factor / factor
+    left = torch.linalg.solve_triangular(factor, halved(product(factor.mT, grad_factor)), upper=False, left=False)
     return torch.linalg.solve_triangular(factor.mT, left, upper=True)
 
 

@@ -6,7 +6,7 @@ from botorch.models.model import Model
 from torch import Tensor
 
 
-class PointMoments(Protocol):
+class MarginalPosterior(Protocol):
     """What is said of f at `b` points, each on its own, in the units of the observations."""
 
     @property
@@ -19,7 +19,7 @@ class PointMoments(Protocol):
         """Standard deviations, `b`."""
         ...
 
-    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
+    def vjp(self, grad_mean: Tensor, grad_sd: Tensor) -> Tensor:
         """Return the gradient in the points, `b x d`, of a function of `mean` and `sd`.
 
         Args:
@@ -28,7 +28,7 @@ class PointMoments(Protocol):
         ...
 
 
-class JointMoments(Protocol):
+class JointPosterior(Protocol):
     """What is said of f at `b` batches of q points, likewise."""
 
     @property
@@ -41,7 +41,7 @@ class JointMoments(Protocol):
         """Cholesky factors of the covariances, `b x q x q`."""
         ...
 
-    def pull_back(self, to_mean: Tensor, to_root: Tensor) -> Tensor:
+    def vjp(self, grad_mean: Tensor, grad_root: Tensor) -> Tensor:
         """Return the gradient in the points, `b x q x d`, of a function of `mean` and `root`.
 
         Args:
@@ -51,7 +51,7 @@ class JointMoments(Protocol):
         ...
 
 
-class WithMoments(Protocol):
+class GaussianProcess(Protocol):
     """A process, exact or sparse."""
 
     @property
@@ -59,10 +59,10 @@ class WithMoments(Protocol):
         """The process as a model of BoTorch."""
         ...
 
-    def at_points(self, X: Tensor) -> PointMoments:
+    def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
         """Return what is said of f at points, `b x d` in the problem's bounds."""
         ...
 
-    def at_batches(self, X: Tensor) -> JointMoments:
+    def joint_posterior(self, X: Tensor) -> JointPosterior:
         """Return what is said of f at batches, `b x q x d` in the problem's bounds."""
         ...

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Units:
+class Standardisation:
     """What inputs and observations are divided by: `(x - low) / width` and `(y - location) / scale`.
 
     Attributes:
@@ -36,13 +36,13 @@ class Units:
         """Return what was standardised, in its own units."""
         return self.location + self.scale * standardised
 
-    def standardising(self, y: Tensor) -> "Units":
+    def standardising(self, y: Tensor) -> "Standardisation":
         """Return the same units of inputs, and those in which `y` (`n`) are standardised."""
-        found = units_of(torch.stack([self.low, self.low + self.width]), y)
+        found = standardisation_of(torch.stack([self.low, self.low + self.width]), y)
         return replace(self, location=found.location, scale=found.scale)
 
 
-def units_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Units:
+def standardisation_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Standardisation:
     """Return the units in which a box is the unit cube and observations are standardised; equal ones become zero.
 
     Args:
@@ -52,10 +52,10 @@ def units_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Units:
     """
     spread = float(y.std()) if len(y) > 1 else 0.0
     least = max(least, 1e-12 * (1 + float(y.abs().max())))
-    return Units(bounds[0], bounds[1] - bounds[0], float(y.mean()), spread if spread > least else 1.0)
+    return Standardisation(bounds[0], bounds[1] - bounds[0], float(y.mean()), spread if spread > least else 1.0)
 
 
-def as_they_are(dim: int) -> Units:
+def identity(dim: int) -> Standardisation:
     """Return the units of inputs in the unit cube of dimension `dim`, and of observations that stay what they are."""
     zero = torch.zeros(dim, dtype=torch.float64)
-    return Units(zero, zero + 1, 0.0, 1.0)
+    return Standardisation(zero, zero + 1, 0.0, 1.0)

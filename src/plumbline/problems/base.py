@@ -26,7 +26,7 @@ follow from these alone: a trial that was killed notes the same."""
 
 
 @dataclass(frozen=True)
-class Workplace:
+class EvaluationContext:
     """Where evaluations are made; none of it changes what comes of them, but for the rounding of another device.
 
     Attributes:
@@ -70,7 +70,7 @@ class Problem:
     may_fail: bool = False
     notes: Notes | None = None
     shared_chance: bool = False
-    prepare: Callable[[Workplace], None] | None = None
+    prepare: Callable[[EvaluationContext], None] | None = None
 
     @property
     def bounds(self) -> Tensor:
@@ -83,7 +83,7 @@ class Problem:
         return [outcome.role for outcome in self.outcomes]
 
 
-class Shelf:
+class SharedCache:
     """What the problems of one job have in common, made once: no seed and no order of trials may show in it."""
 
     def __init__(self) -> None:
@@ -109,4 +109,4 @@ class Context:
 
     data: Path
     generator: Generator
-    shelf: Shelf = field(default_factory=Shelf)
+    shelf: SharedCache = field(default_factory=SharedCache)

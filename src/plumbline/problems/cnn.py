@@ -20,7 +20,7 @@ from plumbline.core.seeding import draw_seed
 from plumbline.data.sources.images import Images
 from plumbline.models.learned.convolutional import Hyperparameters, Lesson, Training
 from plumbline.models.learned.images import read_images
-from plumbline.problems.base import Context, Problem, Workplace, problems
+from plumbline.problems.base import Context, EvaluationContext, Problem, problems
 from plumbline.problems.build import problem_of
 from plumbline.registry.references import canonical_json
 from plumbline.spaces.stepped import Stepped, on_steps
@@ -96,7 +96,7 @@ class ConvolutionalNetwork(SyntheticTestFunction):
         """Nobody knows them."""
         raise NotImplementedError("The best hyperparameters of a network are not known.")
 
-    def prepare(self, place: Workplace) -> None:
+    def prepare(self, place: EvaluationContext) -> None:
         """Train on the device of `place`, and go on with what lies unfinished there.
 
         Errors of networks that were trained lie there as well: what a trial had not saved when it was killed is not

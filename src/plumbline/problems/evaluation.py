@@ -80,7 +80,7 @@ def spread(function: BaseTestProblem, n: int = 4096) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ProblemMetadata:
     """What is known of a problem besides its values; the same for every evaluation.
 
     Attributes:
@@ -94,10 +94,10 @@ class Facts:
     roles: tuple[str, ...] = ()
 
 
-def facts_of(problem: Problem) -> Facts:
+def metadata_of(problem: Problem) -> ProblemMetadata:
     """Return what is known of a problem."""
     point = reference_point(problem.outcomes)
-    return Facts(
+    return ProblemMetadata(
         math.nan if problem.optimum is None else problem.optimum,
         None if point is None else tuple(point.tolist()),
         tuple(problem.roles),

@@ -30,6 +30,7 @@ NEUTRAL = frozenset(
         "core.outcomes",
         "designs.base",
         "methods.base",
+        "methods.proposal",
         "problems.base",
         "registry.catalogue",
         "registry.references",

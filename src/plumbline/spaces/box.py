@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 
 from plumbline.core.history import History
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import Heat, SearchOptions
+from plumbline.spaces.search import EarlyStopping, SearchOptions
 from plumbline.spaces.with_gradient import Differentiated
 
 
@@ -60,7 +60,7 @@ def climb(
             starts, utility, options=options, fixed_features=fixed_features or None, **bounds, **others
         )
     shape = starts.shape[1:]
-    heat = None if patience is None else Heat(len(starts), patience)
+    heat = None if patience is None else EarlyStopping(len(starts), patience)
 
     def loss(x: NDArray[np.float64], batch_indices: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         value, gradient = utility.value_and_gradient(torch.from_numpy(x).view(-1, *shape))

@@ -34,7 +34,7 @@ class SearchOptions(Options):
         return self
 
 
-class Heat:
+class EarlyStopping:
     """Climbs that run together, and what each has reached.
 
     Args:

@@ -13,13 +13,13 @@ from plumbline.registry.references import Json, MethodChoice, canonical_json
 from plumbline.store.keys import input_paths, methods_of
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Experiment, Output
-from plumbline.study.methods_and_tasks import Library
+from plumbline.study.methods_and_tasks import MethodsAndTasks
 
 Grid = Collection[tuple[str, str]]
 """The (task, method) of an experiment at any preset."""
 
 
-def check_library(library: Library) -> None:
+def check_methods_and_tasks(library: MethodsAndTasks) -> None:
     """Raise PlumblineError where a method or a problem is unknown or has other options."""
     for label, method in library.methods.items():
         catalogue().check("method", method.ref.name, method.ref.options, f"config/methods.yaml: {label}")
@@ -29,7 +29,7 @@ def check_library(library: Library) -> None:
         catalogue().check("design", initial.design, initial.options, f"config/tasks.yaml: {name}")
 
 
-def check_inputs(library: Library, models: Mapping[str, ModelEntry], datasets: Mapping[str, Dataset]) -> None:
+def check_inputs(library: MethodsAndTasks, models: Mapping[str, ModelEntry], datasets: Mapping[str, Dataset]) -> None:
     """Raise PlumblineError where options declare a dataset or a model that there is not."""
     declared: list[tuple[str, Kind, str, Json]] = [
         *((f"config/methods.yaml: {x}", "method", m.ref.name, m.ref.options) for x, m in library.methods.items()),
@@ -72,7 +72,7 @@ def check_replaced(instead: Mapping[str, str], models: Collection[str], datasets
             raise PlumblineError(f"instead: of {pair[0]} and {pair[1]} one is a dataset and one is a model")
 
 
-def check_experiment(experiment: Experiment, grid: Grid, library: Library, source: str) -> None:
+def check_experiment(experiment: Experiment, grid: Grid, library: MethodsAndTasks, source: str) -> None:
     """Raise PlumblineError where an output is unknown, has other options, or speaks of what is not in the grid."""
     outputs: dict[Kind, Output | None] = {
         "illustration": experiment.illustration,
@@ -86,12 +86,12 @@ def check_experiment(experiment: Experiment, grid: Grid, library: Library, sourc
         raise PlumblineError(f"{source}: a figure needs a `grid` of trials or an `illustration`")
 
 
-def check_output(kind: Kind, output: Output, grid: Grid, library: Library, source: str) -> None:
+def check_output(kind: Kind, output: Output, grid: Grid, library: MethodsAndTasks, source: str) -> None:
     """Check the options of a figure, table or illustration, and the names in them (their method `names`)."""
     catalogue().check(kind, output.kind, output.options, source)
     tasks, methods = ({pair[i] for pair in grid} for i in (0, 1))
     tasks |= {library.tasks[task].entry for task in tasks}
-    methods |= {library.methods[method].look.entry for method in methods}
+    methods |= {library.methods[method].legend.entry for method in methods}
 
     def verify() -> None:
         options = parse(option_model(kind, output.kind), output.options, source)

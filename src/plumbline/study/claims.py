@@ -181,7 +181,7 @@ class Claim(Options):
             preset runs in whole.
         secondary: tests that are shown beside it, and count for nothing.
         stuck: of runs, counted beside the verdict.
-        beyond: why no experiment of ours can decide about it: its measurements stand, its verdict says which.
+        beyond: why no experiment of ours can decide about it: its test_results stand, its verdict says which.
     """
 
     source: str

@@ -36,7 +36,7 @@ class Costs:
 
     @classmethod
     def of(cls, measured: Iterable[tuple[str, str, float]], costly: Collection[str] = ()) -> "Costs":
-        """Return the median of measurements (task, method, seconds a round)."""
+        """Return the median of test_results (task, method, seconds a round)."""
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
         for task, method, seconds in measured:
             groups[task, method].append(seconds)

@@ -1,4 +1,4 @@
-"""How methods look and what they are called, the same in every figure."""
+"""Legends: labels, colours and lines of methods, the same in every figure."""
 
 from pydantic import Field
 
@@ -8,18 +8,18 @@ COLOURS = ("blue", "orange", "green", "red", "purple", "brown", "pink", "grey", 
 """Names of colours; `plumbline.analysis.outputs.style` says which they are."""
 
 
-class Look(Options):
-    """How a method looks and what it is called in every figure.
+class Legend(Options):
+    """How a method appears in every figure: its label, colour and line.
 
     Attributes:
-        legend: words of the legend.
+        label: its words in legends.
         colour: one of `COLOURS`, or #rrggbb; empty for the next that is free.
         dashed: whether its lines are.
         parameters: values of what its entry in `config/methods.yaml` varies: `{"alpha": 0.2}`.
         entry: that entry, which a figure may name in place of all its variants; the method itself if it varies nothing.
     """
 
-    legend: str
+    label: str
     colour: str = Field(default="", pattern=rf"^({'|'.join(COLOURS)}|#[0-9a-fA-F]{{6}})?$")
     dashed: bool = False
     parameters: dict[str, float | str] = Field(default_factory=dict)

@@ -20,7 +20,7 @@ from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
 from plumbline.store.keys import with_stand_ins
 from plumbline.store.spec import Budget
-from plumbline.study.legends import Look
+from plumbline.study.legends import Legend
 
 Value = bool | int | float | str
 EntryT = TypeVar("EntryT", bound="Entry")
@@ -71,7 +71,7 @@ class Method:
     """A method with its name, its look, and what its jobs need."""
 
     ref: MethodRef
-    look: Look
+    legend: Legend
     resources: Resources
 
     def with_stand_ins(self, stand_ins: Mapping[str, str]) -> MethodRef:
@@ -103,7 +103,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Library:
+class MethodsAndTasks:
     """Every method and every task, by name."""
 
     methods: dict[str, Method] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Library:
     @cached_property
     def method_families(self) -> dict[str, tuple[str, ...]]:
         """Names of the members of each entry of methods: of one that varies nothing, its own."""
-        return _families({name: method.look.entry for name, method in self.methods.items()})
+        return _families({name: method.legend.entry for name, method in self.methods.items()})
 
     @cached_property
     def task_families(self) -> dict[str, tuple[str, ...]]:
@@ -223,15 +223,15 @@ def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str
         for path, value in values.items():
             options = _with(options, path, value, source)
         parameters = _last_parts(values, source)
-        look = {
-            "legend": fill(entry.legend or label, parameters, f"{source}: legend"),
+        legend = {
+            "label": fill(entry.legend or label, parameters, f"{source}: legend"),
             "colour": entry.colour,
             "dashed": entry.dashed,
             "parameters": parameters,
             "entry": name,
         }
         ref = {"name": entry.name, "options": options, "label": label}
-        yield label, Method(parse(MethodRef, ref, source), parse(Look, look, source), entry.resources)
+        yield label, Method(parse(MethodRef, ref, source), parse(Legend, legend, source), entry.resources)
 
 
 def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Task]]:
@@ -285,19 +285,21 @@ def _gather(
     return found
 
 
-def parse_library(methods: Any, tasks: Any, sources: tuple[str, str] = ("methods", "tasks")) -> Library:
+def parse_methods_and_tasks(
+    methods: Any, tasks: Any, sources: tuple[str, str] = ("methods", "tasks")
+) -> MethodsAndTasks:
     """Return the library of the two files' contents.
 
     Raises:
         PlumblineError: what is wrong, with file, entry and field.
     """
-    return Library(
+    return MethodsAndTasks(
         _gather(methods, "method", MethodEntry, methods_of, sources[0]),
         _gather(tasks, "task", TaskEntry, tasks_of, sources[1]),
     )
 
 
-def load_library(folder: Path) -> Library:
-    """Read `methods.yaml` and `tasks.yaml` of the configuration's `folder`; see `parse_library`."""
+def load_methods_and_tasks(folder: Path) -> MethodsAndTasks:
+    """Read `methods.yaml` and `tasks.yaml` of the configuration's `folder`; see `parse_methods_and_tasks`."""
     paths = folder / "methods.yaml", folder / "tasks.yaml"
-    return parse_library(read_yaml(paths[0]), read_yaml(paths[1]), (str(paths[0]), str(paths[1])))
+    return parse_methods_and_tasks(read_yaml(paths[0]), read_yaml(paths[1]), (str(paths[0]), str(paths[1])))

@@ -17,13 +17,13 @@ from plumbline.study.checks import (
     check_claim,
     check_experiment,
     check_inputs,
-    check_library,
+    check_methods_and_tasks,
     check_models,
     check_replaced,
 )
 from plumbline.study.experiments import Block, Experiment, Preset, Study, load_study
-from plumbline.study.legends import Look
-from plumbline.study.methods_and_tasks import Library, load_library
+from plumbline.study.legends import Legend
+from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
 from plumbline.study.settings import Config
 
 
@@ -33,7 +33,7 @@ class Plan:
 
     config: Config
     studies: dict[str, Study]
-    library: Library = field(default_factory=Library)
+    library: MethodsAndTasks = field(default_factory=MethodsAndTasks)
     datasets: dict[str, Dataset] = field(default_factory=dict)
     models: dict[str, ModelEntry] = field(default_factory=dict)
 
@@ -155,9 +155,9 @@ class Plan:
         """Return what a job of a trial's method and task needs: the greater of both."""
         return greater(self.library.methods[spec.method.label].resources, self.library.tasks[spec.task].resources)
 
-    def looks(self, name: str) -> dict[str, Look]:
+    def legends(self, name: str) -> dict[str, Legend]:
         """Return the look of each method of experiment `name`, in the order of its grid."""
-        return {spec.method.label: self.library.methods[spec.method.label].look for spec in self.trials(name)}
+        return {spec.method.label: self.library.methods[spec.method.label].legend for spec in self.trials(name)}
 
     def task_titles(self, name: str) -> dict[str, str]:
         """Return the title of each task of experiment `name`, in the order of its grid; stand-ins are named."""
@@ -222,7 +222,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
     plan = Plan(
         config=checked,
         studies={name: load_study(folder / f"{name}.yaml") for name in checked.studies},
-        library=load_library(root / "config"),
+        library=load_methods_and_tasks(root / "config"),
         datasets=load_datasets(root / "config" / "datasets.yaml"),
         models=load_models(root / "config" / "models.yaml"),
     )
@@ -243,7 +243,7 @@ def check(plan: Plan) -> None:
 
     Experiments are checked at all presets: what a typo would drop silently at one is found at each.
     """
-    check_library(plan.library)
+    check_methods_and_tasks(plan.library)
     check_models(plan.models, plan.datasets)
     check_replaced(plan.config.instead, plan.models, plan.datasets)
     check_inputs(plan.library, plan.models, plan.datasets)

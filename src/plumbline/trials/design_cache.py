@@ -17,7 +17,7 @@ LONG = 1.0
 """Seconds from which on an evaluation is worth a file."""
 
 
-class Beginnings:
+class DesignCache:
     """The kept batches of initial designs, each under the key of its design (`plumbline.store.keys.design_key`)."""
 
     def __init__(self, store: Path) -> None:

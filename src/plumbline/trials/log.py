@@ -100,7 +100,7 @@ def _array(values: Tensor) -> arrow.Array:
     return arrow.array(flat) if values.ndim == 1 else list_column(flat)
 
 
-class Growing:
+class GrowingTensor:
     """Rows of a tensor; putting more at the end costs the same however many there are, since room is doubled."""
 
     def __init__(self) -> None:
@@ -159,8 +159,8 @@ class Log:
     def __init__(self) -> None:
         self.iteration = -1
         self.snapshots: list[tuple[int, Tensor]] = []
-        self._X = Growing()
-        self._Y = Growing()
+        self._X = GrowingTensor()
+        self._Y = GrowingTensor()
         self._kept = Batches()  # without x, which is in the tensor
         self._new = Batches()  # not yet on disk
 

@@ -8,7 +8,7 @@ import pyarrow as arrow
 import torch
 from torch import Tensor
 
-from plumbline.problems.evaluation import Facts
+from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import provenance
@@ -26,7 +26,7 @@ SNAPSHOT = arrow.schema(
 """Pictures of the model before the query of an iteration, on a grid of a one-dimensional problem."""
 
 
-def constants_of(key: str, spec: TrialSpec, facts: Facts) -> Row:
+def constants_of(key: str, spec: TrialSpec, facts: ProblemMetadata) -> Row:
     """Return what every row of a trial holds."""
     return {
         "key": key,
@@ -93,7 +93,7 @@ def write_results(
     folder: TrialFolder,
     spec: TrialSpec,
     log: Log,
-    facts: Facts,
+    facts: ProblemMetadata,
     about: Mapping[str, Any],
     error: str | None = None,
 ) -> None:

@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 import torch
 
 from plumbline.core.errors import PlumblineError
-from plumbline.methods.ask import CPU, Question
-from plumbline.methods.base import Method, Proposal, seats
-from plumbline.problems.base import Shelf, Workplace
-from plumbline.problems.evaluation import Facts
+from plumbline.methods.ask import CPU, AskRequest
+from plumbline.methods.base import Method, Proposal, lockstep_size
+from plumbline.problems.base import EvaluationContext, SharedCache
+from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import design_key, trial_key
 from plumbline.store.observers import Observer
 from plumbline.store.spec import TrialSpec
 from plumbline.trials.checkpoint import Checkpoint, Ration
-from plumbline.trials.design_cache import Beginnings
+from plumbline.trials.design_cache import DesignCache
 from plumbline.trials.log import Log, Step
 from plumbline.trials.results import constants_of, write_results
 from plumbline.trials.trial import Trial
@@ -30,7 +30,7 @@ RETRIABLE = (OSError, MemoryError, torch.cuda.OutOfMemoryError)
 GROUP_HALVED = "GroupHalved"
 """The event of a round whose questions were too many for the memory of a GPU."""
 
-Seated = Sequence[tuple["Seat", Trial]]
+Sessions = Sequence[tuple["TrialSession", Trial]]
 """Trials whose turn it is."""
 
 Watch = Callable[[], Sequence[Observer]]
@@ -83,8 +83,8 @@ def run_trials(
         The folder of each trial, with its records in place.
     """
     folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
-    shelf = Shelf()
-    together = max((seats(spec.method.name, spec.method.options) for spec in specs), default=1)
+    shelf = SharedCache()
+    together = max((lockstep_size(spec.method.name, spec.method.options) for spec in specs), default=1)
     for group in parts(list(zip(specs, folders, strict=True)), together):
         wanted = {folder.key: (spec, folder) for spec, folder in group}
         with ExitStack() as held:
@@ -93,11 +93,13 @@ def run_trials(
                 held.enter_context(wanted[key][1].lock())
             for _, folder in wanted.values():
                 folder.clear()  # what was killed when its records were written left them
-            play([Seat(*one, data, watch, device, ration(), shelf) for one in wanted.values() if not one[1].done])
+            play(
+                [TrialSession(*one, data, watch, device, ration(), shelf) for one in wanted.values() if not one[1].done]
+            )
     return folders
 
 
-class Seat:
+class TrialSession:
     """One trial in the hands of the runner: its folder, its checkpoint, and those who watch it.
 
     Attributes:
@@ -113,7 +115,7 @@ class Seat:
         watch: Watch,
         device: torch.device,
         ration: Ration,
-        shelf: Shelf,
+        shelf: SharedCache,
     ) -> None:
         self.spec, self.folder, self.data, self.device, self.shelf = spec, folder, data, device, shelf
         self.checkpoint = Checkpoint(folder, ration)
@@ -132,7 +134,7 @@ class Seat:
         with self.guarded():
             self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shelf)
             if prepare := self.trial.problem.prepare:
-                prepare(Workplace(self.device, self.folder.evaluation_path))
+                prepare(EvaluationContext(self.device, self.folder.evaluation_path))
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -146,7 +148,7 @@ class Seat:
 
     def begin(self, trial: Trial) -> tuple[Step, float]:
         """Return the next batch of the initial design and the seconds that it took, perhaps under another method."""
-        beginnings, first = Beginnings(self.folder.path.parent), len(self.log)
+        beginnings, first = DesignCache(self.folder.path.parent), len(self.log)
         key = design_key(self.spec, self.data)
         if kept := beginnings.find(key, first):
             return kept
@@ -182,7 +184,7 @@ class Seat:
         trace = "".join(traceback.format_exception(error))
         content = {"error": message, "round": self.log.iteration + 1, "traceback": trace}
         self.folder.write_json(self.folder.error_path, content)
-        facts = self.trial.facts if self.trial else Facts()
+        facts = self.trial.facts if self.trial else ProblemMetadata()
         write_results(self.folder, self.spec, self.log, facts, self._about(), message)
         self._end(message)
 
@@ -196,12 +198,12 @@ class Seat:
             observer.end(message)
 
 
-def play(seats: Sequence[Seat]) -> None:
+def play(lockstep_size: Sequence[TrialSession]) -> None:
     """Run trials to their ends, round by round together."""
-    for seat in seats:
+    for seat in lockstep_size:
         seat.open()
-    size = len(seats)
-    while playing := [seat for seat in seats if not seat.over]:
+    size = len(lockstep_size)
+    while playing := [seat for seat in lockstep_size if not seat.over]:
         asking = []
         for seat in playing:
             trial = seat.trial
@@ -216,7 +218,7 @@ def play(seats: Sequence[Seat]) -> None:
         size = play_rounds(asking, size)
 
 
-def play_rounds(seated: Seated, size: int, events: Sequence[str] = (), again: bool = False) -> int:
+def play_rounds(seated: Sessions, size: int, events: Sequence[str] = (), again: bool = False) -> int:
     """Play a round of each of some trials, `size` at once or fewer, and return how many at once from now on."""
     while seated:
         part, seated = seated[:size], seated[size:]
@@ -224,7 +226,7 @@ def play_rounds(seated: Seated, size: int, events: Sequence[str] = (), again: bo
     return size
 
 
-def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: bool = False) -> int:
+def play_round(seated: Sessions, size: int, events: Sequence[str] = (), again: bool = False) -> int:
     """Ask, evaluate and keep one round of each of some trials.
 
     Args:
@@ -240,7 +242,7 @@ def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: boo
         torch.cuda.OutOfMemoryError: not even one question at a time can be answered.
     """
     started = perf_counter()
-    questions = [trial.same_question() if again else trial.question() for _, trial in seated]
+    questions = [trial.same_request() if again else trial.question() for _, trial in seated]
     proposals = _asked(type(seated[0][1].method), questions)
     # Out here, no error holds on to what was being computed when the memory was full.
     if isinstance(proposals, torch.cuda.OutOfMemoryError):
@@ -262,7 +264,7 @@ def play_round(seated: Seated, size: int, events: Sequence[str] = (), again: boo
     return size
 
 
-def _asked(method: type[Method], questions: Sequence[Question]) -> list[Proposal | Exception] | Exception:
+def _asked(method: type[Method], questions: Sequence[AskRequest]) -> list[Proposal | Exception] | Exception:
     """Return the answers to some questions, or the error that came instead of all of them."""
     try:
         return method.ask_many(questions)
@@ -273,7 +275,7 @@ def _asked(method: type[Method], questions: Sequence[Question]) -> list[Proposal
 
 
 def _answered(
-    trial: Trial, question: Question, proposal: Proposal, events: Sequence[str], asking: float
+    trial: Trial, question: AskRequest, proposal: Proposal, events: Sequence[str], asking: float
 ) -> tuple[Step, float]:
     """Return the step that an answer makes, and its seconds in all, `asking` of which are gone already."""
     started = perf_counter()

@@ -12,13 +12,13 @@ from plumbline.core import seeding
 from plumbline.core.alpha import alpha_at
 from plumbline.core.history import History
 from plumbline.designs.base import initial_design
-from plumbline.methods.ask import CPU, Question
+from plumbline.methods.ask import CPU, AskRequest
 from plumbline.methods.base import Domain, Method, Proposal, build_method
-from plumbline.problems.base import Context, Shelf
+from plumbline.problems.base import Context, SharedCache
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import (
-    facts_of,
     holdout_of,
+    metadata_of,
     notes_of,
     observe,
     observe_holdout,
@@ -56,15 +56,15 @@ class Trial:
         log: Log | None = None,
         state: dict[str, Any] | None = None,
         device: torch.device = CPU,
-        shelf: Shelf | None = None,
+        shelf: SharedCache | None = None,
     ) -> None:
         self.spec = spec
         self.device = device
         self.log = Log() if log is None else log
         self.identity = seeding.identity(spec.problem.name, spec.problem.options)
-        context = Context(data=data, generator=self._stream("problem"), shelf=shelf or Shelf())
+        context = Context(data=data, generator=self._stream("problem"), shelf=shelf or SharedCache())
         self.problem = build_problem(spec.problem.name, spec.problem.options, context)
-        self.facts = facts_of(self.problem)
+        self.facts = metadata_of(self.problem)
         self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift)
         size = spec.diagnostics.holdout
         self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None
@@ -103,22 +103,22 @@ class Trial:
         Y, F = self._evaluate(X, None)
         return Step(0, X, Y, F, seconds={"evaluate": perf_counter() - started})
 
-    def question(self) -> Question:
+    def question(self) -> AskRequest:
         """Return what the method is to be asked in the next round."""
         if self.method.together > 1:
             self._before = copy.deepcopy(self.method.state_dict())
         history = History(self.log.X, self.log.Y, self.spec.budget.initial.size)
-        return Question(
+        return AskRequest(
             self.method, history, self.spec.budget.q, self._stream("method", self.log.iteration + 1), self.device
         )
 
-    def same_question(self) -> Question:
+    def same_request(self) -> AskRequest:
         """Return the last question anew, to a method that has not heard it: an attempt to answer it may leave traces
         in the method and has drawn from the stream."""
         self.method = self._method(self._before)
         return self.question()
 
-    def answer(self, question: Question, proposal: Proposal) -> Step:
+    def answer(self, question: AskRequest, proposal: Proposal) -> Step:
         """Evaluate what was proposed, tell the method, and judge what it said before."""
         wanted, iteration, history = self.spec.diagnostics, self.log.iteration + 1, question.history
         forecast = proposal.predict(proposal.X) if proposal.predict else None
@@ -146,7 +146,7 @@ class Trial:
             notes |= self._recommendation(question, proposal.X, Y)
         return Step(iteration, proposal.X, Y, F, columns, question.events, notes, seconds, snapshot)
 
-    def _recommendation(self, question: Question, X: Tensor, Y: Tensor) -> dict[str, float]:
+    def _recommendation(self, question: AskRequest, X: Tensor, Y: Tensor) -> dict[str, float]:
         """Return, as a note, the worth of what the method holds to be the optimum after the answer `X`, `Y`."""
         if self.domain.takes != "one objective":
             return {}

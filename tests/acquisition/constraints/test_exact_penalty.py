@@ -7,12 +7,12 @@ from torch import Tensor
 
 from plumbline.acquisition.constraints.exact_penalty import HARD, ExactPenalty
 from plumbline.core.outcomes import Role
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 BOX = torch.tensor([[-2.0, -2.0], [3.0, 3.0]], dtype=torch.float64)
 
 
-def program(processes: list[ExactProcess], roles: list[Role], X: Tensor, sqrt_beta: float, rho: float) -> Tensor:
+def program(processes: list[GP], roles: list[Role], X: Tensor, sqrt_beta: float, rho: float) -> Tensor:
     """Return the slides' objective, with the least slacks, turned round to be maximised: `n x d` to `n`."""
     value = torch.zeros(len(X), dtype=torch.float64)
     for process, role in zip(processes, roles, strict=True):
@@ -61,7 +61,7 @@ def test_polishing_never_loses_and_comes_to_a_local_maximum(rho: float | None, s
     # Nothing near is better by more than rounding.
     near = found + 1e-3 * torch.randn(2000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     near = near.clamp(-2, 3)
-    scale = utility.processes[0].units.scale
+    scale = utility.processes[0].standardisation.scale
     assert float(utility(near.unsqueeze(-2)).max() - utility(found.unsqueeze(0))) < 2e-4 * scale
 
 
@@ -70,9 +70,9 @@ def test_it_goes_along_a_kink() -> None:
     utility = ExactPenalty(made(10, 2, 1), ROLES, 1.0, None)
     X = grid()
     values = utility(X.unsqueeze(-2))
-    good = X[values > values.max() - 2.0 * utility.processes[0].units.scale]
+    good = X[values > values.max() - 2.0 * utility.processes[0].standardisation.scale]
     gains = [float(utility(utility.polished(x[None], BOX)[None]) - utility(x[None, None])) for x in good[::200]]
-    assert max(gains) > 0.05 * utility.processes[0].units.scale
+    assert max(gains) > 0.05 * utility.processes[0].standardisation.scale
 
 
 def test_an_infinite_rho_pays_for_no_slack_that_can_be_had_for_nothing() -> None:
@@ -81,7 +81,9 @@ def test_an_infinite_rho_pays_for_no_slack_that_can_be_had_for_nothing() -> None
     utility = ExactPenalty(processes, ROLES, 1.0, None)
     best = X[utility(X.unsqueeze(-2)).argmax()].unsqueeze(0)
     found = utility.polished(best, BOX)
-    rho = 10 * HARD * processes[0].units.scale / min(process.units.scale for process in processes[1:])
+    rho = (
+        10 * HARD * processes[0].standardisation.scale / min(process.standardisation.scale for process in processes[1:])
+    )
     slack = program(processes, ROLES, found, 1.0, 0.0) - program(processes, ROLES, found, 1.0, 1.0)
     assert float(slack) < 1e-6
     assert float(utility(found[None])) == pytest.approx(float(program(processes, ROLES, found, 1.0, 0.0)), abs=1e-2)

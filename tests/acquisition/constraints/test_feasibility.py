@@ -15,10 +15,10 @@ from plumbline.acquisition.constraints.feasibility import (
     log_constrained_improvement,
     log_probability_of_zero,
 )
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
-def botorchs(processes: list[ExactProcess], best: float | None, tolerance: float, X: Tensor) -> Tensor:
+def botorchs(processes: list[GP], best: float | None, tolerance: float, X: Tensor) -> Tensor:
     """Return BoTorch's value, with the two sides of the equality as constraints of their own."""
     models = [gpytorch_model(process) for process in processes]
     model = ModelListGP(*models, gpytorch_model(processes[2]))
@@ -54,9 +54,9 @@ def test_values_and_gradients_are_botorchs(
 def test_an_equality_is_the_slides_two_inequalities() -> None:
     """At tolerance zero it is at most a quarter, wherever the mean is zero."""
     mean, sd = torch.tensor([0.0, 0.0, 3.0]).double(), torch.tensor([0.1, 2.0, 0.1]).double()
-    value, to_mean, _ = log_probability_of_zero(0.0)(mean, sd)
+    value, grad_mean, _ = log_probability_of_zero(0.0)(mean, sd)
     assert value[:2].exp().tolist() == pytest.approx([0.25, 0.25])
-    assert to_mean[:2].tolist() == [0.0, 0.0]
+    assert grad_mean[:2].tolist() == [0.0, 0.0]
     assert value[2] < -400
 
 

@@ -19,13 +19,13 @@ from torch import Size, Tensor
 from plumbline.acquisition.hypervolume.expected import (
     ExpectedHypervolume,
     NoisyHypervolume,
-    OutcomesUtility,
+    OutcomesAcquisition,
     noisy_hypervolume,
 )
 from plumbline.acquisition.monte_carlo import PRUNING
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 from plumbline.spaces.table import best_rows
 
 pytestmark = [
@@ -55,7 +55,7 @@ def observed(n: int, d: int, m: int, seed: int) -> tuple[Tensor, Tensor]:
     return X, torch.stack([20 * i + (1 + 4 * i) * torch.sin(X.sum(-1) + 2 * i) for i in range(m)], -1)
 
 
-def made(n: int, d: int, m: int, kernel: str = "matern52", seed: int = 0) -> list[ExactProcess]:
+def made(n: int, d: int, m: int, kernel: str = "matern52", seed: int = 0) -> list[GP]:
     bounds = torch.stack([-2 * torch.ones(d), 3 * torch.ones(d)]).double()
     X, Y = observed(n, d, m, seed)
     generator = torch.Generator().manual_seed(seed)
@@ -72,7 +72,7 @@ def point(m: int) -> Tensor:
     return torch.tensor([20.0 * i - 0.5 for i in range(m)], dtype=torch.float64)
 
 
-def made_utility(kind: str, n: int, d: int, m: int, kernel: str = "matern52", seed: int = 0) -> OutcomesUtility:
+def made_utility(kind: str, n: int, d: int, m: int, kernel: str = "matern52", seed: int = 0) -> OutcomesAcquisition:
     X, Y = observed(n, d, m, seed)
     processes = made(n, d, m, kernel, seed)
     if kind == "expected":
@@ -84,7 +84,7 @@ def sampler() -> SobolQMCNormalSampler:
     return SobolQMCNormalSampler(Size([S]), seed=SEED)
 
 
-def botorchs(utility: OutcomesUtility, Y: Tensor) -> AcquisitionFunction:
+def botorchs(utility: OutcomesAcquisition, Y: Tensor) -> AcquisitionFunction:
     """Return BoTorch's on the same processes, with the same base samples."""
     model, ref_point = ProcessModel(*utility.processes), point(len(utility.processes))
     if isinstance(utility, ExpectedHypervolume):
@@ -97,14 +97,14 @@ def botorchs(utility: OutcomesUtility, Y: Tensor) -> AcquisitionFunction:
     )
 
 
-def rounding(utility: OutcomesUtility, X: Tensor) -> float:
+def rounding(utility: OutcomesAcquisition, X: Tensor) -> float:
     """What rounding errors amount to: the more, the better points tell the values of others."""
     processes = [known.told for known in utility.known] if isinstance(utility, NoisyHypervolume) else utility.processes
-    roots = [root for one in processes for root in (one.root, one.at_batches(utility.with_pending(X)).factor)]
+    roots = [root for one in processes for root in (one.root, one.joint_posterior(utility.with_pending(X)).factor)]
     return 1e-15 / min(float(root.diagonal(dim1=-2, dim2=-1).min()) for root in roots) ** 2
 
 
-def agree(utility: OutcomesUtility, reference: AcquisitionFunction, X: Tensor) -> None:
+def agree(utility: OutcomesAcquisition, reference: AcquisitionFunction, X: Tensor) -> None:
     leaf = X.clone().requires_grad_()
     expected = reference(leaf)
     (slope,) = torch.autograd.grad(expected.sum(), leaf)
@@ -196,7 +196,7 @@ def test_nothing_observed_above_the_reference_point(kind: str, m: int) -> None:
     X, Y = observed(8, 2, m, 3)
     processes, far = made(8, 2, m, seed=3), Y.amax(0) + 1
     if kind == "expected":
-        utility: OutcomesUtility = ExpectedHypervolume(processes, far, Y, S, SEED)
+        utility: OutcomesAcquisition = ExpectedHypervolume(processes, far, Y, S, SEED)
         free = FastNondominatedPartitioning(ref_point=far, Y=Y)
         reference = logei.qLogExpectedHypervolumeImprovement(utility.model, far, free, sampler())
     else:

@@ -41,7 +41,7 @@ def botorchs(corners: tuple[Tensor, Tensor], f: Tensor, width: float) -> Tensor:
     return reference._compute_log_qehvi(f.permute(3, 1, 2, 0))
 
 
-def of_draws(corners: tuple[Tensor, Tensor], width: float = TAU_MAX) -> OfOutcomes:
+def integrand(corners: tuple[Tensor, Tensor], width: float = TAU_MAX) -> OfOutcomes:
     return log_hypervolume_improvement(cells_between(*corners), width)
 
 
@@ -49,7 +49,7 @@ def agree(corners: tuple[Tensor, Tensor], f: Tensor, width: float) -> None:
     leaf = f.clone().requires_grad_()
     expected = botorchs(corners, leaf, width)
     (slope,) = torch.autograd.grad(expected.sum(), leaf)
-    value, derivatives = of_draws(corners, width)(f)
+    value, derivatives = integrand(corners, width)(f)
     torch.testing.assert_close(value, expected.detach(), rtol=1e-11, atol=1e-10)
     torch.testing.assert_close(derivatives(), slope, rtol=1e-8, atol=1e-9 * (1 + float(slope.abs().max())))
 
@@ -110,13 +110,13 @@ def test_it_is_nearly_the_mean_of_what_is_gained(q: int) -> None:
     corners = free_cells(torch.zeros(2).double(), 0.5 * uniform(6, 2, seed=0))
     f = uniform(2, 3, q, S, seed=1)
     gained = hypervolume_improvement(f.permute(1, 3, 2, 0), *corners).mean(-1)
-    torch.testing.assert_close(of_draws(corners, 1e-4)(f)[0], gained.log(), rtol=0.0, atol=0.01)
+    torch.testing.assert_close(integrand(corners, 1e-4)(f)[0], gained.log(), rtol=0.0, atol=0.01)
 
 
 @pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize("q", [1, 2, 3])
 def test_finite_differences(m: int, q: int) -> None:
-    of = of_draws(free_cells(torch.zeros(m).double(), uniform(5, m, seed=0)))
+    of = integrand(free_cells(torch.zeros(m).double(), uniform(5, m, seed=0)))
     f = uniform(m, 2, q, 4, seed=1)
     direction, step = uniform(m, 2, q, 4, seed=2) - 0.5, 1e-6
     found = (of(f)[1]() * direction).sum((0, 2, 3))
@@ -128,14 +128,14 @@ def test_more_than_is_worked_on_together() -> None:
     corners = free_cells(torch.zeros(3).double(), uniform(12, 3, seed=0))
     b = 2 + 3 * AT_ONCE // (3 * 2 * S * len(corners[0]))
     f = uniform(3, b, 2, S, seed=1)
-    value, derivatives = of_draws(corners)(f)
-    alone = [of_draws(corners)(f[:, i : i + 1]) for i in range(b)]
+    value, derivatives = integrand(corners)(f)
+    alone = [integrand(corners)(f[:, i : i + 1]) for i in range(b)]
     torch.testing.assert_close(value, torch.cat([one for one, _ in alone]))
     torch.testing.assert_close(derivatives(), torch.cat([slopes() for _, slopes in alone], 1))
 
 
 def test_a_hopeless_batch_still_knows_where_up_is() -> None:
     corners = free_cells(torch.zeros(3).double(), uniform(12, 3, seed=0))
-    value, derivatives = of_draws(corners)(uniform(3, 2, 2, S, seed=1) - 1e4)
+    value, derivatives = integrand(corners)(uniform(3, 2, 2, S, seed=1) - 1e4)
     assert torch.isfinite(value).all()
     assert (derivatives().sum(-1) > 0).all()

@@ -21,26 +21,26 @@ from plumbline.acquisition.information.entropy_search import (
 )
 from plumbline.acquisition.information.paths import Peaks, peaks, standardised
 from plumbline.models.gp.pathwise import draw_paths
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
 from plumbline.spaces.search import SearchOptions
 
 ALL = [MaxValueEntropySearch, JointEntropySearch, PredictiveEntropySearch]
-Search = Callable[[ExactProcess, Peaks], EntropySearch]
+Search = Callable[[GP, Peaks], EntropySearch]
 NOISES = [1e-4, 0.01, 0.2]
 
 
-def optimum(process: ExactProcess, draws: int = 4) -> Peaks:
+def optimum(process: GP, draws: int = 4) -> Peaks:
     paths = draw_paths(process, draws, Generator().manual_seed(0))
     d = process.U.shape[-1]
     box = Box(torch.stack([-2 * torch.ones(d), 3 * torch.ones(d)]).double())
     return peaks(paths, box, SearchOptions(restarts=4, raw_samples=64), 0)
 
 
-def in_units(process: ExactProcess, *points: Tensor) -> tuple[Tensor, Tensor]:
+def restandardised(process: GP, *points: Tensor) -> tuple[Tensor, Tensor]:
     """Return means of f and covariances, standardised, at points in the problem's bounds."""
     mean, covariance = process.moments(torch.cat(points))
-    return process.units.outputs(mean), covariance / process.units.scale**2
+    return process.standardisation.outputs(mean), covariance / process.standardisation.scale**2
 
 
 @pytest.mark.parametrize("search", ALL)
@@ -61,11 +61,20 @@ def test_gradients_are_slopes(search: Search, n: int, d: int) -> None:
 def test_units_make_no_difference(search: Search) -> None:
     """What is learnt of an optimum is the same in whatever units the box and the observations are."""
     process = made(8, 2, "matern52", 0)
-    units = replace(process.units, low=process.units.low * 10, width=process.units.width * 10, scale=3.0, location=-5.0)
-    other = replace(process, units=units)
+    standardisation = replace(
+        process.standardisation,
+        low=process.standardisation.low * 10,
+        width=process.standardisation.width * 10,
+        scale=3.0,
+        location=-5.0,
+    )
+    other = replace(process, standardisation=standardisation)
     X, drawn = somewhere(5, 1, 2, seed=3), optimum(process)
-    moved = Peaks(units.points(process.units.inputs(drawn.X)), units.observations(process.units.outputs(drawn.f)))
-    theirs = search(other, moved)(units.points(process.units.inputs(X)))
+    moved = Peaks(
+        standardisation.points(process.standardisation.inputs(drawn.X)),
+        standardisation.observations(process.standardisation.outputs(drawn.f)),
+    )
+    theirs = search(other, moved)(standardisation.points(process.standardisation.inputs(X)))
     torch.testing.assert_close(search(process, drawn)(X), theirs, rtol=1e-6, atol=1e-9)
 
 
@@ -110,7 +119,7 @@ def test_max_value_entropy_is_an_integral(noise: float) -> None:
     X, drawn = somewhere(6, 1, 2, seed=3), optimum(process)
     maxima = standardised(process, drawn).f.tolist()
     for x, found in zip(X, MaxValueEntropySearch(process, drawn)(X).tolist(), strict=True):
-        mean, variance = in_units(process, x)
+        mean, variance = restandardised(process, x)
         moments = float(mean), float(variance) ** 0.5, noise
         expected = sum(entropy_lost(*moments, bound) for bound in maxima) / len(maxima)
         assert found == pytest.approx(expected, rel=0.02, abs=2e-3)
@@ -139,7 +148,7 @@ def test_joint_entropy_is_of_the_cut_law_given_each_optimum(noise: float) -> Non
     for x, found in zip(X, JointEntropySearch(process, drawn)(X).tolist(), strict=True):
         lost = []
         for place, value in zip(drawn.X, values, strict=True):
-            mean, covariance = in_units(process, x, place.unsqueeze(0))
+            mean, covariance = restandardised(process, x, place.unsqueeze(0))
             gain = covariance[0, 1] / covariance[1, 1]
             given, left = mean[0] + gain * (value - mean[1]), covariance[0, 0] - gain * covariance[0, 1]
             share = truncnorm.var(-float("inf"), float((value - given) / left.sqrt()))
@@ -151,11 +160,11 @@ def test_joint_entropy_is_of_the_cut_law_given_each_optimum(noise: float) -> Non
 def test_predictive_entropy_is_that_of_draws_whose_optimum_is_there(noise: float) -> None:
     process = made(8, 2, "matern52", 0, noise=noise)
     X, drawn = somewhere(6, 1, 2, seed=3), optimum(process)
-    data = process.units.points(process.U)
+    data = process.standardisation.points(process.U)
     for x, found in zip(X, PredictiveEntropySearch(process, drawn)(X).tolist(), strict=True):
         lost = []
         for place in drawn.X:
-            mean, covariance = in_units(process, data, x, place.unsqueeze(0))
+            mean, covariance = restandardised(process, data, x, place.unsqueeze(0))
             root = torch.linalg.cholesky(covariance + 1e-10 * torch.eye(len(mean)).double())
             z = torch.randn(100_000, len(mean), generator=Generator().manual_seed(1), dtype=torch.float64)
             f = mean + z @ root.T
@@ -168,7 +177,7 @@ def test_predictive_entropy_is_that_of_draws_whose_optimum_is_there(noise: float
 def test_where_the_optimum_was_drawn_nothing_is_no_number() -> None:
     process = made(8, 2, "matern52", 0)
     drawn = optimum(process)
-    there = torch.cat([drawn.X, process.units.points(process.U)]).unsqueeze(-2)
+    there = torch.cat([drawn.X, process.standardisation.points(process.U)]).unsqueeze(-2)
     for search in ALL:
         value, gradient = search(process, drawn).value_and_gradient(there)
         assert torch.isfinite(value).all()

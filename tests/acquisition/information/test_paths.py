@@ -5,7 +5,7 @@ import torch
 from processes import made, somewhere
 from torch import Generator
 
-from plumbline.acquisition.information.paths import PathUtility, degenerate, peaks
+from plumbline.acquisition.information.paths import PathAcquisition, degenerate, peaks
 from plumbline.models.gp.pathwise import draw_paths
 from plumbline.spaces.box import Box
 from plumbline.spaces.search import SearchOptions
@@ -18,7 +18,7 @@ def bounds(d: int) -> torch.Tensor:
 
 def test_a_path_is_a_utility_with_its_gradient() -> None:
     paths = draw_paths(made(8, 2, "matern52", 0), 1, Generator().manual_seed(0))
-    utility = PathUtility(paths)
+    utility = PathAcquisition(paths)
     X = somewhere(5, 1, 2)
     torch.testing.assert_close(utility(X), paths.everywhere(X.squeeze(-2))[0])
     assert torch.autograd.gradcheck(utility, (X.clone().requires_grad_(),), rtol=1e-4)

@@ -7,19 +7,19 @@ import torch
 from processes import made, somewhere
 
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, believed, standard_normal, updated_means
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
-def process_of(kernel: str = "matern52", deviation: float = 1.0) -> ExactProcess:
+def process_of(kernel: str = "matern52", deviation: float = 1.0) -> GP:
     return replace(made(9, 3, kernel, 1, noise=0.1), deviation=deviation)
 
 
-def after(process: ExactProcess, query: torch.Tensor, Z: float, X: torch.Tensor) -> torch.Tensor:
+def after(process: GP, query: torch.Tensor, Z: float, X: torch.Tensor) -> torch.Tensor:
     """Return the means at X once an observation at a query came Z deviations above its mean."""
     wide = process.absorbed
     mean, variance = wide.moments(query, joint=False)
-    noise = wide.at.noise[0] * wide.units.scale**2
-    return wide.joined(query, (mean + Z * (variance + noise).sqrt()).unsqueeze(-1)).at_points(X).mean
+    noise = wide.at.noise[0] * wide.standardisation.scale**2
+    return wide.joined(query, (mean + Z * (variance + noise).sqrt()).unsqueeze(-1)).marginal_posterior(X).mean
 
 
 @pytest.mark.parametrize("kernel", ["matern52", "rbf"])
@@ -70,7 +70,7 @@ def test_updated_means_and_their_gradients(deviation: float) -> None:
 
 def test_what_is_believed_moves_no_mean_and_narrows_the_rest() -> None:
     process, X, at = process_of(), somewhere(2, 3, seed=2), somewhere(20, 3, seed=3)
-    before, now = process.at_points(at), believed(process, X).at_points(at)
+    before, now = process.marginal_posterior(at), believed(process, X).marginal_posterior(at)
     torch.testing.assert_close(now.mean, before.mean)
     assert (now.sd <= before.sd + 1e-9).all()
     assert (now.sd < 0.999 * before.sd).any()

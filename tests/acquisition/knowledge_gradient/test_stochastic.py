@@ -41,9 +41,9 @@ def test_the_maximiser_may_be_held_where_it_is() -> None:
         return updated_means(process(), at, Z.flatten())(found.squeeze(1))[0]
 
     found = greatest_updated(process(), queries, Z, GRID[::20], BOUNDS, 100)
-    _, pull_back = Targets(process(), found).gains(queries)
+    _, vjp = Targets(process(), found).gains(queries)
     slope = (greatest(queries + step) - greatest(queries - step)) / (2 * step)
-    torch.testing.assert_close(pull_back(Z).squeeze(-1), slope, rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(vjp(Z).squeeze(-1), slope, rtol=1e-2, atol=1e-3)
 
 
 def test_the_estimate_has_the_mean_of_the_gradient_and_less_noise() -> None:

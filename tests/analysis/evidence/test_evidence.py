@@ -10,7 +10,7 @@ from plumbline.analysis.evidence.evidence import PLACE, Evidence, evidence
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.frames import entries, lookup
 from plumbline.store import records
-from plumbline.study.legends import Look
+from plumbline.study.legends import Legend
 
 
 class TestEvidence:
@@ -97,10 +97,10 @@ class TestEvidence:
         assert Evidence().tasks == Evidence().methods() == []
 
     def test_what_has_no_look_and_no_title_goes_by_its_label(self, found: Evidence) -> None:
-        assert found.look("plain") == Look(legend="plain")
+        assert found.legend("plain") == Legend(label="plain")
         assert found.title("bowl") == "bowl"
-        named = dataclasses.replace(found, looks={"plain": Look(legend="Plain")}, titles={"bowl": "A bowl"})
-        assert (named.look("plain").legend, named.title("bowl")) == ("Plain", "A bowl")
+        named = dataclasses.replace(found, legends={"plain": Legend(label="Plain")}, titles={"bowl": "A bowl"})
+        assert (named.legend("plain").label, named.title("bowl")) == ("Plain", "A bowl")
 
     def test_outcomes_of_several_entries_stay_together(self, folder: Path) -> None:
         trial = made.trial()

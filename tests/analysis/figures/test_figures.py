@@ -30,7 +30,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
 from plumbline.metrics.registry import by_round, check_metric
 from plumbline.statistics.over_seeds import mean_interval
-from plumbline.study.legends import Look
+from plumbline.study.legends import Legend
 from plumbline.study.plan import Plan
 
 KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
@@ -321,7 +321,7 @@ class TestCurves:
         assert ax.lines[0].get_ydata().tolist() == plain.lines[0].get_ydata().tolist()
 
     def test_methods_go_by_the_legends_of_their_looks(self, found: Evidence) -> None:
-        figure = build("curves", dataclasses.replace(found, looks={"calibrated": Look(legend="Calibrated")}))
+        figure = build("curves", dataclasses.replace(found, legends={"calibrated": Legend(label="Calibrated")}))
         (legend,) = figure.legends
         assert [text.get_text() for text in legend.get_texts()] == ["plain", "Calibrated", "1 - alpha"]
 
@@ -338,8 +338,11 @@ class TestCurves:
         assert not [word for word in words if "10^" in word]
 
     def test_methods_look_as_their_looks_say(self, found: Evidence) -> None:
-        looks = {"plain": Look(legend="P", colour="red", dashed=True), "calibrated": Look(legend="C", colour="#123456")}
-        ax = build("curves", dataclasses.replace(found, looks=looks)).axes[0]
+        legends = {
+            "plain": Legend(label="P", colour="red", dashed=True),
+            "calibrated": Legend(label="C", colour="#123456"),
+        }
+        ax = build("curves", dataclasses.replace(found, legends=legends)).axes[0]
         plain, calibrated = (next(x for x in ax.lines if x.get_label() == name) for name in ("P", "C"))
         assert (to_hex(plain.get_color()), plain.get_linestyle()) == (style.PALETTE["red"], "--")
         assert (to_hex(calibrated.get_color()), calibrated.get_linestyle()) == ("#123456", "-")
@@ -467,14 +470,14 @@ def knobs(folder: Path) -> Evidence:
         for method, regret in regrets.items()
         for seed in range(2)
     ]
-    looks = {
-        "cbo-0.1": Look(legend="CBO", colour="green", entry="cbo", parameters={"alpha": 0.1}),
-        "cbo-0.4": Look(legend="CBO", colour="green", entry="cbo", parameters={"alpha": 0.4}),
-        "cbo-wide-0.1": Look(legend="wide CBO", entry="cbo-wide", parameters={"alpha": 0.1}),
-        "bo": Look(legend="BO"),
-        "tau-1e-2": Look(legend="tau", parameters={"tau": "1e-2"}),
+    legends = {
+        "cbo-0.1": Legend(label="CBO", colour="green", entry="cbo", parameters={"alpha": 0.1}),
+        "cbo-0.4": Legend(label="CBO", colour="green", entry="cbo", parameters={"alpha": 0.4}),
+        "cbo-wide-0.1": Legend(label="wide CBO", entry="cbo-wide", parameters={"alpha": 0.1}),
+        "bo": Legend(label="BO"),
+        "tau-1e-2": Legend(label="tau", parameters={"tau": "1e-2"}),
     }
-    return dataclasses.replace(made.read(folder, *trials), looks=looks)
+    return dataclasses.replace(made.read(folder, *trials), legends=legends)
 
 
 def drawn_lines(ax: Axes) -> dict[str, list[tuple[float, float]]]:
@@ -569,7 +572,7 @@ class TestFinalDots:
         assert top > bottom
 
     def test_without_dots_all_of_the_grid_by_its_own_words(self, found: Evidence) -> None:
-        named = dataclasses.replace(found, looks={"plain": Look(legend="Plain")})
+        named = dataclasses.replace(found, legends={"plain": Legend(label="Plain")})
         ax = build("final-dots", named, dots={}).axes[0]
         words = [tick.get_text() for tick in ax.get_yticklabels()]
         assert words == ["Plain, bowl", "calibrated, bowl", "Plain, valley", "calibrated, valley"]

@@ -5,7 +5,7 @@ import seaborn as sns
 
 from plumbline.analysis.outputs import style
 from plumbline.core.errors import PlumblineError
-from plumbline.study.legends import COLOURS, Look
+from plumbline.study.legends import COLOURS, Legend
 
 
 class TestFooter:
@@ -78,10 +78,10 @@ class TestColour:
 
 
 LOOKS = {
-    "a": Look(legend="A"),
-    "b": Look(legend="B", colour="blue", dashed=True),
-    "c": Look(legend="C"),
-    "c-2": Look(legend="C", dashed=True),
+    "a": Legend(label="A"),
+    "b": Legend(label="B", colour="blue", dashed=True),
+    "c": Legend(label="C"),
+    "c-2": Legend(label="C", dashed=True),
 }
 
 

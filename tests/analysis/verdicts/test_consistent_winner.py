@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from plumbline.analysis.verdicts.measure import Measurement, samples
+from plumbline.analysis.verdicts.measure import PartResult, samples
 from plumbline.analysis.verdicts.verdict import outcomes, verdict
 from plumbline.statistics.over_seeds import infer
 from plumbline.study.claims import ClaimTest
@@ -39,7 +39,7 @@ def verdicts(test: ClaimTest, advantages: Sequence[float], seeds: int) -> Counte
         gaps = np.array(advantages[: len(test.tasks)]) + rng.standard_normal((seeds, len(test.tasks)))
         numbers = tuple(pd.DataFrame({"method": gap, "baseline": 0.0}) for gap in gaps.T)
         inferred = infer(test.statistic, samples(numbers), test.location, f"{number}", test.options)
-        ((outcome, _),) = outcomes([Measurement(test, numbers, inferred, "")])
+        ((outcome, _),) = outcomes([PartResult(test, numbers, inferred, "")])
         found[verdict([outcome])] += 1
     return found
 

@@ -7,14 +7,14 @@ from torch.special import ndtr
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
-from plumbline.methods.ask import Question
+from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Domain, Method, Proposal, build_method
 from plumbline.methods.calibrated.recalibration import SCALE_BOUNDS, recalibrated_scale
 from plumbline.methods.calibrated.splits import forecast_cdf
 from plumbline.methods.gp.single_outcome import ExpectedImprovementMethod
 from plumbline.models.gp.fit import ModelOptions, fit_process
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 from plumbline.spaces.box import Box
 
 
@@ -35,7 +35,7 @@ def test_without_a_recalibrator_it_is_the_base_method(place: Situation, base: st
     torch.testing.assert_close(wrapped.predict(points).sd, plain.predict(points).sd, rtol=1e-12, atol=0)
 
 
-def fixed_process(history: History, lengthscale: float, noise: float) -> ExactProcess:
+def fixed_process(history: History, lengthscale: float, noise: float) -> GP:
     at = Hyperparameters(0.0, BOX.new_tensor([noise]), 1.0, BOX.new_tensor([lengthscale]))
     return conditioned(history.X, history.Y, BOX, "rbf", at)
 
@@ -98,14 +98,14 @@ def test_a_split_that_cannot_be_fitted_is_an_event_and_keeps_the_hyperparameters
     method = calibrated(place)
     fit = method.base.fit
 
-    def of_all_data(data: History) -> ExactProcess:
+    def of_all_data(data: History) -> GP:
         if len(data) < 6:
             raise ModelFittingError("no number")
         return fit(data)
 
     monkeypatch.setattr(method.base, "fit", of_all_data)
     monkeypatch.setattr(method.base, "fit_each", lambda X, Y: [None] * len(X))
-    question = Question(method, place.history, 1, torch.Generator().manual_seed(5))
+    question = AskRequest(method, place.history, 1, torch.Generator().manual_seed(5))
     proposal = question.ask()
     assert isinstance(proposal, Proposal)
     assert "SplitNotFittedWarning" in question.events
@@ -117,7 +117,7 @@ def test_data_that_no_model_fits_are_an_error(monkeypatch: pytest.MonkeyPatch) -
     place = box(n=6)
     method = calibrated(place)
 
-    def nothing(data: History) -> ExactProcess:
+    def nothing(data: History) -> GP:
         raise ModelFittingError("no number")
 
     monkeypatch.setattr(method.base, "fit", nothing)
@@ -151,7 +151,7 @@ def test_a_base_with_a_fit_of_its_own_is_asked_by_it_for_every_split() -> None:
     sizes = []
 
     class Stiff(ExpectedImprovementMethod):
-        def fit(self, data: History) -> ExactProcess:
+        def fit(self, data: History) -> GP:
             sizes.append(len(data))
             return fixed_process(data, 0.3, 0.01)
 

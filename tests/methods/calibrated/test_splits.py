@@ -23,7 +23,7 @@ from plumbline.methods.calibrated.splits import (
 )
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 BOUNDS = torch.tensor([[-3.0, 0.0], [5.0, 20.0]], dtype=torch.float64)
 OPTIONS = ModelOptions(kernel="rbf", priors="none", ard=False)
@@ -37,7 +37,7 @@ def data(n: int = 10, seed: int = 7) -> tuple[torch.Tensor, torch.Tensor]:
     return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * U, Y
 
 
-def some_process(kernel: str = "matern52", lengthscales: int = 2, n: int = 10) -> ExactProcess:
+def some_process(kernel: str = "matern52", lengthscales: int = 2, n: int = 10) -> GP:
     """A process at hyperparameters that are nobody's optimum."""
     X, Y = data(n)
     lengthscale = torch.linspace(0.3, 0.5, lengthscales, dtype=torch.float64)
@@ -52,15 +52,15 @@ def folds(n: int, splits: str) -> Iterator[tuple[list[int], int]]:
             yield list(range(i)), i
 
 
-def brute_force(process: ExactProcess, splits: str) -> list[float]:
+def brute_force(process: GP, splits: str) -> list[float]:
     """Condition GPyTorch's process on each training split, at the hyperparameters and in the units of `process`."""
     values = []
     for train, i in folds(len(process.y), splits):
         fold = gpytorch_model(replace(process, U=process.U[train], y=process.y[train]))
-        X = process.units.points(process.U[i : i + 1])
+        X = process.standardisation.points(process.U[i : i + 1])
         with torch.no_grad():
             posterior = fold.posterior(X, observation_noise=True)
-        y = process.units.location + process.units.scale * process.y[i]
+        y = process.standardisation.location + process.standardisation.scale * process.y[i]
         values.append(ndtr((y - posterior.mean) / posterior.variance.sqrt()).item())
     return values
 
@@ -95,7 +95,7 @@ def test_lengths(n: int) -> None:
     assert time_series(process).shape == (n - FIRST_FORECAST,)
 
 
-def fit(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+def fit(X: torch.Tensor, Y: torch.Tensor) -> GP:
     return fit_process(X, Y, BOUNDS, OPTIONS)
 
 
@@ -119,7 +119,7 @@ def test_refitted_never_shows_the_row_it_forecasts(splits: str) -> None:
     X, Y = data(6)
     seen = []
 
-    def noted(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    def noted(X: torch.Tensor, Y: torch.Tensor) -> GP:
         seen.append([row.tolist() for row in X])
         return fit(X, Y)
 
@@ -134,7 +134,7 @@ def test_a_split_without_a_model_keeps_the_hyperparameters_of_all_data(error: ty
     X, Y = data(6)
     process, left_out = fit(X, Y), X[2].tolist()
 
-    def mostly(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    def mostly(X: torch.Tensor, Y: torch.Tensor) -> GP:
         if left_out not in X.tolist():
             raise error("not here")
         return fit(X, Y)
@@ -146,7 +146,7 @@ def test_a_split_without_a_model_keeps_the_hyperparameters_of_all_data(error: ty
     assert torch.equal(found[others], refitted(fit, process, X, Y, "leave-one-out")[others])
 
 
-def at_once(X: torch.Tensor, Y: torch.Tensor) -> list[ExactProcess | None]:
+def at_once(X: torch.Tensor, Y: torch.Tensor) -> list[GP | None]:
     return fit_each(X, Y, BOUNDS, OPTIONS)
 
 
@@ -154,7 +154,7 @@ def test_splits_that_are_fitted_at_once_forecast_as_each_alone() -> None:
     X, Y = data(9)
     process = fit(X, Y)
 
-    def never(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    def never(X: torch.Tensor, Y: torch.Tensor) -> GP:
         raise AssertionError
 
     found = refitted(never, process, X, Y, "leave-one-out", at_once)
@@ -165,11 +165,11 @@ def test_a_split_that_is_not_fitted_with_the_others_is_fitted_alone() -> None:
     X, Y = data(6)
     alone = []
 
-    def noted(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    def noted(X: torch.Tensor, Y: torch.Tensor) -> GP:
         alone.append([row.tolist() for row in X])
         return fit(X, Y)
 
-    def but_one(X: torch.Tensor, Y: torch.Tensor) -> list[ExactProcess | None]:
+    def but_one(X: torch.Tensor, Y: torch.Tensor) -> list[GP | None]:
         return [None if i == 2 else found for i, found in enumerate(at_once(X, Y))]
 
     process = fit(X, Y)
@@ -181,7 +181,7 @@ def test_a_split_that_is_not_fitted_with_the_others_is_fitted_alone() -> None:
 def test_splits_of_several_sizes_are_fitted_one_by_one() -> None:
     X, Y = data(6)
 
-    def never(X: torch.Tensor, Y: torch.Tensor) -> list[ExactProcess | None]:
+    def never(X: torch.Tensor, Y: torch.Tensor) -> list[GP | None]:
         raise AssertionError
 
     process = fit(X, Y)
@@ -192,7 +192,7 @@ def test_splits_of_several_sizes_are_fitted_one_by_one() -> None:
 def test_other_errors_of_a_fit_are_not_swallowed() -> None:
     X, Y = data(4)
 
-    def broken(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    def broken(X: torch.Tensor, Y: torch.Tensor) -> GP:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -204,7 +204,7 @@ def test_splits_of_fewer_than_two_rows_are_not_fitted(n: int) -> None:
     X, Y = data(n)
     process = fit(X, Y)
 
-    def never(X: torch.Tensor, Y: torch.Tensor) -> ExactProcess:
+    def never(X: torch.Tensor, Y: torch.Tensor) -> GP:
         raise AssertionError
 
     assert torch.equal(refitted(never, process, X, Y, "leave-one-out"), leave_one_out(process))

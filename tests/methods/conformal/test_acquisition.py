@@ -19,7 +19,7 @@ from plumbline.methods.conformal.density_ratio import RatioOptions, fit_ratio, n
 from plumbline.methods.conformal.expectation import Improvement, UpperBound
 from plumbline.methods.conformal.scores import augment, conformity_mass, importance_weights, powers, quadratics
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 
 def stream(seed: int = 0) -> torch.Generator:
@@ -27,7 +27,7 @@ def stream(seed: int = 0) -> torch.Generator:
 
 
 @pytest.fixture(scope="module")
-def processes(process: ExactProcess, bounds: Tensor) -> list[ExactProcess]:
+def processes(process: GP, bounds: Tensor) -> list[GP]:
     """Two outcomes on the same points."""
     U = process.U
     X = bounds[0] + (bounds[1] - bounds[0]) * U
@@ -54,7 +54,7 @@ def tilted(U: Tensor) -> Tensor:
 
 
 def acquire(
-    processes: Sequence[ExactProcess],
+    processes: Sequence[GP],
     utility: Utility,
     ratio: Callable[[Tensor], Tensor] = tilted,
     **options: float | str,
@@ -64,7 +64,7 @@ def acquire(
     return ConformalAcquisition(processes, utility, ratio, alpha, given, seed=7)
 
 
-def joint(process: ExactProcess, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def joint(process: GP, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Mean and covariance of f at the data and at `U`, given the data and, where there are any, labels at `U`."""
     inputs = torch.cat([process.U, U])
     n = len(inputs) if labels is not None else len(inputs) - len(U)
@@ -81,7 +81,7 @@ def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
     outside = acquisition.options.maximum == "outside"
     values = []
     for x in X:
-        U = processes[0].units.inputs(x)
+        U = processes[0].standardisation.inputs(x)
         q, n = len(U), len(processes[0].y)
         for_label, for_f = acquisition.base_samples(q)
         ratio = acquisition.log_ratio(torch.cat([processes[0].U, U])).exp()
@@ -128,7 +128,7 @@ def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("m", [1, 2])
 def test_the_value_is_equation_7(
-    m: int, q: int, optimistic: bool, maximum: str, processes: list[ExactProcess], bounds: Tensor
+    m: int, q: int, optimistic: bool, maximum: str, processes: list[GP], bounds: Tensor
 ) -> None:
     utility = Utility(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0)
     acquisition = acquire(processes[:m], utility, maximum=maximum)
@@ -138,31 +138,31 @@ def test_the_value_is_equation_7(
 
 
 @pytest.mark.parametrize("alpha", [0.15, 0.6, 0.9])
-def test_the_value_is_equation_7_at_every_level(alpha: float, process: ExactProcess, bounds: Tensor) -> None:
+def test_the_value_is_equation_7_at_every_level(alpha: float, process: GP, bounds: Tensor) -> None:
     acquisition = acquire([process], Utility(gain), alpha=alpha, tau=0.2)
     X = batches(bounds, 4, 1)
     with torch.no_grad():
         torch.testing.assert_close(acquisition(X), by_the_letter(acquisition, X), rtol=1e-6, atol=1e-8)
 
 
-def test_at_level_one_without_a_mask_it_is_plain_expected_improvement(process: ExactProcess, points: Tensor) -> None:
+def test_at_level_one_without_a_mask_it_is_plain_expected_improvement(process: GP, points: Tensor) -> None:
     """With tau so great all labels are half accepted, and those outside of the set are draws of the posterior."""
     best, tau, alpha = 0.2, 1e4, 1 - 1e-9
     improve = Utility(lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0))
     acquisition = acquire([process], improve, no_shift, alpha=alpha, tau=tau, candidates=8192)
-    scale, shift = process.units.scale, process.units.location
+    scale, shift = process.standardisation.scale, process.standardisation.location
     with torch.no_grad():
         found = acquisition(points) / torch.sigmoid(torch.tensor((alpha - 1 / 8) / tau))
         expected = ExpectedImprovement(process.model, best_f=best * scale + shift)(points) / scale
     torch.testing.assert_close(found, expected, rtol=2e-2, atol=1e-3)
 
 
-def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: ExactProcess, points: Tensor) -> None:
+def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: GP, points: Tensor) -> None:
     """Flat on the set, labels lie further from the mean than under the Gaussian restricted to it."""
     spread = Utility(lambda f, mean: (f - mean).abs().squeeze(-1).amax(dim=-1))
     flat = acquire([process], spread, no_shift, alpha=0.2, tau=1e-3, candidates=4096)
     with torch.no_grad():
-        U = process.units.inputs(points)
+        U = process.standardisation.inputs(points)
         systems = [augment(flat.processes[0], U)]
         draws = flat.draw(systems)
         mass = conformity_mass(quadratics(systems), flat.weights(U), draws.z, flat.options.tau)
@@ -172,7 +172,7 @@ def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: ExactPr
     assert (flat(points) > gaussian).all()
 
 
-def test_outside_the_maximum_is_less_and_for_one_point_the_same(process: ExactProcess, bounds: Tensor) -> None:
+def test_outside_the_maximum_is_less_and_for_one_point_the_same(process: GP, bounds: Tensor) -> None:
     inside, outside = (acquire([process], Utility(gain), no_shift, maximum=where) for where in ("inside", "outside"))
     alone, three = batches(bounds, 4, 1), batches(bounds, 4, 3)
     with torch.no_grad():
@@ -212,7 +212,7 @@ def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Ten
     return value.detach(), gradient
 
 
-def fitted(n: int, d: int, kernel: Literal["matern52", "rbf"], seed: int) -> ExactProcess:
+def fitted(n: int, d: int, kernel: Literal["matern52", "rbf"], seed: int) -> GP:
     """A process of `n` data in the unit cube of dimension `d`."""
     X = torch.rand(n, d, generator=stream(seed), dtype=torch.float64)
     Y = torch.sin(4 * X).sum(dim=-1, keepdim=True) + 0.1 * torch.randn(n, 1, generator=stream(seed)).double()
@@ -284,25 +284,25 @@ def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None
     torch.testing.assert_close(slope, change, rtol=1e-3, atol=1e-4 * max(1.0, value.abs().max().item()))
 
 
-def test_what_is_returned_may_be_differentiated_further(process: ExactProcess, bounds: Tensor) -> None:
+def test_what_is_returned_may_be_differentiated_further(process: GP, bounds: Tensor) -> None:
     acquisition = acquire([process], Utility(smooth))
     X = batches(bounds, 3, 1).requires_grad_()
     (through,) = torch.autograd.grad((2 * acquisition(X)).exp().sum(), X)
     with torch.no_grad():
-        value, gradient = acquisition.value_and_gradient_in_cube(process.units.inputs(X))
+        value, gradient = acquisition.value_and_gradient_in_cube(process.standardisation.inputs(X))
     scale = (bounds[1] - bounds[0]).reciprocal()
     torch.testing.assert_close(through, 2 * (2 * value).exp()[:, None, None] * gradient * scale)
-    assert not acquisition.values_in_cube(process.units.inputs(X)).is_inference()
+    assert not acquisition.values_in_cube(process.standardisation.inputs(X)).is_inference()
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_gradients_are_right(q: int, process: ExactProcess, bounds: Tensor) -> None:
+def test_gradients_are_right(q: int, process: GP, bounds: Tensor) -> None:
     acquisition = acquire([process], Utility(smooth), candidates=8)
     assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_gradients_are_right_with_a_classifier(q: int, process: ExactProcess, bounds: Tensor) -> None:
+def test_gradients_are_right_with_a_classifier(q: int, process: GP, bounds: Tensor) -> None:
     U = process.U
     ratio = fit_ratio(U, U / 2 + 0.4, RatioOptions(steps=40, learning_rate=1e-2, ema=1.0), stream())
     acquisition = acquire([process], Utility(smooth, optimistic=True), ratio, candidates=8)
@@ -313,14 +313,14 @@ def test_gradients_are_right_with_a_classifier(q: int, process: ExactProcess, bo
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_gradients_are_right_with_baseline_draws(q: int, processes: list[ExactProcess], bounds: Tensor) -> None:
+def test_gradients_are_right_with_baseline_draws(q: int, processes: list[GP], bounds: Tensor) -> None:
     baseline = draw_baseline(processes, 8, stream())
     utility = Utility(lambda f, mean: torch.tanh(f).sum(dim=(-2, -1)), baseline=baseline)
     acquisition = acquire(processes, utility, candidates=8)
     assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
 
 
-def test_below_one_in_n_plus_one_nothing_is_worth_anything(process: ExactProcess, bounds: Tensor) -> None:
+def test_below_one_in_n_plus_one_nothing_is_worth_anything(process: GP, bounds: Tensor) -> None:
     positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
     X = batches(bounds, 20, 1)
     with torch.no_grad():
@@ -330,21 +330,19 @@ def test_below_one_in_n_plus_one_nothing_is_worth_anything(process: ExactProcess
     torch.testing.assert_close(high, torch.ones_like(high), rtol=0, atol=1e-6)
 
 
-def test_out_of_distribution_is_where_the_points_own_weight_exceeds_alpha(
-    process: ExactProcess, bounds: Tensor
-) -> None:
+def test_out_of_distribution_is_where_the_points_own_weight_exceeds_alpha(process: GP, bounds: Tensor) -> None:
     positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
     acquisition = acquire([process], positive, lambda U: 8 * U[..., 0], alpha=0.3, tau=1e-4)
     X = batches(bounds, 40, 1)
     with torch.no_grad():
-        own = acquisition.weights(process.units.inputs(X))[..., 0, -1]
+        own = acquisition.weights(process.standardisation.inputs(X))[..., 0, -1]
         found = acquisition(X)
     assert torch.equal(found.round(), (own < 0.3).double())
     assert 0 < found.mean() < 1
 
 
 @pytest.mark.parametrize("q", [1, 3])
-def test_the_value_depends_on_nothing_but_points_and_seed(q: int, process: ExactProcess, bounds: Tensor) -> None:
+def test_the_value_depends_on_nothing_but_points_and_seed(q: int, process: GP, bounds: Tensor) -> None:
     X = batches(bounds, 3, q)
     with torch.no_grad():
         first = acquire([process], Utility(smooth))
@@ -358,7 +356,7 @@ def test_the_value_depends_on_nothing_but_points_and_seed(q: int, process: Exact
         assert not torch.allclose(other(X), value)
 
 
-def test_pending_points_belong_to_the_batch(process: ExactProcess, bounds: Tensor) -> None:
+def test_pending_points_belong_to_the_batch(process: GP, bounds: Tensor) -> None:
     X = batches(bounds, 4, 2)
     acquisition = acquire([process], Utility(smooth))
     with torch.no_grad():
@@ -370,16 +368,16 @@ def test_pending_points_belong_to_the_batch(process: ExactProcess, bounds: Tenso
         torch.testing.assert_close(acquisition(X[:1, :1]), alone)
 
 
-def test_optimistic_labels_are_above_their_means(process: ExactProcess, bounds: Tensor) -> None:
+def test_optimistic_labels_are_above_their_means(process: GP, bounds: Tensor) -> None:
     acquisition = acquire([process], Utility(smooth, optimistic=True))
     for q in (1, 3):
-        U = process.units.inputs(batches(bounds, 2, q))
+        U = process.standardisation.inputs(batches(bounds, 2, q))
         systems = [augment(acquisition.processes[0], U)]
         z = acquisition.draw(systems).z
         assert (z.squeeze(-1) @ systems[0].root.mT >= -1e-12).all()
 
 
-def test_values_stay_finite_where_all_or_no_labels_are_accepted(process: ExactProcess, bounds: Tensor) -> None:
+def test_values_stay_finite_where_all_or_no_labels_are_accepted(process: GP, bounds: Tensor) -> None:
     """Also at the data themselves, and with a relaxation so sharp that no log of a mask is finite without care."""
     data = bounds[0] + (bounds[1] - bounds[0]) * process.U[:2]
     for q in (1, 2):

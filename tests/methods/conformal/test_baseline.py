@@ -8,7 +8,7 @@ from torch import Tensor
 
 from plumbline.methods.conformal.baseline import BaselineDraws, draw_baseline
 from plumbline.methods.conformal.scores import augment
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 K = 40_000
 NEW = torch.tensor([[[0.2, 0.7], [0.8, 0.3]]], dtype=torch.float64)
@@ -16,12 +16,12 @@ NEW = torch.tensor([[[0.2, 0.7], [0.8, 0.3]]], dtype=torch.float64)
 
 
 @pytest.fixture(scope="module")
-def draws(process: ExactProcess) -> BaselineDraws:
+def draws(process: GP) -> BaselineDraws:
     return draw_baseline([process], K, torch.Generator().manual_seed(0))
 
 
 @pytest.fixture(scope="module")
-def at_new(draws: BaselineDraws, process: ExactProcess) -> tuple[Tensor, Tensor]:
+def at_new(draws: BaselineDraws, process: GP) -> tuple[Tensor, Tensor]:
     """Labels (whitened) and f at the new points, `K x 2` each."""
     generator = torch.Generator().manual_seed(1)
     for_noise, for_f = (torch.randn(K, 2, generator=generator, dtype=torch.float64) for _ in range(2))
@@ -30,7 +30,7 @@ def at_new(draws: BaselineDraws, process: ExactProcess) -> tuple[Tensor, Tensor]
 
 
 @pytest.fixture(scope="module")
-def posterior(process: ExactProcess) -> tuple[Tensor, Tensor]:
+def posterior(process: GP) -> tuple[Tensor, Tensor]:
     """Mean and covariance of f at the data and the new points, by linear algebra."""
     with torch.no_grad():
         inputs = torch.cat([process.U, NEW[0]])
@@ -65,7 +65,7 @@ def test_draws_at_new_points_are_joint_with_those_at_the_data(
 
 
 def test_labels_are_noisy_draws_of_the_prediction(
-    at_new: tuple[Tensor, Tensor], process: ExactProcess, posterior: tuple[Tensor, Tensor]
+    at_new: tuple[Tensor, Tensor], process: GP, posterior: tuple[Tensor, Tensor]
 ) -> None:
     """Whitened, they are standard normal; unwhitened, f and noise."""
     assert_moments(at_new[0], torch.zeros(2).double(), torch.eye(2).double())
@@ -76,19 +76,19 @@ def test_labels_are_noisy_draws_of_the_prediction(
     assert correlation.abs().max() < 4.5 / math.sqrt(K)
 
 
-def test_a_new_point_at_the_data_has_the_value_there(draws: BaselineDraws, process: ExactProcess) -> None:
+def test_a_new_point_at_the_data_has_the_value_there(draws: BaselineDraws, process: GP) -> None:
     U = process.U[2:3].unsqueeze(0)
     zero = torch.zeros(K, 1, dtype=torch.float64)
     _, f, _ = draws.draw(0, augment(process, U), zero, zero)
     torch.testing.assert_close(f[0, :, 0], draws.values[:, 2, 0], rtol=0, atol=1e-5)
 
 
-def test_dual_is_the_solution_of_the_prior_system(process: ExactProcess, draws: BaselineDraws) -> None:
+def test_dual_is_the_solution_of_the_prior_system(process: GP, draws: BaselineDraws) -> None:
     values = process.at.constant + draws.dual[:50, :, 0] @ process.prior(process.U, process.U)
     torch.testing.assert_close(values, draws.values[:50, :, 0])
 
 
-def test_distinct_draws_take_turns(process: ExactProcess) -> None:
+def test_distinct_draws_take_turns(process: GP) -> None:
     few = draw_baseline([process, process], 10, torch.Generator().manual_seed(0), distinct=4)
     assert few.values.shape == few.dual.shape == (10, 7, 2)
     assert torch.equal(few.values[4:8], few.values[:4])
@@ -97,7 +97,7 @@ def test_distinct_draws_take_turns(process: ExactProcess) -> None:
     assert not torch.allclose(few.values[..., 0], few.values[..., 1]), "outcomes are independent"
 
 
-def test_same_generator_same_draws(process: ExactProcess) -> None:
+def test_same_generator_same_draws(process: GP) -> None:
     first, second, other = (draw_baseline([process], 5, torch.Generator().manual_seed(s)).values for s in (3, 3, 4))
     assert torch.equal(first, second)
     assert not torch.equal(first, other)

@@ -16,7 +16,7 @@ from plumbline.methods.conformal.density_ratio import (
     fit_ratio,
     no_shift,
     weights_at,
-    weights_with_pull_back,
+    weights_with_vjp,
 )
 
 SD = 0.1
@@ -193,8 +193,8 @@ def test_gradients_in_the_points_are_those_of_automatic_differentiation(clip: fl
     weights = torch.rand(20, 2, generator=stream(3), dtype=torch.float64)
     assert torch.autograd.gradcheck(ratio, U[:3])
     with torch.no_grad():
-        value, pull_back = ratio.with_pull_back(U)
-        (found,) = pull_back(weights)
+        value, vjp = ratio.with_vjp(U)
+        (found,) = vjp(weights)
     limit = math.log(clip)
     raw = network(ratio.averaged, 2, 16)(2 * U - 1).squeeze(-1)
     (expected,) = torch.autograd.grad((weights * raw.clamp(-limit, limit)).sum(), U)
@@ -207,11 +207,11 @@ def test_gradients_in_the_points_are_those_of_automatic_differentiation(clip: fl
 def test_weights_pull_gradients_back_to_the_points() -> None:
     ratio, data = trained(30), gaussian(0.4, 7, 4, 2)
     U = torch.rand(4, 2, 2, generator=stream(2), dtype=torch.float64)
-    weights, pull_back = weights_with_pull_back(ratio, data, U)
+    weights, vjp = weights_with_vjp(ratio, data, U)
     assert torch.equal(weights, weights_at(ratio, data, U))
     torch.testing.assert_close(weights[..., -1:] / weights[..., :-1], (ratio(U)[..., None] - ratio(data)).exp())
-    to_ratio = torch.rand(4, 2, generator=stream(3), dtype=torch.float64)
-    assert torch.equal(pull_back(to_ratio), ratio.with_pull_back(U)[1](to_ratio)[0])
+    grad_ratio = torch.rand(4, 2, generator=stream(3), dtype=torch.float64)
+    assert torch.equal(vjp(grad_ratio), ratio.with_vjp(U)[1](grad_ratio)[0])
 
 
 @pytest.mark.parametrize("wrong", [{"clip": 1.0}, {"ema": -0.1}, {"ema": 1.5}, {"hidden": 0}, {"steps": -1}])

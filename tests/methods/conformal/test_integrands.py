@@ -33,8 +33,8 @@ def test_gradients_are_those_of_automatic_differentiation(utility: Improvement |
         (weights * utility(f, mean)).sum(), (f, mean), allow_unused=True, materialize_grads=True
     )
     with torch.no_grad():
-        value, pull_back = utility.with_pull_back(f, mean)
-        found = pull_back(weights)
+        value, vjp = utility.with_vjp(f, mean)
+        found = vjp(weights)
     assert torch.equal(value, utility(f, mean))
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-14, atol=1e-14)

@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.methods.conformal.scores import (
-    Pulls,
+    Cotangents,
     acceptance,
     augment,
-    augment_with_pull_back,
+    augment_with_vjp,
     cholesky,
     conformity_mass,
     effective_sample_size,
     importance_weights,
     powers,
-    powers_pull_back,
+    powers_vjp,
     quadratics,
-    quadratics_with_pull_back,
-    relaxed_mass_with_pull_back,
+    quadratics_with_vjp,
+    relaxed_mass_with_vjp,
     scores,
 )
-from plumbline.models.algebra import cholesky_pull_back
+from plumbline.models.algebra import cholesky_vjp
 
 
 def labels_of(system, z: torch.Tensor) -> torch.Tensor:
@@ -65,10 +65,10 @@ def test_function_after_refitting_is_that_of_refits(q: int) -> None:
 def test_augmented_moments_are_the_posterior() -> None:
     process, U = made_process(12), cube(5)
     system = augment(process, U)
-    units = process.units
-    posterior = gpytorch_model(process).posterior(units.points(U.squeeze(1)), observation_noise=True)
-    torch.testing.assert_close(units.location + units.scale * system.mean, posterior.mean.detach())
-    torch.testing.assert_close(units.scale * system.sd, posterior.variance.sqrt().detach())
+    standardisation = process.standardisation
+    posterior = gpytorch_model(process).posterior(standardisation.points(U.squeeze(1)), observation_noise=True)
+    torch.testing.assert_close(standardisation.location + standardisation.scale * system.mean, posterior.mean.detach())
+    torch.testing.assert_close(standardisation.scale * system.sd, posterior.variance.sqrt().detach())
 
 
 @pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
@@ -169,9 +169,9 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def assert_same_gradient(found: torch.Tensor, value: torch.Tensor, to_value: torch.Tensor, at: torch.Tensor) -> None:
+def assert_same_gradient(found: torch.Tensor, value: torch.Tensor, grad_value: torch.Tensor, at: torch.Tensor) -> None:
     """A gradient pulled back is that of automatic differentiation."""
-    (expected,) = torch.autograd.grad((to_value * value).sum(), at, retain_graph=True)
+    (expected,) = torch.autograd.grad((grad_value * value).sum(), at, retain_graph=True)
     torch.testing.assert_close(found.detach(), expected, rtol=1e-9, atol=1e-10)
 
 
@@ -179,35 +179,35 @@ def assert_same_gradient(found: torch.Tensor, value: torch.Tensor, to_value: tor
 def test_gradients_are_pulled_back_through_cholesky_factors(q: int) -> None:
     A = random(3, q, q)
     S = (A @ A.mT + torch.eye(q).double()).requires_grad_()
-    root, to_root = cholesky(S), random(3, q, q, seed=1)
-    found = cholesky_pull_back(root, to_root)
+    root, grad_root = cholesky(S), random(3, q, q, seed=1)
+    found = cholesky_vjp(root, grad_root)
     assert torch.equal(found, found.mT) or torch.allclose(found, found.mT, rtol=1e-12)
-    assert_same_gradient(found, root, to_root, S)
+    assert_same_gradient(found, root, grad_root, S)
 
 
 @pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
 def test_gradients_are_pulled_back_through_powers(q: int, m: int) -> None:
     z = random(2, 5, q, m).requires_grad_()
     value = powers(z)
-    to_value = random(*value.shape, seed=1)
-    assert_same_gradient(powers_pull_back(z, to_value), value, to_value, z)
+    grad_value = random(*value.shape, seed=1)
+    assert_same_gradient(powers_vjp(z, grad_value), value, grad_value, z)
 
 
 @pytest.mark.parametrize(("q", "m"), [(1, 1), (3, 1), (1, 2), (2, 3)])
 def test_gradients_are_pulled_back_through_quadratics_to_slopes(q: int, m: int) -> None:
     systems = [augment(made_process(9, seed=i), cube(3, q)) for i in range(m)]
     systems = [replace(system, slope=system.slope.clone().requires_grad_()) for system in systems]
-    value, pull_back = quadratics_with_pull_back(systems)
-    to_value = random(*value.shape)
-    for found, system in zip(pull_back(to_value), systems, strict=True):
-        assert_same_gradient(found, value, to_value, system.slope)
+    value, vjp = quadratics_with_vjp(systems)
+    grad_value = random(*value.shape)
+    for found, system in zip(vjp(grad_value), systems, strict=True):
+        assert_same_gradient(found, value, grad_value, system.slope)
 
 
 @pytest.mark.parametrize("q", [1, 2])
 def test_gradients_are_pulled_back_through_augmented_systems_to_points(q: int) -> None:
     """Of a number that depends on all parts of a system, in ways that leave its symmetric part symmetric."""
     U = cube(3, q).requires_grad_()
-    system, pull_back = augment_with_pull_back(made_process(9), U)
+    system, vjp = augment_with_vjp(made_process(9), U)
     S = random(3, q, q, seed=9)
     parts = {
         "to_mean": system.mean,
@@ -217,12 +217,12 @@ def test_gradients_are_pulled_back_through_augmented_systems_to_points(q: int) -
         "to_cross": system.cross,
         "to_prior": system.prior,
     }
-    pulls = {name: random(*part.shape, seed=i) for i, (name, part) in enumerate(parts.items())}
-    pulls["to_prior"], pulls["to_root"] = S + S.mT, pulls["to_root"].tril()
-    to_slope = random(*system.slope.shape, seed=7)
-    number = sum((pulls[name] * part).sum() for name, part in parts.items()) + (to_slope * system.slope).sum()
+    cotangents = {name: random(*part.shape, seed=i) for i, (name, part) in enumerate(parts.items())}
+    cotangents["to_prior"], cotangents["to_root"] = S + S.mT, cotangents["to_root"].tril()
+    grad_slope = random(*system.slope.shape, seed=7)
+    number = sum((cotangents[name] * part).sum() for name, part in parts.items()) + (grad_slope * system.slope).sum()
     assert isinstance(number, torch.Tensor)
-    assert_same_gradient(pull_back(Pulls(**pulls), to_slope), number, torch.ones(()), U)
+    assert_same_gradient(vjp(Cotangents(**cotangents), grad_slope), number, torch.ones(()), U)
 
 
 @pytest.mark.parametrize("fixed", [True, False])
@@ -235,19 +235,22 @@ def test_gradients_are_pulled_back_through_the_relaxed_mass(q: int, fixed: bool)
     weights = importance_weights(of_data, of_test)
     relaxed = torch.sigmoid(C / tau @ Z.mT)
     value = (weights[..., None, :-1] @ relaxed).squeeze(-2) + weights[..., -1:]
-    to_mass, to_own = random(b, q, k, seed=4), random(b, q, 1, seed=5)
+    grad_mass, grad_own = random(b, q, k, seed=4), random(b, q, 1, seed=5)
     with torch.no_grad():
-        mass, pull = relaxed_mass_with_pull_back(C, weights, Z, tau)
-        to_C, to_ratio, to_Z = (
-            pull.to_coefficients(to_mass),
-            pull.to_log_ratio(to_mass, to_own),
-            pull.to_monomials(to_mass),
+        mass, vjp = relaxed_mass_with_vjp(C, weights, Z, tau)
+        to_C, grad_ratio, to_Z = (
+            vjp.grad_coefficients(grad_mass),
+            vjp.grad_log_ratio(grad_mass, grad_own),
+            vjp.grad_monomials(grad_mass),
         )
     torch.testing.assert_close(mass, value.detach(), rtol=1e-14, atol=0)
-    assert_same_gradient(to_C, value, to_mass, C)
-    assert_same_gradient(to_Z.sum(dim=(0, 1)) if fixed else to_Z.sum(dim=1, keepdim=True), value, to_mass, Z)
+    assert_same_gradient(to_C, value, grad_mass, C)
+    assert_same_gradient(to_Z.sum(dim=(0, 1)) if fixed else to_Z.sum(dim=1, keepdim=True), value, grad_mass, Z)
     assert_same_gradient(
-        to_ratio, (to_mass * value).sum(dim=-1) + (to_own * weights[..., -1:]).squeeze(-1), torch.ones(()), of_test
+        grad_ratio,
+        (grad_mass * value).sum(dim=-1) + (grad_own * weights[..., -1:]).squeeze(-1),
+        torch.ones(()),
+        of_test,
     )
 
 

@@ -20,7 +20,7 @@ from plumbline.methods.conformal.search import (
     reflect,
     starts,
 )
-from plumbline.study.methods_and_tasks import load_library
+from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
 coordinates = st.lists(st.floats(-50, 50), min_size=1, max_size=6)
 
@@ -222,7 +222,7 @@ def test_all_departures_together_are_the_published_walk() -> None:
 
 @pytest.mark.parametrize("name", ["cei-code", "cnei-code", "cucb-code"])
 def test_the_library_has_methods_with_the_published_walk(name: str) -> None:
-    options = load_library(Path(__file__).parents[3] / "config").methods[name].ref.options
+    options = load_methods_and_tasks(Path(__file__).parents[3] / "config").methods[name].ref.options
     assert LangevinOptions(**options["search"]) == PUBLISHED
     assert options["posterior"] == {"maximum": "outside"}
 

@@ -15,13 +15,13 @@ from plumbline.methods.base import build_method
 from plumbline.methods.localised.as_published import judged
 from plumbline.methods.localised.online import OnlineMethod
 from plumbline.models.gp.fit import ModelOptions, fit_process
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 Array = NDArray[np.float64]
 NEW, Y_NEW = rows(2, 11), torch.tensor([261.0, 188.0], dtype=torch.float64)
 
 
-def process() -> ExactProcess:
+def process() -> GP:
     place = box()
     return fit_process(place.history.X, place.history.Y, BOX, ModelOptions(priors="none", ard=False))
 
@@ -31,7 +31,7 @@ def matern(A: Array, B: Array, lengthscale: float) -> Array:
     return (1 + r + r**2 / 3) * np.exp(-r)
 
 
-def written_out(of: ExactProcess, X: Tensor, y: Tensor, at: Tensor) -> tuple[Array, Array]:
+def written_out(of: GP, X: Tensor, y: Tensor, at: Tensor) -> tuple[Array, Array]:
     """Return mean and standard deviation of observations at points, of standardised data `y`, by a plain inverse."""
     low, width = BOX[0].numpy(), (BOX[1] - BOX[0]).numpy()
     U, V = ((points.numpy() - low) / width for points in (X, at))

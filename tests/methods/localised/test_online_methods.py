@@ -13,10 +13,10 @@ from plumbline.core.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
 from plumbline.methods.localised.forecasts import LocalisedPredictive
-from plumbline.methods.localised.online import OnlineMethod, OnlineUtility, believing
+from plumbline.methods.localised.online import OnlineAcquisition, OnlineMethod, believing
 from plumbline.methods.localised.posterior import CalibratedPosterior
 from plumbline.models.gp.fit import ModelOptions, fit_process
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 LOCAL = {"kappa": 2.0, "lengthscale": 4.0, "eta0": 0.05}
 
@@ -65,7 +65,7 @@ class TestThreshold:
         assert method.threshold.constants.item() == pytest.approx(0.2 - 0.8 * sum(eta))
 
     def test_its_kernel_can_be_measured_in_sides_of_the_box(self) -> None:
-        cube = make(units="cube", online=LOCAL | {"lengthscale": 0.5})
+        cube = make(standardisation="cube", online=LOCAL | {"lengthscale": 0.5})
         X = rows(4, 3)
         low, high = BOX
         assert torch.equal(cube.located(X), (X - low) / (high - low))
@@ -214,7 +214,7 @@ class TestScripts:
         expected = (objective(rows(2, 7)).max() - asked.Y.mean()) / asked.Y.std()
         assert method.incumbent(process, round).item() == pytest.approx(expected.item())
 
-    def utility(self, **options: Any) -> tuple[ExactProcess, OnlineUtility]:
+    def utility(self, **options: Any) -> tuple[GP, OnlineAcquisition]:
         method, history = make(**options), box().history
         process = method.fit(history)
         return process, method.utility(process, method.turn_round(history, 1, torch.Generator()))
@@ -224,9 +224,9 @@ class TestScripts:
         process, utility = self.utility(label_mean="zero")
         X = rows(4, 9)
         assert utility.other is not None
-        found, other = process.at_points(X), utility.other.at_points(X)
+        found, other = process.marginal_posterior(X), utility.other.marginal_posterior(X)
         gain = found.spread.square() / (found.spread.square() + process.noise)
-        U = process.units.inputs(X)
+        U = process.standardisation.inputs(X)
         for i, u in enumerate(U):
             everything = torch.cat([process.U, u.unsqueeze(0)])
             K = process.prior(everything, everything) + process.noise * torch.eye(len(everything))
@@ -314,10 +314,12 @@ class TestExtremeThresholds:
     ],
     ids=["locbo", "scripted", "locbo-ucb", "ocbo"],
 )
-def test_gradients_of_utilities_are_those_of_finite_differences(name: str, options: dict[str, Any], units: str) -> None:
+def test_gradients_of_utilities_are_those_of_finite_differences(
+    name: str, options: dict[str, Any], standardisation: str
+) -> None:
     place = box()
-    lengthscale = 4.0 if units == "problem" else 0.5
-    method = make(name, online=LOCAL | {"lengthscale": lengthscale}, units=units, **options)
+    lengthscale = 4.0 if standardisation == "problem" else 0.5
+    method = make(name, online=LOCAL | {"lengthscale": lengthscale}, standardisation=standardisation, **options)
     history = told(method, place.history, rounds=2)
     round = Round(history, history, place.domain.space, 1, torch.Generator().manual_seed(0))
     utility = method.utility(method.fit(history), round)

@@ -13,7 +13,7 @@ from plumbline.methods.localised.quantile_recalibration import (
     interpolated,
     levels,
     monotone,
-    monotone_with_pull_back,
+    monotone_with_vjp,
     padded,
 )
 from plumbline.methods.localised.thresholds import OnlineOptions, OnlineThreshold
@@ -31,10 +31,10 @@ def draws(n: int = 400_000) -> Tensor:
 
 def test_gradients_of_levels_in_order() -> None:
     raw = tensor([[0.5, 0.2, 0.9], [-0.1, 1.3, 0.4]], dtype=torch.float64)
-    to_levels = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
+    grad_levels = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
     leaf = raw.clone().requires_grad_()
-    (expected,) = torch.autograd.grad((to_levels * monotone(leaf)).sum(), leaf)
-    torch.testing.assert_close(monotone_with_pull_back(raw)[1](to_levels), expected)
+    (expected,) = torch.autograd.grad((grad_levels * monotone(leaf)).sum(), leaf)
+    torch.testing.assert_close(monotone_with_vjp(raw)[1](grad_levels), expected)
 
 
 def test_levels_are_inside_and_symmetric() -> None:

@@ -7,9 +7,9 @@ import torch
 from situations import BOX, objective, rows
 
 from plumbline.core.history import History
-from plumbline.methods.localised.as_published import Refits
+from plumbline.methods.localised.as_published import RefitSchedule
 from plumbline.models.gp.fit import ModelOptions, fit_process
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 OPTIONS = ModelOptions(priors="botorch-0.9")
 INITIAL = 4
@@ -21,11 +21,11 @@ def history(asked: int) -> History:
     return History(X, objective(X), INITIAL)
 
 
-def process(asked: int, refits: Refits | None = None) -> ExactProcess:
-    return (refits or Refits(3, OPTIONS, BOX)).process(history(asked))
+def process(asked: int, refits: RefitSchedule | None = None) -> GP:
+    return (refits or RefitSchedule(3, OPTIONS, BOX)).process(history(asked))
 
 
-def fitted(asked: int) -> ExactProcess:
+def fitted(asked: int) -> GP:
     data = history(asked)
     return fit_process(data.X, data.Y, BOX, OPTIONS)
 
@@ -53,28 +53,30 @@ def test_in_between_data_are_added_to_what_was_fitted(asked: int, last: int) -> 
 
 
 def test_one_that_is_resumed_is_where_it_was() -> None:
-    whole = Refits(3, OPTIONS, BOX)
+    whole = RefitSchedule(3, OPTIONS, BOX)
     for asked in range(8):
         found = process(asked, whole)
         assert torch.equal(found.a, process(asked).a)
 
 
 def test_what_was_fitted_is_not_taken_for_that_of_other_data() -> None:
-    refits = Refits(3, OPTIONS, BOX)
+    refits = RefitSchedule(3, OPTIONS, BOX)
     process(4, refits)
     data = history(4)
     other = History(data.X, -data.Y.flip(0), INITIAL)
-    assert torch.equal(refits.process(other).at.lengthscale, Refits(3, OPTIONS, BOX).process(other).at.lengthscale)
+    assert torch.equal(
+        refits.process(other).at.lengthscale, RefitSchedule(3, OPTIONS, BOX).process(other).at.lengthscale
+    )
 
 
 def test_every_round_is_a_fit_by_default() -> None:
     data = history(1)
-    found = Refits(1, OPTIONS, BOX).process(data)
+    found = RefitSchedule(1, OPTIONS, BOX).process(data)
     assert torch.equal(found.at.lengthscale, fitted(1).at.lengthscale)
 
 
 def test_raw_inputs_stay_raw_in_between() -> None:
     raw = ModelOptions(priors="botorch-0.9", inputs="raw")
     data = history(1)
-    assert torch.equal(Refits(3, raw, BOX).process(data).U, data.X)
-    assert torch.equal(Refits(1, raw, BOX).process(data).U, data.X)
+    assert torch.equal(RefitSchedule(3, raw, BOX).process(data).U, data.X)
+    assert torch.equal(RefitSchedule(1, raw, BOX).process(data).U, data.X)

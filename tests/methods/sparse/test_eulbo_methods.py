@@ -13,7 +13,7 @@ from plumbline.methods.composed import Choice, Round
 from plumbline.methods.sparse import eulbo
 from plumbline.methods.sparse.eulbo import EulboImprovement, EulboMethodOptions
 from plumbline.methods.sparse.options import DEPARTURES
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.spaces.box import Box
 
@@ -51,9 +51,9 @@ def test_the_box_of_the_query_may_be_about_the_best_of_the_last(monkeypatch: pyt
     place = box(n=6)
     region = place.domain.space.within(torch.tensor([[0.0, 5.0], [3.0, 8.0]]).double(), place.history, 1)
     round = Round(place.history, place.history, region, 1, torch.Generator().manual_seed(5))
-    units = Units(torch.zeros(2).double(), torch.ones(2).double(), 0.0, 1.0)
-    assert torch.equal(made("eulbo-ei", place).box(round, units), region.bounds)
-    moved = made("eulbo-ei", place, variant=("region-of-the-last-hundred",)).box(round, units)
+    standardisation = Standardisation(torch.zeros(2).double(), torch.ones(2).double(), 0.0, 1.0)
+    assert torch.equal(made("eulbo-ei", place).box(round, standardisation), region.bounds)
+    moved = made("eulbo-ei", place, variant=("region-of-the-last-hundred",)).box(round, standardisation)
     best = place.history.X[4 + int(place.history.Y[4:, 0].argmax())]
     assert torch.equal(moved, torch.stack([torch.maximum(best - 1.5, BOX[0]), torch.minimum(best + 1.5, BOX[1])]))
 
@@ -64,7 +64,7 @@ def test_the_gradients_warm_start_may_be_improvement() -> None:
     for variant in ("paper", ("improvement-before-gradient",)):
         method = made("eulbo-kg", place, variant=variant)
         kinds.append(type(method.utility(method.fit(place.history), round_of(place))).__name__)
-    assert kinds == ["DiscreteKnowledgeGradient", "AnalyticUtility"]
+    assert kinds == ["DiscreteKnowledgeGradient", "AnalyticAcquisition"]
 
 
 def test_the_gradients_departures_reach_its_utility() -> None:

@@ -75,13 +75,13 @@ def test_joint_gradient_against_differences(
     value = step(range(b), data, [0] * b)
     torch.testing.assert_close(value, bound(rows), rtol=1e-9, atol=1e-9)
     processes, queries = recorded()
-    ((_, to_rows),), ((_, to_points),) = processes.steps, queries.steps
+    ((_, to_rows),), ((_, grad_points),) = processes.steps, queries.steps
     h = 1e-6
     at, there = normal(b, LAYOUT.size, seed=1), normal(b, k, 2, seed=2)
     in_rows = (bound(rows + h * at) - bound(rows - h * at)) / (2 * h)
     torch.testing.assert_close((to_rows * at).sum(-1), in_rows, rtol=1e-5, atol=1e-5)
     in_points = (gain(rows, points + h * there) - gain(rows, points - h * there)) / (2 * h)
-    torch.testing.assert_close((to_points.view_as(there) * there).sum((-1, -2)), in_points, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close((grad_points.view_as(there) * there).sum((-1, -2)), in_points, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -335,18 +335,18 @@ def test_each_attempt_has_a_tenth_of_both_rates(recorded: Callable[[], tuple[Rec
 
 
 def test_a_process_that_breaks_in_the_very_last_step_is_attempted_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[int] = []
+    legends: list[int] = []
 
     def spoilt_once(
         rows: torch.Tensor, progress: list[Progress], layout: Layout, kernel: SparseKernel
     ) -> list[Progress]:
         assert rows.shape == (len(progress), layout.size)
-        looks.append(len(progress))
-        return [replace(one, broken=len(looks) == 1) for one in progress]
+        legends.append(len(progress))
+        return [replace(one, broken=len(legends) == 1) for one in progress]
 
     monkeypatch.setattr(eulbo, "checked", spoilt_once)
     rows, points = rows_of(2), uniform(2, 1, 2)
     found = maximised(rows, points, SoftImprovement(torch.zeros(2).double()), sources(20, 12))
-    assert looks == [2, 2]
+    assert legends == [2, 2]
     assert found.attempts == [2, 2]
     assert not any(found.kept)

@@ -8,15 +8,15 @@ from plumbline.methods.sparse import knowledge_gradient
 from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
 from plumbline.methods.sparse.soft_utility import imagined, mean_update
 from plumbline.models.algebra import SparseKernel
-from plumbline.models.standardisation import Units
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.standardisation import Standardisation
+from plumbline.models.svgp.process import SVGP
 
-UNITS = Units(torch.tensor([-2.0, 0.0]).double(), torch.tensor([4.0, 10.0]).double(), 40.0, 8.0)
+UNITS = Standardisation(torch.tensor([-2.0, 0.0]).double(), torch.tensor([4.0, 10.0]).double(), 40.0, 8.0)
 
 
 def case(kernel: SparseKernel = "rbf", q: int = 2) -> tuple[DiscreteKnowledgeGradient, torch.Tensor]:
     """Return the gradient of a process, and five batches of queries."""
-    process = SparseProcess(rows_of(1)[0], LAYOUT, kernel, UNITS)
+    process = SVGP(rows_of(1)[0], LAYOUT, kernel, UNITS)
     maximisers = UNITS.points(uniform(6, 2, seed=3))
     return DiscreteKnowledgeGradient(process, maximisers, normal(7, 3)), UNITS.points(uniform(5, q, 2, seed=5))
 

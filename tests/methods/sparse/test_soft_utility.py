@@ -54,7 +54,7 @@ def test_neither_under_nor_overflows(name: str, far: float) -> None:
     found = replace(utility, best=scalar(-far)).gain(Sight.of(passed))  # type: ignore[type-var]
     expected = torch.tensor(far).log().item() if far > 0 else far
     assert found.value.item() == pytest.approx(expected, rel=1e-4)
-    assert all(torch.isfinite(part).all() for part in (*found.pulls(), found.to_points(passed)))
+    assert all(torch.isfinite(part).all() for part in (*found.cotangents(), found.grad_points(passed)))
 
 
 def test_improvement_of_one_query_is_the_same_by_samples() -> None:
@@ -118,10 +118,10 @@ def test_mean_update_conditions_the_process_on_an_observation(kernel: SparseKern
 
     Z, X, eye = parts.inducing[0], points[0], torch.eye(LAYOUT.m, dtype=torch.float64)
     L = torch.linalg.cholesky(k(Z, Z) + JITTER * eye)
-    to_inducing = torch.linalg.solve(L @ L.mT, k(Z, X))
+    grad_inducing = torch.linalg.solve(L @ L.mT, k(Z, X))
     C = L @ parts.factor[0].tril()
-    mean = parts.constant + to_inducing.mT @ (L @ parts.mean[0])
-    covariance = k(X, X) - k(X, Z) @ to_inducing + to_inducing.mT @ C @ C.mT @ to_inducing
+    mean = parts.constant + grad_inducing.mT @ (L @ parts.mean[0])
+    covariance = k(X, X) - k(X, Z) @ grad_inducing + grad_inducing.mT @ C @ C.mT @ grad_inducing
     for j in range(q):
         weights = covariance[q:, j] / (covariance[j, j] + JITTER + parts.noise)
         for i in range(3):
@@ -253,16 +253,16 @@ def test_gradients_against_differences(name: str, kernel: SparseKernel, coincide
 
     passed = forward(rows, LAYOUT, points, kernel)
     found = utility.gain(Sight.of(passed))
-    to_rows, to_points = passed.pull_back(*found.pulls(), torch.zeros(b).double()), found.to_points(passed)
+    to_rows, grad_points = passed.vjp(*found.cotangents(), torch.zeros(b).double()), found.grad_points(passed)
     torch.testing.assert_close(found.value, value(rows, points))
-    assert to_points.abs().amax((-1, -2)).min() > 1e-3
+    assert grad_points.abs().amax((-1, -2)).min() > 1e-3
     h = 1e-6
     for seed in range(2):
         at, there = normal(b, LAYOUT.size, seed=seed), normal(b, k, 2, seed=seed + 9)
         in_rows = (value(rows + h * at, points) - value(rows - h * at, points)) / (2 * h)
         torch.testing.assert_close((to_rows * at).sum(-1), in_rows, rtol=1e-5, atol=1e-5)
         in_points = (value(rows, points + h * there) - value(rows, points - h * there)) / (2 * h)
-        torch.testing.assert_close((to_points * there).sum((-1, -2)), in_points, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close((grad_points * there).sum((-1, -2)), in_points, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gradient", "batch-gradient", "doubled", "appended", "uncentred"])
@@ -272,8 +272,8 @@ def test_a_query_on_an_inducing_point_has_finite_derivatives(name: str) -> None:
     points[:, 0] = LAYOUT.parts(rows).inducing[:, 0]
     passed = forward(rows, LAYOUT, points, "matern52")
     found = utility.gain(Sight.of(passed))
-    to_rows = passed.pull_back(*found.pulls(), torch.zeros(2).double())
-    assert all(torch.isfinite(part).all() for part in (found.value, to_rows, found.to_points(passed)))
+    to_rows = passed.vjp(*found.cotangents(), torch.zeros(2).double())
+    assert all(torch.isfinite(part).all() for part in (found.value, to_rows, found.grad_points(passed)))
 
 
 def test_points_behind_data_have_the_same_derivatives() -> None:
@@ -287,8 +287,8 @@ def test_points_behind_data_have_the_same_derivatives() -> None:
 
 def parts_of(gain: Gain) -> list[torch.Tensor]:
     """Return a value, its derivatives in the parts of a forward pass, and the direct ones in the points."""
-    direct = [prior.pull_back_to_points(to_value) for prior, to_value in gain.to_priors]
-    return [gain.value, *gain.pulls(), torch.stack(direct).sum(0) if direct else torch.zeros(1).double()]
+    direct = [prior.vjp_to_points(grad_value) for prior, grad_value in gain.to_priors]
+    return [gain.value, *gain.cotangents(), torch.stack(direct).sum(0) if direct else torch.zeros(1).double()]
 
 
 @pytest.mark.parametrize("coincident", [False, True])
@@ -307,9 +307,15 @@ def test_gradients_against_autograd(name: str, kernel: SparseKernel, coincident:
     expected = expected_log(utility, kernel, *leaves)
     gradients = torch.autograd.grad(expected.sum(), leaves, allow_unused=True, materialize_grads=True)
     found = utility.gain(sight)
-    pulls, direct = found.pulls(), parts_of(found)[-1]
-    own = [pulls.to_whitened, pulls.to_product, pulls.to_constant, pulls.to_lengthscale, pulls.to_outputscale]
-    own.append(pulls.to_noise)
+    cotangents, direct = found.cotangents(), parts_of(found)[-1]
+    own = [
+        cotangents.grad_whitened,
+        cotangents.grad_product,
+        cotangents.grad_constant,
+        cotangents.grad_lengthscale,
+        cotangents.grad_outputscale,
+    ]
+    own.append(cotangents.grad_noise)
     torch.testing.assert_close(found.value, expected.detach(), rtol=1e-10, atol=1e-10)
     for one, other in zip([direct.expand_as(points), *own], gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * max(1.0, other.abs().max().item()))
@@ -322,10 +328,10 @@ def test_a_deviation_at_its_floor_has_no_slope() -> None:
     A[0, :, :2], B[0, :-1, :2] = 10.0, 0.0
     for name in ("batch-gradient", "appended"):
         found = utilities(2)[name][0].gain(replace(sight, A=A, B=B))
-        assert (found.to_outputscale[0], found.to_outputscale[1] != 0) == (0, True)
+        assert (found.grad_outputscale[0], found.grad_outputscale[1] != 0) == (0, True)
     below = SoftImprovement(torch.zeros(2).double()).gain(replace(sight, A=A, B=B).part(slice(1)))
-    assert (below.to_whitened[0] == 0).all()
-    assert (below.to_whitened[1] != 0).any()
+    assert (below.grad_whitened[0] == 0).all()
+    assert (below.grad_whitened[1] != 0).any()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,12 +10,12 @@ from botorch.acquisition import ExpectedImprovement, qExpectedImprovement
 from situations import BOX, QUICK, Situation, box, objective, rows
 from sparse_situations import SMALL, ask, in_region, made, played, question, round_of
 
-from plumbline.acquisition.analytic import AnalyticUtility
-from plumbline.acquisition.monte_carlo import BatchUtility
+from plumbline.acquisition.analytic import AnalyticAcquisition
+from plumbline.acquisition.monte_carlo import MonteCarloAcquisition
 from plumbline.core.history import History
-from plumbline.methods.ask import Proposal
-from plumbline.methods.base import Domain, Method, seats
+from plumbline.methods.base import Domain, Method, lockstep_size
 from plumbline.methods.composed import Round
+from plumbline.methods.proposal import Proposal
 from plumbline.methods.sparse import method as sparse
 from plumbline.methods.sparse.method import (
     LearningRateLoweredWarning,
@@ -26,7 +26,7 @@ from plumbline.methods.sparse.method import (
 from plumbline.methods.sparse.options import DEPARTURES, SparseOptions
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.spaces.box import Box
 
@@ -43,7 +43,7 @@ def test_units_are_of_all_data_or_of_the_design_and_inputs_may_be_raw() -> None:
     history = place.history.join(rows(3, 9), objective(rows(3, 9)) + 100)
     found = {}
     for variant in ("paper", ("units-of-the-design",), ("raw-inputs",)):
-        found[str(variant)] = made("elbo-ei", place, variant=variant).units(round_of(place, history))
+        found[str(variant)] = made("elbo-ei", place, variant=variant).standardisation(round_of(place, history))
     plain, design, raw = found.values()
     Y = history.Y[:, 0]
     assert (plain.location, plain.scale) == pytest.approx((Y.mean().item(), Y.std().item()))
@@ -65,9 +65,9 @@ def test_the_last_hundred_are_trained_on_after_the_first_round(monkeypatch: pyte
     ]:
         method = made("elbo-ei", place, variant=variant)
         round = round_of(place, history)
-        X, y = method.training_data(round, method.units(round))
+        X, y = method.training_data(round, method.standardisation(round))
         assert (len(X), len(y)) == (n, n)
-        torch.testing.assert_close(method.units(round).points(X), history.X[-n:])
+        torch.testing.assert_close(method.standardisation(round).points(X), history.X[-n:])
 
 
 def test_improvement_may_be_of_noisy_observations() -> None:
@@ -104,7 +104,7 @@ def test_the_process_goes_on_in_the_units_of_the_new_data(name: str) -> None:
     before = method.process
     start = SparseMethod.start(method, round_of(place, history))
     X = rows(4, 3)
-    assert start.units.scale == pytest.approx(history.Y.std().item())
+    assert start.standardisation.scale == pytest.approx(history.Y.std().item())
     torch.testing.assert_close(start.moments(X)[0], before.moments(X)[0], rtol=1e-4, atol=1e-3)
     assert torch.equal(start.parameters.inducing, before.parameters.inducing)
 
@@ -125,7 +125,9 @@ def test_moss_places_inducing_points_anew_among_the_data() -> None:
 def inducing_at_first(place: Situation) -> set[tuple[float, ...]]:
     method = made("moss-ei", place)
     round = Round(place.history, place.history, place.domain.space, 1, torch.Generator().manual_seed(0))
-    return {tuple(x) for x in method.first_process(round, method.units(round)).parameters.inducing[0].tolist()}
+    return {
+        tuple(x) for x in method.first_process(round, method.standardisation(round)).parameters.inducing[0].tolist()
+    }
 
 
 def test_frozen_inducing_points_are_shuffled_and_never_change() -> None:
@@ -169,7 +171,7 @@ def test_a_stale_factor_is_searched_by_botorch(q: int) -> None:
     assert process.stale is not None
     assert type(method.utility(process, round)) is (ExpectedImprovement if q == 1 else qExpectedImprovement)
     sound = method.utility(replace(process, stale=None), round)
-    assert type(sound) is (AnalyticUtility if q == 1 else BatchUtility)
+    assert type(sound) is (AnalyticAcquisition if q == 1 else MonteCarloAcquisition)
 
 
 def test_other_inducing_points_are_trained() -> None:
@@ -325,10 +327,10 @@ def test_a_wrapper_with_a_fit_of_its_own_is_asked_by_it() -> None:
 
 def test_seats_are_those_of_the_innermost_base() -> None:
     around = {"base": {"name": "eulbo-ei", "options": SMALL}}
-    assert seats("eulbo-ei", SMALL) == 8
-    assert seats("trust-region", around) == 8
-    assert seats("ei", QUICK) == 1
-    assert seats("trust-region", {"base": "ucb"}) == 1
+    assert lockstep_size("eulbo-ei", SMALL) == 8
+    assert lockstep_size("trust-region", around) == 8
+    assert lockstep_size("ei", QUICK) == 1
+    assert lockstep_size("trust-region", {"base": "ucb"}) == 1
     assert in_region("eulbo-ei", box()).together == 8
 
 
@@ -348,8 +350,8 @@ def test_trainings_that_break_are_events(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def spoiled(real: Any) -> Any:
-    def training_data(self: Any, round: Round, units: Units) -> tuple[torch.Tensor, torch.Tensor]:
-        X, y = real(self, round, units)
+    def training_data(self: Any, round: Round, standardisation: Standardisation) -> tuple[torch.Tensor, torch.Tensor]:
+        X, y = real(self, round, standardisation)
         return X, torch.full_like(y, torch.nan) if getattr(self, "spoiled", False) else y
 
     return training_data

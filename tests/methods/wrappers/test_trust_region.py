@@ -9,7 +9,7 @@ from situations import BOX, QUICK, Situation, ask, box, objective, rows, table
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.methods.base import Domain, Method, build_method
-from plumbline.methods.wrappers.trust_region import Region, TrustRegionOptions, advance, behold, region_box
+from plumbline.methods.wrappers.trust_region import Region, TrustRegionOptions, advance, observe, region_box
 from plumbline.spaces.search import inside
 from plumbline.spaces.table import Table
 
@@ -99,7 +99,7 @@ def test_a_region_may_keep_its_data_when_it_starts_over() -> None:
     assert again.begun
     place = box(n=4)
     method = tr_ucb(place, initial_length=0.01, failure_tolerance=1, keeps_data=True)
-    history = observe(method, place.history, 2, 0, offset=-1e3)
+    history = told(method, place.history, 2, 0, offset=-1e3)
     assert method.region.start == 0
     assert method.region.length == 0.01
     proposal = ask(method, history, 1, 1)  # no points to begin with: there is a model of all data
@@ -117,18 +117,18 @@ def test_points_that_a_region_begins_with_count_neither_way() -> None:
 
 def test_behold_reads_the_region_off_the_history() -> None:
     history = History(torch.zeros(5, 1), column(9, 1, 3, 2, 0).unsqueeze(-1))
-    first = behold(Region(0.8), history, 100)
+    first = observe(Region(0.8), history, 100)
     assert (first.best, first.seen, first.design, first.begun) == (9.0, 5, 5, True)
-    later = behold(Region(0.8, start=1, design=2), history, 100)
+    later = observe(Region(0.8, start=1, design=2), history, 100)
     assert (later.best, later.design) == (3.0, 2)
-    empty = behold(Region(0.8, start=5, design=2), history, 100)
+    empty = observe(Region(0.8, start=5, design=2), history, 100)
     assert (empty.best, empty.begun) == (-math.inf, False)
 
 
 def test_a_great_design_is_not_asked_for_again() -> None:
     """A run may begin with thousands of points that cost nothing; a new region's are asked for, and cost."""
     history = History(torch.zeros(50, 1), torch.arange(50.0).double().unsqueeze(-1))
-    first = behold(Region(0.01), history, 4)
+    first = observe(Region(0.01), history, 4)
     assert (first.begun, first.design) == (True, 4)
     options = TrustRegionOptions(base={"name": "ucb"}, initial_length=0.01, failure_tolerance=1, largest_restart=4)
     fresh = advance(first, torch.tensor([-1.0]).double(), 1, options)
@@ -190,7 +190,7 @@ def test_of_a_table_the_rows_in_the_region_are_taken_if_they_are_enough() -> Non
     assert torch.isfinite(wide.acquisition(X)).all()
 
 
-def observe(method: Method, history: History, q: int, seed: int, offset: float = 0.0) -> History:
+def told(method: Method, history: History, q: int, seed: int, offset: float = 0.0) -> History:
     X = ask(method, history, q, seed).X
     Y = objective(X) + offset
     method.tell(X, Y)
@@ -200,13 +200,13 @@ def observe(method: Method, history: History, q: int, seed: int, offset: float =
 def test_restarts_with_a_design_and_forgets() -> None:
     place = box(n=4)
     method = tr_ucb(place, initial_length=0.01, failure_tolerance=1)
-    history = observe(method, place.history, 2, 0, offset=-1e3)  # a failure: 0.005 is below the least length
+    history = told(method, place.history, 2, 0, offset=-1e3)  # a failure: 0.005 is below the least length
     assert method.region == Region(0.01, start=6, seen=6, design=4)
     for seed in (1, 2):
         proposal = ask(method, history, 2, seed)
         assert proposal.predict is None
         assert proposal.acquisition is None
-        history = observe(method, history, 2, seed, offset=-2e3)
+        history = told(method, history, 2, seed, offset=-2e3)
     assert len(torch.unique(history.X, dim=0)) == 10
     assert method.region.begun
     proposal = ask(method, history, 2, 3)
@@ -221,9 +221,9 @@ def test_restarts_with_a_design_and_forgets() -> None:
 def test_restarts_in_a_table_too() -> None:
     place = table(size=30, seen=4)
     method = tr_ucb(place, initial_length=0.01, failure_tolerance=1)
-    history = observe(method, place.history, 2, 0, offset=-1e3)
+    history = told(method, place.history, 2, 0, offset=-1e3)
     for seed in range(1, 5):
-        history = observe(method, history, 2, seed, offset=-1e3)
+        history = told(method, history, 2, seed, offset=-1e3)
     assert len(torch.unique(history.X, dim=0)) == len(history) == 14
 
 

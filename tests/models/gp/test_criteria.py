@@ -10,7 +10,7 @@ from exact_cases import data, made
 from plumbline.models.gp.criteria import bayesian_information, leave_one_out_density, log_likelihood
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.likelihood import Sample
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 OPTIONS = ModelOptions()
 
@@ -39,7 +39,7 @@ def test_each_fitted_hyperparameter_costs_half_a_logarithm(options: ModelOptions
     assert cost == pytest.approx(0.5 * fitted * math.log(9))
 
 
-def without(process: ExactProcess, i: int) -> ExactProcess:
+def without(process: GP, i: int) -> GP:
     rest = torch.arange(len(process.y)) != i
     return replace(process, U=process.U[rest], y=process.y[rest])
 
@@ -52,7 +52,7 @@ def test_leave_one_out_densities_are_those_of_the_others(kernel: str) -> None:
     for i in range(len(Y)):
         mean, variance = without(process, i).moments(X[i : i + 1], joint=False)
         forecast = torch.distributions.Normal(mean, (variance + process.noise_variance).sqrt())
-        total += float(forecast.log_prob(Y[i])) + math.log(process.units.scale)
+        total += float(forecast.log_prob(Y[i])) + math.log(process.standardisation.scale)
     assert leave_one_out_density(process, OPTIONS) == pytest.approx(total, rel=1e-9)
 
 

@@ -104,7 +104,10 @@ def test_data_sets_at_once_are_fitted_as_each_is_alone(options: ModelOptions) ->
     for at_once, own in zip(fit_each(X[rows], Y[rows], BOUNDS, options), rows, strict=True):
         alone = fit_process(X[own], Y[own], BOUNDS, options)
         assert at_once is not None
-        assert (at_once.units.location, at_once.units.scale) == (alone.units.location, alone.units.scale)
+        assert (at_once.standardisation.location, at_once.standardisation.scale) == (
+            alone.standardisation.location,
+            alone.standardisation.scale,
+        )
         # Where a ridge is flat, either may stop first.
         torch.testing.assert_close(at_once.moments(X)[0], alone.moments(X)[0], rtol=0, atol=0.01 * float(Y.std()))
 

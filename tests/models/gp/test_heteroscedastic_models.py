@@ -115,9 +115,9 @@ def test_means_of_replicates_are_seen_through_the_smoothed_noise_over_their_numb
     assert sorted(groups.size.tolist()) == [1, 1, 4, 4, 4, 4, 4, 4]
     with torch.no_grad():
         expected = model.noise_variance(groups.X) / groups.size
-    torch.testing.assert_close(model.mean.at.noise * model.mean.units.scale**2, expected)
+    torch.testing.assert_close(model.mean.at.noise * model.mean.standardisation.scale**2, expected)
     error = torch.polygamma(1, torch.full((6,), 1.5, dtype=torch.float64))
-    torch.testing.assert_close(model.log_noise.at.noise * model.log_noise.units.scale**2, error)
+    torch.testing.assert_close(model.log_noise.at.noise * model.log_noise.standardisation.scale**2, error)
 
 
 @pytest.mark.parametrize("repeats", [0, 3])

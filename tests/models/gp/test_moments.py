@@ -15,7 +15,7 @@ def test_moments_at_points_are_the_same() -> None:
     process = replace(made(), deviation=1.7)
     X = uniform(6, seed=2)
     mean, variance = process.moments(X.unsqueeze(-2), joint=False)
-    seen = process.at_points(X)
+    seen = process.marginal_posterior(X)
     torch.testing.assert_close(seen.mean, mean.squeeze(-1))
     torch.testing.assert_close(seen.sd, variance.squeeze(-1).sqrt())
 
@@ -30,7 +30,7 @@ def test_gradients_of_moments(kernel: str, known: bool, near: bool, seed: int) -
     mean, variance = process.moments(leaf.unsqueeze(-2), joint=False)
     value = weights[0] @ mean.squeeze(-1) + weights[1] @ variance.squeeze(-1).sqrt()
     (slope,) = torch.autograd.grad(value, leaf)
-    found = process.at_points(X).pull_back(*weights)
+    found = process.marginal_posterior(X).vjp(*weights)
     torch.testing.assert_close(found, slope, rtol=1e-7, atol=1e-9 * float(slope.abs().max()))
 
 
@@ -40,7 +40,7 @@ def test_joint_moments_of_batches_are_the_same(kernel: str, known: bool) -> None
     process = replace(made(kernel, known), deviation=1.7)
     X = uniform(4, 3, seed=2)
     mean, covariance = process.moments(X)
-    seen = process.at_batches(X)
+    seen = process.joint_posterior(X)
     torch.testing.assert_close(seen.mean, mean)
     torch.testing.assert_close(seen.root @ seen.root.mT, covariance)
     assert torch.equal(seen.root, seen.root.tril())
@@ -60,14 +60,14 @@ def test_gradients_of_joint_moments(kernel: str, known: bool, lengthscales: int,
     X = uniform(3, q, seed=seed)
     if near:
         X[:, 0] = data()[0][:3] + 1e-4
-    to_mean, to_root = normal(3, q, seed=seed), normal(3, q, q, seed=seed + 1)
+    grad_mean, grad_root = normal(3, q, seed=seed), normal(3, q, q, seed=seed + 1)
     leaf = X.clone().requires_grad_()
     mean, covariance = process.moments(leaf)
     root = torch.linalg.cholesky(covariance)
-    (slope,) = torch.autograd.grad((to_mean * mean).sum() + (to_root * root).sum(), leaf)
+    (slope,) = torch.autograd.grad((grad_mean * mean).sum() + (grad_root * root).sum(), leaf)
     # Rounding errors of a covariance count by its least conditional variance.
-    share = 1e-15 / float(process.at_batches(X).factor.diagonal(dim1=-2, dim2=-1).min()) ** 2
-    found = process.at_batches(X).pull_back(to_mean, to_root)
+    share = 1e-15 / float(process.joint_posterior(X).factor.diagonal(dim1=-2, dim2=-1).min()) ** 2
+    found = process.joint_posterior(X).vjp(grad_mean, grad_root)
     torch.testing.assert_close(found, slope, rtol=1e-7, atol=(1e-9 + 10 * share) * float(slope.abs().max()))
 
 
@@ -77,14 +77,14 @@ def test_a_batch_with_a_point_twice_has_a_factor(kernel: str) -> None:
     X = uniform(3, 3, seed=2)
     X[1:, 2] = X[1:, 0]
     with pytest.warns(match="not p.d."):
-        seen = process.at_batches(X)
+        seen = process.joint_posterior(X)
     torch.testing.assert_close(seen.root @ seen.root.mT, process.moments(X)[1], rtol=1e-6, atol=1e-6 * 50**2)
-    assert torch.isfinite(seen.pull_back(normal(3, 3, seed=0), normal(3, 3, 3, seed=1))).all()
+    assert torch.isfinite(seen.vjp(normal(3, 3, seed=0), normal(3, 3, 3, seed=1))).all()
 
 
 def test_far_from_the_data_it_is_the_prior() -> None:
     process = made("rbf")
-    seen = process.at_points(BOUNDS[1:] + 1e6)
+    seen = process.marginal_posterior(BOUNDS[1:] + 1e6)
     assert float(seen.location) == pytest.approx(process.at.constant)
     assert float(seen.spread) == pytest.approx(process.at.outputscale**0.5)
-    assert torch.equal(seen.pull_back(torch.ones(1).double(), torch.ones(1).double()), torch.zeros(1, 2).double())
+    assert torch.equal(seen.vjp(torch.ones(1).double(), torch.ones(1).double()), torch.zeros(1, 2).double())

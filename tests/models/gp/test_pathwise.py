@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 from plumbline.models.algebra import Kernel, correlations
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.pathwise import draw_frequencies, draw_paths
-from plumbline.models.gp.process import ExactProcess, conditioned
+from plumbline.models.gp.process import GP, conditioned
 
 BOUNDS = torch.tensor([[-2.0, 0.0], [3.0, 4.0]], dtype=torch.float64)
 KERNELS: list[Kernel] = ["matern52", "matern32", "matern12", "rbf"]
@@ -23,7 +23,7 @@ def somewhere(*shape: int, seed: int = 1) -> Tensor:
     return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * torch.rand(*shape, 2, generator=seeded(seed), dtype=torch.float64)
 
 
-def made(kernel: Kernel = "matern52", noise: float = 0.05) -> ExactProcess:
+def made(kernel: Kernel = "matern52", noise: float = 0.05) -> GP:
     X = somewhere(7, seed=2)
     at = Hyperparameters(0.3, X.new_tensor([noise]), 1.3, X.new_tensor([0.4, 0.7]))
     return conditioned(X, 50 + 8 * torch.sin(X.sum(-1, keepdim=True)), BOUNDS, kernel, at)
@@ -53,8 +53,8 @@ def test_features_have_the_kernels_correlations(kernel: Kernel) -> None:
 
 def test_without_noise_draws_go_through_the_data() -> None:
     process = made(noise=1e-8)
-    drawn = draw_paths(process, 6, seeded()).everywhere(process.units.points(process.U))
-    y = process.units.observations(process.y)
+    drawn = draw_paths(process, 6, seeded()).everywhere(process.standardisation.points(process.U))
+    y = process.standardisation.observations(process.y)
     torch.testing.assert_close(drawn, y.expand_as(drawn), atol=0.02, rtol=0)
 
 

@@ -40,12 +40,12 @@ def test_values_that_it_is_told_leave_the_means_and_take_their_covariances_away(
     told = process.told(B)
     mean, covariance = process.moments(torch.cat([B.expand(5, -1, -1), X], -2))
     cross, among = covariance[:, 3:, :3], covariance[:, :3, :3]
-    seen = told.at_batches(X)
+    seen = told.joint_posterior(X)
     torch.testing.assert_close(seen.mean, mean[:, 3:])
     left = covariance[:, 3:, 3:] - cross @ torch.linalg.solve(among, cross.mT)
     torch.testing.assert_close(seen.root @ seen.root.mT, left, rtol=1e-6, atol=1e-6)
     # Where f moves by L z at B, its mean moves by half z elsewhere.
-    scale = process.units.scale * process.deviation
+    scale = process.standardisation.scale * process.deviation
     L = torch.linalg.cholesky(among[0])
     torch.testing.assert_close(scale * told.root[-3:, -3:], L)
     moved = cross @ torch.cholesky_inverse(L) @ L
@@ -72,7 +72,7 @@ def test_a_joint_utility_of_botorch_runs_on_it() -> None:
 def test_more_data_at_the_same_hyperparameters() -> None:
     X, Y = data(12)
     part = conditioned(X[:9], Y[:9], BOUNDS, "rbf", made("rbf").at)
-    whole = conditioned(X, Y, BOUNDS, "rbf", made("rbf").at, part.units)
+    whole = conditioned(X, Y, BOUNDS, "rbf", made("rbf").at, part.standardisation)
     here, there = (one.moments(uniform(5, seed=3)) for one in (part.joined(X[9:], Y[9:]), whole))
     torch.testing.assert_close(here[0], there[0])
     torch.testing.assert_close(here[1], there[1])
@@ -82,15 +82,15 @@ def test_more_data_at_the_same_hyperparameters() -> None:
 def test_residuals_and_forecasts_at_the_data(known: bool) -> None:
     process = made(known=known)
     mean, variance = process.moments(data()[0], joint=False)
-    torch.testing.assert_close(process.residuals, process.y - process.units.outputs(mean))
-    forecast = variance / process.units.scale**2 + process.at.noise
+    torch.testing.assert_close(process.residuals, process.y - process.standardisation.outputs(mean))
+    forecast = variance / process.standardisation.scale**2 + process.at.noise
     torch.testing.assert_close(process.forecast_variances, forecast)
 
 
 def test_what_is_kept_may_be_differentiated_through() -> None:
     process, X = made(), uniform(2, 1, seed=1).requires_grad_()
     with torch.inference_mode():
-        process.at_points(X.detach()[:, 0])
+        process.marginal_posterior(X.detach()[:, 0])
     assert all(torch.isfinite(gradient).all() for gradient in torch.autograd.grad(process.moments(X)[0].sum(), X))
 
 
@@ -123,6 +123,6 @@ def test_values_that_it_is_told_twice(scale: float) -> None:
     process = conditioned(X, 1e3 * torch.sin(5 * X), bounds, "rbf", at)
     batches = X[:24].view(8, 3, 1)
     with pytest.warns(match="not p.d."):
-        seen = process.told(X).at_batches(batches)
-    assert torch.isfinite(seen.pull_back(normal(8, 3, seed=0), normal(8, 3, 3, seed=1))).all()
+        seen = process.told(X).joint_posterior(batches)
+    assert torch.isfinite(seen.vjp(normal(8, 3, seed=0), normal(8, 3, 3, seed=1))).all()
     torch.testing.assert_close(seen.mean, process.moments(batches)[0], rtol=1e-4, atol=1e-2)

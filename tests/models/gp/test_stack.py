@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
-from plumbline.models.gp.stack import ProcessStack, stacked
+from plumbline.models.gp.process import GP, conditioned
+from plumbline.models.gp.stack import GPStack, stacked
 
 BOUNDS = torch.tensor([[-2.0, 0.0, 1.0], [3.0, 10.0, 2.0]], dtype=torch.float64)
 
@@ -18,7 +18,7 @@ def points(n: int, seed: int) -> Tensor:
     return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * U
 
 
-def made(X: Tensor, i: int, kernel: str, ard: bool = True) -> ExactProcess:
+def made(X: Tensor, i: int, kernel: str, ard: bool = True) -> GP:
     Y = 10.0 * i + (1 + i) * torch.sin(X.sum(-1, keepdim=True) + i)
     lengthscale = torch.full((3 if ard else 1,), 0.3 + 0.2 * i, dtype=torch.float64)
     at = Hyperparameters(0.1 * i, X.new_tensor([0.01 * (i + 1)]), 1.0 + i, lengthscale)
@@ -30,15 +30,15 @@ def made(X: Tensor, i: int, kernel: str, ard: bool = True) -> ExactProcess:
 def test_a_stack_says_what_its_processes_say(kernel: str, n: int) -> None:
     X, x = points(n, 0), points(5, 1)
     processes = [made(X, 0, kernel), replace(made(X, 1, kernel, ard=False), deviation=1.7), made(X, 2, kernel)]
-    to_mean, to_sd = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    seen = ProcessStack(processes).at_points(x)
-    gradients = seen.pull_back(to_mean, to_sd)
+    grad_mean, grad_sd = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    seen = GPStack(processes).marginal_posterior(x)
+    gradients = seen.vjp(grad_mean, grad_sd)
     assert seen.mean.shape == seen.sd.shape == (3, 5)
     for i, process in enumerate(processes):
-        alone = process.at_points(x)
+        alone = process.marginal_posterior(x)
         torch.testing.assert_close(seen.mean[i], alone.mean, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(seen.sd[i], alone.sd, rtol=1e-10, atol=1e-12)
-        torch.testing.assert_close(gradients[i], alone.pull_back(to_mean[i], to_sd[i]), rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(gradients[i], alone.vjp(grad_mean[i], grad_sd[i]), rtol=1e-9, atol=1e-10)
 
 
 def test_processes_are_stacked_where_they_have_their_inputs_in_common() -> None:
@@ -49,5 +49,5 @@ def test_processes_are_stacked_where_they_have_their_inputs_in_common() -> None:
     assert [group for group, _ in stacked(told)] == [[0, 2], [1], [3]]
     x = points(4, 1)
     for group, stack in stacked(told):
-        for i, mean in zip(group, stack.at_points(x).mean, strict=True):
-            torch.testing.assert_close(mean, told[i].at_points(x).mean, rtol=1e-9, atol=1e-9)
+        for i, mean in zip(group, stack.marginal_posterior(x).mean, strict=True):
+            torch.testing.assert_close(mean, told[i].marginal_posterior(x).mean, rtol=1e-9, atol=1e-9)

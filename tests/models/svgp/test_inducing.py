@@ -10,11 +10,11 @@ from sparse_cases import KERNELS, normal, random_rows, uniform
 
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp import inducing
 from plumbline.models.svgp.inducing import best_beliefs, greedy_dpp, improvement_quality, place_inducing
 from plumbline.models.svgp.objective import Batch, Layout, initial_row, objective_gradient
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 LAYOUT = Layout(6, 2)
 
@@ -86,16 +86,16 @@ def test_no_step_away_from_the_best_beliefs_gains_anything(kernel: SparseKernel,
         found = LAYOUT.parts(gradient)
         return value.item(), found.mean, found.factor
 
-    before, to_mean, to_factor = slopes()
-    assert to_mean.abs().max() > 0.01
-    assert to_factor.abs().max() > 0.01
+    before, grad_mean, grad_factor = slopes()
+    assert grad_mean.abs().max() > 0.01
+    assert grad_factor.abs().max() > 0.01
     mean, factor = best_beliefs(parts, LAYOUT, X, y, kernel)
     parts.mean.copy_(mean)
     parts.factor.copy_(factor)
-    after, to_mean, to_factor = slopes()
+    after, grad_mean, grad_factor = slopes()
     assert after > before
-    assert to_mean.abs().max() < 1e-8
-    assert to_factor.abs().max() < 1e-8
+    assert grad_mean.abs().max() < 1e-8
+    assert grad_factor.abs().max() < 1e-8
     assert torch.equal(factor, factor.tril())
     assert (factor.diagonal() > 0).all()
 
@@ -121,7 +121,7 @@ def test_inducing_points_whose_covariance_has_no_factor_are_refused() -> None:
 @pytest.mark.parametrize("noisy", [False, True])
 def test_the_quality_is_botorchs_expected_improvement(noisy: bool) -> None:
     """Of f, or of observations."""
-    process = SparseProcess(random_rows(1, LAYOUT)[0], LAYOUT, "rbf", Units(torch.zeros(2), torch.ones(2), 3.0, 2.0))
+    process = SVGP(random_rows(1, LAYOUT)[0], LAYOUT, "rbf", Standardisation(torch.zeros(2), torch.ones(2), 3.0, 2.0))
     X = uniform(7, 2, seed=4)
     model = ProcessModel(process, noisy=noisy)
     best = model.posterior(X.unsqueeze(-2)).mean.max()
@@ -130,7 +130,7 @@ def test_the_quality_is_botorchs_expected_improvement(noisy: bool) -> None:
 
 
 def test_points_to_fill_up_with_may_come_first() -> None:
-    process = SparseProcess(initial_row(uniform(6, 2)), LAYOUT, "rbf", Units(torch.zeros(2), torch.ones(2), 0.0, 1.0))
+    process = SVGP(initial_row(uniform(6, 2)), LAYOUT, "rbf", Standardisation(torch.zeros(2), torch.ones(2), 0.0, 1.0))
     X, fill = uniform(2, 2, seed=5).repeat(2, 1), uniform(6, 2, seed=6)
     behind = place_inducing(X, LAYOUT, process, torch.ones(4).double(), fill)
     before = place_inducing(X, LAYOUT, process, torch.ones(4).double(), fill, fill_first=True)
@@ -139,8 +139,11 @@ def test_points_to_fill_up_with_may_come_first() -> None:
 
 
 def test_place_inducing_fills_up_where_the_data_are_alike() -> None:
-    process = SparseProcess(
-        initial_row(uniform(8, 2, seed=1)), Layout(8, 2), "rbf", Units(torch.zeros(2), torch.ones(2), 0.0, 1.0)
+    process = SVGP(
+        initial_row(uniform(8, 2, seed=1)),
+        Layout(8, 2),
+        "rbf",
+        Standardisation(torch.zeros(2), torch.ones(2), 0.0, 1.0),
     )
     X, fill = uniform(3, 2, seed=2).repeat(2, 1), uniform(8, 2, seed=3)
     Z = place_inducing(X, process.layout, process, torch.ones(6).double(), fill)

@@ -25,7 +25,7 @@ from plumbline.models.svgp.objective import (
     predictive_log_likelihood,
     rescaled,
 )
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 LAYOUT = Layout(7, 3)
 positive = st.floats(0.05, 20)
@@ -176,7 +176,7 @@ def test_a_broken_process_leaves_the_others_alone() -> None:
 
 
 def test_joint_prior_of_a_process_is_its_kernel() -> None:
-    own = SparseProcess(random_rows(1, LAYOUT)[0], LAYOUT, "rbf", CUBE)
+    own = SVGP(random_rows(1, LAYOUT)[0], LAYOUT, "rbf", CUBE)
     X = uniform(4, 3)
     parts = own.parameters
     r2 = squared_distances((X / parts.lengthscale).unsqueeze(0), (X / parts.lengthscale).unsqueeze(0))[0]

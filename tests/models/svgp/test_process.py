@@ -14,10 +14,10 @@ from sparse_gpytorch import gpytorch_model
 
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.standardisation import Units, units_of
+from plumbline.models.standardisation import Standardisation, standardisation_of
 from plumbline.models.svgp.cross_covariance import JITTER
 from plumbline.models.svgp.objective import Layout, forward
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 
 def somewhere(*size: int, seed: int = 3) -> torch.Tensor:
@@ -90,8 +90,8 @@ def test_gradients_in_points_are_finite_on_inducing_points_and_right_elsewhere(k
 
 def test_other_units_are_other_words_for_the_same_beliefs() -> None:
     own, X = process(), somewhere(4, 3)
-    other = own.in_units(Units(ELSEWHERE.low, ELSEWHERE.width, 3.0, 40.0))
-    assert other.units.scale == 40.0
+    other = own.restandardised(Standardisation(ELSEWHERE.low, ELSEWHERE.width, 3.0, 40.0))
+    assert other.standardisation.scale == 40.0
     (mean, covariance), (here, spread) = own.moments(X), other.moments(X)
     torch.testing.assert_close(mean, here, rtol=1e-4, atol=1e-3)
     torch.testing.assert_close(covariance, spread, rtol=1e-3, atol=2e-2)
@@ -113,7 +113,7 @@ def test_a_stale_factor_stands_in_for_the_own_and_changes_units_with_it() -> Non
     A = torch.linalg.solve_triangular(own.factor, own.prior(parts.inducing[0], ELSEWHERE.inputs(X[0])), upper=False)
     mean = parts.constant + A.mT @ parts.mean[0]
     torch.testing.assert_close(stale.moments(X)[0][0], -70 + 12 * mean, rtol=1e-9, atol=1e-9)
-    other = stale.in_units(Units(ELSEWHERE.low, ELSEWHERE.width, 3.0, 40.0))
+    other = stale.restandardised(Standardisation(ELSEWHERE.low, ELSEWHERE.width, 3.0, 40.0))
     torch.testing.assert_close(other.moments(X)[0], stale.moments(X)[0], rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(other.moments(X)[1], stale.moments(X)[1], rtol=1e-3, atol=2e-2)
 
@@ -137,23 +137,23 @@ def test_a_process_without_a_factor_says_so() -> None:
     parts.raw_lengthscale.fill_(10.0)
     parts.raw_outputscale.fill_(1e13)
     with pytest.raises(NotPSDError, match="no Cholesky factor"):
-        SparseProcess(rows[0], layout, "rbf", CUBE).moments(uniform(2, 3))
+        SVGP(rows[0], layout, "rbf", CUBE).moments(uniform(2, 3))
 
 
 @given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
 def test_units_of_a_box_and_of_observations(location: float, scale: float) -> None:
     bounds = torch.tensor([[-2.0, 5.0], [2.0, 6.0]]).double()
     y = location + scale * torch.tensor([-1.0, 0.0, 1.0]).double()
-    units = units_of(bounds, y)
-    assert torch.equal(units.inputs(bounds), torch.tensor([[0.0, 0.0], [1.0, 1.0]]).double())
-    torch.testing.assert_close(units.points(units.inputs(bounds)), bounds)
-    standard = units.outputs(y)
+    standardisation = standardisation_of(bounds, y)
+    assert torch.equal(standardisation.inputs(bounds), torch.tensor([[0.0, 0.0], [1.0, 1.0]]).double())
+    torch.testing.assert_close(standardisation.points(standardisation.inputs(bounds)), bounds)
+    standard = standardisation.outputs(y)
     assert standard.mean().item() == pytest.approx(0, abs=1e-6)
     assert standard.std().item() == pytest.approx(1, rel=1e-6)
 
 
 @pytest.mark.parametrize("y", [[5.0], [1e9] * 4, [0.0, 0.0], [0.1 + 0.2, 0.3]])
 def test_equal_observations_are_zero_in_units_of_their_own(y: list[float]) -> None:
-    units = units_of(torch.tensor([[0.0], [1.0]]).double(), torch.tensor(y).double())
-    assert units.scale == 1.0
-    assert units.outputs(torch.tensor(y).double()).abs().max() < 1e-9
+    standardisation = standardisation_of(torch.tensor([[0.0], [1.0]]).double(), torch.tensor(y).double())
+    assert standardisation.scale == 1.0
+    assert standardisation.outputs(torch.tensor(y).double()).abs().max() < 1e-9

@@ -10,7 +10,7 @@ from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, Shuffled, TrainingOptions
 from plumbline.models.svgp.objective import Batch, Layout, forward, initial_row, objective_gradient
 from plumbline.models.svgp.process import inducing_factor
-from plumbline.models.svgp.training import ATTEMPTS, Outcome, fidelity_step, fit, persevere
+from plumbline.models.svgp.training import ATTEMPTS, Outcome, fidelity_step, fit, retry
 
 LAYOUT = Layout(10, 2)
 OPTIONS = TrainingOptions(epochs=8, batch=16)
@@ -142,8 +142,8 @@ def test_a_factor_that_breaks_in_the_very_last_step_breaks_the_training(rate: fl
 def toy(outcomes: dict[int, list[tuple[float, bool]]], calls: list[tuple[list[int], float]]) -> Callable[..., object]:
     """An attempt whose result for each seed, and whether it broke, are given in turn."""
 
-    def attempt(going: Sequence[int], haste: float) -> tuple[list[torch.Tensor], list[Progress]]:
-        calls.append((list(going), haste))
+    def attempt(going: Sequence[int], learning_rate_factor: float) -> tuple[list[torch.Tensor], list[Progress]]:
+        calls.append((list(going), learning_rate_factor))
         found = [outcomes[seed].pop(0) for seed in going]
         rows = torch.tensor([[value] for value, _ in found], dtype=torch.float64)
         return [rows, 2 * rows], [Progress(epochs=len(calls), broken=broken) for _, broken in found]
@@ -161,9 +161,9 @@ def test_only_those_that_break_are_attempted_again() -> None:
     }
     calls: list[tuple[list[int], float]] = []
     start = [torch.full((4, 1), -1.0).double(), torch.full((4, 1), -2.0).double()]
-    found = persevere(start, toy(outcomes, calls))  # type: ignore[arg-type]
+    found = retry(start, toy(outcomes, calls))  # type: ignore[arg-type]
     assert [going for going, _ in calls] == [[0, 1, 2, 3], [1, 2, 3], [2, 3]]
-    assert [haste for _, haste in calls] == pytest.approx([1.0, 0.1, 0.01])
+    assert [learning_rate_factor for _, learning_rate_factor in calls] == pytest.approx([1.0, 0.1, 0.01])
     assert found.trained[0].flatten().tolist() == [1.0, 2.0, 3.0, -1.0]
     assert found.trained[1].flatten().tolist() == [2.0, 4.0, 6.0, -2.0]
     assert found.attempts == [1, 2, 3, 3]

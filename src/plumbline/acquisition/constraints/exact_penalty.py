@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from plumbline.acquisition.analytic import OfMoments, upper_confidence_bound
+from plumbline.acquisition.analytic import ClosedForm, upper_confidence_bound
 from plumbline.acquisition.constraints.feasibility import SumOverOutcomes
 from plumbline.core.outcomes import Role
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.models.gp.stack import stacked
 
 HARD = 1e3
@@ -40,7 +40,7 @@ SIGNS: dict[Role, tuple[float, ...]] = {"at_least_zero": (1.0,), "zero": (1.0, -
 """The signs that a constraint's function has in the bounds that must not be below zero."""
 
 
-def penalty(role: Role, sqrt_beta: float, rho: float) -> OfMoments:
+def penalty(role: Role, sqrt_beta: float, rho: float) -> ClosedForm:
     """Return `-rho slack`, the least slack that makes the constraint's confidence bound hold."""
 
     def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -62,11 +62,9 @@ class ExactPenalty(SumOverOutcomes):
         rho: units of the objective for one of a constraint; None for infinity (see `HARD`).
     """
 
-    def __init__(
-        self, processes: Sequence[ExactProcess], roles: Sequence[Role], sqrt_beta: float, rho: float | None
-    ) -> None:
-        scale = processes[roles.index("objective")].units.scale
-        rates = [HARD * scale / process.units.scale if rho is None else rho for process in processes]
+    def __init__(self, processes: Sequence[GP], roles: Sequence[Role], sqrt_beta: float, rho: float | None) -> None:
+        scale = processes[roles.index("objective")].standardisation.scale
+        rates = [HARD * scale / process.standardisation.scale if rho is None else rho for process in processes]
         parts = [
             upper_confidence_bound(sqrt_beta) if role == "objective" else penalty(role, sqrt_beta, rate)
             for role, rate in zip(roles, rates, strict=True)
@@ -104,7 +102,7 @@ class Program:
     def __init__(self, utility: ExactPenalty, box: Tensor) -> None:
         self.utility, self.box, self.width = utility, box, box[1] - box[0]
         self.dim = box.shape[-1]
-        self.scales = [process.units.scale for process in utility.processes]
+        self.scales = [process.standardisation.scale for process in utility.processes]
         objective = utility.roles.index("objective")
         constraints = [i for i in range(len(self.scales)) if i != objective]
         self.rates = np.array([utility.rates[i] * self.scales[i] / self.scales[objective] for i in constraints])
@@ -154,11 +152,11 @@ class Program:
         x = (self.box[0] + self.width * torch.from_numpy(np.frombuffer(point).copy())).unsqueeze(0)
         order, values, slopes = [], [], []
         for members, stack in self.stacks:
-            seen = stack.at_points(x)
+            seen = stack.marginal_posterior(x)
             one, none = torch.ones_like(seen.mean), torch.zeros_like(seen.mean)
             order += members
             values.append(torch.cat([seen.mean, seen.sd], -1))
-            slopes.append(torch.cat([seen.pull_back(one, none), seen.pull_back(none, one)], -2))
+            slopes.append(torch.cat([seen.vjp(one, none), seen.vjp(none, one)], -2))
         back = np.argsort(order)
         value, slope = torch.cat(values).numpy()[back], (torch.cat(slopes) * self.width).numpy()[back]
         which, weights = self.weights

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from plumbline.acquisition.analytic import OfMoments, log_expected_improvement, log_probability_of_improvement
+from plumbline.acquisition.analytic import ClosedForm, log_expected_improvement, log_probability_of_improvement
 from plumbline.core.outcomes import Role
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.models.gp.stack import stacked
 from plumbline.spaces.with_gradient import Differentiated
 
@@ -25,7 +25,7 @@ class SumOverOutcomes(Differentiated):
         groups: stacks of those that count, and their parts.
     """
 
-    def __init__(self, processes: Sequence[ExactProcess], parts: Sequence[OfMoments | None]) -> None:
+    def __init__(self, processes: Sequence[GP], parts: Sequence[ClosedForm | None]) -> None:
         super().__init__(ProcessModel(*processes))
         self.processes = processes
         self.parts = parts
@@ -37,23 +37,23 @@ class SumOverOutcomes(Differentiated):
         """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
         value, gradient = X.new_zeros(len(X)), torch.zeros_like(X.squeeze(-2))
         for stack, parts in self.groups:
-            seen = stack.at_points(X.squeeze(-2))
+            seen = stack.marginal_posterior(X.squeeze(-2))
             own = [part(mean, sd) for part, mean, sd in zip(parts, seen.mean, seen.sd, strict=True)]
-            values, to_mean, to_sd = (torch.stack(each) for each in zip(*own, strict=True))
-            value, gradient = value + values.sum(0), gradient + seen.pull_back(to_mean, to_sd).sum(0)
+            values, grad_mean, grad_sd = (torch.stack(each) for each in zip(*own, strict=True))
+            value, gradient = value + values.sum(0), gradient + seen.vjp(grad_mean, grad_sd).sum(0)
         return value, gradient.unsqueeze(-2)
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x 1 x d` points: `b`."""
         value = X.new_zeros(len(X))
         for stack, parts in self.groups:
-            seen = stack.at_points(X.squeeze(-2))
+            seen = stack.marginal_posterior(X.squeeze(-2))
             for part, mean, sd in zip(parts, seen.mean, seen.sd, strict=True):
                 value = value + part(mean, sd)[0]
         return value
 
 
-def log_probability_of_zero(tolerance: float) -> OfMoments:
+def log_probability_of_zero(tolerance: float) -> ClosedForm:
     """Return `log P(f <= tolerance) P(f >= -tolerance)`: the two inequalities that the slides make of an equality.
 
     Not the probability of both at once: at tolerance 0, where that is zero, this is 1/4 at most.
@@ -68,7 +68,7 @@ def log_probability_of_zero(tolerance: float) -> OfMoments:
 
 
 def log_constrained_improvement(
-    processes: Sequence[ExactProcess], roles: Sequence[Role], best: Tensor | None, tolerance: float
+    processes: Sequence[GP], roles: Sequence[Role], best: Tensor | None, tolerance: float
 ) -> SumOverOutcomes:
     """Return the logarithm of `EI(x) prod_i P(constraint i holds at x)`; Schonlau et al. (1998), Gardner et al. (2014).
 
@@ -78,7 +78,7 @@ def log_constrained_improvement(
         best: feasible value to improve on; None where there is none yet: the objective does not count then.
         tolerance: how far from zero an equality may be and hold.
     """
-    parts: dict[Role, OfMoments | None] = {
+    parts: dict[Role, ClosedForm | None] = {
         "objective": None if best is None else log_expected_improvement(best),
         "at_least_zero": log_probability_of_improvement(torch.zeros((), dtype=torch.float64)),
         "zero": log_probability_of_zero(tolerance),

@@ -8,12 +8,10 @@ from torch import Tensor
 from torch.special import log_ndtr
 
 from plumbline.core.outcomes import Role
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
-def recommended(
-    processes: Sequence[ExactProcess], roles: Sequence[Role], X: Tensor, confidence: float, tolerance: float
-) -> int:
+def recommended(processes: Sequence[GP], roles: Sequence[Role], X: Tensor, confidence: float, tolerance: float) -> int:
     """Return which of some points has the greatest mean of those that are feasible with so much confidence.
 
     Where none is, it is the one that is likeliest to be feasible. The rule of Gelbart, Snoek & Adams (2014).
@@ -28,7 +26,7 @@ def recommended(
     log_chance, mean = X.new_zeros(len(X)), X.new_zeros(len(X))
     with torch.no_grad():
         for process, role in zip(processes, roles, strict=True):
-            seen = process.at_points(X)
+            seen = process.marginal_posterior(X)
             if role == "objective":
                 mean = seen.mean
             elif role == "at_least_zero":

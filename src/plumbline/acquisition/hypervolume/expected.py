@@ -16,7 +16,7 @@ from plumbline.acquisition.hypervolume.improvement import free_cells
 from plumbline.acquisition.hypervolume.smooth import OfOutcomes, cells_between, log_hypervolume_improvement
 from plumbline.acquisition.monte_carlo import PRUNING
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 TAU_MAX_NOISY = 1e-3
@@ -32,17 +32,17 @@ def joint_draws(outcomes: int, samples: int, seed: int) -> Callable[[int], Tenso
     return lambda k: normal(k * outcomes).unflatten(0, (k, outcomes)).transpose(0, 1)
 
 
-class OutcomesUtility(Differentiated):
+class OutcomesAcquisition(Differentiated):
     """A function of joint draws of several outcomes; a subclass says how they are drawn.
 
     Attributes:
         processes: one an outcome, m of them.
-        of_draws: what draws are worth.
+        integrand: what draws are worth.
     """
 
-    of_draws: OfOutcomes
+    integrand: OfOutcomes
 
-    def __init__(self, processes: Sequence[ExactProcess]) -> None:
+    def __init__(self, processes: Sequence[GP]) -> None:
         super().__init__(ProcessModel(*processes))
         self.processes = processes
 
@@ -52,17 +52,17 @@ class OutcomesUtility(Differentiated):
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
-        draws, pull_backs = zip(*self.draws(X), strict=True)
-        value, derivatives = self.of_draws(torch.stack(draws))
-        parts = [pull_back(to_f) for pull_back, to_f in zip(pull_backs, derivatives(), strict=True)]
+        draws, vjps = zip(*self.draws(X), strict=True)
+        value, derivatives = self.integrand(torch.stack(draws))
+        parts = [vjp(grad_f) for vjp, grad_f in zip(vjps, derivatives(), strict=True)]
         return value, torch.stack(parts).sum(0)[:, : X.shape[-2]]
 
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x q x d` points: `b`."""
-        return self.of_draws(torch.stack([f for f, _ in self.draws(X)]))[0]
+        return self.integrand(torch.stack([f for f, _ in self.draws(X)]))[0]
 
 
-class ExpectedHypervolume(OutcomesUtility):
+class ExpectedHypervolume(OutcomesAcquisition):
     """The logarithm of the mean hypervolume that a batch, with the points that are pending, adds to a front.
 
     It is BoTorch's `qLogExpectedHypervolumeImprovement`; Daulton et al. (2020), Ament et al. (2023).
@@ -75,12 +75,10 @@ class ExpectedHypervolume(OutcomesUtility):
         seed: of them.
     """
 
-    def __init__(
-        self, processes: Sequence[ExactProcess], ref_point: Tensor, Y: Tensor, samples: int, seed: int
-    ) -> None:
+    def __init__(self, processes: Sequence[GP], ref_point: Tensor, Y: Tensor, samples: int, seed: int) -> None:
         super().__init__(processes)
         self.normal = joint_draws(len(processes), samples, seed)
-        self.of_draws = log_hypervolume_improvement(cells_between(*free_cells(ref_point, Y)), TAU_MAX)
+        self.integrand = log_hypervolume_improvement(cells_between(*free_cells(ref_point, Y)), TAU_MAX)
         self.set_X_pending(None)
 
     def draws(self, X: Tensor) -> list[Draws]:
@@ -89,7 +87,7 @@ class ExpectedHypervolume(OutcomesUtility):
         return [draws_at(process, X, z) for process, z in zip(self.processes, self.normal(X.shape[-2]), strict=True)]
 
 
-class NoisyHypervolume(OutcomesUtility):
+class NoisyHypervolume(OutcomesAcquisition):
     """The logarithm of the mean hypervolume that a batch adds to the front of f at observed points, drawn too.
 
     Draws at the observed points, the baseline, are made once, as are their fronts; pending points become part of the
@@ -103,9 +101,7 @@ class NoisyHypervolume(OutcomesUtility):
         seed: of them.
     """
 
-    def __init__(
-        self, processes: Sequence[ExactProcess], ref_point: Tensor, baseline: Tensor, samples: int, seed: int
-    ) -> None:
+    def __init__(self, processes: Sequence[GP], ref_point: Tensor, baseline: Tensor, samples: int, seed: int) -> None:
         super().__init__(processes)
         self.ref_point = ref_point
         self.baseline = baseline
@@ -119,7 +115,7 @@ class NoisyHypervolume(OutcomesUtility):
         z = self.normal(len(points))
         self.known = [KnownDraws(process, points, one) for process, one in zip(self.processes, z, strict=True)]
         fronts = torch.stack([known.values.mT for known in self.known], -1)
-        self.of_draws = log_hypervolume_improvement(cells_between(*free_cells(self.ref_point, fronts)), TAU_MAX_NOISY)
+        self.integrand = log_hypervolume_improvement(cells_between(*free_cells(self.ref_point, fronts)), TAU_MAX_NOISY)
 
     def draws(self, X: Tensor) -> list[Draws]:
         """Return draws of each outcome at `b x q x d` points, each given its draw at the baseline: `b x q x S`."""
@@ -132,13 +128,13 @@ class NoisyHypervolume(OutcomesUtility):
 
 
 def noisy_hypervolume(
-    processes: Sequence[ExactProcess], ref_point: Tensor, X: Tensor, samples: int, seed: int
+    processes: Sequence[GP], ref_point: Tensor, X: Tensor, samples: int, seed: int
 ) -> NoisyHypervolume:
     """Return noisy hypervolume over those of the observed points X, `n x d`, that may be on the front."""
     return NoisyHypervolume(processes, ref_point, X[may_be_on_front(processes, ref_point, X, seed)], samples, seed)
 
 
-def may_be_on_front(processes: Sequence[ExactProcess], ref_point: Tensor, X: Tensor, seed: int) -> Tensor:
+def may_be_on_front(processes: Sequence[GP], ref_point: Tensor, X: Tensor, seed: int) -> Tensor:
     """Return which of the points X, `n x d`, are on the front of f in some of many draws: BoTorch's rule.
 
     What is dominated by a point that counts for nothing counts for nothing itself: points that are never above the

@@ -120,13 +120,13 @@ def _log_sum(f: Tensor, cells: Cells, width: float) -> tuple[Tensor, Callable[[]
         parts.append((members, batches, volume, shares, share))
 
     def derivatives() -> Tensor:
-        to_v = torch.zeros_like(v)
+        grad_v = torch.zeros_like(v)
         for members, batches, volume, shares, share in parts:
-            to_side = share().mul_(volume.div_(total[batches]))
-            to_members = shares().mul_(to_side.unsqueeze(1)).flatten(1)
-            to_v.scatter_add_(1, members.view(-1).expand_as(to_members), to_members)
-        to_f = f.new_zeros(m, b * q * S)
-        return to_f.scatter_add_(1, source.expand(m, -1), to_v.mul_(slopes()).div_(TAU_RELU)).view(f.shape)
+            grad_side = share().mul_(volume.div_(total[batches]))
+            grad_members = shares().mul_(grad_side.unsqueeze(1)).flatten(1)
+            grad_v.scatter_add_(1, members.view(-1).expand_as(grad_members), grad_members)
+        grad_f = f.new_zeros(m, b * q * S)
+        return grad_f.scatter_add_(1, source.expand(m, -1), grad_v.mul_(slopes()).div_(TAU_RELU)).view(f.shape)
 
     return log_top + total.log() + m * math.log(TAU_RELU), derivatives
 

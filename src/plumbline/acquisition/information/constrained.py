@@ -21,10 +21,10 @@ from plumbline.acquisition.information.divergence import FAR, LEAST_SHARE, diver
 from plumbline.acquisition.information.paths import Peaks
 from plumbline.core.outcomes import Role
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.gp.process import LEAST_VARIANCE, ExactProcess
+from plumbline.models.gp.process import GP, LEAST_VARIANCE
 from plumbline.spaces.with_gradient import Differentiated
 
-Question = tuple[int, ...]
+AskRequest = tuple[int, ...]
 """Outcomes that are asked for together, by number."""
 
 
@@ -43,7 +43,7 @@ class OfOutcome:
         divergence: maps squared correlations, `b x P`, and `away` to information.
     """
 
-    process: ExactProcess
+    process: GP
     noise: Tensor
     U: Tensor
     half: Tensor
@@ -66,14 +66,14 @@ class OfOutcome:
 
     def at(self, X: Tensor) -> Tensor:
         """Return the information at `b x d` points, in the problem's bounds: `b`."""
-        return self.information(self.process.prior(self.process.units.inputs(X), self.U))
+        return self.information(self.process.prior(self.process.standardisation.inputs(X), self.U))
 
     def with_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the information at `b x d` points, `b`, and its derivatives, `b x d`."""
         return through_covariances(self.process, self.U, self.information, X)
 
 
-def of_outcome(process: ExactProcess, role: Role, optima: Peaks, noise: Tensor) -> OfOutcome:
+def of_outcome(process: GP, role: Role, optima: Peaks, noise: Tensor) -> OfOutcome:
     """Return what is known of an outcome at draws of the optimum.
 
     Args:
@@ -82,8 +82,8 @@ def of_outcome(process: ExactProcess, role: Role, optima: Peaks, noise: Tensor) 
         optima: in the problem's bounds and in units of the objective.
         noise: variance of an observation, standardised.
     """
-    there = process.at_points(optima.X)
-    U = torch.cat([process.U, process.units.inputs(optima.X)])
+    there = process.marginal_posterior(optima.X)
+    U = torch.cat([process.U, process.standardisation.inputs(optima.X)])
     value = optima.f if role == "objective" else torch.zeros_like(optima.f)
     away = ((value - there.mean) / there.sd).clamp(-FAR, FAR)
     known = (process, noise, U, there.half, there.spread.square())
@@ -108,11 +108,11 @@ class ConstrainedInformation(Differentiated):
 
     def __init__(
         self,
-        processes: Sequence[ExactProcess],
+        processes: Sequence[GP],
         roles: Sequence[Role],
         optima: Peaks,
         costs: Sequence[float],
-        questions: Sequence[Question],
+        questions: Sequence[AskRequest],
         noises: Sequence[Tensor] | None = None,
     ) -> None:
         super().__init__(ProcessModel(*processes))
@@ -125,7 +125,7 @@ class ConstrainedInformation(Differentiated):
         shares = optima.f.new_tensor(asked)
         self.shares = shares / (shares @ optima.f.new_tensor(costs)).unsqueeze(-1)
 
-    def under(self, processes: Sequence[ExactProcess]) -> "ConstrainedInformation":
+    def under(self, processes: Sequence[GP]) -> "ConstrainedInformation":
         """Return the utility under processes that were told more, at the same draws and with the same noise."""
         return ConstrainedInformation(processes, self.roles, self.optima, self.costs, self.questions, self.noises)
 
@@ -134,7 +134,7 @@ class ConstrainedInformation(Differentiated):
         with torch.no_grad():
             return self.shares @ torch.stack([outcome.at(X) for outcome in self.outcomes])
 
-    def best_question(self, x: Tensor) -> Question:
+    def best_question(self, x: Tensor) -> AskRequest:
         """Return the outcomes that are worth asking for at a point, `1 x d`."""
         return self.questions[int(self.of_questions(x).argmax())]
 

@@ -57,7 +57,7 @@ def constrained_peaks(
     f, best = values[objective].where(lacking <= HOLDS, -torch.inf).max(-1)
     places = X[best]
     if not isinstance(space, Table):
-        score = values[objective] / paths[objective].process.units.scale - DEAR * lacking
+        score = values[objective] / paths[objective].process.standardisation.scale - DEAR * lacking
         starts = X[score.topk(min(STARTS, len(X)), dim=-1).indices]
         for i, own in enumerate(starts):
             draw = Draw([path.only([i]) for path in paths], roles, space.bounds)
@@ -75,7 +75,7 @@ def points_to_try(paths: Sequence[Paths], space: Space, raw_samples: int, seed: 
         raw = space.rows
     else:
         raw = draw_sobol_samples(space.bounds, n=raw_samples, q=1, seed=seed).squeeze(1)
-    data = torch.cat([path.process.units.points(path.process.U) for path in paths]).unique(dim=0)
+    data = torch.cat([path.process.standardisation.points(path.process.U) for path in paths]).unique(dim=0)
     return torch.cat([raw, data[inside(data, space.bounds)]])
 
 
@@ -84,7 +84,7 @@ def shortfall(f: Tensor, path: Paths, role: Role) -> Tensor:
     if role == "objective":
         return torch.zeros_like(f)
     fails = f.abs() if role == "zero" else (-f).clamp_min(0)
-    return fails / path.process.units.scale
+    return fails / path.process.standardisation.scale
 
 
 class Draw:
@@ -98,7 +98,7 @@ class Draw:
 
     def __init__(self, paths: Sequence[Paths], roles: Sequence[Role], box: Tensor) -> None:
         self.paths, self.box, self.width = paths, box, box[1] - box[0]
-        self.scale = np.array([path.process.units.scale for path in paths])
+        self.scale = np.array([path.process.standardisation.scale for path in paths])
         self.objective = roles.index("objective")
         self.places = {role: [i for i, one in enumerate(roles) if one == role] for role in ("at_least_zero", "zero")}
         self.at = lru_cache(maxsize=1)(self._at)

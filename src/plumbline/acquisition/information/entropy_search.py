@@ -15,7 +15,7 @@ from plumbline.acquisition.information.divergence import FAR, divergence_of_sign
 from plumbline.acquisition.information.orthant import correction, cut, positive_sites
 from plumbline.acquisition.information.paths import Peaks
 from plumbline.acquisition.knowledge_gradient.mean_update import believed
-from plumbline.models.gp.process import LEAST_VARIANCE, ExactProcess
+from plumbline.models.gp.process import GP, LEAST_VARIANCE
 from plumbline.spaces.with_gradient import Differentiated
 
 
@@ -27,7 +27,7 @@ class EntropySearch(Differentiated):
         optima: draws of its optimum, P of them, in the problem's bounds and in units of the observations.
     """
 
-    def __init__(self, process: ExactProcess, optima: Peaks) -> None:
+    def __init__(self, process: GP, optima: Peaks) -> None:
         super().__init__(process.model)
         self.untold, self.optima = process, optima
         self.set_X_pending(None)
@@ -37,7 +37,7 @@ class EntropySearch(Differentiated):
         super().set_X_pending(X_pending)
         now = self.untold if X_pending is None else believed(self.untold, X_pending)
         self.process = now.absorbed
-        self.value = self.process.units.outputs(self.optima.f)
+        self.value = self.process.standardisation.outputs(self.optima.f)
 
     @property
     def U(self) -> Tensor:  # noqa: N802
@@ -50,7 +50,7 @@ class EntropySearch(Differentiated):
 
     def values(self, X: Tensor) -> Tensor:
         """Return the information at `b x 1 x d` points: `b`."""
-        return self.information(self.process.prior(self.process.units.inputs(X.squeeze(-2)), self.U))
+        return self.information(self.process.prior(self.process.standardisation.inputs(X.squeeze(-2)), self.U))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the information at `b x 1 x d` points, `b`, and its derivatives, `b x 1 x d`."""
@@ -88,12 +88,12 @@ class AboutPlaces(EntropySearch):
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
         """Go on as if `p x d` points had been seen."""
         super().set_X_pending(X_pending)
-        self.there = self.process.at_points(self.optima.X)
+        self.there = self.process.marginal_posterior(self.optima.X)
 
     @property
     def U(self) -> Tensor:  # noqa: N802
         """The data's points and the optima, `(n + P) x d` in the unit cube."""
-        return torch.cat([self.process.U, self.process.units.inputs(self.optima.X)])
+        return torch.cat([self.process.U, self.process.standardisation.inputs(self.optima.X)])
 
     def laws(self, K: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return `R^-1 k`, `b x n`, means and variances of f, `b x 1`, and covariances with f at the optima, `b x P`.

@@ -8,7 +8,7 @@ from botorch.utils.sampling import draw_sobol_samples
 from torch import Tensor
 
 from plumbline.models.gp.pathwise import Paths
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import SearchOptions, inside
 from plumbline.spaces.table import Table
@@ -18,7 +18,7 @@ ALIKE = 1e-6
 """Draws that differ by less than this, in the unit cube or in standard deviations of the observations, are one."""
 
 
-class PathUtility(Differentiated):
+class PathAcquisition(Differentiated):
     """The value of one draw of f at a point.
 
     Args:
@@ -60,7 +60,7 @@ def peaks(paths: Paths, space: Space, options: SearchOptions, seed: int) -> Peak
     if isinstance(space, Table):
         f, best = paths.everywhere(space.rows).max(-1)
         return Peaks(space.rows[best], f)
-    data = paths.process.units.points(paths.process.U)
+    data = paths.process.standardisation.points(paths.process.U)
     raw = draw_sobol_samples(space.bounds, n=options.raw_samples, q=1, seed=seed).squeeze(1)
     raw = torch.cat([raw, data[inside(data, space.bounds)]])
     starts = raw[paths.everywhere(raw).topk(min(options.restarts, len(raw)), dim=-1).indices]
@@ -99,9 +99,9 @@ def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> t
     return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values).view(starts.shape[:-1])
 
 
-def standardised(process: ExactProcess, peaks: Peaks) -> Peaks:
+def standardised(process: GP, peaks: Peaks) -> Peaks:
     """Return draws of the optimum in the unit cube, with standardised values."""
-    return Peaks(process.units.inputs(peaks.X), process.units.outputs(peaks.f))
+    return Peaks(process.standardisation.inputs(peaks.X), process.standardisation.outputs(peaks.f))
 
 
 def degenerate(draws: Tensor) -> bool:

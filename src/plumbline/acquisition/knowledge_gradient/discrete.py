@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, believed, standard_normal
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 AT_ONCE = 32
@@ -23,7 +23,7 @@ class DiscreteKnowledgeGradient(Differentiated):
         samples: quantiles.
     """
 
-    def __init__(self, process: ExactProcess, points: Tensor, samples: int) -> None:
+    def __init__(self, process: GP, points: Tensor, samples: int) -> None:
         super().__init__(process.model)
         self.process = process
         self.points = points
@@ -41,11 +41,11 @@ class DiscreteKnowledgeGradient(Differentiated):
         """Return the values at `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
         values, gradients = [], []
         for part in X.squeeze(-2).split(AT_ONCE):
-            gain, pull_back = self.targets.gains(part)
+            gain, vjp = self.targets.gains(part)
             value, chosen = self._greatest(gain)
-            to_gain = torch.zeros_like(gain).scatter_add_(-1, chosen, (self.Z / len(self.Z)).expand(chosen.shape))
+            grad_gain = torch.zeros_like(gain).scatter_add_(-1, chosen, (self.Z / len(self.Z)).expand(chosen.shape))
             values.append(value)
-            gradients.append(pull_back(to_gain))
+            gradients.append(vjp(grad_gain))
         return torch.cat(values), torch.cat(gradients).unsqueeze(-2)
 
     def values(self, X: Tensor) -> Tensor:

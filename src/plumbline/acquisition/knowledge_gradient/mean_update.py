@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from plumbline.models.gp.process import ExactProcess, PointMoments
+from plumbline.models.gp.process import GP, MarginalPosterior
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Targets:
         X: `T x d` for all queries alike, or `b x T x d` for each of b queries its own; in the problem's bounds.
     """
 
-    process: ExactProcess
+    process: GP
     X: Tensor
 
     @cached_property
-    def seen(self) -> PointMoments:
+    def seen(self) -> MarginalPosterior:
         """What the process says of all of them."""
-        return self.process.at_points(self.X.reshape(-1, self.X.shape[-1]))
+        return self.process.marginal_posterior(self.X.reshape(-1, self.X.shape[-1]))
 
     @property
     def mean(self) -> Tensor:
@@ -44,32 +44,32 @@ class Targets:
         Returns:
             `b x T` in units of the observations, and what maps the gradient in them to that in the queries, `b x d`.
         """
-        process, size = self.process, self.process.units.scale * self.process.deviation
-        at = process.at_points(queries)
+        process, size = self.process, self.process.standardisation.scale * self.process.deviation
+        at = process.marginal_posterior(queries)
         half = self.seen.half.view(*self.X.shape[:-1], -1)
         half = half.expand(len(queries), *half.shape[-2:])
-        U = process.units.inputs(queries).unsqueeze(-2)
-        others = process.units.inputs(self.X)
-        prior, pull_back_prior = process.prior_with_pull_back(U, others.expand(len(queries), *others.shape[-2:]))
+        U = process.standardisation.inputs(queries).unsqueeze(-2)
+        others = process.standardisation.inputs(self.X)
+        prior, vjp_prior = process.prior_with_vjp(U, others.expand(len(queries), *others.shape[-2:]))
         covariance = (prior - at.half.unsqueeze(-2) @ half.mT).squeeze(-2)
         spread = (at.spread.square() + process.noise).sqrt().unsqueeze(-1)
 
-        def pull_back(to_gain: Tensor) -> Tensor:
-            to_covariance = size * to_gain / spread
-            to_variance = -0.5 * (to_covariance * covariance).sum(-1, keepdim=True) / spread.square()
-            to_half = -(to_covariance.unsqueeze(-2) @ half).squeeze(-2) - 2 * to_variance * at.half
-            gradient = at.unscaled(at.pull_back_covariances(to_half @ process.inverse_root))
-            return gradient + pull_back_prior(to_covariance.unsqueeze(-2)).squeeze(-2) / process.units.width
+        def vjp(grad_gain: Tensor) -> Tensor:
+            grad_covariance = size * grad_gain / spread
+            grad_variance = -0.5 * (grad_covariance * covariance).sum(-1, keepdim=True) / spread.square()
+            grad_half = -(grad_covariance.unsqueeze(-2) @ half).squeeze(-2) - 2 * grad_variance * at.half
+            gradient = at.unscaled(at.vjp_covariances(grad_half @ process.inverse_root))
+            return gradient + vjp_prior(grad_covariance.unsqueeze(-2)).squeeze(-2) / process.standardisation.width
 
-        return size * covariance / spread, pull_back
+        return size * covariance / spread, vjp
 
 
-def believed(process: ExactProcess, X: Tensor) -> ExactProcess:
+def believed(process: GP, X: Tensor) -> GP:
     """Return the process that has seen what it expects at points, `k x d`: its means stay, its variances shrink.
 
     Ginsbourger et al. (2010) call it the kriging believer, Desautels et al. (2014) hallucination.
     """
-    return process.joined(X, process.at_points(X).mean.unsqueeze(-1))
+    return process.joined(X, process.marginal_posterior(X).mean.unsqueeze(-1))
 
 
 EVERY = slice(None)
@@ -88,7 +88,7 @@ class UpdatedMeans(Protocol):
         ...
 
 
-def updated_means(process: ExactProcess, queries: Tensor, Z: Tensor) -> UpdatedMeans:
+def updated_means(process: GP, queries: Tensor, Z: Tensor) -> UpdatedMeans:
     """Return the mean after an observation `Z` standard deviations above its own, as a function of where.
 
     Args:
@@ -100,21 +100,21 @@ def updated_means(process: ExactProcess, queries: Tensor, Z: Tensor) -> UpdatedM
         The b means, in the problem's bounds and units.
     """
     size = process.deviation
-    at = process.at_points(queries)
+    at = process.marginal_posterior(queries)
     per_covariance = size * Z / (at.spread.square() + process.noise).sqrt()
     # The mean is linear in the covariances with the data and in the prior covariance with the query.
-    to_k = process.a - per_covariance.unsqueeze(-1) * (at.half @ process.inverse_root)
-    asked = process.units.inputs(queries).unsqueeze(-2)
+    grad_k = process.a - per_covariance.unsqueeze(-1) * (at.half @ process.inverse_root)
+    asked = process.standardisation.inputs(queries).unsqueeze(-2)
 
     def means(X: Tensor, rows: slice | list[int] = EVERY) -> tuple[Tensor, Tensor]:
-        seen = process.at_points(X)
-        prior, pull_back = process.prior_with_pull_back(process.units.inputs(X).unsqueeze(-2), asked[rows])
+        seen = process.marginal_posterior(X)
+        prior, vjp = process.prior_with_vjp(process.standardisation.inputs(X).unsqueeze(-2), asked[rows])
         covariance = prior.view(-1) - (seen.half * at.half[rows]).sum(-1)
         value = seen.location + per_covariance[rows] * covariance
         # A copy, for it is overwritten.
-        gradient = seen.unscaled(seen.pull_back_covariances(to_k[rows].clone()))
-        gradient = gradient + pull_back(per_covariance[rows, None, None]).squeeze(-2) / process.units.width
-        return process.units.observations(value), process.units.scale * gradient
+        gradient = seen.unscaled(seen.vjp_covariances(grad_k[rows].clone()))
+        gradient = gradient + vjp(per_covariance[rows, None, None]).squeeze(-2) / process.standardisation.width
+        return process.standardisation.observations(value), process.standardisation.scale * gradient
 
     return means
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, updated_means
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 
@@ -20,7 +20,7 @@ class OneShotKnowledgeGradient(Differentiated):
         Z: `S`, standard normal.
     """
 
-    def __init__(self, process: ExactProcess, Z: Tensor) -> None:
+    def __init__(self, process: GP, Z: Tensor) -> None:
         super().__init__(process.model)
         self.process = process
         self.Z = Z
@@ -29,15 +29,15 @@ class OneShotKnowledgeGradient(Differentiated):
         """Return the values of `b x (1 + S) x d` points, the query first, `b`, and their derivatives."""
         query, ends = X[:, 0], X[:, 1:]
         size, samples = len(X), len(self.Z)
-        _, pull_back = Targets(self.process, ends).gains(query)
+        _, vjp = Targets(self.process, ends).gains(query)
         means = updated_means(self.process, query.repeat_interleave(samples, 0), self.Z.repeat(size))
         value, to_ends = means(ends.reshape(-1, X.shape[-1]))
-        to_query = pull_back((self.Z / samples).expand(size, samples))
-        gradient = torch.cat([to_query.unsqueeze(1), to_ends.view_as(ends) / samples], 1)
+        grad_query = vjp((self.Z / samples).expand(size, samples))
+        gradient = torch.cat([grad_query.unsqueeze(1), to_ends.view_as(ends) / samples], 1)
         return value.view(size, samples).mean(-1), gradient
 
 
-def good_starts(process: ExactProcess, queries: Tensor, points: Tensor, Z: Tensor) -> Tensor:
+def good_starts(process: GP, queries: Tensor, points: Tensor, Z: Tensor) -> Tensor:
     """Return queries, `b x d`, with the best of some points (`T x d`) for each next observation: `b x (1 + S) x d`."""
     targets = Targets(process, points)
     gain, _ = targets.gains(queries)

@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, updated_means
 from plumbline.core.options import Options
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class AscentOptions(Options):
@@ -26,9 +26,7 @@ class AscentOptions(Options):
     inner: PositiveInt = 20
 
 
-def greatest_updated(
-    process: ExactProcess, queries: Tensor, Z: Tensor, points: Tensor, bounds: Tensor, maxiter: int
-) -> Tensor:
+def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bounds: Tensor, maxiter: int) -> Tensor:
     """Return where the mean is greatest after an observation at each query: a climb from the best of some points.
 
     Args:
@@ -57,7 +55,7 @@ def greatest_updated(
     return torch.from_numpy(ends).view(*Z.shape, -1)
 
 
-def envelope_gradient(process: ExactProcess, queries: Tensor, Z: Tensor, found: Tensor, best: Tensor) -> Tensor:
+def envelope_gradient(process: GP, queries: Tensor, Z: Tensor, found: Tensor, best: Tensor) -> Tensor:
     """Return estimates of the knowledge gradient's gradient in queries: the means of `Z` times that of the gain at x*.
 
     The same at a fixed point has mean zero: taken off, it leaves no noise where an observation does not change which
@@ -74,12 +72,12 @@ def envelope_gradient(process: ExactProcess, queries: Tensor, Z: Tensor, found: 
         `b x d`.
     """
     watched = torch.cat([found, best.expand(len(queries), 1, -1)], 1)
-    _, pull_back = Targets(process, watched).gains(queries)
-    return pull_back(torch.cat([Z, -Z.sum(-1, keepdim=True)], -1) / Z.shape[-1])
+    _, vjp = Targets(process, watched).gains(queries)
+    return vjp(torch.cat([Z, -Z.sum(-1, keepdim=True)], -1) / Z.shape[-1])
 
 
 def ascend(
-    process: ExactProcess,
+    process: GP,
     starts: Tensor,
     points: Tensor,
     bounds: Tensor,
@@ -111,7 +109,7 @@ def ascend(
         queries = low + width * at
         Z = torch.randn(len(at), options.samples, generator=generator, dtype=at.dtype)
         found = greatest_updated(process, queries, Z, torch.cat([points, maximisers]), bounds, options.inner)
-        at.grad = envelope_gradient(process, queries, Z, found, best) * width / process.units.scale
+        at.grad = envelope_gradient(process, queries, Z, found, best) * width / process.standardisation.scale
         adam.param_groups[0]["lr"] = options.learning_rate / (1 + step) ** 0.5
         adam.step()
         at.clamp_(0.0, 1.0)

@@ -16,7 +16,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.metrics.frames import frame_of
 from plumbline.store import records
 from plumbline.study.experiments import Hyperparameter
-from plumbline.study.legends import Look
+from plumbline.study.legends import Legend
 
 PLACE = ["key", *TRIAL, "iteration", "evaluation"]
 """Columns that say which evaluation a row is: always read."""
@@ -43,7 +43,7 @@ class Evidence:
     failures: pd.DataFrame = field(default_factory=pd.DataFrame)
     snapshots: pd.DataFrame = field(default_factory=pd.DataFrame)
     illustration: pd.DataFrame = field(default_factory=pd.DataFrame)
-    looks: Mapping[str, Look] = field(default_factory=dict)
+    legends: Mapping[str, Legend] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     task_parameters: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
     spaces: Mapping[str, Sequence[Hyperparameter]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Evidence:
     def named(self, names: Iterable[str], task: str | None = None) -> list[str]:
         """Return the methods of these names that have trials; the name of an entry means all that it varies to."""
         there = self.methods(task)
-        return [method for name in names for method in there if name in (method, self.look(method).entry)]
+        return [method for name in names for method in there if name in (method, self.legend(method).entry)]
 
     def trials(self, task: str, method: str) -> pd.DataFrame:
         """Return the rows of one method on one task.
@@ -93,9 +93,9 @@ class Evidence:
             raise PlumblineError(f"no trials of {method!r} on {task!r}; there are: {known or 'none'}")
         return self.rows.iloc[self._places[task, method]]
 
-    def look(self, method: str) -> Look:
+    def legend(self, method: str) -> Legend:
         """Return how a method looks; one without a look of its own goes by its label."""
-        return self.looks.get(method) or Look(legend=method)
+        return self.legends.get(method) or Legend(label=method)
 
     def title(self, task: str) -> str:
         """Return what a task is called."""
@@ -131,7 +131,7 @@ def evidence(
     columns: Iterable[str] = (),
     snapshots: Path | None = None,
     illustration: Path | None = None,
-    looks: Mapping[str, Look] | None = None,
+    legends: Mapping[str, Legend] | None = None,
     titles: Mapping[str, str] | None = None,
     task_parameters: Mapping[str, Mapping[str, float | str]] | None = None,
     spaces: Mapping[str, Sequence[Hyperparameter]] | None = None,
@@ -154,4 +154,4 @@ def evidence(
         trials = rows[["key", *TRIAL]].drop_duplicates().astype(dict.fromkeys(("key", "task", "method"), str))
         pictures = table.to_pandas().merge(trials, on="key")
     shown = pd.DataFrame() if illustration is None else records.read_table(illustration).to_pandas()
-    return Evidence(rows, failed, pictures, shown, looks or {}, titles or {}, task_parameters or {}, spaces or {})
+    return Evidence(rows, failed, pictures, shown, legends or {}, titles or {}, task_parameters or {}, spaces or {})

@@ -42,7 +42,7 @@ def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tupl
         return {words: pair for words, pair in dots.items() if pair in found.pairs}
     alone = len(found.tasks) == 1
     return {
-        found.look(method).legend if alone else f"{found.look(method).legend}, {found.title(task)}": (task, method)
+        found.legend(method).label if alone else f"{found.legend(method).label}, {found.title(task)}": (task, method)
         for task, method in found.pairs
     }
 

@@ -49,7 +49,7 @@ def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
         overall, {options.metrics[metric]: [of[name] for name in methods] for metric, of in overall_of.items()}
     )
     draw_tasks(by_task, found, methods, first, [options.titles.get(task, evidence.title(task)) for task in found.tasks])
-    overall.set_yticks(range(len(methods)), [evidence.look(method).legend for method in methods])
+    overall.set_yticks(range(len(methods)), [evidence.legend(method).label for method in methods])
     overall.set_ylim(len(methods) - 0.5, -0.5)
     overall.set_ylabel("method")
     style.add_legend(figure, columns=3)

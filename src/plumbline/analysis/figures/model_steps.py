@@ -91,7 +91,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
     methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
     steps = sorted(pictures["iteration"].unique())
     sign = -1 if options.minimise else 1
-    looks = style.lines(evidence.looks, evidence.methods())
+    styles = style.lines(evidence.legends, evidence.methods())
     figure, axes = style.panels(2 * len(methods), len(steps), sharex=True, height_ratios=[3, 1] * len(methods))
     figure.set_size_inches(2.9 * len(steps), 3.1 * len(methods))
     truth = sign * pictures["f"]
@@ -104,10 +104,10 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
         for j, step in enumerate(steps):
             top, bottom = axes[2 * i][j], axes[2 * i + 1][j]
             picture = of_method[of_method["iteration"] == step]
-            draw_model(top, picture, rows, sign, looks[method]["color"])
+            draw_model(top, picture, rows, sign, styles[method]["color"])
             draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0])
             top.set_ylim(*limits)
-            top.set_title(f"{evidence.look(method).legend}, step {step}")
+            top.set_title(f"{evidence.legend(method).label}, step {step}")
         axes[2 * i][0].set_ylabel("f(x)")
         axes[2 * i + 1][0].set_ylabel("utility")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4)

@@ -16,23 +16,25 @@ SPREAD = 0.7
 """Of the height of a line of words, what its dots take."""
 
 
-Looks = dict[str, tuple[str, str, bool]]
+Legends = dict[str, tuple[str, str, bool]]
 """Words, colour, and whether a dot is hollow, of each method."""
 
 
-def looks_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Looks:
+def line_styles_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Legends:
     """Return how methods look: by their arms where these have words, else each by itself."""
     if arms:
         colours = style.colours(arms)
         return {method: (arm, colours[arm], False) for method, arm in zip(methods, arms, strict=True)}
-    lines = style.lines(found.looks, found.methods())
-    return {name: (found.look(name).legend, lines[name]["color"], lines[name]["linestyle"] == "--") for name in methods}
+    lines = style.lines(found.legends, found.methods())
+    return {
+        name: (found.legend(name).label, lines[name]["color"], lines[name]["linestyle"] == "--") for name in methods
+    }
 
 
-def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], looks: Looks) -> None:
+def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], styles: Legends) -> None:
     """Draw the effects of each method: those on a task in the line of its words."""
-    steps = (np.arange(len(looks)) - (len(looks) - 1) / 2) * SPREAD / len(looks)
-    for (method, (words, colour, hollow)), step in zip(looks.items(), steps, strict=True):
+    steps = (np.arange(len(styles)) - (len(styles) - 1) / 2) * SPREAD / len(styles)
+    for (method, (words, colour, hollow)), step in zip(styles.items(), steps, strict=True):
         of = [one for one in some if one.method == method and np.isfinite([one.low, one.high]).all()]
         value, low, high = np.array([(one.value, one.low, one.high) for one in of]).reshape(-1, 3).T
         ax.errorbar(
@@ -70,17 +72,17 @@ def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
     lines = [task for task in (*(options.tasks or evidence.tasks), ALL) if task in there]
     if not lines:
         raise PlumblineError("no trials of a method and its baseline on one task: nothing to draw")
-    columns = {name: looks_of(evidence, others, options.arms) for name, others in options.baselines.items()}
-    most = max(len(looks) for looks in columns.values())
+    columns = {name: line_styles_of(evidence, others, options.arms) for name, others in options.baselines.items()}
+    most = max(len(styles) for styles in columns.values())
     figure, axes = style.panels(len(some), len(columns), sharey=True, sharex="row")
     width, _ = style.PANEL
     figure.set_size_inches(width * len(columns) + 1.2, len(some) * (0.7 + len(lines) * max(0.3, 0.09 * most)))
     for row, (name, of) in zip(axes, some.items(), strict=True):
-        for ax, (baseline, looks) in zip(row, columns.items(), strict=True):
+        for ax, (baseline, styles) in zip(row, columns.items(), strict=True):
             mine = [one for one in of if one.baseline == baseline]
-            draw_panel(ax, mine, lines, looks)
+            draw_panel(ax, mine, lines, styles)
             ax.set_xlabel(f"{options.metrics[name]} (sd)")
-            ax.set_title(f"less {evidence.look(baseline).legend}'s")
+            ax.set_title(f"less {evidence.legend(baseline).label}'s")
         row[0].set_yticks(range(len(lines)), [one if one == ALL else evidence.title(one) for one in lines])
         row[0].set_ylabel("task")
         if limits := limits_of(of):

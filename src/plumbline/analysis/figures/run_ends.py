@@ -79,13 +79,13 @@ def swarm(values: Array, low: float, high: float) -> Array:
 
 def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions) -> None:
     """Draw the dots of each method, their mean with its 95% interval, and their median."""
-    looks = style.lines(found.looks, found.methods())
+    styles = style.lines(found.legends, found.methods())
     ended_by = {method: ended(found, panel.task, method, options.metric).dropna().sort_index() for method in methods}
     values = {method: series.iloc[: panel.first].to_numpy() for method, series in ended_by.items()}
     scale = np.log10 if options.logarithmic else np.asarray
     everything = scale(np.concatenate(list(values.values())))
     for place, method in enumerate(methods):
-        seeds, colour = values[method], looks[method]["color"]
+        seeds, colour = values[method], styles[method]["color"]
         if not len(seeds):
             continue
         aside = swarm(scale(seeds), float(everything.min()), float(everything.max()))
@@ -114,8 +114,8 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
         ax.set_yscale("log")
     if options.limits:
         ax.set_ylim(*options.limits)
-    legends = [found.look(method).legend for method in methods]
-    ax.set_xticks(range(len(methods)), legends, rotation=30, ha="right", rotation_mode="anchor")
+    labels = [found.legend(method).label for method in methods]
+    ax.set_xticks(range(len(methods)), labels, rotation=30, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(methods) - 0.4)
 
 

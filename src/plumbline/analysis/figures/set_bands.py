@@ -50,7 +50,7 @@ def set_bands(evidence: Evidence, options: SetBandsOptions) -> Figure:
         ax.plot(picture["x"], picture["mean"], color=band, label="mean")
         ax.plot(picture["x"], picture["f"], color=style.TRUTH, linestyle="--", linewidth=1, label="truth")
         ax.plot(seen["x"], seen["y"], "o", color="black", markersize=3, label="observed", zorder=3)
-        ax.set_title(evidence.look(method).legend)
+        ax.set_title(evidence.legend(method).label)
         if localised:
             axes[1][column].plot(picture["x"], picture["threshold"], color=band)
         for row in axes:

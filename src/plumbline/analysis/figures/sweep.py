@@ -88,10 +88,10 @@ def points_of_methods(found: Evidence, task: str, options: SweepOptions) -> dict
     """Return the points of each entry of methods that varies the parameter, on a task."""
     points = dict[str, list[Point]]()
     for method in found.methods(task):
-        look = found.look(method)
-        entry = look.entry or method
-        if options.parameter in look.parameters and (options.lines is None or entry in options.lines):
-            points.setdefault(entry, []).append(Point(float(look.parameters[options.parameter]), task, method))
+        legend = found.legend(method)
+        entry = legend.entry or method
+        if options.parameter in legend.parameters and (options.lines is None or entry in options.lines):
+            points.setdefault(entry, []).append(Point(float(legend.parameters[options.parameter]), task, method))
     return {entry: sorted(points[entry]) for entry in options.lines or points if entry in points}
 
 
@@ -113,8 +113,8 @@ def points_of_tasks(found: Evidence, options: SweepOptions) -> dict[str, list[Po
 
 def legend_of(found: Evidence, name: str, points: list[Point]) -> str:
     """Return the words of a line's legend: those that its methods share, else its name."""
-    legends = {found.look(point.method).legend for point in points}
-    return legends.pop() if len(legends) == 1 else name
+    labels = {found.legend(point.method).label for point in points}
+    return labels.pop() if len(labels) == 1 else name
 
 
 def final_interval(found: Evidence, task: str, method: str, metric: str) -> tuple[float, float, float]:
@@ -127,18 +127,18 @@ def final_interval(found: Evidence, task: str, method: str, metric: str) -> tupl
 
 
 def draw_line(
-    ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], look: style.LineStyle, label: str
+    ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], line: style.LineStyle, label: str
 ) -> None:
     """Draw a line with a bar at each value of the parameter."""
     low, mean, high = np.array(intervals).T
-    ax.errorbar(x, mean, (mean - low, high - mean), **look, marker="o", markersize=4, capsize=2, label=label)
+    ax.errorbar(x, mean, (mean - low, high - mean), **line, marker="o", markersize=4, capsize=2, label=label)
 
 
 def constants_of(found: Evidence, task: str, options: SweepOptions) -> list[str]:
     """Return the methods that do not vary, on a task."""
     if options.constant is not None:
         return found.named(options.constant, task)
-    return [method for method in found.methods(task) if options.parameter not in found.look(method).parameters]
+    return [method for method in found.methods(task) if options.parameter not in found.legend(method).parameters]
 
 
 def draw_panel(
@@ -150,7 +150,7 @@ def draw_panel(
     options: SweepOptions,
 ) -> None:
     """Draw a metric: a line for each of `lines`, and a band across for each of `constant`."""
-    looks = style.lines(found.looks, found.methods())
+    styles = style.lines(found.legends, found.methods())
     values = [point.value for points in lines.values() for point in points]
     # Bars of neighbouring lines stand side by side.
     step = 0.012 * (np.log(max(values) / min(values)) if options.logarithmic else max(values) - min(values))
@@ -158,11 +158,11 @@ def draw_panel(
         shift = step * (i - (len(lines) - 1) / 2)
         x = [point.value * np.exp(shift) if options.logarithmic else point.value + shift for point in points]
         intervals = [final_interval(found, point.task, point.method, row.metric) for point in points]
-        draw_line(ax, intervals, x, looks[points[0].method], legend_of(found, name, points))
+        draw_line(ax, intervals, x, styles[points[0].method], legend_of(found, name, points))
     for _, task, method in constant:
         low, mean, high = final_interval(found, task, method, row.metric)
-        ax.axhline(mean, **looks[method], linewidth=1.2, label=found.look(method).legend)
-        ax.axhspan(low, high, color=looks[method]["color"], alpha=0.1, linewidth=0)
+        ax.axhline(mean, **styles[method], linewidth=1.2, label=found.legend(method).label)
+        ax.axhspan(low, high, color=styles[method]["color"], alpha=0.1, linewidth=0)
     if row.nominal:
         every = [point for points in (*lines.values(), constant) for point in points]
         levels = [final_interval(found, point.task, point.method, row.nominal)[1] for point in every]

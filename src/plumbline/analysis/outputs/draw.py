@@ -69,7 +69,7 @@ def evidence_of(
         columns,
         snapshots,
         illustration,
-        looks=plan.looks(name),
+        legends=plan.legends(name),
         titles=plan.task_titles(name),
         task_parameters=plan.task_parameters(name),
         spaces=plan.study_of(name).spaces,

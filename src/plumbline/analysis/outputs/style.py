@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from plumbline.core.errors import unknown
-from plumbline.study.legends import COLOURS, Look
+from plumbline.study.legends import COLOURS, Legend
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -111,7 +111,7 @@ def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     return dict(zip(names, free, strict=False))
 
 
-def lines(looks: Mapping[str, Look], methods: Iterable[str]) -> dict[str, LineStyle]:
+def lines(legends: Mapping[str, Legend], methods: Iterable[str]) -> dict[str, LineStyle]:
     """Return colour and dashes of the line of each of `methods`.
 
     A method without a colour of its own has the next free one, counted over all `looks`, drawn or not: it looks the
@@ -124,17 +124,17 @@ def lines(looks: Mapping[str, Look], methods: Iterable[str]) -> dict[str, LineSt
     Raises:
         PlumblineError: a colour that there is not.
     """
-    all_looks = {**looks, **{method: Look(legend=method) for method in methods if method not in looks}}
-    fixed = {look.legend: colour(look.colour) for look in all_looks.values() if look.colour}
-    open_ones = dict.fromkeys(look.legend for look in all_looks.values() if look.legend not in fixed)
+    all_legends = {**legends, **{method: Legend(label=method) for method in methods if method not in legends}}
+    fixed = {legend.label: colour(legend.colour) for legend in all_legends.values() if legend.colour}
+    open_ones = dict.fromkeys(legend.label for legend in all_legends.values() if legend.label not in fixed)
     found = fixed | colours(open_ones, fixed.values())
     return {
         method: {
-            "color": colour(look.colour) if look.colour else found[look.legend],
-            "linestyle": "--" if look.dashed else "-",
+            "color": colour(legend.colour) if legend.colour else found[legend.label],
+            "linestyle": "--" if legend.dashed else "-",
         }
         for method in methods
-        for look in [all_looks[method]]
+        for legend in [all_legends[method]]
     }
 
 

@@ -13,7 +13,7 @@ from plumbline.statistics.over_seeds import SHARES, SIDE_BY_SIDE, Sample, infer
 from plumbline.study.claims import ClaimTest, Stuck
 
 
-class Measurement(NamedTuple):
+class PartResult(NamedTuple):
     """What a test comes to.
 
     Attributes:
@@ -78,7 +78,7 @@ def budget(test: ClaimTest, runs: Runs) -> str:
     return f"{tables[0]['evaluations'].max()} evaluations{gaps}"
 
 
-def measure(test: ClaimTest, runs: Runs, name: str) -> Measurement:
+def measure(test: ClaimTest, runs: Runs, name: str) -> PartResult:
     """Return what a test comes to; `name` is what resamples are seeded by, and what errors begin with.
 
     Raises:
@@ -86,7 +86,7 @@ def measure(test: ClaimTest, runs: Runs, name: str) -> Measurement:
     """
     numbers = numbers_of(test, runs, name)
     found = infer(test.statistic, samples(numbers), test.location, name, test.options)
-    return Measurement(test, numbers, found, budget(test, runs))
+    return PartResult(test, numbers, found, budget(test, runs))
 
 
 def describe(test: ClaimTest) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.analysis.verdicts.measure import Measurement, samples
+from plumbline.analysis.verdicts.measure import PartResult, samples
 from plumbline.core.seeding import stream_seed
 from plumbline.statistics.over_seeds import Sample, infer
 from plumbline.study.claims import ClaimTest
@@ -18,7 +18,7 @@ Trials = tuple[str, str]
 """A task and a method."""
 
 
-def pattern(measured: Sequence[Measurement], seeds: int, name: str) -> float:
+def pattern(measured: Sequence[PartResult], seeds: int, name: str) -> float:
     """Return how often all tests look as claimed with so many of the seeds, drawn without replacement.
 
     NaN where there are no more seeds than that.
@@ -28,15 +28,15 @@ def pattern(measured: Sequence[Measurement], seeds: int, name: str) -> float:
         return np.nan
     pools = [samples([table.loc[shared] for table in one.numbers]) for one in measured]
 
-    def looks(rng: np.random.Generator) -> bool:
+    def legends(rng: np.random.Generator) -> bool:
         drawn = rng.permutation(len(shared))[:seeds]
         few = ([Sample(m[drawn], None if b is None else b[drawn]) for m, b in pool] for pool in pools)
         return _look_as_claimed(measured, few, name)
 
-    return _share(looks, f"{name}.pattern", seeds)
+    return _share(legends, f"{name}.pattern", seeds)
 
 
-def chance(measured: Sequence[Measurement], seeds: int, name: str) -> float:
+def chance(measured: Sequence[PartResult], seeds: int, name: str) -> float:
     """Return the same with the methods of each seed and task in random order: as if they were alike.
 
     Methods that no test compares, by others neither, keep apart. NaN where there are no more seeds than that, and where
@@ -56,14 +56,14 @@ def chance(measured: Sequence[Measurement], seeds: int, name: str) -> float:
         }
     groups = connected(sides)
 
-    def looks(rng: np.random.Generator) -> bool:
+    def legends(rng: np.random.Generator) -> bool:
         drawn = rng.permutation(len(shared))[:seeds]
         mixed: dict[Trials, Numbers] = {}
         for group in groups:
             mixed |= zip(group, rng.permuted(np.stack([values[one][drawn] for one in group]), axis=0), strict=True)
         return _look_as_claimed(measured, ([Sample(mixed[own], mixed[other])] for own, other in sides), name)
 
-    return _share(looks, f"{name}.chance", seeds)
+    return _share(legends, f"{name}.chance", seeds)
 
 
 def connected(pairs: Iterable[tuple[Trials, Trials]]) -> list[list[Trials]]:
@@ -76,7 +76,7 @@ def connected(pairs: Iterable[tuple[Trials, Trials]]) -> list[list[Trials]]:
     return groups
 
 
-def shared_seeds(measured: Sequence[Measurement]) -> list[int]:
+def shared_seeds(measured: Sequence[PartResult]) -> list[int]:
     """Return the seeds that all tests have."""
     return sorted(set.intersection(*(set(table.index) for one in measured for table in one.numbers)))
 
@@ -88,13 +88,13 @@ def looks_as_claimed(test: ClaimTest, value: float) -> bool:
     return value > test.threshold if test.direction == "greater" else value < test.threshold
 
 
-def _look_as_claimed(measured: Sequence[Measurement], drawn: Iterable[list[Sample]], name: str) -> bool:
+def _look_as_claimed(measured: Sequence[PartResult], drawn: Iterable[list[Sample]], name: str) -> bool:
     return all(
         looks_as_claimed(one.test, infer(one.test.statistic, few, one.test.location, name, one.test.options).value)
         for one, few in zip(measured, drawn, strict=True)
     )
 
 
-def _share(looks: Callable[[np.random.Generator], bool], name: str, seeds: int) -> float:
+def _share(legends: Callable[[np.random.Generator], bool], name: str, seeds: int) -> float:
     rng = np.random.default_rng(stream_seed(name, seeds, "bootstrap"))
-    return float(np.mean([looks(rng) for _ in range(DRAWS)]))
+    return float(np.mean([legends(rng) for _ in range(DRAWS)]))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from plumbline.analysis.evidence.runs import Asked, Runs
-from plumbline.analysis.verdicts.measure import Measurement, describe, effect, favourable, measure, stuck_runs
+from plumbline.analysis.verdicts.measure import PartResult, describe, effect, favourable, measure, stuck_runs
 from plumbline.analysis.verdicts.small_sample_rates import chance, pattern
 from plumbline.statistics.inference import TAIL, Inference
 from plumbline.study.claims import Claim, ClaimTest, Stuck
@@ -122,7 +122,7 @@ def holm(probabilities: Sequence[float]) -> list[float]:
     return [float(p) for p in corrected]
 
 
-def outcomes(measured: Sequence[Measurement]) -> list[tuple[Outcome, float]]:
+def outcomes(measured: Sequence[PartResult]) -> list[tuple[Outcome, float]]:
     """Return of tests that are judged together whether each holds or fails, and the corrected probability."""
     pairs = [probabilities(one.test, one.found) for one in measured]
     holding, failing = (holm([pair[side] for pair in pairs]) for side in (0, 1))
@@ -165,7 +165,7 @@ def counts(outcomes: Iterable[str]) -> str:
     return ", ".join(f"{found[one]} {words.get(one, one)}" for one in ("holds", "fails", "open") if found[one])
 
 
-def row(one: Measurement, outcome: Outcome, p: float) -> dict[str, Any]:
+def row(one: PartResult, outcome: Outcome, p: float) -> dict[str, Any]:
     """Return what a table of claims says of a single test."""
     low, high = one.found.interval()
     return {

@@ -12,7 +12,7 @@ from plumbline.methods.calibrated.splits import Splits, forecast_cdf, refitted
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class CalibratedOptions(ComposedWrapperOptions):
@@ -39,19 +39,19 @@ class CalibratedMethod(ComposedWrapper):
 
     options: CalibratedOptions
 
-    def fit(self, data: History) -> ExactProcess:
+    def fit(self, data: History) -> GP:
         """Return the base's process with its recalibrated deviation; CAL, Algorithm 2."""
-        surrogate: ExactProcess = self.base.fit(data)
+        surrogate: GP = self.base.fit(data)
         cdf = self._refitted(surrogate, data) if self.options.refit else forecast_cdf(surrogate, self.options.splits)
         return replace(surrogate, deviation=recalibrated_scale(cdf.numpy(), self.options.recalibrator))
 
-    def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[GP], round: Round) -> dict[str, float]:
         """Return the base's numbers and the factor of its deviation."""
         return {**super().notes(choice, round), "sd_scale": choice.surrogate.deviation}
 
-    def _refitted(self, surrogate: ExactProcess, data: History) -> Tensor:
-        def fit(X: Tensor, Y: Tensor) -> ExactProcess:
-            process: ExactProcess = self.base.fit(History(X, Y))
+    def _refitted(self, surrogate: GP, data: History) -> Tensor:
+        def fit(X: Tensor, Y: Tensor) -> GP:
+            process: GP = self.base.fit(History(X, Y))
             return process
 
         fit_each = cast(GPMethod, self.base).fit_each

@@ -13,7 +13,7 @@ from plumbline.forecasts.calibration_score import empirical_level
 from plumbline.models.gp.fit import fitted
 from plumbline.models.gp.likelihood import NOTHING_KNOWN, Sample, Unknowns
 from plumbline.models.gp.priors import Hyperparameter, Logarithm
-from plumbline.models.standardisation import as_they_are
+from plumbline.models.standardisation import identity
 
 Array = NDArray[np.float64]
 LevelMap = Callable[[Array], Array]
@@ -56,7 +56,7 @@ def gp_level_map(pit: Array) -> LevelMap:
     """
     p, phat = recalibration_set(pit)
     sample = Sample(torch.from_numpy(p).unsqueeze(-1), torch.from_numpy(phat - p))
-    process = fitted(sample, "rbf", _PROCESS, as_they_are(1))
+    process = fitted(sample, "rbf", _PROCESS, identity(1))
 
     def level_map(levels: Array) -> Array:
         mean, _ = process.moments(torch.from_numpy(levels).unsqueeze(-1), joint=False)

@@ -10,11 +10,11 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 from torch.special import ndtr
 
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 Splits = Literal["leave-one-out", "time-series"]
-Fit = Callable[[Tensor, Tensor], ExactProcess]
-FitEach = Callable[[Tensor, Tensor], list[ExactProcess | None]]
+Fit = Callable[[Tensor, Tensor], GP]
+FitEach = Callable[[Tensor, Tensor], list[GP | None]]
 
 FIRST_FORECAST = 2
 """Observations that a time-series split starts from, and that a model is fitted to: fewer cannot be standardised."""
@@ -24,7 +24,7 @@ class SplitNotFittedWarning(RuntimeWarning):
     """No model could be fitted to a split: its forecast is that at the hyperparameters of all data."""
 
 
-def leave_one_out(process: ExactProcess) -> Tensor:
+def leave_one_out(process: GP) -> Tensor:
     """Return the `n` CDF values of leave-one-out forecasts at the process's hyperparameters, from one inverse.
 
     With `B = (K + s2n I)^-1` the forecast of `y_i` has variance `1 / B_ii`, and its error is `(B (y - mean))_i / B_ii`;
@@ -33,7 +33,7 @@ def leave_one_out(process: ExactProcess) -> Tensor:
     return ndtr(process.a / process.precision.sqrt())
 
 
-def time_series(process: ExactProcess) -> Tensor:
+def time_series(process: GP) -> Tensor:
     """Return the CDF values of one-step-ahead forecasts at the process's hyperparameters, in the order of the data.
 
     With `L L' = K + s2n I` the forecast of `y_i` from the earlier ones has standard score `(L^-1 (y - mean))_i`, so
@@ -57,9 +57,7 @@ def _folds(n: int, splits: Splits) -> Iterator[_Fold]:
         yield _Fold(rows[rows != row] if splits == "leave-one-out" else rows[:row], row, place)
 
 
-def refitted(
-    fit: Fit, process: ExactProcess, X: Tensor, Y: Tensor, splits: Splits, fit_each: FitEach | None = None
-) -> Tensor:
+def refitted(fit: Fit, process: GP, X: Tensor, Y: Tensor, splits: Splits, fit_each: FitEach | None = None) -> Tensor:
     """Return the CDF values of forecasts by models that are trained on each split; CAL, Algorithm 4, step 3.
 
     A split that no model can be fitted to, or of fewer than two observations, keeps the hyperparameters and the units
@@ -75,7 +73,7 @@ def refitted(
     """
     values = forecast_cdf(process, splits)
     folds = [fold for fold in _folds(len(X), splits) if len(fold.train) >= FIRST_FORECAST]
-    together: list[ExactProcess | None] = [None] * len(folds)
+    together: list[GP | None] = [None] * len(folds)
     if fit_each is not None and splits == "leave-one-out" and folds:
         rows = torch.stack([fold.train for fold in folds])
         together = fit_each(X[rows], Y[rows])
@@ -88,12 +86,12 @@ def refitted(
     return values
 
 
-def _forecast(process: ExactProcess, X: Tensor, y: Tensor) -> Tensor:
+def _forecast(process: GP, X: Tensor, y: Tensor) -> Tensor:
     """Return the CDF value of an observation `y` (`1`) at `X` (`1 x d`)."""
     mean, variance = process.moments(X, joint=False)
     return ndtr((y - mean) / (variance + process.noise_variance).sqrt())
 
 
-def forecast_cdf(process: ExactProcess, splits: Splits) -> Tensor:
+def forecast_cdf(process: GP, splits: Splits) -> Tensor:
     """Return the CDF values of the process's own data under `splits`, in closed form at its hyperparameters."""
     return leave_one_out(process) if splits == "leave-one-out" else time_series(process)

@@ -12,22 +12,22 @@ from torch import Tensor
 
 from plumbline.core.options import Options
 from plumbline.methods.conformal.baseline import BaselineDraws
-from plumbline.methods.conformal.density_ratio import LogRatio, weights_at, weights_with_pull_back
+from plumbline.methods.conformal.density_ratio import LogRatio, weights_at, weights_with_vjp
 from plumbline.methods.conformal.expectation import Labelled, expectation, greatest_expectation
 from plumbline.methods.conformal.scores import (
     Augmented,
-    Pulls,
-    augment_with_pull_back,
+    Cotangents,
+    augment_with_vjp,
     inner,
     powers,
-    powers_pull_back,
-    quadratics_with_pull_back,
-    relaxed_mass_with_pull_back,
+    powers_vjp,
+    quadratics_with_vjp,
+    relaxed_mass_with_vjp,
     times,
     times_transpose,
 )
-from plumbline.models.algebra import cholesky_pull_back
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.algebra import cholesky_vjp
+from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 
@@ -52,7 +52,7 @@ class Utility:
 
     Attributes:
         value: maps `f`, `b x k x q x m`, and the posterior mean, `b x 1 x q x m`, to `b x k`; standardised units. Its
-            gradient is taken automatically, but by hand where it has a `with_pull_back` (`acquisition.gains`).
+            gradient is taken automatically, but by hand where it has a `with_vjp` (`acquisition.gains`).
         optimistic: candidate labels lie in the upper half, `y >= mean`, as in conformal UCB.
         spread: what the standard deviation of `f` given a label is multiplied by.
         baseline: draws of `f` at the data, for utilities that compare with what is not known exactly (NEI, NEHVI).
@@ -64,7 +64,7 @@ class Utility:
     baseline: BaselineDraws | None = None
 
 
-PullBackDraws = Callable[[Tensor | None, Tensor, Tensor], Pulls]
+DrawsVJP = Callable[[Tensor | None, Tensor, Tensor], Cotangents]
 """Maps gradients in the labels, unless these are fixed, in `f` (both `b x k x q`) and, besides, in the predictive mean
 (`b x q`) to those in the augmented system."""
 
@@ -79,7 +79,7 @@ class Draws:
         monomials: their `powers`, `b x 1 x k x p`, or `k x p`.
         log_density: of the labels up to a constant, `b x k` or `1 x k`.
         fixed: whether the labels are.
-        pull_backs: one an outcome.
+        vjps: one an outcome.
     """
 
     z: Tensor
@@ -87,13 +87,13 @@ class Draws:
     monomials: Tensor
     log_density: Tensor
     fixed: bool
-    pull_backs: Sequence[PullBackDraws]
+    vjps: Sequence[DrawsVJP]
 
-    def pull_back(self, to_z: Tensor | None, to_f: Tensor, to_mean: Tensor) -> list[Pulls]:
+    def vjp(self, grad_z: Tensor | None, grad_f: Tensor, grad_mean: Tensor) -> list[Cotangents]:
         """Return the gradients in the systems of some in labels, in `f` and in the mean, `b x 1 x q x m`."""
         return [
-            pull(None if to_z is None else to_z[..., i], to_f[..., i], to_mean[:, 0, :, i])
-            for i, pull in enumerate(self.pull_backs)
+            vjp(None if grad_z is None else grad_z[..., i], grad_f[..., i], grad_mean[:, 0, :, i])
+            for i, vjp in enumerate(self.vjps)
         ]
 
 
@@ -106,7 +106,7 @@ class ConformalAcquisition(Differentiated):
 
     def __init__(
         self,
-        processes: Sequence[ExactProcess],
+        processes: Sequence[GP],
         utility: Utility,
         log_ratio: LogRatio,
         alpha: float,
@@ -156,18 +156,18 @@ class ConformalAcquisition(Differentiated):
 
     def values(self, X: Tensor) -> Tensor:
         """Return the values of `b x q x d` points in the problem's bounds: `b`."""
-        return self.values_in_cube(self.processes[0].units.inputs(X))
+        return self.values_in_cube(self.processes[0].standardisation.inputs(X))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values of `b x q x d` points in the problem's bounds, `b`, and their gradients, `b x q x d`."""
-        units = self.processes[0].units
-        value, gradient = self.value_and_gradient_in_cube(units.inputs(X))
-        return value, gradient / units.width
+        standardisation = self.processes[0].standardisation
+        value, gradient = self.value_and_gradient_in_cube(standardisation.inputs(X))
+        return value, gradient / standardisation.width
 
     def values_in_cube(self, U: Tensor) -> Tensor:
         """Return the conformal acquisition value of `b x q x d` points of the unit cube: `b`."""
         with torch.inference_mode():
-            value, _ = self._with_pull_back(U, record=False)
+            value, _ = self._with_vjp(U, record=False)
         return value.clone()
 
     def value_and_gradient_in_cube(self, U: Tensor) -> tuple[Tensor, Tensor]:
@@ -177,19 +177,19 @@ class ConformalAcquisition(Differentiated):
         copied, so that others may do with it what they like.
         """
         with torch.inference_mode():
-            value, pull_back = self._with_pull_back(U, record=True)
-            gradient = pull_back()
+            value, vjp = self._with_vjp(U, record=True)
+            gradient = vjp()
         return value.clone(), gradient.clone()
 
-    def _with_pull_back(self, U: Tensor, record: bool) -> tuple[Tensor, Callable[[], Tensor]]:
+    def _with_vjp(self, U: Tensor, record: bool) -> tuple[Tensor, Callable[[], Tensor]]:
         """Return the values, and what returns their gradients: each stage's, from the last to the first."""
         alpha, tau = self.alpha, self.options.tau
-        systems, pull_systems = zip(*(augment_with_pull_back(process, U) for process in self.processes), strict=True)
+        systems, vjp_systems = zip(*(augment_with_vjp(process, U) for process in self.processes), strict=True)
         draws = self.draw(systems)
         mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
-        coefficients, pull_coefficients = quadratics_with_pull_back(systems)
-        weights, pull_ratio = weights_with_pull_back(self.log_ratio, self.processes[0].U, U, record)
-        mass, through_mass = relaxed_mass_with_pull_back(coefficients, weights, draws.monomials, tau)
+        coefficients, vjp_coefficients = quadratics_with_vjp(systems)
+        weights, vjp_ratio = weights_with_vjp(self.log_ratio, self.processes[0].U, U, record)
+        mass, through_mass = relaxed_mass_with_vjp(coefficients, weights, draws.monomials, tau)
         bounded = ((alpha - through_mass.own) / tau).squeeze(-1)
         labelled = Labelled(
             f=draws.f,
@@ -199,23 +199,23 @@ class ConformalAcquisition(Differentiated):
             bounded=bounded if self.masked else torch.full_like(bounded, torch.inf),
         )
         integrate = greatest_expectation if self.options.maximum == "outside" else expectation
-        value, pull_labelled = integrate(self.utility.value, labelled, alpha, record)
+        value, vjp_labelled = integrate(self.utility.value, labelled, alpha, record)
 
-        def pull_back() -> Tensor:
-            to = pull_labelled(torch.ones_like(value))
-            to_mass = to.accept / tau
-            to_z = None
+        def vjp() -> Tensor:
+            to = vjp_labelled(torch.ones_like(value))
+            grad_mass = to.accept / tau
+            grad_z = None
             if not draws.fixed:
-                to_z = powers_pull_back(draws.z, through_mass.to_monomials(to_mass).sum(dim=1))
-                to_z = to_z - to.log_density[..., None, None] * draws.z
-            to_slopes = pull_coefficients(through_mass.to_coefficients(to_mass))
-            to_U = pull_ratio(through_mass.to_log_ratio(to_mass, -to.bounded.unsqueeze(-1) / tau))
-            pulls = draws.pull_back(to_z, to.f, to.mean)
-            for pull_system, to_system, to_slope in zip(pull_systems, pulls, to_slopes, strict=True):
-                to_U = to_U + pull_system(to_system, to_slope)
-            return to_U
+                grad_z = powers_vjp(draws.z, through_mass.grad_monomials(grad_mass).sum(dim=1))
+                grad_z = grad_z - to.log_density[..., None, None] * draws.z
+            grad_slopes = vjp_coefficients(through_mass.grad_coefficients(grad_mass))
+            grad_U = vjp_ratio(through_mass.grad_log_ratio(grad_mass, -to.bounded.unsqueeze(-1) / tau))
+            cotangents = draws.vjp(grad_z, to.f, to.mean)
+            for vjp_system, grad_system, grad_slope in zip(vjp_systems, cotangents, grad_slopes, strict=True):
+                grad_U = grad_U + vjp_system(grad_system, grad_slope)
+            return grad_U
 
-        return value, pull_back
+        return value, vjp
 
     def draw(self, systems: Sequence[Augmented]) -> Draws:
         """Return candidate labels and draws of `f` given each at the test points of augmented systems."""
@@ -223,18 +223,18 @@ class ConformalAcquisition(Differentiated):
         for_label, for_f = self.base_samples(q)
         draw = self._draw if baseline is None else baseline.draw
         parts = [draw(i, system, for_label[..., i], for_f[..., i]) for i, system in enumerate(systems)]
-        labels, functions, pull_backs = zip(*parts, strict=True)
+        labels, functions, vjps = zip(*parts, strict=True)
         z, f = torch.stack(labels, dim=-1), torch.stack(functions, dim=-1)
         fixed = baseline is None and not (self.utility.optimistic and q > 1)
         if not fixed:
-            return Draws(z, f, powers(z).unsqueeze(1), _log_density(z), fixed, pull_backs)
+            return Draws(z, f, powers(z).unsqueeze(1), _log_density(z), fixed, vjps)
         if q not in self._fixed:
             self._fixed[q] = (powers(z).squeeze(0), _log_density(z))
-        return Draws(z, f, *self._fixed[q], fixed, pull_backs)
+        return Draws(z, f, *self._fixed[q], fixed, vjps)
 
     def _draw(
         self, outcome: int, system: Augmented, for_label: Tensor, for_f: Tensor
-    ) -> tuple[Tensor, Tensor, PullBackDraws]:
+    ) -> tuple[Tensor, Tensor, DrawsVJP]:
         """Return labels of one outcome, `f = mean + (L - P) z + spread F for_f` given each, and what pulls back.
 
         `P` is the slope of the test points' own residuals and `F F' = s2n - P P'`. Arguments and returns are those of
@@ -242,21 +242,21 @@ class ConformalAcquisition(Differentiated):
         """
         z = for_label.unsqueeze(0)
         if self.utility.optimistic:
-            z, pull_label = _upper_half(system, z)
+            z, vjp_label = _upper_half(system, z)
         root, spread = system.function_root(), self.utility.spread
         f = torch.add(system.function_mean(z), times_transpose(for_f, root), alpha=spread)
 
-        def pull_back(to_z: Tensor | None, to_f: Tensor, to_mean: Tensor) -> Pulls:
-            to_gain = inner(to_f, z)
-            to_square = cholesky_pull_back(root, spread * inner(to_f, for_f))
-            to_own_slope = -torch.add(to_gain, times(to_square, system.own_slope), alpha=2)
-            pulls = Pulls(to_mean + to_f.sum(dim=1), to_gain, to_own_slope)
-            if to_z is None:
-                return pulls
-            to_root, to_dual_root = pull_label(to_z + to_f @ (system.root - system.own_slope))
-            return pulls._replace(to_root=to_gain + to_root, to_dual_root=to_dual_root)
+        def vjp(grad_z: Tensor | None, grad_f: Tensor, grad_mean: Tensor) -> Cotangents:
+            grad_gain = inner(grad_f, z)
+            grad_square = cholesky_vjp(root, spread * inner(grad_f, for_f))
+            grad_own_slope = -torch.add(grad_gain, times(grad_square, system.own_slope), alpha=2)
+            cotangents = Cotangents(grad_mean + grad_f.sum(dim=1), grad_gain, grad_own_slope)
+            if grad_z is None:
+                return cotangents
+            grad_root, grad_dual_root = vjp_label(grad_z + grad_f @ (system.root - system.own_slope))
+            return cotangents._replace(grad_root=grad_gain + grad_root, grad_dual_root=grad_dual_root)
 
-        return z, f, pull_back
+        return z, f, vjp
 
     @torch.inference_mode(mode=False)  # they are kept, and may be needed where gradients are taken automatically
     def base_samples(self, q: int) -> tuple[Tensor, Tensor]:
@@ -282,12 +282,12 @@ def _upper_half(system: Augmented, z: Tensor) -> tuple[Tensor, Callable[[Tensor]
     `|z L'| L^-T`; at q = 1 the absolute value, whatever the system.
     """
     if z.shape[-1] == 1:
-        return z.abs(), lambda to_z: (torch.zeros_like(system.root), torch.zeros_like(system.root))
+        return z.abs(), lambda grad_z: (torch.zeros_like(system.root), torch.zeros_like(system.root))
     away = z @ system.root.mT
     height = away.abs()
 
-    def pull_back(to_z: Tensor) -> tuple[Tensor, Tensor]:
-        to_away = (to_z @ system.dual_root.mT) * away.sign()
-        return inner(to_away, z), inner(height, to_z)
+    def vjp(grad_z: Tensor) -> tuple[Tensor, Tensor]:
+        grad_away = (grad_z @ system.dual_root.mT) * away.sign()
+        return inner(grad_away, z), inner(height, grad_z)
 
-    return height @ system.dual_root, pull_back
+    return height @ system.dual_root, vjp

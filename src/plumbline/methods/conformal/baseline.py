@@ -7,9 +7,9 @@ import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Generator, Tensor
 
-from plumbline.methods.conformal.scores import Augmented, Pulls, cholesky, diagonal_minus
-from plumbline.models.algebra import cholesky_pull_back
-from plumbline.models.gp.process import ExactProcess
+from plumbline.methods.conformal.scores import Augmented, Cotangents, cholesky, diagonal_minus
+from plumbline.models.algebra import cholesky_vjp
+from plumbline.models.gp.process import GP
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class BaselineDraws:
     values: Tensor
     dual: Tensor
     inverse_roots: Tensor
-    processes: Sequence[ExactProcess]
+    processes: Sequence[GP]
 
     def draw(
         self, outcome: int, system: Augmented, for_noise: Tensor, for_f: Tensor
-    ) -> tuple[Tensor, Tensor, Callable[[Tensor, Tensor, Tensor], Pulls]]:
+    ) -> tuple[Tensor, Tensor, Callable[[Tensor, Tensor, Tensor], Cotangents]]:
         """Return whitened labels and `f` of one outcome, joint draws with `values`, and what pulls gradients back.
 
         `f = mean + k_X' dual + R for_f`, where `R R'` is the covariance of `f` given its values at the data, and
@@ -53,24 +53,22 @@ class BaselineDraws:
         away = f + noise.sqrt() * for_noise - system.mean.unsqueeze(1)
         z = away @ system.dual_root
 
-        def pull_back(to_z: Tensor, to_f: Tensor, to_mean: Tensor) -> Pulls:
-            to_away = to_z @ system.dual_root.mT
-            to_f = to_f + to_away
-            to_conditional = cholesky_pull_back(root, to_f.mT @ for_f)
-            return Pulls(
-                to_mean=to_mean - to_away.sum(dim=1),
-                to_root=torch.zeros_like(root),
-                to_dual_root=away.mT @ to_z,
-                to_cross=to_f.mT @ dual_values - 2 * to_conditional @ half @ inverse_root,
-                to_prior=to_conditional,
+        def vjp(grad_z: Tensor, grad_f: Tensor, grad_mean: Tensor) -> Cotangents:
+            grad_away = grad_z @ system.dual_root.mT
+            grad_f = grad_f + grad_away
+            grad_conditional = cholesky_vjp(root, grad_f.mT @ for_f)
+            return Cotangents(
+                grad_mean=grad_mean - grad_away.sum(dim=1),
+                grad_root=torch.zeros_like(root),
+                grad_dual_root=away.mT @ grad_z,
+                grad_cross=grad_f.mT @ dual_values - 2 * grad_conditional @ half @ inverse_root,
+                grad_prior=grad_conditional,
             )
 
-        return z, f, pull_back
+        return z, f, vjp
 
 
-def draw_baseline(
-    processes: Sequence[ExactProcess], k: int, generator: Generator, distinct: int | None = None
-) -> BaselineDraws:
+def draw_baseline(processes: Sequence[GP], k: int, generator: Generator, distinct: int | None = None) -> BaselineDraws:
     """Return `k` posterior draws of `f` at the data by Matheron's rule: a prior draw plus an update.
 
     Args:

@@ -10,7 +10,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from torch import Generator, Tensor
 
 from plumbline.core.options import Options
-from plumbline.core.vjp import PullBack, with_pull_back
+from plumbline.core.vjp import VJP, with_vjp
 from plumbline.methods.conformal.scores import importance_weights
 
 
@@ -33,18 +33,18 @@ def weights_at(log_ratio: LogRatio, data: Tensor, U: Tensor) -> Tensor:
     Returns:
         `b x q x (n + 1)`, the test point's own last.
     """
-    return weights_with_pull_back(log_ratio, data, U, record=False)[0]
+    return weights_with_vjp(log_ratio, data, U, record=False)[0]
 
 
-def weights_with_pull_back(
+def weights_with_vjp(
     log_ratio: LogRatio, data: Tensor, U: Tensor, record: bool = True
 ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Return the weights, and what pulls gradients in the test points' log ratios, `b x q`, back to the points.
 
-    Arguments as of `weights_at`; `record` as of `pull_back.with_pull_back`.
+    Arguments as of `weights_at`; `record` as of `vjp.with_vjp`.
     """
-    of_test, pull_back = with_pull_back(log_ratio, U, record=record)
-    return importance_weights(log_ratio(data), of_test), lambda to_log_ratio: pull_back(to_log_ratio)[0]
+    of_test, vjp = with_vjp(log_ratio, U, record=record)
+    return importance_weights(log_ratio(data), of_test), lambda grad_log_ratio: vjp(grad_log_ratio)[0]
 
 
 def no_shift(U: Tensor) -> Tensor:
@@ -125,35 +125,35 @@ class RatioClassifier:
             x = torch.cat([data, queries]).mul_(2).sub_(1)
             layers = self._newest
             first, second, logits = _activations(layers, x)
-            to_logits = logits.sigmoid()
-            of_data, of_queries = to_logits.split([len(data), len(queries)])
+            grad_logits = logits.sigmoid()
+            of_data, of_queries = grad_logits.split([len(data), len(queries)])
             of_data.mul_(of_datum)
             of_queries.sub_(1).mul_(of_query)
-            to_second, to_first = _pull_back(layers, first, second, to_logits)
-            for (to_weight, to_bias), inputs, to_outputs in zip(
-                self._slopes, (x, first, second), (to_first, to_second, to_logits.unsqueeze(-1)), strict=True
+            grad_second, grad_first = _vjp(layers, first, second, grad_logits)
+            for (grad_weight, grad_bias), inputs, grad_outputs in zip(
+                self._slopes, (x, first, second), (grad_first, grad_second, grad_logits.unsqueeze(-1)), strict=True
             ):
-                torch.mm(inputs.mT, to_outputs, out=to_weight)
-                torch.sum(to_outputs, dim=0, out=to_bias)
+                torch.mm(inputs.mT, grad_outputs, out=grad_weight)
+                torch.sum(grad_outputs, dim=0, out=grad_bias)
             self._descend()
             self.averaged.lerp_(self.parameters, self.options.ema)
 
     def __call__(self, U: Tensor) -> Tensor:
         """Return the log ratios at `... x d`, clipped."""
-        return self.with_pull_back(U)[0]
+        return self.with_vjp(U)[0]
 
-    def with_pull_back(self, U: Tensor) -> tuple[Tensor, PullBack]:
+    def with_vjp(self, U: Tensor) -> tuple[Tensor, VJP]:
         """Return the log ratios, and what pulls gradients back to the points: zero where they are clipped."""
         layers, limit = self._mean, math.log(self.options.clip)
         first, second, logits = _activations(layers, 2 * U.reshape(-1, U.shape[-1]) - 1)
         clipped = logits.clamp(-limit, limit)
 
-        def pull_back(to_ratio: Tensor) -> tuple[Tensor]:
-            to_logits = to_ratio.reshape(-1) * (logits == clipped)
-            _, to_first = _pull_back(layers, first, second, to_logits)
-            return (2 * (to_first @ layers[0][0].mT).view(U.shape),)
+        def vjp(grad_ratio: Tensor) -> tuple[Tensor]:
+            grad_logits = grad_ratio.reshape(-1) * (logits == clipped)
+            _, grad_first = _vjp(layers, first, second, grad_logits)
+            return (2 * (grad_first @ layers[0][0].mT).view(U.shape),)
 
-        return clipped.view(U.shape[:-1]), pull_back
+        return clipped.view(U.shape[:-1]), vjp
 
     def clipped(self, U: Tensor) -> float:
         """Return the share of points whose ratio is at its limit."""
@@ -194,11 +194,11 @@ def _activations(layers: Layers, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return first, second, torch.addmm(b3, second, W3).view(-1)
 
 
-def _pull_back(layers: Layers, first: Tensor, second: Tensor, to_logits: Tensor) -> tuple[Tensor, Tensor]:
+def _vjp(layers: Layers, first: Tensor, second: Tensor, grad_logits: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients in the second and in the first hidden layer before their rectifiers of one in the logits."""
     (_, _), (W2, _), (W3, _) = layers
-    to_second = torch.outer(to_logits, W3.view(-1)).mul_(second.sign())
-    return to_second, (to_second @ W2.mT).mul_(first.sign())
+    grad_second = torch.outer(grad_logits, W3.view(-1)).mul_(second.sign())
+    return grad_second, (grad_second @ W2.mT).mul_(first.sign())
 
 
 def fit_ratio(data: Tensor, queries: Tensor, options: RatioOptions, generator: Generator) -> RatioClassifier:

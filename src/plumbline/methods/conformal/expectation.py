@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from plumbline.core.vjp import PullBack, with_pull_back
+from plumbline.core.vjp import VJP, with_vjp
 
 TINY = 1e-12
 """The log probability that all labels of a batch are accepted is kept this far from 0, where rejection has no log."""
@@ -47,20 +47,22 @@ def expectation(
         utility: of a batch whose `f` is known.
         labelled: what is known given each label.
         alpha: miscoverage.
-        record: as of `pull_back.with_pull_back`.
+        record: as of `vjp.with_vjp`.
     """
-    worth, pull_worth = with_pull_back(utility, labelled.f, labelled.mean, record=record)
-    expected, pull_expected = expected_with_pull_back(labelled.accept, labelled.log_density, worth, alpha)
+    worth, vjp_worth = with_vjp(utility, labelled.f, labelled.mean, record=record)
+    expected, vjp_expected = expected_with_vjp(labelled.accept, labelled.log_density, worth, alpha)
     bounded = labelled.bounded.sigmoid()
     in_distribution = bounded.prod(dim=-1)
     value = expected * in_distribution
 
-    def pull_back(to_value: Tensor) -> Labelled:
-        to_accept, to_log_density, to_worth = pull_expected(in_distribution * to_value)
-        to_f, to_mean = pull_worth(to_worth)
-        return Labelled(to_f, to_mean, to_accept, to_log_density, (1 - bounded) * (value * to_value).unsqueeze(-1))
+    def vjp(grad_value: Tensor) -> Labelled:
+        grad_accept, grad_log_density, grad_worth = vjp_expected(in_distribution * grad_value)
+        grad_f, grad_mean = vjp_worth(grad_worth)
+        return Labelled(
+            grad_f, grad_mean, grad_accept, grad_log_density, (1 - bounded) * (value * grad_value).unsqueeze(-1)
+        )
 
-    return value, pull_back
+    return value, vjp
 
 
 def greatest_expectation(
@@ -79,12 +81,12 @@ def greatest_expectation(
         log_density=labelled.log_density.unsqueeze(1).expand(b, q, k).reshape(b * q, k),
         bounded=labelled.bounded.reshape(b * q, 1),
     )
-    values, pull_alone = expectation(utility, alone, alpha, record)
+    values, vjp_alone = expectation(utility, alone, alpha, record)
     value, where = values.view(b, q).max(dim=-1)
 
-    def pull_back(to_value: Tensor) -> Labelled:
-        to_values = torch.zeros_like(values).view(b, q).scatter_(1, where.unsqueeze(-1), to_value.unsqueeze(-1))
-        to = pull_alone(to_values.flatten())
+    def vjp(grad_value: Tensor) -> Labelled:
+        grad_values = torch.zeros_like(values).view(b, q).scatter_(1, where.unsqueeze(-1), grad_value.unsqueeze(-1))
+        to = vjp_alone(grad_values.flatten())
         return Labelled(
             f=to.f.view(b, q, k, m).transpose(1, 2),
             mean=to.mean.view(b, 1, q, m),
@@ -93,10 +95,10 @@ def greatest_expectation(
             bounded=to.bounded.view(b, q),
         )
 
-    return value, pull_back
+    return value, vjp
 
 
-def expected_with_pull_back(
+def expected_with_vjp(
     logits: Tensor, log_density: Tensor, worth: Tensor, alpha: float
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
     """Return `(1 - alpha) u'v + alpha u'v'`, CBO, eq. 7, and what pulls gradients back to all but alpha.
@@ -123,17 +125,17 @@ def expected_with_pull_back(
     v_inside, v_outside = (inside - log_density).softmax(dim=-1), outside.softmax(dim=-1)
     u_inside, u_outside = torch.linalg.vecdot(v_inside, worth), torch.linalg.vecdot(v_outside, worth)
 
-    def pull_back(to_expected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        scale = to_expected.unsqueeze(-1)
-        to_inside = (worth - u_inside.unsqueeze(-1)) * v_inside * ((1 - alpha) * scale)
-        to_outside = (worth - u_outside.unsqueeze(-1)) * v_outside * (alpha * scale)
-        to_each = to_inside + (to_outside if alone else to_outside * _log_complement_slope(inside))
-        to_logits = -to_each.unsqueeze(1) * torch.expm1(each)
+    def vjp(grad_expected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        scale = grad_expected.unsqueeze(-1)
+        grad_inside = (worth - u_inside.unsqueeze(-1)) * v_inside * ((1 - alpha) * scale)
+        grad_outside = (worth - u_outside.unsqueeze(-1)) * v_outside * (alpha * scale)
+        grad_each = grad_inside + (grad_outside if alone else grad_outside * _log_complement_slope(inside))
+        grad_logits = -grad_each.unsqueeze(1) * torch.expm1(each)
         if alone:
-            to_logits = to_logits - to_outside.unsqueeze(1)
-        return to_logits, -to_inside, torch.lerp(v_inside, v_outside, alpha) * scale
+            grad_logits = grad_logits - grad_outside.unsqueeze(1)
+        return grad_logits, -grad_inside, torch.lerp(v_inside, v_outside, alpha) * scale
 
-    return torch.lerp(u_inside, u_outside, alpha), pull_back
+    return torch.lerp(u_inside, u_outside, alpha), vjp
 
 
 def _log_complement(log_p: Tensor) -> Tensor:
@@ -154,13 +156,13 @@ class Improvement:
 
     def __call__(self, f: Tensor, mean: Tensor) -> Tensor:
         """Return `max(max_q f - best, 0)`."""
-        return self.with_pull_back(f, mean)[0]
+        return self.with_vjp(f, mean)[0]
 
-    def with_pull_back(self, f: Tensor, mean: Tensor) -> tuple[Tensor, PullBack]:
+    def with_vjp(self, f: Tensor, mean: Tensor) -> tuple[Tensor, VJP]:
         """Return the gain, and what pulls gradients back to the best point's `f`, and to the mean: none."""
-        top, pull_top = greatest(f)
+        top, vjp_top = greatest(f)
         gain = (top - self.best).clamp_min(0.0)
-        return gain, lambda to_gain: (pull_top(to_gain * (gain > 0)), torch.zeros_like(mean))
+        return gain, lambda grad_gain: (vjp_top(grad_gain * (gain > 0)), torch.zeros_like(mean))
 
 
 @dataclass(frozen=True)
@@ -169,28 +171,28 @@ class UpperBound:
 
     def __call__(self, f: Tensor, mean: Tensor) -> Tensor:
         """Return the bound."""
-        return self.with_pull_back(f, mean)[0]
+        return self.with_vjp(f, mean)[0]
 
-    def with_pull_back(self, f: Tensor, mean: Tensor) -> tuple[Tensor, PullBack]:
+    def with_vjp(self, f: Tensor, mean: Tensor) -> tuple[Tensor, VJP]:
         """Return the bound, and what pulls gradients back: to `f` by `sign(f - mean)`, the rest to the mean."""
         away = f - mean
-        top, pull_top = greatest(mean + away.abs())
+        top, vjp_top = greatest(mean + away.abs())
 
-        def pull_back(to_bound: Tensor) -> tuple[Tensor, Tensor]:
-            to_height = pull_top(to_bound)
-            to_f = to_height * away.sign()
-            return to_f, (to_height - to_f).sum(dim=1, keepdim=True)
+        def vjp(grad_bound: Tensor) -> tuple[Tensor, Tensor]:
+            grad_height = vjp_top(grad_bound)
+            grad_f = grad_height * away.sign()
+            return grad_f, (grad_height - grad_f).sum(dim=1, keepdim=True)
 
-        return top, pull_back
+        return top, vjp
 
 
 def greatest(f: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Return the greatest of a batch, `b x k x q x 1` to `b x k`, and what pulls gradients back to where it is."""
     if f.shape[-2] == 1:
-        return f.flatten(start_dim=1), lambda to_top: to_top.view(f.shape)
+        return f.flatten(start_dim=1), lambda grad_top: grad_top.view(f.shape)
     top, where = f.squeeze(-1).max(dim=-1)
 
-    def pull_back(to_top: Tensor) -> Tensor:
-        return torch.zeros_like(f).scatter_(-2, where[..., None, None], to_top[..., None, None])
+    def vjp(grad_top: Tensor) -> Tensor:
+        return torch.zeros_like(f).scatter_(-2, where[..., None, None], grad_top[..., None, None])
 
-    return top, pull_back
+    return top, vjp

@@ -14,7 +14,7 @@ from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import LogRatio
 from plumbline.methods.conformal.method import ConformalMethod, ConformalOptions, standardised
 from plumbline.methods.gp.multi_objective import Sets, known_point, marginal_predictor
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class ConformalHypervolumeOptions(ConformalOptions):
@@ -33,7 +33,7 @@ class ConformalHypervolumeMethod(ConformalMethod):
     takes = "several objectives"
     options: ConformalHypervolumeOptions
 
-    def _predictor(self, processes: Sequence[ExactProcess], log_ratio: LogRatio) -> Predictor:
+    def _predictor(self, processes: Sequence[GP], log_ratio: LogRatio) -> Predictor:
         """Return forecasts with joint sets of all outcomes, or with one an outcome."""
         if self.options.sets == "joint":
             return super()._predictor(processes, log_ratio)
@@ -45,7 +45,7 @@ class ConformalHypervolumeMethod(ConformalMethod):
 class ConformalExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
     """Conformal expected hypervolume improvement over the observed front; CBO, eq. 12."""
 
-    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the observed front, in standardised units."""
         ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
         lower, upper = free_cells(ref_point, standardised(processes, data.Y))
@@ -68,7 +68,7 @@ class ConformalNoisyExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
 
     options: NoisyHypervolumeOptions
 
-    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the volume gained over the front of each draw, in standardised units."""
         ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
         k, fronts = self.options.posterior.candidates, self.options.fronts

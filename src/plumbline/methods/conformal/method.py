@@ -42,7 +42,7 @@ from plumbline.methods.conformal.search import (
 )
 from plumbline.methods.conformal.sets import ConformalPredictive
 from plumbline.models.gp.fit import ModelOptions, fit_outcomes, unknowns_of
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.table import Table, best_rows
 
 
@@ -122,14 +122,14 @@ class ConformalImprovementOptions(ConformalIncumbentOptions):
     jitter: NonNegativeFloat = 0.0
 
 
-class ConformalMethod(ComposedMethod[list[ExactProcess]]):
+class ConformalMethod(ComposedMethod[list[GP]]):
     """Conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
 
     takes: ClassVar[Takes] = "one objective"
     options: ConformalOptions
 
     @abstractmethod
-    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the utility of a batch of points where `f` is known."""
 
     def seen(self, history: History) -> History:
@@ -137,11 +137,11 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         n = history.initial
         return super().seen(History(history.X[:n], history.Y[:n], n) if self.options.stale else history)
 
-    def fit(self, data: History) -> list[ExactProcess]:
+    def fit(self, data: History) -> list[GP]:
         """Return one model an outcome."""
         return fit_outcomes(data, self.domain.bounds, self.options.model)
 
-    def utility(self, surrogate: list[ExactProcess], round: Round) -> ConformalAcquisition:
+    def utility(self, surrogate: list[GP], round: Round) -> ConformalAcquisition:
         """Return the utility expected under the conformal posterior, its density ratio yet to be learned."""
         warn_of_noise_at_bound(surrogate, self.options.model)
         alpha = alpha_at(self.options.alpha, round.history.initial if self.options.stale else len(round.history))
@@ -155,9 +155,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
             draw_seed(round.generator),
         )
 
-    def search(
-        self, utility: ConformalAcquisition, surrogate: list[ExactProcess], round: Round
-    ) -> Choice[list[ExactProcess]]:
+    def search(self, utility: ConformalAcquisition, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
         """Return points of great conformal utility, and the utility under the ratio learned on the way; Algorithm 4."""
         space = round.space.settle(round.history, round.generator)
         if isinstance(space, Table) and round.space.finite:
@@ -170,21 +168,21 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
                 return Choice(ends[0], utility, surrogate, ends=ends)
         return self._best_rows(utility, space.rows, surrogate, round)
 
-    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
+    def predictive(self, surrogate: list[GP]) -> Predictor:
         """Return predictions for points that are distributed like the data: no shift."""
         return self._predictor(surrogate, no_shift)
 
-    def forecast(self, choice: Choice[list[ExactProcess]]) -> Predictor:
+    def forecast(self, choice: Choice[list[GP]]) -> Predictor:
         """Return predictions under the density ratio that the search learned."""
         acquisition = choice.utility
         assert isinstance(acquisition, ConformalAcquisition)
         return self._predictor(acquisition.processes, acquisition.log_ratio)
 
-    def _predictor(self, processes: Sequence[ExactProcess], log_ratio: LogRatio) -> Predictor:
+    def _predictor(self, processes: Sequence[GP], log_ratio: LogRatio) -> Predictor:
         """Return forecasts with joint sets of all outcomes."""
         return conformal_predictor(processes, log_ratio, randomised=self.options.randomised)
 
-    def lengthscales(self, surrogate: list[ExactProcess]) -> Tensor:
+    def lengthscales(self, surrogate: list[GP]) -> Tensor:
         """Return the lengthscales of the first outcome's kernel."""
         return surrogate[0].lengthscale
 
@@ -224,8 +222,8 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         return X[values.argsort(descending=True, stable=True)].detach()
 
     def _best_rows(
-        self, utility: ConformalAcquisition, rows: Tensor, surrogate: list[ExactProcess], round: Round
-    ) -> Choice[list[ExactProcess]]:
+        self, utility: ConformalAcquisition, rows: Tensor, surrogate: list[GP], round: Round
+    ) -> Choice[list[GP]]:
         """Return the best rows, of equals any; without the mask where nothing else tells them apart."""
         rows = rows[torch.randperm(len(rows), generator=round.generator)]
         values = worth_of(utility, rows)
@@ -240,14 +238,14 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
     def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
         """Return the density ratio of the rows that are left against the data."""
         process = acquisition.processes[0]
-        return fit_ratio(process.U, process.units.inputs(rows), self.options.ratio, generator)
+        return fit_ratio(process.U, process.standardisation.inputs(rows), self.options.ratio, generator)
 
-    def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[list[GP]], round: Round) -> dict[str, float]:
         """Return what the weights at the query look like, and warn where the sets say nothing."""
         acquisition, X = choice.utility, choice.X
         assert isinstance(acquisition, ConformalAcquisition)
         process, alpha = acquisition.processes[0], acquisition.alpha
-        U = process.units.inputs(X)
+        U = process.standardisation.inputs(X)
         with torch.no_grad():
             weights = acquisition.weights(U.unsqueeze(-2))
         notes = {
@@ -271,7 +269,7 @@ class ConformalMethod(ComposedMethod[list[ExactProcess]]):
         return notes
 
 
-def warn_of_noise_at_bound(processes: Sequence[ExactProcess], options: ModelOptions) -> None:
+def warn_of_noise_at_bound(processes: Sequence[GP], options: ModelOptions) -> None:
     """Warn where a noise variance lies at a bound: the scores then rest on the bound, not on the data."""
     low, high = unknowns_of(1, options).noise.bounds
     for process in processes:
@@ -281,7 +279,7 @@ def warn_of_noise_at_bound(processes: Sequence[ExactProcess], options: ModelOpti
 
 
 def conformal_predictor(
-    processes: Sequence[ExactProcess], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
+    processes: Sequence[GP], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
 ) -> Callable[[Tensor], ConformalPredictive]:
     """Return what maps `n x d` points to forecasts with conformal sets; each point is augmented on its own.
 
@@ -294,7 +292,7 @@ def conformal_predictor(
 
     def predict(points: Tensor) -> ConformalPredictive:
         with torch.no_grad():
-            U = processes[0].units.inputs(points).unsqueeze(-2)
+            U = processes[0].standardisation.inputs(points).unsqueeze(-2)
             systems = [augment(process, U) for process in processes]
             weights = weights_at(log_ratio, processes[0].U, U)
             moments = [_in_units_of_y(process, system) for process, system in zip(processes, systems, strict=True)]
@@ -306,15 +304,17 @@ def conformal_predictor(
     return predict
 
 
-def _in_units_of_y(process: ExactProcess, system: Augmented) -> tuple[Tensor, Tensor]:
-    units = process.units
-    return units.location + units.scale * system.mean, units.scale * system.sd
+def _in_units_of_y(process: GP, system: Augmented) -> tuple[Tensor, Tensor]:
+    standardisation = process.standardisation
+    return standardisation.location + standardisation.scale * system.mean, standardisation.scale * system.sd
 
 
-def standardised(processes: Sequence[ExactProcess], Y: Tensor) -> Tensor:
+def standardised(processes: Sequence[GP], Y: Tensor) -> Tensor:
     """Return `n x m` observations in the units of the processes."""
     columns = Y.split(1, dim=-1)
-    return torch.cat([process.units.outputs(y) for process, y in zip(processes, columns, strict=True)], dim=-1)
+    return torch.cat(
+        [process.standardisation.outputs(y) for process, y in zip(processes, columns, strict=True)], dim=-1
+    )
 
 
 @methods.register("cei", ConformalImprovementOptions)
@@ -323,7 +323,7 @@ class ConformalExpectedImprovement(ConformalMethod):
 
     options: ConformalImprovementOptions
 
-    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best observation."""
         rivals = self.options.rivals(len(data), generator)
         if rivals is None:
@@ -340,7 +340,7 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
 
     options: ConformalIncumbentOptions
 
-    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the gain over the best of a joint draw."""
         baseline = draw_baseline(processes, self.options.posterior.candidates, generator)
         rivals = self.options.rivals(len(data), generator)
@@ -352,7 +352,7 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
 class ConformalUpperConfidenceBound(ConformalMethod):
     """Conformal upper confidence bound: the expectation of `mean + |mean - f|` over the optimistic half; CBO, B.4."""
 
-    def gain(self, processes: Sequence[ExactProcess], data: History, alpha: float, generator: Generator) -> Utility:
+    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the bound, reparameterised as by Wilson et al. (2017)."""
         sqrt_beta = torch.special.ndtri(torch.tensor(1 - alpha / 2, dtype=torch.float64))
         return Utility(UpperBound(), optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)

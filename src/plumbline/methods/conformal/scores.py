@@ -7,7 +7,7 @@ augmented together, and the scores of several independent outputs are added up.
 
 Notation: `K + s2n I = R R'`, `B = (R R')^-1`, `a = B (y - mean)`; at `q` test points `u = B k_X`, and `S = L L'` is the
 predictive covariance of their observations. A label `y` enters as `z = L^-1 (y - mean)`. Everything is in the process's
-standardised space. What the acquisition's gradient passes through has its reverse rule beside it, a `pull_back`: it
+standardised space. What the acquisition's gradient passes through has its reverse rule beside it, a `vjp`: it
 maps the gradient of a number in the output to that in the input. A gradient in `C` is called `to_C`.
 """
 
@@ -19,8 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from plumbline.models.algebra import cholesky_pull_back
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.algebra import cholesky_vjp
+from plumbline.models.gp.process import GP
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,10 @@ def dual(root: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(root, eye, upper=False).mT
 
 
-PullBackCovariances = Callable[[Tensor, Tensor], Tensor]
+CovariancesVJP = Callable[[Tensor, Tensor], Tensor]
 
 
-def covariances_with_pull_back(process: ExactProcess, U: Tensor) -> tuple[Tensor, Tensor, PullBackCovariances]:
+def covariances_with_vjp(process: GP, U: Tensor) -> tuple[Tensor, Tensor, CovariancesVJP]:
     """Return prior covariances with the data and among test points, and what pulls gradients in both to the points.
 
     Args:
@@ -137,53 +137,53 @@ def covariances_with_pull_back(process: ExactProcess, U: Tensor) -> tuple[Tensor
         the second one symmetric.
     """
     b, q, d = U.shape
-    cross, pull_cross = process.prior_with_pull_back(U.reshape(1, b * q, d), process.U.unsqueeze(0))
+    cross, vjp_cross = process.prior_with_vjp(U.reshape(1, b * q, d), process.U.unsqueeze(0))
     cross = cross.view(b, q, -1)
     if q == 1:
         prior = U.new_full((1, 1, 1), process.at.outputscale)
-        return cross, prior, lambda to_cross, to_prior: pull_cross(to_cross.view(1, b * q, -1)).view(U.shape)
-    prior, pull_prior = process.prior_with_pull_back(U, U)
+        return cross, prior, lambda grad_cross, grad_prior: vjp_cross(grad_cross.view(1, b * q, -1)).view(U.shape)
+    prior, vjp_prior = process.prior_with_vjp(U, U)
 
-    def pull_back(to_cross: Tensor, to_prior: Tensor) -> Tensor:
+    def vjp(grad_cross: Tensor, grad_prior: Tensor) -> Tensor:
         # Points enter the symmetric matrix from the left and from the right.
-        return pull_cross(to_cross.reshape(1, b * q, -1)).view(U.shape) + 2 * pull_prior(to_prior)
+        return vjp_cross(grad_cross.reshape(1, b * q, -1)).view(U.shape) + 2 * vjp_prior(grad_prior)
 
-    return cross, prior, pull_back
+    return cross, prior, vjp
 
 
-class Pulls(NamedTuple):
+class Cotangents(NamedTuple):
     """Gradients of a number in the parts of an `Augmented` other than the slope of its data; None for zero.
 
     Each is of the shape of its part, that in the prior symmetric. The test points' own slope has one beside that in the
     rows of `slope`.
     """
 
-    to_mean: Tensor
-    to_root: Tensor
-    to_own_slope: Tensor | None = None
-    to_dual_root: Tensor | None = None
-    to_cross: Tensor | None = None
-    to_prior: Tensor | None = None
+    grad_mean: Tensor
+    grad_root: Tensor
+    grad_own_slope: Tensor | None = None
+    grad_dual_root: Tensor | None = None
+    grad_cross: Tensor | None = None
+    grad_prior: Tensor | None = None
 
 
-def augment(process: ExactProcess, U: Tensor) -> Augmented:
+def augment(process: GP, U: Tensor) -> Augmented:
     """Return the augmented system at test points.
 
     Args:
         process: fitted, with the same noise variance for all observations.
         U: `b x q x d`, in the unit cube.
     """
-    return augment_with_pull_back(process, U)[0]
+    return augment_with_vjp(process, U)[0]
 
 
-def augment_with_pull_back(process: ExactProcess, U: Tensor) -> tuple[Augmented, Callable[[Pulls, Tensor], Tensor]]:
+def augment_with_vjp(process: GP, U: Tensor) -> tuple[Augmented, Callable[[Cotangents, Tensor], Tensor]]:
     """Return the augmented system at test points, and what pulls gradients in its parts, its slope last, to the points.
 
     From `W = (u P, P)`, `P = s2n D`, `D = L^-T`, `L L' = k + s2n - u' k_X`, `u' = k_X' B` and `mean = k_X' a` follow
     `to_P = u' to_uP + to_P`, `to_D = s2n to_P`, `to_L -= D to_D' D`, and in the cross-covariances `k_X'`
     `(to_uP P')' B - 2 to_LL' u' + to_mean a'`.
     """
-    cross, prior, pull_covariances = covariances_with_pull_back(process, U)
+    cross, prior, vjp_covariances = covariances_with_vjp(process, U)
     _, q, n = cross.shape
     noise, own = process.noise, U.new_zeros(q)
     half = cross @ process.inverse_root.mT
@@ -206,26 +206,26 @@ def augment_with_pull_back(process: ExactProcess, U: Tensor) -> tuple[Augmented,
         constant=process.at.constant,
     )
 
-    def pull_back(to: Pulls, to_slope: Tensor) -> Tensor:
-        to_data, to_own_slope = to_slope.split([n, q], dim=-2)
-        to_own_slope = to_own_slope + inner(u, to_data)
-        if to.to_own_slope is not None:
-            to_own_slope = to_own_slope + to.to_own_slope
-        to_dual_root = noise * to_own_slope
-        if to.to_dual_root is not None:
-            to_dual_root = to_dual_root + to.to_dual_root
-        to_root = to.to_root - times(times_transpose(dual_root, to_dual_root), dual_root)
-        to_square = cholesky_pull_back(root, to_root)
+    def vjp(to: Cotangents, grad_slope: Tensor) -> Tensor:
+        to_data, grad_own_slope = grad_slope.split([n, q], dim=-2)
+        grad_own_slope = grad_own_slope + inner(u, to_data)
+        if to.grad_own_slope is not None:
+            grad_own_slope = grad_own_slope + to.grad_own_slope
+        grad_dual_root = noise * grad_own_slope
+        if to.grad_dual_root is not None:
+            grad_dual_root = grad_dual_root + to.grad_dual_root
+        grad_root = to.grad_root - times(times_transpose(dual_root, grad_dual_root), dual_root)
+        grad_square = cholesky_vjp(root, grad_root)
         # All terms of the cross-covariances' have the factor R^-1 on the right, as a' = whitened' R^-1.
-        to_half = times_transpose(to_data, own_slope).mT @ process.inverse_root.mT
-        to_half = torch.addcmul(to_half, to.to_mean.unsqueeze(-1), process.whitened)
-        to_half = torch.sub(to_half, to_square * half if q == 1 else to_square @ half, alpha=2)
-        to_cross = to_half @ process.inverse_root
-        if to.to_cross is not None:
-            to_cross = to_cross + to.to_cross
-        return pull_covariances(to_cross, to_square if to.to_prior is None else to_square + to.to_prior)
+        grad_half = times_transpose(to_data, own_slope).mT @ process.inverse_root.mT
+        grad_half = torch.addcmul(grad_half, to.grad_mean.unsqueeze(-1), process.whitened)
+        grad_half = torch.sub(grad_half, grad_square * half if q == 1 else grad_square @ half, alpha=2)
+        grad_cross = grad_half @ process.inverse_root
+        if to.grad_cross is not None:
+            grad_cross = grad_cross + to.grad_cross
+        return vjp_covariances(grad_cross, grad_square if to.grad_prior is None else grad_square + to.grad_prior)
 
-    return system, pull_back
+    return system, vjp
 
 
 def scores(system: Augmented, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -253,10 +253,10 @@ def powers(z: Tensor) -> Tensor:
     return torch.cat([torch.ones_like(z[..., :1]), z, square], dim=-1).reshape(b, k, -1)
 
 
-def powers_pull_back(z: Tensor, to_powers: Tensor) -> Tensor:
+def powers_vjp(z: Tensor, grad_powers: Tensor) -> Tensor:
     """Return the gradient in the labels, `b x k x q x m`, of one in their `powers`: `to_1 + (to_2 + to_2') z`."""
     b, k, q, m = z.shape
-    _, linear, square = to_powers.reshape(b, k, m, -1).split([1, q, q * q], dim=-1)
+    _, linear, square = grad_powers.reshape(b, k, m, -1).split([1, q, q * q], dim=-1)
     return (linear + 2 * symmetric_times(square, z.mT)).mT
 
 
@@ -271,25 +271,25 @@ def quadratics(systems: Sequence[Augmented]) -> Tensor:
     Returns:
         `b x q x n x m (1 + q + q^2)`.
     """
-    return quadratics_with_pull_back(systems)[0]
+    return quadratics_with_vjp(systems)[0]
 
 
-def quadratics_with_pull_back(systems: Sequence[Augmented]) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
+def quadratics_with_vjp(systems: Sequence[Augmented]) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
     """Return the coefficients, and what pulls gradients in them back to the slopes of the systems."""
-    parts = [_score_with_pull_back(system) for system in systems]
+    parts = [_score_with_vjp(system) for system in systems]
     n, q = systems[0].slope.shape[-2] - systems[0].slope.shape[-1], systems[0].slope.shape[-1]
     scores = parts[0][0] if len(parts) == 1 else torch.cat([score for score, _ in parts], dim=-1)
     of_data, own = scores.split([n, q], dim=-2)
 
-    def pull_back(to_differences: Tensor) -> list[Tensor]:
-        to_scores = torch.cat([-to_differences.sum(dim=1), to_differences.sum(dim=2)], dim=-2)
-        shares = to_scores.chunk(len(parts), dim=-1)
-        return [pull_score(share) for (_, pull_score), share in zip(parts, shares, strict=True)]
+    def vjp(grad_differences: Tensor) -> list[Tensor]:
+        grad_scores = torch.cat([-grad_differences.sum(dim=1), grad_differences.sum(dim=2)], dim=-2)
+        shares = grad_scores.chunk(len(parts), dim=-1)
+        return [vjp_score(share) for (_, vjp_score), share in zip(parts, shares, strict=True)]
 
-    return own.unsqueeze(2) - of_data.unsqueeze(1), pull_back
+    return own.unsqueeze(2) - of_data.unsqueeze(1), vjp
 
 
-def _score_with_pull_back(system: Augmented) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+def _score_with_vjp(system: Augmented) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Return scores as quadratics in `z`, `b x (n + q) x (1 + q + q^2)`, and their pull-back to the slope `W`.
 
     The score `-(log v + (r - W z)^2 / v) / 2` has, with `V = W / v`, the coefficients `-(log v + r^2 / v) / 2`, `r V`
@@ -304,15 +304,15 @@ def _score_with_pull_back(system: Augmented) -> tuple[Tensor, Callable[[Tensor],
     square = V * W if q == 1 else (V.unsqueeze(-1) * W.unsqueeze(-2)).flatten(-2)
     score = torch.cat([-0.5 * torch.addcmul(v.log(), r, ratio), r * V, -0.5 * square], dim=-1)
 
-    def pull_back(to_score: Tensor) -> Tensor:
-        to_constant, to_linear, to_square = to_score.split([1, q, q * q], dim=-1)
-        s, e = symmetric_times(to_square, V), to_linear * ratio
+    def vjp(grad_score: Tensor) -> Tensor:
+        grad_constant, to_linear, grad_square = grad_score.split([1, q, q * q], dim=-1)
+        s, e = symmetric_times(grad_square, V), to_linear * ratio
         directly = e - s
         by_v = (directly + e) * V if q == 1 else ((directly + e) * V).sum(dim=-1, keepdim=True)
-        twice = torch.addcmul(by_v, torch.addcmul(over_v, ratio, ratio, value=-1), to_constant)
+        twice = torch.addcmul(by_v, torch.addcmul(over_v, ratio, ratio, value=-1), grad_constant)
         return torch.addcmul(directly, twice, W)
 
-    return score, pull_back
+    return score, vjp
 
 
 def symmetric_times(S: Tensor, x: Tensor) -> Tensor:
@@ -359,7 +359,7 @@ def conformity_mass(coefficients: Tensor, weights: Tensor, z: Tensor, tau: float
     """
     monomials = powers(z).unsqueeze(1)
     if tau > 0:
-        return relaxed_mass_with_pull_back(coefficients, weights, monomials, tau)[0]
+        return relaxed_mass_with_vjp(coefficients, weights, monomials, tau)[0]
     return _weighted((coefficients @ monomials.mT >= 0).to(weights.dtype), *weights.tensor_split([-1], dim=-1))
 
 
@@ -368,7 +368,7 @@ def _weighted(conforms: Tensor, of_data: Tensor, own: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class MassPullBack:
+class MassVJP:
     """What pulls gradients back through the relaxed mass `sum_n w_n s_n + w_(n+1)`, `s = sigmoid(C Z' / tau)`.
 
     Two products more with coefficients and monomials give all derivatives, as `s' = s (1 - s)`.
@@ -401,15 +401,15 @@ class MassPullBack:
         """The data's weights over tau, `b x q x n x 1`."""
         return self.of_data.unsqueeze(-1) / self.tau
 
-    def to_coefficients(self, to_mass: Tensor) -> Tensor:
+    def grad_coefficients(self, grad_mass: Tensor) -> Tensor:
         """Return `w / tau * (s' (to_mass * Z))`, `b x q x n x p`, of a gradient in the mass, `b x q x k`."""
-        return self.scale * wide_times_narrow(self.slope, to_mass.unsqueeze(-1) * self.monomials)
+        return self.scale * wide_times_narrow(self.slope, grad_mass.unsqueeze(-1) * self.monomials)
 
-    def to_monomials(self, to_mass: Tensor) -> Tensor:
+    def grad_monomials(self, grad_mass: Tensor) -> Tensor:
         """Return `to_mass * (s'^T (w / tau * C))`, `b x q x k x p`."""
-        return to_mass.unsqueeze(-1) * wide_times_narrow(self.slope.mT, self.scale * self.coefficients)
+        return grad_mass.unsqueeze(-1) * wide_times_narrow(self.slope.mT, self.scale * self.coefficients)
 
-    def to_log_ratio(self, to_mass: Tensor, to_own: Tensor) -> Tensor:
+    def grad_log_ratio(self, grad_mass: Tensor, grad_own: Tensor) -> Tensor:
         """Return the gradient in the log density ratio at each test point, `b x q`.
 
         It turns weights into `-w_(n+1) w` and its own into `w_(n+1) (1 - w_(n+1))`, the mass into `w_(n+1) (1 - mass)`.
@@ -418,22 +418,22 @@ class MassPullBack:
             to_mass: `b x q x k`.
             to_own: gradient in the test point's own weight besides, `b x q x 1`.
         """
-        by_mass = (to_mass * (1 - self.mass)).sum(dim=-1, keepdim=True)
-        return (self.own * torch.addcmul(by_mass, to_own, 1 - self.own)).squeeze(-1)
+        by_mass = (grad_mass * (1 - self.mass)).sum(dim=-1, keepdim=True)
+        return (self.own * torch.addcmul(by_mass, grad_own, 1 - self.own)).squeeze(-1)
 
 
-def relaxed_mass_with_pull_back(
+def relaxed_mass_with_vjp(
     coefficients: Tensor, weights: Tensor, monomials: Tensor, tau: float
-) -> tuple[Tensor, MassPullBack]:
+) -> tuple[Tensor, MassVJP]:
     """Return the relaxed mass, `b x q x k`, and what pulls gradients in it back.
 
-    Arguments as of `conformity_mass`, but for the labels' monomials: see `MassPullBack`.
+    Arguments as of `conformity_mass`, but for the labels' monomials: see `MassVJP`.
     """
     # What is small is divided by tau, not the product over all labels and data.
     conforms = ((coefficients / tau) @ monomials.mT).sigmoid_()
     of_data, own = weights.tensor_split([-1], dim=-1)
     mass = _weighted(conforms, of_data, own)
-    return mass, MassPullBack(coefficients, of_data, own, monomials, tau, conforms, mass)
+    return mass, MassVJP(coefficients, of_data, own, monomials, tau, conforms, mass)
 
 
 def acceptance(mass: Tensor, own_weight: Tensor, alpha: float, tau: float = 0.0, randomised: bool = False) -> Tensor:

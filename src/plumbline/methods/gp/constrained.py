@@ -15,7 +15,7 @@ from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round, whole
 from plumbline.methods.gp.independent import IndependentMethod
 from plumbline.models.gp.fit import ModelOptions
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import SearchOptions
 from plumbline.spaces.table import Table
@@ -84,9 +84,7 @@ class ConstrainedMethod(IndependentMethod):
         """The role of each outcome."""
         return [outcome.role for outcome in self.domain.outcomes]
 
-    def search(
-        self, utility: AcquisitionFunction, surrogate: list[ExactProcess], round: Round
-    ) -> Choice[list[ExactProcess]]:
+    def search(self, utility: AcquisitionFunction, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
         """Return the points of greatest utility, one after another; fewer where fewer rows are left."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         X = self.peak(utility, space, round)
@@ -97,7 +95,7 @@ class ConstrainedMethod(IndependentMethod):
             X = torch.cat([X, self.peak(self.utility(told, round), space, round)])
         return Choice(X, utility, surrogate)
 
-    def notes(self, choice: Choice[list[ExactProcess]], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[list[GP]], round: Round) -> dict[str, float]:
         """Return which evaluation's point is recommended, before this round's are made, by its number from 0."""
         wanted = self.options.recommend
         row = recommended(choice.surrogate, self.roles, round.history.X, wanted.confidence, wanted.tolerance)
@@ -135,7 +133,7 @@ class ConstrainedExpectedImprovement(ConstrainedMethod):
 
     options: ConstrainedImprovementOptions
 
-    def utility(self, surrogate: list[ExactProcess], round: Round) -> SumOverOutcomes:
+    def utility(self, surrogate: list[GP], round: Round) -> SumOverOutcomes:
         """Return the logarithm of the product."""
         best = best_feasible(round.data, self.roles, self.options.tolerance)
         return log_constrained_improvement(surrogate, self.roles, best, self.options.tolerance)
@@ -147,7 +145,7 @@ class ExactPenaltyOptimisation(ConstrainedMethod):
 
     options: ExactPenaltyOptions
 
-    def utility(self, surrogate: list[ExactProcess], round: Round) -> ExactPenalty:
+    def utility(self, surrogate: list[GP], round: Round) -> ExactPenalty:
         """Return the penalised bound."""
         return ExactPenalty(surrogate, self.roles, self.options.sqrt_beta, self.options.rho)
 

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, model_validator
 from torch import Generator, Tensor
 
 from plumbline.acquisition.constraints.feasibility import SumOverOutcomes, log_constrained_improvement
-from plumbline.acquisition.information.constrained import ConstrainedInformation, Question
+from plumbline.acquisition.information.constrained import AskRequest, ConstrainedInformation
 from plumbline.acquisition.information.constrained_optima import constrained_peaks
 from plumbline.acquisition.information.paths import Peaks, degenerate, standardised
 from plumbline.core.errors import PlumblineError
@@ -18,7 +18,7 @@ from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.constrained import ConstrainedMethod, ConstrainedOptions, best_feasible
 from plumbline.methods.gp.entropy_search import NothingToLearnWarning
 from plumbline.models.gp.pathwise import draw_paths
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class NothingFeasibleWarning(RuntimeWarning):
@@ -64,9 +64,9 @@ class ConstrainedEntropySearch(ConstrainedMethod):
             raise PlumblineError(f"costs: {len(options.costs)} for {number} outcomes ({named}): give one each")
         self.costs = options.costs or (1.0,) * number
         together = tuple(range(number))
-        self.questions: list[Question] = [(i,) for i in together] if options.decoupled else [together]
+        self.questions: list[AskRequest] = [(i,) for i in together] if options.decoupled else [together]
 
-    def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
         """Return the information per cost, or constrained improvement where there is none to be had."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         paths = [draw_paths(process, self.options.optima, round.generator) for process in surrogate]
@@ -76,15 +76,13 @@ class ConstrainedEntropySearch(ConstrainedMethod):
         if not bool(found.any()):
             warnings.warn("no draw is feasible anywhere", NothingFeasibleWarning, stacklevel=2)
             return self._improvement(surrogate, round)
-        units = standardised(surrogate[self.roles.index("objective")], optima)
-        if degenerate(torch.cat([units.X, units.f.unsqueeze(-1)], -1)):
+        standardisation = standardised(surrogate[self.roles.index("objective")], optima)
+        if degenerate(torch.cat([standardisation.X, standardisation.f.unsqueeze(-1)], -1)):
             warnings.warn("nothing is to be learnt of the optimum", NothingToLearnWarning, stacklevel=2)
             return self._improvement(surrogate, round)
         return ConstrainedInformation(surrogate, self.roles, optima, self.costs, self.questions)
 
-    def search(
-        self, utility: AcquisitionFunction, surrogate: list[ExactProcess], round: Round
-    ) -> Choice[list[ExactProcess]]:
+    def search(self, utility: AcquisitionFunction, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
         """Return the points of greatest utility, one after another, and which outcomes are asked for there."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         X = round.history.X[:0]
@@ -100,13 +98,13 @@ class ConstrainedEntropySearch(ConstrainedMethod):
                 now = now.under(told) if isinstance(now, ConstrainedInformation) else self._improvement(told, round)
         return Choice(X, utility, surrogate, observed=asked)
 
-    def _improvement(self, surrogate: list[ExactProcess], round: Round) -> SumOverOutcomes:
+    def _improvement(self, surrogate: list[GP], round: Round) -> SumOverOutcomes:
         tolerance = self.options.recommend.tolerance
         best = best_feasible(round.data, self.roles, tolerance)
         return log_constrained_improvement(surrogate, self.roles, best, tolerance)
 
 
-def question_of(utility: AcquisitionFunction, x: Tensor) -> Question:
+def question_of(utility: AcquisitionFunction, x: Tensor) -> AskRequest:
     """Return the outcomes to ask for at a point, `1 x d`: of the most information per cost, or all that count."""
     if isinstance(utility, ConstrainedInformation):
         return utility.best_question(x)

@@ -20,7 +20,7 @@ from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
 from plumbline.models.gp.pathwise import draw_paths
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 
 FAILURES = (NanError, NotPSDError, OptimizationGradientError, torch.linalg.LinAlgError)
@@ -59,10 +59,10 @@ class InformationMethod(GPMethod):
     about: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+    def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
         """Return what is maximised, given draws of the optimum in the problem's bounds."""
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the information, or noisy expected improvement where there is none to be had."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         paths = draw_paths(surrogate, self.options.optima, round.generator)
@@ -80,7 +80,7 @@ class InformationMethod(GPMethod):
         parts = {"x": drawn.X, "f": drawn.f.unsqueeze(-1)}
         return torch.cat([parts[part] for part in self.about], -1)
 
-    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+    def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return the points of greatest information, one after another."""
         if not isinstance(utility, EntropySearch):
             return super().search(utility, surrogate, round)
@@ -107,11 +107,11 @@ class InformationMethod(GPMethod):
         utility.set_X_pending(None)
         return chosen
 
-    def _instead(self, surrogate: ExactProcess, round: Round, why: object) -> AcquisitionFunction:
+    def _instead(self, surrogate: GP, round: Round, why: object) -> AcquisitionFunction:
         warnings.warn(f"entropy search: {why}", InformationFailedWarning, stacklevel=3)
         return self._improvement(surrogate, round)
 
-    def _improvement(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def _improvement(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         return noisy_improvement(surrogate, round.data.X, self.options.mc_samples, round.seed)
 
 
@@ -127,7 +127,7 @@ class MaxValueEntropySearch(InformationMethod):
 
     about = ("f",)
 
-    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+    def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
         """Return what is maximised, given draws of the optimum in the problem's bounds."""
         return entropy_search.MaxValueEntropySearch(surrogate, optima)
 
@@ -138,7 +138,7 @@ class PredictiveEntropySearch(InformationMethod):
 
     about = ("x",)
 
-    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+    def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
         """Return what is maximised, given draws of the optimum in the problem's bounds."""
         return entropy_search.PredictiveEntropySearch(surrogate, optima)
 
@@ -149,6 +149,6 @@ class JointEntropySearch(InformationMethod):
 
     about = ("x", "f")
 
-    def information(self, surrogate: ExactProcess, optima: Peaks) -> EntropySearch:
+    def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
         """Return what is maximised, given draws of the optimum in the problem's bounds."""
         return entropy_search.JointEntropySearch(surrogate, optima)

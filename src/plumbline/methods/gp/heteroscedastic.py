@@ -9,8 +9,12 @@ from botorch.utils.transforms import concatenate_pending_points
 from pydantic import Field, NonNegativeFloat, PositiveInt
 from torch import Tensor
 
-from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement, upper_confidence_bound
-from plumbline.acquisition.monte_carlo import BatchUtility, batch_expected_improvement, batch_upper_confidence_bound
+from plumbline.acquisition.analytic import AnalyticAcquisition, expected_improvement, upper_confidence_bound
+from plumbline.acquisition.monte_carlo import (
+    MonteCarloAcquisition,
+    batch_expected_improvement,
+    batch_upper_confidence_bound,
+)
 from plumbline.core.history import History
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Predictor, methods
@@ -53,7 +57,7 @@ class PenalisedOptions(HeteroscedasticOptions):
     beta: float = Field(0.5, ge=0.0, le=1.0)
 
 
-class PenalisedUtility(AcquisitionFunction):
+class PenalisedAcquisition(AcquisitionFunction):
     """`weight * base(X) - mean over the batch of penalty(x)`.
 
     At q = 1 this is what the papers maximise; the mean over a batch is ours, for they choose one point at a time.
@@ -157,13 +161,13 @@ class RiskAverseMethod(HeteroscedasticMethod):
         """Return the risk-averse bound, of a batch by Monte Carlo."""
         options = self.options
         base = (
-            AnalyticUtility(surrogate.mean, upper_confidence_bound(options.sqrt_beta))
+            AnalyticAcquisition(surrogate.mean, upper_confidence_bound(options.sqrt_beta))
             if round.q == 1
-            else BatchUtility(
+            else MonteCarloAcquisition(
                 surrogate.mean, batch_upper_confidence_bound(options.sqrt_beta), options.mc_samples, round.seed
             )
         )
-        return PenalisedUtility(
+        return PenalisedAcquisition(
             base, lambda X: options.coefficient * surrogate.noise_variance_lower(X, options.sqrt_beta_noise)
         )
 
@@ -184,8 +188,10 @@ class PenalisedImprovementMethod(HeteroscedasticMethod):
         beta = self.options.beta
         best = surrogate.mean.moments(round.data.X, joint=False)[0].max()
         base = (
-            AnalyticUtility(surrogate.mean, expected_improvement(best))
+            AnalyticAcquisition(surrogate.mean, expected_improvement(best))
             if round.q == 1
-            else BatchUtility(surrogate.mean, batch_expected_improvement(best), self.options.mc_samples, round.seed)
+            else MonteCarloAcquisition(
+                surrogate.mean, batch_expected_improvement(best), self.options.mc_samples, round.seed
+            )
         )
-        return PenalisedUtility(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), weight=beta)
+        return PenalisedAcquisition(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), weight=beta)

@@ -11,10 +11,10 @@ from plumbline.methods.base import Predictor
 from plumbline.methods.composed import ComposedMethod
 from plumbline.methods.gp.single_outcome import gaussian_predictor
 from plumbline.models.gp.fit import fit_outcomes
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
-def joint_predictor(processes: Sequence[ExactProcess]) -> Predictor:
+def joint_predictor(processes: Sequence[GP]) -> Predictor:
     """Return what maps `n x d` points to forecasts of all outcomes."""
 
     def predict(points: Tensor) -> JointGaussianPredictive:
@@ -26,17 +26,17 @@ def joint_predictor(processes: Sequence[ExactProcess]) -> Predictor:
     return predict
 
 
-class IndependentMethod(ComposedMethod[list[ExactProcess]]):
+class IndependentMethod(ComposedMethod[list[GP]]):
     """One Gaussian process an outcome; a subclass says which utility is maximised, and has the option `model`."""
 
     def seen(self, history: History) -> History:
         """Return all of the history: each outcome's model sees where that outcome was observed."""
         return history
 
-    def fit(self, data: History) -> list[ExactProcess]:
+    def fit(self, data: History) -> list[GP]:
         """Return one model an outcome."""
         return fit_outcomes(data, self.domain.bounds, self.options.model)
 
-    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
+    def predictive(self, surrogate: list[GP]) -> Predictor:
         """Return the models' predictions."""
         return joint_predictor(surrogate)

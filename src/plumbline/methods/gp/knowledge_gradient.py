@@ -8,7 +8,7 @@ from botorch.utils.sampling import draw_sobol_samples, manual_seed
 from pydantic import PositiveInt
 from torch import Generator, Tensor
 
-from plumbline.acquisition.analytic import AnalyticUtility, upper_confidence_bound
+from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
 from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient as Judge
 from plumbline.acquisition.knowledge_gradient.mean_update import believed
 from plumbline.acquisition.knowledge_gradient.one_shot import OneShotKnowledgeGradient, good_starts
@@ -16,7 +16,7 @@ from plumbline.acquisition.knowledge_gradient.stochastic import AscentOptions, a
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 from plumbline.spaces.box import climb, uniform
 from plumbline.spaces.table import Table
@@ -39,18 +39,18 @@ class KnowledgeGradientMethod(GPMethod):
 
     options: KnowledgeGradientOptions
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the knowledge gradient over finitely many points: exact in a table, a lower bound in a box."""
         return Judge(surrogate, self._points(surrogate, round), self.options.fantasies)
 
-    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+    def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return the rows of greatest utility, or where the knowledge gradient was climbed to."""
         if settled(round).finite:
             return super().search(utility, surrogate, round)
         assert isinstance(utility, Judge)
         return Choice(self.climbed(utility, surrogate, round), utility, surrogate)
 
-    def climbed(self, utility: Judge, surrogate: ExactProcess, round: Round) -> Tensor:
+    def climbed(self, utility: Judge, surrogate: GP, round: Round) -> Tensor:
         """Return `q x d` points of a box, as if those before had been seen and had been what is expected there."""
         chosen = utility.points[:0]
         for _ in range(round.q):
@@ -72,12 +72,12 @@ class KnowledgeGradientMethod(GPMethod):
             generator: of the round.
         """
 
-    def _points(self, surrogate: ExactProcess, round: Round) -> Tensor:
+    def _points(self, surrogate: GP, round: Round) -> Tensor:
         space = settled(round)
         if isinstance(space, Table):
             return torch.cat([space.rows, round.data.X])
         spread = draw_sobol_samples(space.bounds, n=self.options.points, q=1, seed=round.seed).squeeze(1)
-        mean = AnalyticUtility(surrogate, upper_confidence_bound(0.0))
+        mean = AnalyticAcquisition(surrogate, upper_confidence_bound(0.0))
         with manual_seed(round.seed):  # some of BoTorch draws from the global stream
             best = space.maximise(mean, 1, self.options.search, round.seed)
         return torch.cat([best, round.data.X, spread])

@@ -14,7 +14,7 @@ from plumbline.methods.base import Domain, Predictor, methods
 from plumbline.methods.composed import Round, whole
 from plumbline.methods.gp.independent import IndependentMethod
 from plumbline.methods.gp.single_outcome import GPOptions, gaussian_predictor
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 def known_point(domain: Domain) -> Tensor:
@@ -54,7 +54,7 @@ class HypervolumeMethod(IndependentMethod):
     takes = "several objectives"
     options: HypervolumeOptions
 
-    def predictive(self, surrogate: list[ExactProcess]) -> Predictor:
+    def predictive(self, surrogate: list[GP]) -> Predictor:
         """Return the models' predictions."""
         if self.options.sets == "marginal":
             return marginal_predictor([gaussian_predictor(process) for process in surrogate])
@@ -65,7 +65,7 @@ class HypervolumeMethod(IndependentMethod):
 class ExpectedHypervolumeImprovement(HypervolumeMethod):
     """Expected hypervolume improvement over the observed front (BoTorch's qLogEHVI: the same maximiser)."""
 
-    def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
         """Return qLogEHVI."""
         Y = whole(round.data).Y
         return ExpectedHypervolume(surrogate, known_point(self.domain), Y, self.options.mc_samples, round.seed)
@@ -75,6 +75,6 @@ class ExpectedHypervolumeImprovement(HypervolumeMethod):
 class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
     """Noisy expected hypervolume improvement: the front so far is itself uncertain (BoTorch's qLogNEHVI)."""
 
-    def utility(self, surrogate: list[ExactProcess], round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
         """Return qLogNEHVI."""
         return noisy_hypervolume(surrogate, known_point(self.domain), round.data.X, self.options.mc_samples, round.seed)

@@ -9,8 +9,8 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.acquisition.analytic import (
-    AnalyticUtility,
-    OfMoments,
+    AnalyticAcquisition,
+    ClosedForm,
     expected_improvement,
     log_expected_improvement,
     log_probability_of_improvement,
@@ -18,8 +18,8 @@ from plumbline.acquisition.analytic import (
 )
 from plumbline.acquisition.confidence_schedule import ConfidenceSchedule
 from plumbline.acquisition.monte_carlo import (
-    BatchUtility,
-    OfDraws,
+    Integrand,
+    MonteCarloAcquisition,
     batch_expected_improvement,
     batch_probability_of_improvement,
     batch_upper_confidence_bound,
@@ -34,7 +34,7 @@ from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Predictor, methods
 from plumbline.methods.composed import ComposedMethod, Round, surface_of
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
 from plumbline.spaces.search import SearchOptions
 
@@ -77,17 +77,17 @@ class ConfidenceBoundOptions(GPOptions):
     schedule: ConfidenceSchedule | None = None
 
 
-class GPMethod(ComposedMethod[ExactProcess]):
+class GPMethod(ComposedMethod[GP]):
     """An exact Gaussian process of one outcome; a subclass says which utility is maximised."""
 
     takes = "one objective"
     options: GPOptions
 
-    def fit(self, data: History) -> ExactProcess:
+    def fit(self, data: History) -> GP:
         """Return the process of what has been observed."""
         return fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
 
-    def fit_each(self, X: Tensor, Y: Tensor) -> list[ExactProcess | None]:
+    def fit_each(self, X: Tensor, Y: Tensor) -> list[GP | None]:
         """Return `fit` of each of m data sets of one size, at once; None where that has to be asked.
 
         Args:
@@ -98,11 +98,11 @@ class GPMethod(ComposedMethod[ExactProcess]):
             return [None] * len(X)
         return fit_each(X, Y, self.domain.bounds, self.options.model)
 
-    def predictive(self, surrogate: ExactProcess) -> Predictor:
+    def predictive(self, surrogate: GP) -> Predictor:
         """Return the process's predictions."""
         return gaussian_predictor(surrogate)
 
-    def lengthscales(self, surrogate: ExactProcess) -> Tensor:
+    def lengthscales(self, surrogate: GP) -> Tensor:
         """Return the lengthscales of the kernel."""
         return surrogate.lengthscale_in(self.domain.bounds)
 
@@ -112,14 +112,14 @@ class GPMethod(ComposedMethod[ExactProcess]):
         The search is the same for all methods, however they search for queries.
         """
         data = self.seen(history)
-        mean = AnalyticUtility(self.fit(data), upper_confidence_bound(0.0))
+        mean = AnalyticAcquisition(self.fit(data), upper_confidence_bound(0.0))
         X, space = data.X, self.domain.space
         if isinstance(space, Box):
             X = torch.cat([X, space.maximise(mean, 1, SearchOptions(), draw_seed(generator))])
         return X[surface_of(mean)(X).argmax()].unsqueeze(0)
 
 
-def gaussian_predictor(process: ExactProcess) -> Callable[[Tensor], GaussianPredictive]:
+def gaussian_predictor(process: GP) -> Callable[[Tensor], GaussianPredictive]:
     """Return what maps `n x d` points to the process's forecasts of observations there."""
 
     def predict(points: Tensor) -> GaussianPredictive:
@@ -146,24 +146,24 @@ class ImprovementMethod(GPMethod):
     """A utility of how much better than what is known a point may be.
 
     Attributes:
-        closed_form, of_draws: of the value to improve on: for one point, and for batches.
+        closed_form, integrand: of the value to improve on: for one point, and for batches.
         nonnegative: whether the one and the other may be zero in much of a space, and are nowhere below.
     """
 
     options: ImprovementOptions
-    closed_form: ClassVar[Callable[[Tensor], OfMoments]]
-    of_draws: ClassVar[Callable[[Tensor], OfDraws]]
+    closed_form: ClassVar[Callable[[Tensor], ClosedForm]]
+    integrand: ClassVar[Callable[[Tensor], Integrand]]
     nonnegative: ClassVar[tuple[bool, bool]] = (False, False)
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
         best = self.threshold(surrogate, round.data)
         if round.q == 1:
-            return AnalyticUtility(surrogate, type(self).closed_form(best), self.nonnegative[0])
-        of_draws = type(self).of_draws(best)
-        return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed, self.nonnegative[1])
+            return AnalyticAcquisition(surrogate, type(self).closed_form(best), self.nonnegative[0])
+        integrand = type(self).integrand(best)
+        return MonteCarloAcquisition(surrogate, integrand, self.options.mc_samples, round.seed, self.nonnegative[1])
 
-    def threshold(self, surrogate: ExactProcess, data: History) -> Tensor:
+    def threshold(self, surrogate: GP, data: History) -> Tensor:
         """Return the value to improve on: the best observation, and the jitter."""
         return improvement_threshold(data, self.options.jitter)
 
@@ -173,7 +173,7 @@ class ExpectedImprovementMethod(ImprovementMethod):
     """Expected improvement over the best observation, in closed form at q = 1."""
 
     closed_form = expected_improvement
-    of_draws = batch_expected_improvement
+    integrand = batch_expected_improvement
     nonnegative = (True, True)
 
 
@@ -182,7 +182,7 @@ class LogExpectedImprovementMethod(ImprovementMethod):
     """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
 
     closed_form = log_expected_improvement
-    of_draws = log_batch_improvement
+    integrand = log_batch_improvement
 
 
 @methods.register("plug-in-ei", ImprovementOptions)
@@ -193,7 +193,7 @@ class PlugInExpectedImprovementMethod(ExpectedImprovementMethod):
     without a search, and at most that.
     """
 
-    def threshold(self, surrogate: ExactProcess, data: History) -> Tensor:
+    def threshold(self, surrogate: GP, data: History) -> Tensor:
         """Return the greatest mean at observed points, and the jitter."""
         with torch.no_grad():
             mean, _ = surrogate.moments(data.X, joint=False)
@@ -205,7 +205,7 @@ class ProbabilityOfImprovementMethod(ImprovementMethod):
     """Probability of improvement (its logarithm is maximised: the same maximiser)."""
 
     closed_form = log_probability_of_improvement
-    of_draws = batch_probability_of_improvement
+    integrand = batch_probability_of_improvement
     nonnegative = (False, True)
 
 
@@ -215,13 +215,13 @@ class UpperConfidenceBoundMethod(GPMethod):
 
     options: ConfidenceBoundOptions
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return (q)UCB."""
         sqrt_beta = self.sqrt_beta(len(round.history), len(round.history.queries))
         if round.q == 1:
-            return AnalyticUtility(surrogate, upper_confidence_bound(sqrt_beta))
-        of_draws = batch_upper_confidence_bound(sqrt_beta)
-        return BatchUtility(surrogate, of_draws, self.options.mc_samples, round.seed)
+            return AnalyticAcquisition(surrogate, upper_confidence_bound(sqrt_beta))
+        integrand = batch_upper_confidence_bound(sqrt_beta)
+        return MonteCarloAcquisition(surrogate, integrand, self.options.mc_samples, round.seed)
 
     def sqrt_beta(self, n: int, asked: int = 0) -> float:
         """Return the multiple of the standard deviation after `n` observations, `asked` of which were asked for."""
@@ -237,6 +237,6 @@ class UpperConfidenceBoundMethod(GPMethod):
 class NoisyExpectedImprovementMethod(GPMethod):
     """Noisy expected improvement: the best value so far is itself uncertain (BoTorch's qLogNEI)."""
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return qLogNEI."""
         return noisy_improvement(surrogate, round.data.X, self.options.mc_samples, round.seed)

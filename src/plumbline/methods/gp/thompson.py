@@ -5,12 +5,12 @@ from botorch.acquisition import AcquisitionFunction
 from pydantic import PositiveInt
 from torch import Generator
 
-from plumbline.acquisition.information.paths import PathUtility
+from plumbline.acquisition.information.paths import PathAcquisition
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
 from plumbline.models.gp.pathwise import FEATURES, draw_paths
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class ThompsonOptions(GPOptions):
@@ -29,11 +29,11 @@ class ThompsonSampling(GPMethod):
 
     options: ThompsonOptions
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return a draw; it is the first point's."""
         return self._draw(surrogate, round)
 
-    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+    def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return where each of q draws is greatest, no row of a table twice."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         chosen = []
@@ -45,5 +45,5 @@ class ThompsonSampling(GPMethod):
             space = space.without(chosen[-1])
         return Choice(torch.cat(chosen), utility, surrogate)
 
-    def _draw(self, surrogate: ExactProcess, round: Round) -> PathUtility:
-        return PathUtility(draw_paths(surrogate, 1, round.generator, self.options.features))
+    def _draw(self, surrogate: GP, round: Round) -> PathAcquisition:
+        return PathAcquisition(draw_paths(surrogate, 1, round.generator, self.options.features))

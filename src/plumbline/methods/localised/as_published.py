@@ -20,8 +20,8 @@ from plumbline.methods.localised.law import StandardLaw
 from plumbline.methods.localised.posterior import CalibratedPosterior
 from plumbline.models.gp.fit import ModelOptions, fit_process, unknowns_of
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
-from plumbline.models.standardisation import units_of
+from plumbline.models.gp.process import GP, conditioned
+from plumbline.models.standardisation import standardisation_of
 
 Tails = Literal["equation-29", "as-coded"]
 Inside = Literal["uniform", "as-coded"]
@@ -187,7 +187,7 @@ conditioned on it, at the same hyperparameters, holds it, as in that for the rad
 """
 
 
-def judged(judging: Judging, process: ExactProcess, X: Tensor, y: Tensor) -> tuple[ExactProcess, Tensor]:
+def judged(judging: Judging, process: GP, X: Tensor, y: Tensor) -> tuple[GP, Tensor]:
     """Return the process whose sets observations are judged by, and what stands for them.
 
     Args:
@@ -202,15 +202,15 @@ def judged(judging: Judging, process: ExactProcess, X: Tensor, y: Tensor) -> tup
     if judging == "before":
         return process, y
     seen = y.isfinite()
-    everything = torch.cat([process.units.observations(process.y), y[seen]])
-    units = process.units.standardising(everything)
+    everything = torch.cat([process.standardisation.observations(process.y), y[seen]])
+    standardisation = process.standardisation.standardising(everything)
     if judging == "standardised-with-it":
-        return process, process.units.observations(units.outputs(y))
-    U = torch.cat([process.U, process.units.inputs(X[seen])])
-    return replace(process, U=U, y=units.outputs(everything), units=units), y
+        return process, process.standardisation.observations(standardisation.outputs(y))
+    U = torch.cat([process.U, process.standardisation.inputs(X[seen])])
+    return replace(process, U=U, y=standardisation.outputs(everything), standardisation=standardisation), y
 
 
-class Refits:
+class RefitSchedule:
     """A process whose hyperparameters are fitted in every so many-th round; in others data are added to it alone.
 
     Before the first of these rounds hyperparameters are at their initial values. Everything follows from the history:
@@ -230,13 +230,13 @@ class Refits:
         self.bounds = bounds
         self._last: tuple[History, Hyperparameters] | None = None
 
-    def process(self, data: History) -> ExactProcess:
+    def process(self, data: History) -> GP:
         """Return the process of what has been observed."""
         since = (len(data) - data.initial + 1) % self.every
         if since == 0:
             return fit_process(data.X, data.Y, self.bounds, self.options)
-        units = units_of(self.options.box(self.bounds), data.Y[:, 0])
-        return conditioned(data.X, data.Y, self.bounds, self.options.kernel, self._at(data, since), units)
+        standardisation = standardisation_of(self.options.box(self.bounds), data.Y[:, 0])
+        return conditioned(data.X, data.Y, self.bounds, self.options.kernel, self._at(data, since), standardisation)
 
     def _at(self, data: History, since: int) -> Hyperparameters:
         """Return the hyperparameters that were fitted so many rounds before, or the initial ones."""

@@ -112,17 +112,17 @@ class StandardLaw:
             ends = torch.stack([centre - reach, centre + reach])
             (low, high), (low_ramp, high_ramp) = gaussian.cdf(ends), gaussian.ramp(ends)
             phi_centre, phi_zeta = gaussian.density(centre), gaussian.density(self.zeta)
-            to_scale = self._mixed(
+            grad_scale = self._mixed(
                 tau.square() * (inside - left * below_inside) - tau * gaussian.mean_density(centre, reach),
                 rho * tau.square() * phi_zeta / self.threshold * (high - low),
             )
             widened = gaussian.widening(
                 low_ramp, high_ramp, inside / tau, reach, phi_centre, (centre.square() - 1) * phi_centre
             )
-            to_threshold = self._mixed(
+            grad_threshold = self._mixed(
                 -rho * widened / (2 * phi_zeta), (tau * (low_ramp + high_ramp) / 2 - outside) / self.threshold
             )
-            return torch.where(c > 0, 1 - below, below), to_scale, to_threshold
+            return torch.where(c > 0, 1 - below, below), grad_scale, grad_threshold
 
         return torch.where(c > 0, c, torch.zeros_like(c)) + self._mixed(inside, outside), slopes
 
@@ -150,18 +150,18 @@ class StandardLaw:
             inside = gaussian.mean_cdf(centre, reach)
             outside = (tail - (1 - self.alpha) * inside) / self.alpha
             near, far = gaussian.density(torch.stack([zeta + rho * u, zeta - rho * u]) / tau)
-            to_scale = self._mixed(
+            grad_scale = self._mixed(
                 -gaussian.mean_slope(centre, reach) - tau * u * gaussian.mean_density(centre, reach),
                 rho * tau * gaussian.density(u) / self.threshold * (near - far),
             )
             low, high = gaussian.cdf(torch.stack([centre - reach, centre + reach]))
             phi = gaussian.density(centre)
             widened = gaussian.widening(low, high, inside, reach, -centre * phi, (3 - centre.square()) * centre * phi)
-            to_threshold = self._mixed(
+            grad_threshold = self._mixed(
                 -rho / tau * widened / (2 * gaussian.density(zeta)), ((low + high) / 2 - outside) / self.threshold
             )
             over = torch.where(upper, 1.0, -1.0) / self.density(u).clamp_min(torch.finfo(u.dtype).tiny)
-            return over * to_scale, over * to_threshold
+            return over * grad_scale, over * grad_threshold
 
         return torch.where(upper, -u, u), slopes
 

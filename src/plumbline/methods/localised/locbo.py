@@ -9,17 +9,17 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from plumbline.core.vjp import with_pull_back
+from plumbline.core.vjp import with_vjp
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.localised.as_published import Extremes, Inside, Integral, ScriptedImprovement, Tails
 from plumbline.methods.localised.forecasts import LocalisedPredictive, QuantilePredictive
 from plumbline.methods.localised.law import Slopes
-from plumbline.methods.localised.online import OnlineMethod, OnlineMethodOptions, OnlineUtility, WithSlopes
+from plumbline.methods.localised.online import OnlineAcquisition, OnlineMethod, OnlineMethodOptions, WithSlopes
 from plumbline.methods.localised.posterior import CalibratedPosterior
 from plumbline.methods.localised.thresholds import CoverageBound
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 NO_INCUMBENT = -100.0
 """What LOCBO's radio script would improve on in its first round, standardised."""
@@ -96,7 +96,7 @@ class LocalisedMethod(OnlineMethod):
         threshold = self.threshold.unclipped(self.located(X)).squeeze(-1)
         return LocalisedPredictive(plain.mean, plain.sd, threshold, self.options.alpha)
 
-    def notes(self, choice: Choice[ExactProcess], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[GP], round: Round) -> dict[str, float]:
         """Return the threshold at the points, the share of observations before that were found to be missed, and what
         the lemmas promise of the observations up to these. Nothing is noted of what is unknown or infinite."""
         X = choice.X
@@ -136,13 +136,13 @@ class LocalisedImprovementMethod(LocalisedMethod):
 
     def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the threshold, which is not kept in (0, 1] where the scripts' rules are asked for."""
-        return super().kept(raw) if self.options.extremes == "clipped" else (raw, lambda to_kept: to_kept)
+        return super().kept(raw) if self.options.extremes == "clipped" else (raw, lambda grad_kept: grad_kept)
 
-    def incumbent(self, surrogate: ExactProcess, round: Round) -> Tensor:
+    def incumbent(self, surrogate: GP, round: Round) -> Tensor:
         """Return the observation to improve on, standardised."""
         if self.options.incumbent == "all":
             return super().incumbent(surrogate, round)
-        asked = surrogate.units.outputs(round.data.Y[round.data.initial :])
+        asked = surrogate.standardisation.outputs(round.data.Y[round.data.initial :])
         return asked.max() if len(asked) else round.data.Y.new_tensor(NO_INCUMBENT)
 
     def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
@@ -153,17 +153,17 @@ class LocalisedImprovementMethod(LocalisedMethod):
         draws = torch.Generator().manual_seed(round.seed) if asked.integral == "redrawn" else None
         gain = ScriptedImprovement(asked.alpha, asked.tails, asked.inside, asked.extremes, draws)
 
-        def of_moments(mean: Tensor, sd: Tensor, thresholds: Tensor, *other: Tensor) -> Tensor:
+        def closed_form(mean: Tensor, sd: Tensor, thresholds: Tensor, *other: Tensor) -> Tensor:
             return gain(mean, sd.square() + noise, noise.expand_as(mean), thresholds.squeeze(-1), best, *other)
 
-        return automatic(of_moments)
+        return automatic(closed_form)
 
-    def utility_of(self, process: ExactProcess, value: WithSlopes) -> OnlineUtility:
+    def utility_of(self, process: GP, value: WithSlopes) -> OnlineAcquisition:
         """Return a utility under a process and the thresholds as they are."""
         if self.options.label_mean == "fitted":
             return super().utility_of(process, value)
         other = replace(process, at=process.at._replace(constant=0.0))
-        return OnlineUtility(process, self.thresholds_with_pull_back, value, other)
+        return OnlineAcquisition(process, self.thresholds_with_vjp, value, other)
 
 
 @methods.register("locbo-ucb", LocalisedBoundOptions)
@@ -183,24 +183,24 @@ def of_posterior(
 ) -> WithSlopes:
     """Return a utility of LOCBO's posterior (eq. 29), with its derivatives, as one of moments and thresholds."""
 
-    def of_moments(mean: Tensor, sd: Tensor, thresholds: Tensor) -> tuple[Tensor, Slopes]:
+    def closed_form(mean: Tensor, sd: Tensor, thresholds: Tensor) -> tuple[Tensor, Slopes]:
         made = CalibratedPosterior(mean, sd.square() + noise, noise, thresholds.squeeze(-1), alpha)
         found, of_posterior = value(made)
 
         def slopes() -> tuple[Tensor, ...]:
-            to_mean, to_sd, to_threshold = of_posterior()
-            return to_mean, to_sd, to_threshold.unsqueeze(-1)
+            grad_mean, grad_sd, grad_threshold = of_posterior()
+            return grad_mean, grad_sd, grad_threshold.unsqueeze(-1)
 
         return found, slopes
 
-    return of_moments
+    return closed_form
 
 
 def automatic(value: Callable[..., Tensor]) -> WithSlopes:
     """Return a utility with derivatives that are taken automatically."""
 
-    def of_moments(*moments: Tensor) -> tuple[Tensor, Slopes]:
-        found, pull_back = with_pull_back(value, *moments)
-        return found, lambda: pull_back(torch.ones_like(found))
+    def closed_form(*moments: Tensor) -> tuple[Tensor, Slopes]:
+        found, vjp = with_vjp(value, *moments)
+        return found, lambda: vjp(torch.ones_like(found))
 
-    return of_moments
+    return closed_form

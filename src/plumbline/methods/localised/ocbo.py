@@ -15,7 +15,7 @@ from plumbline.methods.localised.quantile_recalibration import (
     RecalibratedPredictive,
     ReweightedGaussian,
     levels,
-    monotone_with_pull_back,
+    monotone_with_vjp,
 )
 
 
@@ -52,7 +52,7 @@ class RecalibratedMethod(OnlineMethod):
 
     def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the recalibrated levels in order."""
-        return monotone_with_pull_back(raw)
+        return monotone_with_vjp(raw)
 
     def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
         """Return the expected gain over the best observation: the method takes observations for the function."""
@@ -60,7 +60,7 @@ class RecalibratedMethod(OnlineMethod):
         def gain(mean: Tensor, sd: Tensor, R: Tensor) -> tuple[Tensor, Slopes]:
             scale = (sd.square() + noise).sqrt()
             forecast = ReweightedGaussian(mean, scale, self.threshold.targets, R)
-            found, to_mean, to_scale, to_R = forecast.expected_improvement_with_slopes(best)
-            return found, lambda: (to_mean, to_scale * sd / scale, to_R)
+            found, grad_mean, grad_scale, grad_R = forecast.expected_improvement_with_slopes(best)
+            return found, lambda: (grad_mean, grad_scale * sd / scale, grad_R)
 
         return gain

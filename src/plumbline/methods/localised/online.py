@@ -16,12 +16,12 @@ from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, Proposal
 from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp.single_outcome import GPOptions, gaussian_predictor
-from plumbline.methods.localised.as_published import Judging, Refits, judged
+from plumbline.methods.localised.as_published import Judging, RefitSchedule, judged
 from plumbline.methods.localised.forecasts import QuantilePredictive
 from plumbline.methods.localised.law import Slopes
-from plumbline.methods.localised.thresholds import OnlineOptions, OnlineThreshold, clipped_with_pull_back
+from plumbline.methods.localised.thresholds import OnlineOptions, OnlineThreshold, clipped_with_vjp
 from plumbline.models.gp.fit import ModelOptions
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 
@@ -52,7 +52,7 @@ Thresholds = Callable[[Tensor], tuple[Tensor, Callable[[Tensor], Tensor]]]
 """Maps `b x d` points to thresholds, `b x M`, and to what pulls gradients in these back to the points."""
 
 
-class OnlineUtility(Differentiated):
+class OnlineAcquisition(Differentiated):
     """A utility of what a process says of f at a point, and of the thresholds there.
 
     Args:
@@ -62,9 +62,7 @@ class OnlineUtility(Differentiated):
         other: a process of the same data, whose mean `value` wants too.
     """
 
-    def __init__(
-        self, process: ExactProcess, thresholds: Thresholds, value: WithSlopes, other: ExactProcess | None = None
-    ) -> None:
+    def __init__(self, process: GP, thresholds: Thresholds, value: WithSlopes, other: GP | None = None) -> None:
         super().__init__(process.model)
         self.process = process
         self.thresholds = thresholds
@@ -74,21 +72,21 @@ class OnlineUtility(Differentiated):
     def values(self, X: Tensor) -> Tensor:
         """Return the utilities of `b x 1 x d` points: `b`."""
         points = X.squeeze(-2)
-        seen = self.process.at_points(points)
-        more = [] if self.other is None else [self.other.at_points(points).location]
+        seen = self.process.marginal_posterior(points)
+        more = [] if self.other is None else [self.other.marginal_posterior(points).location]
         return self.value(seen.location, seen.spread, self.thresholds(points)[0], *more)[0]
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
         points = X.squeeze(-2)
-        seen = self.process.at_points(points)
-        others = [] if self.other is None else [self.other.at_points(points)]
-        thresholds, pull_thresholds = self.thresholds(points)
+        seen = self.process.marginal_posterior(points)
+        others = [] if self.other is None else [self.other.marginal_posterior(points)]
+        thresholds, vjp_thresholds = self.thresholds(points)
         value, slopes = self.value(seen.location, seen.spread, thresholds, *(other.location for other in others))
-        to_location, to_spread, to_thresholds, *to_more = slopes()
-        gradient = seen.pull_back_standardised(to_location, to_spread) + pull_thresholds(to_thresholds)
-        for other, to_other in zip(others, to_more, strict=True):
-            gradient = gradient + other.pull_back_standardised(to_other, torch.zeros_like(to_other))
+        grad_location, grad_spread, grad_thresholds, *grad_more = slopes()
+        gradient = seen.vjp_standardised(grad_location, grad_spread) + vjp_thresholds(grad_thresholds)
+        for other, grad_other in zip(others, grad_more, strict=True):
+            gradient = gradient + other.vjp_standardised(grad_other, torch.zeros_like(grad_other))
         return value, gradient.unsqueeze(-2)
 
 
@@ -101,7 +99,7 @@ class CalibratedPredictor:
         calibrated: maps its forecasts at points (`n x d`) to calibrated ones.
     """
 
-    process: ExactProcess
+    process: GP
     calibrated: Callable[[GaussianPredictive, Tensor], QuantilePredictive]
 
     def __call__(self, points: Tensor) -> QuantilePredictive:
@@ -110,7 +108,7 @@ class CalibratedPredictor:
             return self.calibrated(gaussian_predictor(self.process)(points), points)
 
 
-class OnlineMethod(ComposedMethod[ExactProcess]):
+class OnlineMethod(ComposedMethod[GP]):
     """The loop with online thresholds; a subclass says what they recalibrate, and which utility is maximised.
 
     The threshold that an observation is judged by is the one that was in force when its point was asked for. In a
@@ -125,7 +123,7 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
     def __init__(self, domain: Domain, options: OnlineMethodOptions) -> None:
         super().__init__(domain, options)
         self.threshold = OnlineThreshold.start(options.online, self.targets(), domain.bounds.shape[1])
-        self.refits = Refits(options.refit_every, options.model, domain.bounds)
+        self.refits = RefitSchedule(options.refit_every, options.model, domain.bounds)
         self.promised: CalibratedPredictor | None = None
 
     @abstractmethod
@@ -150,23 +148,23 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
             round: what is asked.
         """
 
-    def fit(self, data: History) -> ExactProcess:
+    def fit(self, data: History) -> GP:
         """Return the process of what has been observed."""
         return self.refits.process(data)
 
-    def incumbent(self, surrogate: ExactProcess, round: Round) -> Tensor:
+    def incumbent(self, surrogate: GP, round: Round) -> Tensor:
         """Return the observation to improve on, standardised."""
-        return surrogate.units.outputs(round.data.Y).max()
+        return surrogate.standardisation.outputs(round.data.Y).max()
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> OnlineUtility:
+    def utility(self, surrogate: GP, round: Round) -> OnlineAcquisition:
         """Return the utility under the thresholds as they are; LOCBO, Algorithm 1."""
         return self.utility_of(surrogate, self.value(self.incumbent(surrogate, round), surrogate.noise, round))
 
-    def utility_of(self, process: ExactProcess, value: WithSlopes) -> OnlineUtility:
+    def utility_of(self, process: GP, value: WithSlopes) -> OnlineAcquisition:
         """Return a utility under a process and the thresholds as they are."""
-        return OnlineUtility(process, self.thresholds_with_pull_back, value)
+        return OnlineAcquisition(process, self.thresholds_with_vjp, value)
 
-    def search(self, utility: OnlineUtility, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+    def search(self, utility: OnlineAcquisition, surrogate: GP, round: Round) -> Choice[GP]:
         """Return points chosen one after another, each as if those before it had come out at their means."""
         space = round.space.settle(round.history, round.generator)
         chosen = round.data.X.new_empty(0, space.dim)
@@ -181,15 +179,15 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
                 believed = self.utility_of(process, utility.value)
         return Choice(chosen, utility, surrogate)
 
-    def promise(self, proposal: Proposal) -> None:
+    def register_forecast(self, proposal: Proposal) -> None:
         """Remember the sets that are promised."""
         self.promised = cast(CalibratedPredictor, proposal.predict)
 
-    def predictive(self, surrogate: ExactProcess) -> CalibratedPredictor:
+    def predictive(self, surrogate: GP) -> CalibratedPredictor:
         """Return the model's predictions, calibrated with the thresholds as they are."""
         return CalibratedPredictor(surrogate, self.calibrated)
 
-    def lengthscales(self, surrogate: ExactProcess) -> Tensor:
+    def lengthscales(self, surrogate: GP) -> Tensor:
         """Return the lengthscales of the kernel."""
         return surrogate.lengthscale_in(self.domain.bounds)
 
@@ -222,22 +220,22 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
 
     def thresholds_at(self, X: Tensor) -> Tensor:
         """Return the thresholds that sets are made with, at `... x d`: `... x M`."""
-        return self.thresholds_with_pull_back(X)[0]
+        return self.thresholds_with_vjp(X)[0]
 
-    def thresholds_with_pull_back(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    def thresholds_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the same, and what pulls gradients in them back to the points."""
-        raw, pull_raw = self.threshold.unclipped_with_pull_back(self.located(X))
-        kept, pull_kept = self.kept(raw)
+        raw, vjp_raw = self.threshold.unclipped_with_vjp(self.located(X))
+        kept, vjp_kept = self.kept(raw)
 
-        def pull_back(to_thresholds: Tensor) -> Tensor:
-            to_located = pull_raw(pull_kept(to_thresholds))
-            return to_located if self.options.units == "problem" else to_located / self.domain.bounds.diff(dim=0)[0]
+        def vjp(grad_thresholds: Tensor) -> Tensor:
+            grad_located = vjp_raw(vjp_kept(grad_thresholds))
+            return grad_located if self.options.units == "problem" else grad_located / self.domain.bounds.diff(dim=0)[0]
 
-        return kept, pull_back
+        return kept, vjp
 
     def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return thresholds as sets can be made with them, `... x M`, and what pulls gradients back."""
-        return clipped_with_pull_back(raw)
+        return clipped_with_vjp(raw)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the thresholds."""
@@ -249,7 +247,7 @@ class OnlineMethod(ComposedMethod[ExactProcess]):
             self.threshold = self.threshold.restored(state)
 
 
-def believing(process: ExactProcess, x: Tensor) -> ExactProcess:
+def believing(process: GP, x: Tensor) -> GP:
     """Return the process as if `x` (`1 x d`) had been observed to be what it expects (kriging believer).
 
     Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).

@@ -75,8 +75,8 @@ class CalibratedPosterior:
         gain, law_slopes = self._law().gain_with_slopes(c)
 
         def slopes() -> tuple[Tensor, Tensor, Tensor]:
-            to_c, to_scale, to_threshold = law_slopes()
-            return to_c, gain - c * to_c + to_scale, sd * to_threshold
+            grad_c, grad_scale, grad_threshold = law_slopes()
+            return grad_c, gain - c * grad_c + grad_scale, sd * grad_threshold
 
         return sd * gain, slopes
 
@@ -102,8 +102,8 @@ class CalibratedPosterior:
         u, law_slopes = self._law().quantile_with_slopes(p)
 
         def slopes() -> tuple[Tensor, Tensor, Tensor]:
-            to_scale, to_threshold = law_slopes()
-            return torch.ones_like(u), u + to_scale, sd * to_threshold
+            grad_scale, grad_threshold = law_slopes()
+            return torch.ones_like(u), u + grad_scale, sd * grad_threshold
 
         return self.mean + sd * u, slopes
 

@@ -34,20 +34,20 @@ def monotone(R: Tensor) -> Tensor:
     The online updates of neighbouring levels may cross; sorting them never makes a quantile worse (rearrangement:
     Chernozhukov, Fernandez-Val & Galichon, 2010).
     """
-    return monotone_with_pull_back(R)[0]
+    return monotone_with_vjp(R)[0]
 
 
-def monotone_with_pull_back(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+def monotone_with_vjp(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Return the same, and what pulls gradients in it back to the levels, where these are inside."""
     inside = R.clamp(0.0, 1.0)
     ordered, places = inside.sort(dim=-1)
     M = R.shape[-1]
     ramp, share = FLOOR * torch.arange(1, M + 1, dtype=R.dtype), 1 - FLOOR * (M + 1)
 
-    def pull_back(to_levels: Tensor) -> Tensor:
-        return torch.zeros_like(R).scatter_(-1, places, share * to_levels) * (inside == R)
+    def vjp(grad_levels: Tensor) -> Tensor:
+        return torch.zeros_like(R).scatter_(-1, places, share * grad_levels) * (inside == R)
 
-    return ramp + share * ordered, pull_back
+    return ramp + share * ordered, vjp
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,11 @@ class ReweightedGaussian:
         ahead, scale = (self.centre - best).unsqueeze(-1), self.scale.unsqueeze(-1)
         gains = self.weights * (ahead * mass + scale * moment)
         at_edges = (ahead + scale * self.edges[..., 1:-1]).clamp_min(0.0)
-        to_levels = (gains / padded(self.recalibrated).diff(dim=-1)).diff(dim=-1) - self.weights.diff(dim=-1) * at_edges
+        grad_levels = (gains / padded(self.recalibrated).diff(dim=-1)).diff(dim=-1) - self.weights.diff(
+            dim=-1
+        ) * at_edges
         value = gains.sum(dim=-1).clamp_min(0.0)
-        return value, (self.weights * mass).sum(dim=-1), (self.weights * moment).sum(dim=-1), to_levels
+        return value, (self.weights * mass).sum(dim=-1), (self.weights * moment).sum(dim=-1), grad_levels
 
     def moments(self) -> tuple[Tensor, Tensor]:
         """Return the mean and the standard deviation: two of `...`."""

@@ -51,10 +51,10 @@ class OnlineOptions(Options):
         return eta
 
 
-def clipped_with_pull_back(thresholds: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+def clipped_with_vjp(thresholds: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Return thresholds kept in [FLOOR, 1], and what pulls gradients back: to those that lie there."""
     kept = thresholds.clamp(FLOOR, 1.0)
-    return kept, lambda to_kept: to_kept * (kept == thresholds)
+    return kept, lambda grad_kept: grad_kept * (kept == thresholds)
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class OnlineThreshold:
 
     def unclipped(self, X: Tensor) -> Tensor:
         """Return the thresholds at `... x d` by the letter of eq. 23: `... x M`; they may leave (0, 1]."""
-        return self.unclipped_with_pull_back(X)[0]
+        return self.unclipped_with_vjp(X)[0]
 
-    def unclipped_with_pull_back(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    def unclipped_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the same, and what pulls gradients in it, `... x M`, back to the points."""
         if self.options.kappa == 0 or len(self.centres) == 0:
             return self.constants.expand(*X.shape[:-1], len(self.constants)), lambda _: torch.zeros_like(X)
@@ -119,16 +119,16 @@ class OnlineThreshold:
         kernel = torch.exp(exponent - A.square().sum(dim=-1, keepdim=True))
         local = (kernel @ self.coefficients).reshape(*X.shape[:-1], -1)
 
-        def pull_back(to_thresholds: Tensor) -> Tensor:
-            weights = to_thresholds.reshape(len(A), -1) @ self.coefficients.mT * kernel
-            to_A = weights @ C - weights.sum(dim=-1, keepdim=True) * A
-            return (2 * kappa / lengthscale * to_A).reshape(X.shape)
+        def vjp(grad_thresholds: Tensor) -> Tensor:
+            weights = grad_thresholds.reshape(len(A), -1) @ self.coefficients.mT * kernel
+            grad_A = weights @ C - weights.sum(dim=-1, keepdim=True) * A
+            return (2 * kappa / lengthscale * grad_A).reshape(X.shape)
 
-        return self.constants + kappa * local, pull_back
+        return self.constants + kappa * local, vjp
 
     def __call__(self, X: Tensor) -> Tensor:
         """Return the thresholds at `... x d`, kept in [FLOOR, 1]: `... x M`."""
-        return clipped_with_pull_back(self.unclipped(X))[0]
+        return clipped_with_vjp(self.unclipped(X))[0]
 
     def state(self) -> dict[str, Tensor]:
         """Return what changes from round to round."""

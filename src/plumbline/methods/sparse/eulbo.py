@@ -29,9 +29,9 @@ from plumbline.methods.sparse.soft_utility import (
     SoftUtility,
 )
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 EXAMINED = 512
 """Points of a Sobol sequence that posterior samples are maximised over."""
@@ -83,20 +83,21 @@ class EulboMethod(SparseMethod):
     options: EulboMethodOptions
 
     @classmethod
-    def refine(
-        cls, chosen: Sequence[tuple[ComposedMethod[Any], Choice[SparseProcess], Round]]
-    ) -> list[Choice[SparseProcess]]:
+    def refine(cls, chosen: Sequence[tuple[ComposedMethod[Any], Choice[SVGP], Round]]) -> list[Choice[SVGP]]:
         """Return queries and processes that maximise the EULBO, those of all seeds together."""
-        mine = cast(Sequence[tuple[Self, Choice[SparseProcess], Round]], chosen)
+        mine = cast(Sequence[tuple[Self, Choice[SVGP], Round]], chosen)
         one, device = mine[0][0], mine[0][2].device
         processes = [choice.surrogate for _, choice, _ in mine]
         points = torch.stack([method.points(choice, round) for method, choice, round in mine])
-        data = [method.training_data(round, choice.surrogate.units) for method, choice, round in mine]
+        data = [method.training_data(round, choice.surrogate.standardisation) for method, choice, round in mine]
         found = maximise_eulbo(
             torch.stack([process.row for process in processes]).to(device),
             points.to(device),
             torch.stack(
-                [method.box(round, process.units) for (method, _, round), process in zip(mine, processes, strict=True)]
+                [
+                    method.box(round, process.standardisation)
+                    for (method, _, round), process in zip(mine, processes, strict=True)
+                ]
             ).to(device),
             one.layout,
             one.options.kernel,
@@ -117,31 +118,29 @@ class EulboMethod(SparseMethod):
             refined.append(method.refined(process, moved[i], choice, round))
         return refined
 
-    def refined(
-        self, process: SparseProcess, points: Tensor, choice: Choice[SparseProcess], round: Round
-    ) -> Choice[SparseProcess]:
+    def refined(self, process: SVGP, points: Tensor, choice: Choice[SVGP], round: Round) -> Choice[SVGP]:
         """Return the choice with the refined process and query; rows of a table, which do not move, are chosen anew."""
         self.remember(process, round)
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
         if not settled.finite:
             # Rounding on the way out of the unit cube may leave the box by the last digit, which problems refuse.
-            X = process.units.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
+            X = process.standardisation.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
             return replace(choice, X=X, surrogate=process, ends=None)
         utility = self.utility(process, round)
         X = settled.maximise(utility, round.q, self.options.search, round.seed)
         return replace(choice, X=X, surrogate=process, utility=utility, ends=None)
 
-    def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
+    def points(self, choice: Choice[SVGP], round: Round) -> Tensor:
         """Return the queries, and the utility's own points behind them, in the process's inputs: `k x d`."""
-        return choice.surrogate.units.inputs(choice.X)
+        return choice.surrogate.standardisation.inputs(choice.X)
 
     @abstractmethod
     def soft_utility(
-        self, chosen: "Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]]", device: torch.device
+        self, chosen: "Sequence[tuple[EulboMethod, Choice[SVGP], Round]]", device: torch.device
     ) -> SoftUtility:
         """Return the utility of some seeds together."""
 
-    def box(self, round: Round, units: Units) -> Tensor:
+    def box(self, round: Round, standardisation: Standardisation) -> Tensor:
         """Return what queries are projected on, `2 x d`, in the process's inputs."""
         bounds = round.space.bounds
         last = round.data.Y[-LAST:, 0]
@@ -150,16 +149,16 @@ class EulboMethod(SparseMethod):
             whole = self.domain.bounds
             half = ((bounds[1] - bounds[0]) / (whole[1] - whole[0])).max() / 2 * (whole[1] - whole[0])
             bounds = torch.stack([torch.maximum(centre - half, whole[0]), torch.minimum(centre + half, whole[1])])
-        return units.inputs(bounds)
+        return standardisation.inputs(bounds)
 
     def normal_samples(self, round: Round) -> Tensor:
         """Return the round's base samples, `S x q`: fixed, as in section 3.4."""
         return draw_sobol_normal_samples(round.q, self.options.mc_samples, seed=round.seed).to(self.domain.bounds)
 
 
-def best_values(chosen: Sequence[tuple[Any, Choice[SparseProcess], Round]], device: torch.device) -> Tensor:
+def best_values(chosen: Sequence[tuple[Any, Choice[SVGP], Round]], device: torch.device) -> Tensor:
     """Return the best observation of each seed, in its process's units: `b`."""
-    best = [choice.surrogate.units.outputs(round.data.Y.max()) for _, choice, round in chosen]
+    best = [choice.surrogate.standardisation.outputs(round.data.Y.max()) for _, choice, round in chosen]
     return torch.stack(best).to(device)
 
 
@@ -168,7 +167,7 @@ class EulboImprovement(EulboMethod):
     """Soft expected improvement, its query and its sparse process refined together (Maus et al., 2024)."""
 
     def soft_utility(
-        self, chosen: Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]], device: torch.device
+        self, chosen: Sequence[tuple[EulboMethod, Choice[SVGP], Round]], device: torch.device
     ) -> SoftUtility:
         """Return soft (q-)EI."""
         best = best_values(chosen, device)
@@ -183,13 +182,13 @@ class EulboImprovement(EulboMethod):
 class EulboKnowledgeGradient(EulboMethod):
     """Soft knowledge gradient, its query and its sparse process refined together (Maus et al., 2024)."""
 
-    def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
         """Return the knowledge gradient over maximisers of posterior samples."""
         if "improvement-before-gradient" in self.options.departures:
             return super().utility(surrogate, round)
         return DiscreteKnowledgeGradient(surrogate, self.maximisers(surrogate, round), self.normal_samples(round))
 
-    def maximisers(self, process: SparseProcess, round: Round) -> Tensor:
+    def maximisers(self, process: SVGP, round: Round) -> Tensor:
         """Return points that maximise samples of the posterior, `S x d`, all different."""
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
         points = draw_sobol_samples(settled.bounds, EXAMINED, 1, seed=round.seed).squeeze(-2)
@@ -199,7 +198,7 @@ class EulboKnowledgeGradient(EulboMethod):
             sampled = MaxPosteriorSampling(ProcessModel(process, noisy=self.options.noisy), replacement=False)
             return sampled(points, num_samples=self.options.mc_samples)
 
-    def points(self, choice: Choice[SparseProcess], round: Round) -> Tensor:
+    def points(self, choice: Choice[SVGP], round: Round) -> Tensor:
         """Return the queries, and for each sample the best of the maximisers."""
         process, utility = choice.surrogate, choice.utility
         if not isinstance(utility, DiscreteKnowledgeGradient):
@@ -207,10 +206,10 @@ class EulboKnowledgeGradient(EulboMethod):
             utility = DiscreteKnowledgeGradient(process, maximisers, self.normal_samples(round))
         fixed = "fixed-maximisers" in self.options.departures
         maximisers = utility.maximisers if fixed else utility.best_maximisers(choice.X)
-        return process.units.inputs(torch.cat([choice.X, maximisers]))
+        return process.standardisation.inputs(torch.cat([choice.X, maximisers]))
 
     def soft_utility(
-        self, chosen: Sequence[tuple[EulboMethod, Choice[SparseProcess], Round]], device: torch.device
+        self, chosen: Sequence[tuple[EulboMethod, Choice[SVGP], Round]], device: torch.device
     ) -> SoftUtility:
         """Return the soft one-shot knowledge gradient."""
         q, departures = len(chosen[0][1].X), self.options.departures

@@ -19,16 +19,16 @@ from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, RowAdam, Shuffled, Step, TrainingOptions, train
 from plumbline.models.svgp.objective import (
     Batch,
+    Cotangents,
     Forward,
     Layout,
     Objective,
     Parameters,
     Prepared,
-    Pulls,
     fidelity,
     prepare,
 )
-from plumbline.models.svgp.training import Outcome, checked, masked, persevere
+from plumbline.models.svgp.training import Outcome, checked, masked, retry
 
 Weighting = Literal["evidence", "minibatch", "datum"]
 """What the utility weighs: as much as the evidence of all data (equation 8), of a minibatch (appendix A to the letter),
@@ -79,13 +79,13 @@ def columns(passed: Forward, first: int, last: int | None) -> Forward:
     return replace(passed, whitened=whitened, B=passed.B[..., part])
 
 
-def joined(fit: Pulls, utility: Pulls, weight: Tensor) -> Pulls:
+def joined(fit: Cotangents, utility: Cotangents, weight: Tensor) -> Cotangents:
     """Return the derivatives of a fit plus `weight` (`b`) times a utility, whose points come after the data."""
     wide = weight[:, None, None]
     scalars = [one + weight * other for one, other in zip(fit[2:], utility[2:], strict=True)]
-    return Pulls(
-        torch.cat([fit.to_whitened, utility.to_whitened * wide], -1),
-        torch.cat([fit.to_product, utility.to_product * wide], -1),
+    return Cotangents(
+        torch.cat([fit.grad_whitened, utility.grad_whitened * wide], -1),
+        torch.cat([fit.grad_product, utility.grad_product * wide], -1),
         *scalars,
     )
 
@@ -106,7 +106,7 @@ def eulbo_step(
     utility: SoftUtility,
     objective: Objective,
     options: EulboOptions,
-    haste: float = 1.0,
+    learning_rate_factor: float = 1.0,
 ) -> Step:
     """Return a step of maximising the EULBO, which moves `rows` and `points` in place; AABO, algorithm 1.
 
@@ -119,10 +119,10 @@ def eulbo_step(
         utility: of the points.
         objective: ELBO or PPGPR.
         options: learning rates, clipping, weights.
-        haste: factor of the learning rates.
+        learning_rate_factor: factor of the learning rates.
     """
-    processes = RowAdam(rows, options.learning_rate * haste, options.clip)
-    queries = RowAdam(points.flatten(1), options.query_rate * haste, options.clip)
+    processes = RowAdam(rows, options.learning_rate * learning_rate_factor, options.clip)
+    queries = RowAdam(points.flatten(1), options.query_rate * learning_rate_factor, options.clip)
     free = refined_parameters(layout, options.refines)
     free = None if free is None else free.to(rows.device)
     moving = utility.q if options.climb == "queries" else points.shape[1]
@@ -144,7 +144,7 @@ def eulbo_step(
         gain = mine.gain(Sight.of(passed, n))
         turns = [options.turns == "steps" or epoch % 2 == 0 for epoch in epochs]
         if options.refines != "nothing" and any(turns):
-            gradient = passed.pull_back(*joined(to_fit, gain.pulls(), weight), divergence=-1 / batch.data)
+            gradient = passed.vjp(*joined(to_fit, gain.cotangents(), weight), divergence=-1 / batch.data)
             _move(processes, going, gradient if free is None else gradient * free, turns)
             # The query's step sees the process as it has become, and so does the next step of both.
             prepared = prepare(_taken(rows, index), layout, kernel)
@@ -153,7 +153,7 @@ def eulbo_step(
         if any(turns):
             broken = broken | prepared.inducing.broken
             passed = prepared.at(here)
-            gradient = mine.gain(Sight.of(passed)).to_points(passed)
+            gradient = mine.gain(Sight.of(passed)).grad_points(passed)
             gradient[:, moving:] = 0.0
             _move(queries, going, gradient.flatten(1), turns)
             # Those that stood still may lie outside, and stay there.
@@ -210,12 +210,14 @@ def maximise_eulbo(
         sources: makes the minibatches of each seed, the same whenever it is called.
     """
 
-    def attempt(going: Sequence[int], haste: float) -> tuple[list[Tensor], list[Progress]]:
+    def attempt(going: Sequence[int], learning_rate_factor: float) -> tuple[list[Tensor], list[Progress]]:
         index = torch.tensor(going, device=start.device)
         rows, here = start[index].clone(), points[index].clone()
         drawn = sources()
-        step = eulbo_step(rows, here, boxes[index], layout, kernel, utility.of(index), objective, options, haste)
+        step = eulbo_step(
+            rows, here, boxes[index], layout, kernel, utility.of(index), objective, options, learning_rate_factor
+        )
         progress = train([drawn[i] for i in going], options, step)
         return [rows, here], checked(rows, progress, layout, kernel)
 
-    return persevere([start, points], attempt)
+    return retry([start, points], attempt)

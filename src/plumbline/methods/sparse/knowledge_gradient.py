@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from plumbline.models.algebra import correlations, squared_distances
-from plumbline.models.svgp.posterior import SparseMoments
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.posterior import SVGPPosterior
+from plumbline.models.svgp.process import SVGP
 from plumbline.spaces.with_gradient import Differentiated
 
 AT_ONCE = 16
@@ -29,14 +29,14 @@ class DiscreteKnowledgeGradient(Differentiated):
         base: `S x q`, standard normal.
     """
 
-    def __init__(self, process: SparseProcess, maximisers: Tensor, base: Tensor) -> None:
-        self.moments = SparseMoments(process)
+    def __init__(self, process: SVGP, maximisers: Tensor, base: Tensor) -> None:
+        self.moments = SVGPPosterior(process)
         super().__init__(self.moments.model)
         self.process = process
         self.maximisers = maximisers
         self.base = base
         self.set_X_pending(None)
-        self._at = self.moments.at_points(maximisers)
+        self._at = self.moments.marginal_posterior(maximisers)
         # What maps `A` and `W` of a query to its explained covariances with the maximisers.
         m = process.layout.m
         self._explained = torch.cat([-self._at.seen[:, :m], self._at.seen[:, m : 2 * m]], -1)
@@ -48,11 +48,11 @@ class DiscreteKnowledgeGradient(Differentiated):
         """
         values, gradients = [], []
         for part in self.with_pending(X).split(AT_ONCE):
-            gain, pull_back = self.gains_with_pull_back(part)
+            gain, vjp = self.gains_with_vjp(part)
             value, best, chance = self._greatest(gain)
-            to_gain = torch.zeros_like(gain).flatten(-2).scatter_add_(-1, best, chance / best.shape[-1])
+            grad_gain = torch.zeros_like(gain).flatten(-2).scatter_add_(-1, best, chance / best.shape[-1])
             values.append(value)
-            gradients.append(pull_back(to_gain.view_as(gain)))
+            gradients.append(vjp(grad_gain.view_as(gain)))
         return torch.cat(values), torch.cat(gradients)[:, : X.shape[-2]]
 
     def values(self, X: Tensor) -> Tensor:
@@ -75,15 +75,15 @@ class DiscreteKnowledgeGradient(Differentiated):
 
         As `plumbline.methods.sparse.soft_utility.mean_update` has it, but what belongs to the maximisers is known once.
         """
-        return self.gains_with_pull_back(X)[0]
+        return self.gains_with_vjp(X)[0]
 
-    def gains_with_pull_back(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    def gains_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the gains, and what pulls gradients in them back to the queries, `n x q x d`.
 
         The gain is `c s / (s^2 + noise)` with the covariance c of query and maximiser and the query's deviation s.
         """
         m, outputscale = self.process.layout.m, self.moments.outputscale
-        queries, at = self.moments.at_points(X.flatten(0, 1)), self._at
+        queries, at = self.moments.marginal_posterior(X.flatten(0, 1)), self._at
         r2 = squared_distances(queries.scaled.unsqueeze(0), at.scaled.unsqueeze(0)).squeeze(0)
         correlation, slope = correlations(r2, self.process.kernel)
         covariance = outputscale * correlation + queries.seen[:, : 2 * m] @ self._explained.mT
@@ -91,18 +91,18 @@ class DiscreteKnowledgeGradient(Differentiated):
         predictive = sd.square() + self.process.parameters.noise.detach()
         share = sd / predictive
 
-        def pull_back(to_gain: Tensor) -> Tensor:
-            to_gain = to_gain.flatten(0, 1)
-            to_covariance = to_gain * share.unsqueeze(-1)
-            to_sd = (to_gain * covariance).sum(-1) * (1 / predictive - 2 * share.square())
-            to_seen = queries.through_spread(to_sd)
-            to_seen[:, : 2 * m] += to_covariance @ self._explained
-            weights = to_covariance.mul_(slope).mul_(outputscale)
-            gradient = queries.pull_back_seen(to_seen)
+        def vjp(grad_gain: Tensor) -> Tensor:
+            grad_gain = grad_gain.flatten(0, 1)
+            grad_covariance = grad_gain * share.unsqueeze(-1)
+            grad_sd = (grad_gain * covariance).sum(-1) * (1 / predictive - 2 * share.square())
+            grad_seen = queries.through_spread(grad_sd)
+            grad_seen[:, : 2 * m] += grad_covariance @ self._explained
+            weights = grad_covariance.mul_(slope).mul_(outputscale)
+            gradient = queries.vjp_seen(grad_seen)
             gradient.addmm_(weights, at.scaled).addcmul_(weights.sum(-1, keepdim=True), queries.scaled, value=-1)
             return queries.unscaled(gradient).view(X.shape)
 
-        return (covariance * share.unsqueeze(-1)).view(*X.shape[:-1], -1), pull_back
+        return (covariance * share.unsqueeze(-1)).view(*X.shape[:-1], -1), vjp
 
     def means(self, X: Tensor) -> Tensor:
         """Return the updated means by sample, query and maximiser, `n x S x q x T`."""

@@ -20,20 +20,20 @@ from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Generator, Size, Tensor
 
-from plumbline.acquisition.analytic import AnalyticUtility, expected_improvement, log_expected_improvement
-from plumbline.acquisition.monte_carlo import BatchUtility, batch_expected_improvement, log_batch_improvement
+from plumbline.acquisition.analytic import AnalyticAcquisition, expected_improvement, log_expected_improvement
+from plumbline.acquisition.monte_carlo import MonteCarloAcquisition, batch_expected_improvement, log_batch_improvement
 from plumbline.core.history import History
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, Predictor, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.sparse.options import LAST, SparseOptions
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.standardisation import Units, units_of
+from plumbline.models.standardisation import Standardisation, standardisation_of
 from plumbline.models.svgp.inducing import best_beliefs, improvement_quality, place_inducing
 from plumbline.models.svgp.minibatches import Shuffled
 from plumbline.models.svgp.objective import Layout, initial_row
-from plumbline.models.svgp.posterior import SparseMoments
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.posterior import SVGPPosterior
+from plumbline.models.svgp.process import SVGP
 from plumbline.models.svgp.training import fit
 
 
@@ -45,7 +45,7 @@ class WarmStartKeptWarning(RuntimeWarning):
     """No attempt at a training came to numbers: what it began with was kept."""
 
 
-class SparseMethod(ComposedMethod[SparseProcess]):
+class SparseMethod(ComposedMethod[SVGP]):
     """A sparse variational process that goes on from round to round; a subclass says which utility is maximised.
 
     Inducing points begin where the greedy process of Moss et al. (2023) puts them, and are then trained like all other
@@ -64,7 +64,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
 
     def __init__(self, domain: Domain, options: SparseOptions) -> None:
         super().__init__(domain, options)
-        self.process: SparseProcess | None = None
+        self.process: SVGP | None = None
         self.began: Tensor | None = None
         self.trained: dict[str, float] = {}
         self.troubles: list[type[Warning]] = []
@@ -74,20 +74,21 @@ class SparseMethod(ComposedMethod[SparseProcess]):
         """Where the process's parameters are."""
         return Layout(self.options.inducing, self.domain.space.dim)
 
-    def fit(self, data: History) -> SparseProcess:
+    def fit(self, data: History) -> SVGP:
         """Return the process trained on the data alone."""
         first = type(self)(self.domain, self.options)
         round = Round(data, data, self.domain.space, 1, Generator().manual_seed(0))
         return self.models([(first, round)])[0]
 
     @classmethod
-    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[SparseProcess]:
+    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[SVGP]:
         """Return the trained process of each, all of them trained together, from those of the rounds before."""
         mine = cast(Sequence[tuple[Self, Round]], asked)
         starts = [method.start(round) for method, round in mine]
         one, device = mine[0][0], mine[0][1].device
         data = [
-            method.training_data(round, process.units) for (method, round), process in zip(mine, starts, strict=True)
+            method.training_data(round, process.standardisation)
+            for (method, round), process in zip(mine, starts, strict=True)
         ]
         found = fit(
             torch.stack([process.row for process in starts]).to(device),
@@ -111,72 +112,76 @@ class SparseMethod(ComposedMethod[SparseProcess]):
         """Return which parameters training moves, `p` booleans; None for all."""
         return None
 
-    def after_training(self, process: SparseProcess) -> SparseProcess:
+    def after_training(self, process: SVGP) -> SVGP:
         """Return what the rest of the round sees of a trained process."""
         return process
 
-    def start(self, round: Round) -> SparseProcess:
+    def start(self, round: Round) -> SVGP:
         """Return what this round's training begins with: the process of the last one, in this round's units."""
-        units, before = self.units(round), self.before(round)
-        return self.first_process(round, units) if before is None else before.in_units(units)
+        standardisation, before = self.standardisation(round), self.before(round)
+        return self.first_process(round, standardisation) if before is None else before.restandardised(standardisation)
 
-    def before(self, round: Round) -> SparseProcess | None:
+    def before(self, round: Round) -> SVGP | None:
         """Return the process of the last round; None before the first, and where a trust region began anew."""
         same = self.began is not None and torch.equal(round.data.X[0], self.began)
         return self.process if same else None
 
-    def units(self, round: Round) -> Units:
+    def standardisation(self, round: Round) -> Standardisation:
         """Return the units of this round's inputs and observations."""
         departures, Y = self.options.departures, round.data.Y[:, 0]
         if "units-of-the-design" in departures:
             Y = round.history.Y[: max(round.history.initial, 1), 0]
             Y = Y[torch.isfinite(Y)]
-        units = units_of(self.domain.bounds, Y)
+        standardisation = standardisation_of(self.domain.bounds, Y)
         if "raw-inputs" in departures:
-            return replace(units, low=torch.zeros_like(units.low), width=torch.ones_like(units.width))
-        return units
+            return replace(
+                standardisation, low=torch.zeros_like(standardisation.low), width=torch.ones_like(standardisation.width)
+            )
+        return standardisation
 
-    def first_process(self, round: Round, units: Units) -> SparseProcess:
+    def first_process(self, round: Round, standardisation: Standardisation) -> SVGP:
         """Return a process with GPyTorch's initial parameters at diverse inducing points; AABO, appendix A."""
-        X = units.inputs(round.data.X)
-        fill = units.inputs(draw_sobol_samples(self.domain.bounds, self.layout.m, 1, seed=round.seed).squeeze(-2))
-        blank = SparseProcess(initial_row(fill), self.layout, self.options.kernel, units)
+        X = standardisation.inputs(round.data.X)
+        fill = standardisation.inputs(
+            draw_sobol_samples(self.domain.bounds, self.layout.m, 1, seed=round.seed).squeeze(-2)
+        )
+        blank = SVGP(initial_row(fill), self.layout, self.options.kernel, standardisation)
         Z = place_inducing(X, self.layout, blank, torch.ones(len(X)).to(X), fill)
         return replace(blank, row=initial_row(Z))
 
-    def training_data(self, round: Round, units: Units) -> tuple[Tensor, Tensor]:
+    def training_data(self, round: Round, standardisation: Standardisation) -> tuple[Tensor, Tensor]:
         """Return the points, `n x d`, and observations, `n`, that the process is trained on, in its units."""
-        X, Y = units.inputs(round.data.X), units.outputs(round.data.Y[:, 0])
+        X, Y = standardisation.inputs(round.data.X), standardisation.outputs(round.data.Y[:, 0])
         if "last-hundred" in self.options.departures and len(round.history) > round.history.initial:
             return X[-LAST:], Y[-LAST:]
         return X, Y
 
-    def search(self, utility: AcquisitionFunction, surrogate: SparseProcess, round: Round) -> Choice[SparseProcess]:
+    def search(self, utility: AcquisitionFunction, surrogate: SVGP, round: Round) -> Choice[SVGP]:
         """Return the points of greatest utility, and remember the process for the next round."""
         choice = super().search(utility, surrogate, round)
         self.remember(surrogate, round)
         return choice
 
-    def remember(self, process: SparseProcess, round: Round) -> None:
+    def remember(self, process: SVGP, round: Round) -> None:
         """Keep the process that the next round begins with."""
         self.process, self.began = process, round.data.X[0].clone()
 
-    def utility(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
         """Return expected improvement over the best observation: in closed form at q = 1.
 
         By BoTorch where the factor is a stale one, whose covariances may be none: it goes on with their eigenvalues.
         """
         if surrogate.stale is not None:
             return self.botorch_improvement(surrogate, round)
-        moments, best = SparseMoments(surrogate, self.options.noisy), round.data.Y.max()
+        moments, best = SVGPPosterior(surrogate, self.options.noisy), round.data.Y.max()
         log = self.options.improvement == "log"
         if round.q == 1:
             closed_form = log_expected_improvement if log else expected_improvement
-            return AnalyticUtility(moments, closed_form(best), nonnegative=not log)
-        of_draws = log_batch_improvement if log else batch_expected_improvement
-        return BatchUtility(moments, of_draws(best), self.options.mc_samples, round.seed, nonnegative=not log)
+            return AnalyticAcquisition(moments, closed_form(best), nonnegative=not log)
+        integrand = log_batch_improvement if log else batch_expected_improvement
+        return MonteCarloAcquisition(moments, integrand(best), self.options.mc_samples, round.seed, nonnegative=not log)
 
-    def botorch_improvement(self, surrogate: SparseProcess, round: Round) -> AcquisitionFunction:
+    def botorch_improvement(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
         """Return expected improvement, or its logarithm, of BoTorch's own."""
         model, best = ProcessModel(surrogate, noisy=self.options.noisy), round.data.Y.max()
         log = self.options.improvement == "log"
@@ -185,7 +190,7 @@ class SparseMethod(ComposedMethod[SparseProcess]):
         sampler = SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=round.seed)
         return (qLogExpectedImprovement if log else qExpectedImprovement)(model, best, sampler=sampler)
 
-    def predictive(self, surrogate: SparseProcess) -> Predictor:
+    def predictive(self, surrogate: SVGP) -> Predictor:
         """Return the process's forecasts of observations."""
 
         def predict(points: Tensor) -> GaussianPredictive:
@@ -195,11 +200,11 @@ class SparseMethod(ComposedMethod[SparseProcess]):
 
         return predict
 
-    def lengthscales(self, surrogate: SparseProcess) -> Tensor:
+    def lengthscales(self, surrogate: SVGP) -> Tensor:
         """Return the one lengthscale of all inputs."""
         return surrogate.parameters.lengthscale.detach()
 
-    def notes(self, choice: Choice[SparseProcess], round: Round) -> dict[str, float]:
+    def notes(self, choice: Choice[SVGP], round: Round) -> dict[str, float]:
         """Return how long the training took, and log what went wrong in it."""
         for trouble in self.troubles:
             warnings.warn("training did not come to numbers", trouble, stacklevel=2)
@@ -209,10 +214,10 @@ class SparseMethod(ComposedMethod[SparseProcess]):
         """Return the process of the last round."""
         if self.process is None:
             return {}
-        units = self.process.units
+        standardisation = self.process.standardisation
         return {
             "row": self.process.row,
-            "units": [units.low, units.width, units.location, units.scale],
+            "units": [standardisation.low, standardisation.width, standardisation.location, standardisation.scale],
             "stale": self.process.stale,
             "began": self.began,
         }
@@ -220,8 +225,8 @@ class SparseMethod(ComposedMethod[SparseProcess]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the process of the last round."""
         if state:
-            units = Units(*state["units"])
-            self.process = SparseProcess(state["row"], self.layout, self.options.kernel, units, state["stale"])
+            standardisation = Standardisation(*state["units"])
+            self.process = SVGP(state["row"], self.layout, self.options.kernel, standardisation, state["stale"])
             self.began = state["began"]
 
 
@@ -253,12 +258,12 @@ class PlacedImprovement(SparseMethod):
     points are chosen from those of the round before alone, so that they never change: `frozen-inducing`.
     """
 
-    def start(self, round: Round) -> SparseProcess:
+    def start(self, round: Round) -> SVGP:
         """Return the process of the last round, at new inducing points."""
         before = super().start(round)
         if self.before(round) is None or "frozen-inducing" in self.options.departures:
             return before
-        X = before.units.inputs(round.data.X)
+        X = before.standardisation.inputs(round.data.X)
         spare = before.parameters.inducing.squeeze(0)
         with torch.no_grad():
             quality = improvement_quality(before, round.data.X, self.options.noisy)
@@ -266,7 +271,9 @@ class PlacedImprovement(SparseMethod):
             row = before.row.clone()
             parts = before.layout.parts(row.unsqueeze(0))
             parts.inducing.copy_(Z)
-            mean, factor = best_beliefs(parts, before.layout, *self.training_data(round, before.units), before.kernel)
+            mean, factor = best_beliefs(
+                parts, before.layout, *self.training_data(round, before.standardisation), before.kernel
+            )
             parts.mean.copy_(mean)
             parts.factor.copy_(factor)
         return replace(before, row=row)
@@ -277,13 +284,13 @@ class PlacedImprovement(SparseMethod):
         self.layout.parts(moved.unsqueeze(0)).inducing.fill_(False)
         return moved
 
-    def after_training(self, process: SparseProcess) -> SparseProcess:
+    def after_training(self, process: SVGP) -> SVGP:
         """Return the process; as published, with its inducing points in another order than all that belongs to them."""
         if "frozen-inducing" not in self.options.departures:
             return process
         row = process.row.clone()
         inducing = process.layout.parts(row.unsqueeze(0)).inducing
         Z = process.parameters.inducing.squeeze(0)
-        quality = improvement_quality(process, process.units.points(Z), self.options.noisy)
+        quality = improvement_quality(process, process.standardisation.points(Z), self.options.noisy)
         inducing.copy_(place_inducing(Z, process.layout, process, quality, Z, fill_first=True))
         return replace(process, row=row, stale=process.factor)

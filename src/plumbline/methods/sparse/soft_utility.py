@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from plumbline.acquisition.quadrature import gauss_hermite
-from plumbline.models.algebra import SparseKernel, cholesky_pull_back, inner, product, squared_distances
+from plumbline.models.algebra import SparseKernel, cholesky_vjp, inner, product, squared_distances
 from plumbline.models.svgp.cross_covariance import JITTER, Covariances, covariances
 from plumbline.models.svgp.numerics import log_softplus
-from plumbline.models.svgp.objective import Forward, Pulls
+from plumbline.models.svgp.objective import Cotangents, Forward
 
 NODES = 20
 """Nodes of the Gauss-Hermite quadrature; AABO, table 1."""
@@ -71,14 +71,14 @@ class Prior:
         """The covariances, `b x r x c`, without jitter."""
         return self.covariances.value
 
-    def pull_back(self, to_value: Tensor) -> tuple[Tensor, Tensor]:
+    def vjp(self, grad_value: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient of `sum(to_value * value)` in lengthscale and outputscale, both `b`."""
         _, slope, r2 = self.covariances
-        return inner(to_value * slope, r2) / self.lengthscale, inner(to_value, self.value) / self.outputscale
+        return inner(grad_value * slope, r2) / self.lengthscale, inner(grad_value, self.value) / self.outputscale
 
-    def pull_back_to_points(self, to_value: Tensor) -> Tensor:
+    def vjp_to_points(self, grad_value: Tensor) -> Tensor:
         """Return the gradient of `sum(to_value * value)` in all of the points, `b x k x d`."""
-        H = to_value * self.covariances.slope
+        H = grad_value * self.covariances.slope
         found = torch.zeros_like(self.scaled)
         rows, columns = self.scaled[..., self.rows, :], self.scaled[..., self.columns, :]
         if self.rows == self.columns:
@@ -154,9 +154,9 @@ class Sight:
         """`C' A`, the part of `B` that covariances come from: `b x m x k`."""
         return self.B[..., :-1, :]
 
-    def to_variance(self, to_sd: Tensor) -> Tensor:
+    def grad_variance(self, grad_sd: Tensor) -> Tensor:
         """Return the gradient in the variances of what has a gradient in the standard deviations; both `b x k`."""
-        return to_sd / (2 * self.sd) * (self.variance >= JITTER)
+        return grad_sd / (2 * self.sd) * (self.variance >= JITTER)
 
     def prior(self, rows: slice, columns: slice) -> Prior:
         """Return prior covariances between two parts of the points, which are the same or have none in common."""
@@ -189,27 +189,29 @@ class Gain:
     """
 
     value: Tensor
-    to_whitened: Tensor
-    to_product: Tensor
-    to_constant: Tensor
-    to_outputscale: Tensor
+    grad_whitened: Tensor
+    grad_product: Tensor
+    grad_constant: Tensor
+    grad_outputscale: Tensor
     to_priors: tuple[tuple[Prior, Tensor], ...] = ()
-    to_noise: Tensor | None = None
+    grad_noise: Tensor | None = None
 
-    def pulls(self) -> Pulls:
+    def cotangents(self) -> Cotangents:
         """Return the derivatives that the gradient in the processes' parameters comes from."""
-        to_lengthscale, to_outputscale = torch.zeros_like(self.value), self.to_outputscale
-        for prior, to_value in self.to_priors:
-            lengthwise, outward = prior.pull_back(to_value)
-            to_lengthscale, to_outputscale = to_lengthscale + lengthwise, to_outputscale + outward
-        to_noise = torch.zeros_like(self.value) if self.to_noise is None else self.to_noise
-        return Pulls(self.to_whitened, self.to_product, self.to_constant, to_lengthscale, to_outputscale, to_noise)
+        grad_lengthscale, grad_outputscale = torch.zeros_like(self.value), self.grad_outputscale
+        for prior, grad_value in self.to_priors:
+            lengthwise, outward = prior.vjp(grad_value)
+            grad_lengthscale, grad_outputscale = grad_lengthscale + lengthwise, grad_outputscale + outward
+        grad_noise = torch.zeros_like(self.value) if self.grad_noise is None else self.grad_noise
+        return Cotangents(
+            self.grad_whitened, self.grad_product, self.grad_constant, grad_lengthscale, grad_outputscale, grad_noise
+        )
 
-    def to_points(self, passed: Forward) -> Tensor:
+    def grad_points(self, passed: Forward) -> Tensor:
         """Return the gradient in the points, `b x k x d`, which are those of a forward pass."""
-        gradient = passed.pull_back_to_points(self.to_whitened, self.to_product)
-        for prior, to_value in self.to_priors:
-            gradient += prior.pull_back_to_points(to_value)
+        gradient = passed.vjp_to_points(self.grad_whitened, self.grad_product)
+        for prior, grad_value in self.to_priors:
+            gradient += prior.vjp_to_points(grad_value)
         return gradient
 
 
@@ -242,15 +244,15 @@ class SoftImprovement(SoftUtility):
 
     def gain(self, sight: Sight) -> Gain:
         """Return `E log u` of each process, with its derivatives."""
-        value, to_mean, to_sd = expected_log_softplus(sight.mean - self.best.unsqueeze(-1), sight.sd)
-        to_variance = sight.to_variance(to_sd)
-        twice = 2 * to_variance.unsqueeze(-2)
+        value, grad_mean, grad_sd = expected_log_softplus(sight.mean - self.best.unsqueeze(-1), sight.sd)
+        grad_variance = sight.grad_variance(grad_sd)
+        twice = 2 * grad_variance.unsqueeze(-2)
         return Gain(
             value.squeeze(-1),
             -twice * sight.A,
-            torch.cat([twice * sight.W, to_mean.unsqueeze(-2)], -2),
-            to_mean.squeeze(-1),
-            to_variance.squeeze(-1),
+            torch.cat([twice * sight.W, grad_mean.unsqueeze(-2)], -2),
+            grad_mean.squeeze(-1),
+            grad_variance.squeeze(-1),
         )
 
     def of(self, going: Tensor) -> "SoftImprovement":
@@ -278,17 +280,17 @@ class SoftBatchImprovement(SoftUtility):
         prior = sight.prior(EVERY, EVERY)
         factor, broken = torch.linalg.cholesky_ex(sight.covariance(prior))
         values = sight.mean.unsqueeze(-2) + product(self.base, factor.mT)
-        value, to_values = greatest_log_softplus(values, self.best)
-        to_mean = to_values.sum(-2)
-        to_covariance = cholesky_pull_back(factor, product(to_values.mT, self.base))
-        twice = 2 * to_covariance
+        value, grad_values = greatest_log_softplus(values, self.best)
+        grad_mean = grad_values.sum(-2)
+        grad_covariance = cholesky_vjp(factor, product(grad_values.mT, self.base))
+        twice = 2 * grad_covariance
         return Gain(
             value.masked_fill(broken != 0, torch.nan),
             product(sight.A, twice).neg_(),
-            torch.cat([product(sight.W, twice), to_mean.unsqueeze(-2)], -2),
-            to_mean.sum(-1),
+            torch.cat([product(sight.W, twice), grad_mean.unsqueeze(-2)], -2),
+            grad_mean.sum(-1),
             torch.zeros_like(value),
-            ((prior, to_covariance),),
+            ((prior, grad_covariance),),
         )
 
     def of(self, going: Tensor) -> "SoftBatchImprovement":
@@ -395,47 +397,47 @@ class SoftKnowledgeGradient(SoftUtility):
             factor, _ = torch.linalg.cholesky_ex(sight.covariance(joint))
         update = mean_update(sight, queries, imagined(queries, self.base, factor), self.appended, self.centred)
         means = update.mean.unsqueeze(-1) + update.gain * update.surprise
-        value, to_means = greatest_log_softplus(means, self.best)
+        value, grad_means = greatest_log_softplus(means, self.best)
 
-        to_gain, to_surprise = to_means * update.surprise, to_means * update.gain
-        to_covariance = to_gain / update.bounded.unsqueeze(-2)
-        to_bounded = -(to_covariance * update.gain).sum(-2)
-        to_drawn = to_surprise if factor is None else to_surprise.mT.reshape(to_surprise.shape)
-        to_variance = queries.to_variance((to_drawn * self.base).sum(-2))
+        grad_gain, grad_surprise = grad_means * update.surprise, grad_means * update.gain
+        grad_covariance = grad_gain / update.bounded.unsqueeze(-2)
+        grad_bounded = -(grad_covariance * update.gain).sum(-2)
+        grad_drawn = grad_surprise if factor is None else grad_surprise.mT.reshape(grad_surprise.shape)
+        grad_variance = queries.grad_variance((grad_drawn * self.base).sum(-2))
         if self.appended:
-            to_residual, to_noise = to_variance + to_bounded * (queries.residual >= JITTER), None
+            grad_residual, grad_noise = grad_variance + grad_bounded * (queries.residual >= JITTER), None
         else:
-            to_variance = to_variance + to_bounded * (queries.variance >= JITTER)
-            to_residual, to_noise = to_variance, to_bounded.sum(-1)
-        to_A = -2 * to_residual.unsqueeze(-2) * queries.A - product(sight.A[..., maximisers], to_covariance)
-        to_W = 2 * to_variance.unsqueeze(-2) * queries.W
-        to_mean = torch.zeros_like(to_variance)
-        to_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, to_covariance),)
+            grad_variance = grad_variance + grad_bounded * (queries.variance >= JITTER)
+            grad_residual, grad_noise = grad_variance, grad_bounded.sum(-1)
+        grad_A = -2 * grad_residual.unsqueeze(-2) * queries.A - product(sight.A[..., maximisers], grad_covariance)
+        grad_W = 2 * grad_variance.unsqueeze(-2) * queries.W
+        grad_mean = torch.zeros_like(grad_variance)
+        to_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, grad_covariance),)
         if joint is not None and factor is not None:
-            to_joint = cholesky_pull_back(factor, product(to_drawn.mT, self.base))
-            to_A = to_A - product(queries.A, 2 * to_joint)
-            to_W = to_W + product(queries.W, 2 * to_joint)
-            to_mean = to_drawn.sum(-2) - to_surprise.sum(-2)
-            to_priors = (*to_priors, (joint, to_joint))
+            grad_joint = cholesky_vjp(factor, product(grad_drawn.mT, self.base))
+            grad_A = grad_A - product(queries.A, 2 * grad_joint)
+            grad_W = grad_W + product(queries.W, 2 * grad_joint)
+            grad_mean = grad_drawn.sum(-2) - grad_surprise.sum(-2)
+            to_priors = (*to_priors, (joint, grad_joint))
 
-        to_means_of_all = torch.cat([to_mean, to_means.sum(-1)], -1)
-        to_product = torch.zeros_like(sight.B)
+        grad_means_of_all = torch.cat([grad_mean, grad_means.sum(-1)], -1)
+        grad_product = torch.zeros_like(sight.B)
         if not self.appended:
-            to_W = to_W + product(sight.W[..., maximisers], to_covariance)
-            to_product[..., :-1, maximisers] = product(queries.W, to_covariance.mT)
-        to_product[..., :-1, : self.q] = to_W
-        to_product[..., -1, :] = to_means_of_all
-        to_constant = to_means_of_all.sum(-1)
+            grad_W = grad_W + product(sight.W[..., maximisers], grad_covariance)
+            grad_product[..., :-1, maximisers] = product(queries.W, grad_covariance.mT)
+        grad_product[..., :-1, : self.q] = grad_W
+        grad_product[..., -1, :] = grad_means_of_all
+        grad_constant = grad_means_of_all.sum(-1)
         if not self.centred:
-            to_constant = to_constant + to_surprise.sum((-1, -2))
+            grad_constant = grad_constant + grad_surprise.sum((-1, -2))
         return Gain(
             value,
-            torch.cat([to_A, -product(queries.A, to_covariance.mT)], -1),
-            to_product,
-            to_constant,
-            to_residual.sum(-1),
+            torch.cat([grad_A, -product(queries.A, grad_covariance.mT)], -1),
+            grad_product,
+            grad_constant,
+            grad_residual.sum(-1),
             to_priors,
-            to_noise,
+            grad_noise,
         )
 
     def of(self, going: Tensor) -> "SoftKnowledgeGradient":

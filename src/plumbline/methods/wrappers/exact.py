@@ -7,9 +7,9 @@ from pydantic import model_validator
 
 from plumbline.methods.base import methods
 from plumbline.methods.wrapper import ComposedWrapperOptions
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
-Surrogate = ExactProcess | list[ExactProcess]
+Surrogate = GP | list[GP]
 """A process, or one an outcome."""
 
 
@@ -19,12 +19,12 @@ def surrogate_kind(name: str) -> Any:
     return getattr(fit, "__annotations__", {}).get("return")
 
 
-def processes_of(surrogate: Surrogate) -> list[ExactProcess]:
+def processes_of(surrogate: Surrogate) -> list[GP]:
     """Return the processes of a surrogate, one an outcome."""
     return surrogate if isinstance(surrogate, list) else [surrogate]
 
 
-def changed(surrogate: Surrogate, change: Callable[[ExactProcess], ExactProcess]) -> Surrogate:
+def changed(surrogate: Surrogate, change: Callable[[GP], GP]) -> Surrogate:
     """Return a surrogate with each of its processes changed."""
     return [change(one) for one in surrogate] if isinstance(surrogate, list) else change(surrogate)
 
@@ -36,6 +36,6 @@ class ExactWrapperOptions(ComposedWrapperOptions):
 
     @model_validator(mode="after")
     def _base_has_exact_processes(self) -> Self:
-        if surrogate_kind(self.base.name) not in (ExactProcess, list[ExactProcess], Surrogate):
+        if surrogate_kind(self.base.name) not in (GP, list[GP], Surrogate):
             raise ValueError(f"base: it wraps {self.wants}, and {self.base.name!r} is none")
         return self

@@ -11,7 +11,7 @@ from torch import Tensor
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.wrappers.portfolio import Portfolio, PortfolioOptions
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 Nominees = list[Tensor | None]
 """What each member would have asked for, `q x d`; None of one that was left out."""
@@ -28,13 +28,13 @@ class HedgeOptions(PortfolioOptions):
     learning_rate: NonNegativeFloat = 1.0
 
 
-def rewards(process: ExactProcess, nominees: Nominees) -> Tensor:
+def rewards(process: GP, nominees: Nominees) -> Tensor:
     """Return the posterior means, standardised, of what members asked for, averaged over each batch.
 
     One that was left out has the least reward of all: to fail must not pay.
     """
     with torch.no_grad():
-        found = [None if X is None else process.at_points(X).location.mean().item() for X in nominees]
+        found = [None if X is None else process.marginal_posterior(X).location.mean().item() for X in nominees]
     least = min(reward for reward in found if reward is not None)
     return torch.tensor([least if reward is None else reward for reward in found], dtype=torch.float64)
 
@@ -63,7 +63,7 @@ class Hedge(Portfolio):
         self.asked: Nominees = []
         self.due: Nominees = []
 
-    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+    def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return what a member asks for that is drawn by its weight.
 
         Raises:

@@ -22,8 +22,8 @@ from plumbline.models.algebra import Kernel
 from plumbline.models.gp.criteria import CRITERIA, Criterion
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import ExactProcess, conditioned
-from plumbline.models.standardisation import units_of
+from plumbline.models.gp.process import GP, conditioned
+from plumbline.models.standardisation import standardisation_of
 
 FAILURES = (ModelFittingError, NanError, NotPSDError)
 """What is raised where no process can be fitted, or where one has no covariance to speak of."""
@@ -131,7 +131,7 @@ class KernelSelectionMethod(ComposedWrapper):
             )
             for model in self.models_of
         ]
-        self.several = surrogate_kind(base.name) == list[ExactProcess]
+        self.several = surrogate_kind(base.name) == list[GP]
         self.kernel = OWN
         self.at: list[Hyperparameters] = []
 
@@ -197,7 +197,7 @@ class KernelSelectionMethod(ComposedWrapper):
         box = options.box(self.domain.bounds)
         seen = torch.isfinite(data.Y).unbind(-1)
         processes = [
-            conditioned(data.X[there], y[there], box, options.kernel, at, units_of(box, y[there, 0]))
+            conditioned(data.X[there], y[there], box, options.kernel, at, standardisation_of(box, y[there, 0]))
             for there, y, at in zip(seen, data.Y.split(1, dim=-1), self.at, strict=True)
         ]
         return Selected(self.kernel, processes if self.several else processes[0])

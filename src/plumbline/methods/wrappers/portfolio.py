@@ -11,14 +11,14 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from plumbline.acquisition.analytic import AnalyticUtility, upper_confidence_bound
+from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
 from plumbline.methods.base import Domain, build_method, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.entropy_search import InformationFailedWarning
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 from plumbline.registry.references import Json, MethodChoice
 
 FAILURES = (
@@ -92,11 +92,11 @@ class Portfolio(GPMethod):
             cast(GPMethod, build_method(member.name, options.options_of(member), domain)) for member in options.members
         ]
 
-    def utility(self, surrogate: ExactProcess, round: Round) -> AcquisitionFunction:
+    def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the posterior mean; what is maximised is that of the member which proposes."""
-        return AnalyticUtility(surrogate, upper_confidence_bound(0.0))
+        return AnalyticAcquisition(surrogate, upper_confidence_bound(0.0))
 
-    def proposed(self, place: int, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess] | None:
+    def proposed(self, place: int, surrogate: GP, round: Round) -> Choice[GP] | None:
         """Return what a member would ask for; None, with a warning, where its arithmetic ends."""
         member = self.members[place]
         try:

@@ -10,7 +10,7 @@ from torch import Tensor
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.wrappers.portfolio import Portfolio, PortfolioOptions, best
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class RelayOptions(PortfolioOptions):
@@ -38,7 +38,7 @@ class Relay(Portfolio):
         self.failures = 0
         self.to_beat: float | None = None
 
-    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+    def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return what the member asks for whose turn it is.
 
         Raises:

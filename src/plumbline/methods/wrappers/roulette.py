@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.wrappers.portfolio import Portfolio, PortfolioOptions, best
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class RouletteOptions(PortfolioOptions):
@@ -41,7 +41,7 @@ class Roulette(Portfolio):
         self.drawn = 0
         self.to_beat: float | None = None
 
-    def search(self, utility: AcquisitionFunction, surrogate: ExactProcess, round: Round) -> Choice[ExactProcess]:
+    def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return what a member asks for that is drawn by its weight.
 
         Raises:

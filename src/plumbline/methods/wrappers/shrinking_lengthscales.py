@@ -20,7 +20,7 @@ from plumbline.methods.composed import Choice, ComposedMethod, Round
 from plumbline.methods.gp.single_outcome import UpperConfidenceBoundMethod
 from plumbline.methods.wrapper import ComposedWrapper
 from plumbline.methods.wrappers.exact import ExactWrapperOptions, Surrogate, changed
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 
 class NormBound(Options):
@@ -36,7 +36,7 @@ class NormBound(Options):
     power: NonNegativeFloat = 0.0
     delta: float = Field(default=0.1, gt=0.0, lt=1.0)
 
-    def sqrt_beta(self, process: ExactProcess, t: int, divisor: float) -> float:
+    def sqrt_beta(self, process: GP, t: int, divisor: float) -> float:
         """Return `B_t + 4 sd sqrt(I + 1 + log(1 / delta))` with `B_t = b(t) g(t)^d B_0`, of the noise's sd.
 
         The power d is the paper's as we remember it; `g(t)^(d/2)` would do by the lemma that it rests on.
@@ -71,13 +71,13 @@ class ShrinkingOptions(ExactWrapperOptions):
         return self
 
 
-def information(process: ExactProcess) -> float:
+def information(process: GP) -> float:
     """Return the mutual information of f and the data, `log det(1 + K / noise) / 2`."""
     noise = process.at.noise.log().expand(len(process.y)).sum().item()
     return process.root.diagonal().log().sum().item() - 0.5 * noise
 
 
-def shrunk(process: ExactProcess, divisor: float) -> ExactProcess:
+def shrunk(process: GP, divisor: float) -> GP:
     """Return the process of the same data with its lengthscales divided."""
     return replace(process, at=process.at._replace(lengthscale=process.at.lengthscale / divisor))
 
@@ -123,11 +123,11 @@ class ShrinkingMethod(ComposedWrapper):
         if self.options.norm is None:
             return super().utility(surrogate, round)
         assert isinstance(self.base, UpperConfidenceBoundMethod)
-        sqrt_beta = self.sqrt_beta(cast(ExactProcess, surrogate), round)
+        sqrt_beta = self.sqrt_beta(cast(GP, surrogate), round)
         options = self.base.options.model_copy(update={"sqrt_beta": sqrt_beta, "schedule": None})
-        return UpperConfidenceBoundMethod(self.domain, options).utility(cast(ExactProcess, surrogate), round)
+        return UpperConfidenceBoundMethod(self.domain, options).utility(cast(GP, surrogate), round)
 
-    def sqrt_beta(self, process: ExactProcess, round: Round) -> float:
+    def sqrt_beta(self, process: GP, round: Round) -> float:
         """Return the multiple of the standard deviation that the norm asks for in a round."""
         assert self.options.norm is not None
         t = evaluation(round.history)

@@ -93,7 +93,7 @@ class Region:
         return self.design is not None and self.seen - self.start >= self.design
 
 
-def behold(region: Region, history: History, largest_restart: int) -> Region:
+def observe(region: Region, history: History, largest_restart: int) -> Region:
     """Return the region with what it reads off the history before it is asked.
 
     Args:
@@ -176,11 +176,11 @@ class TrustRegionMethod(ComposedWrapper):
         self.region = Region(options.initial_length)
         self.restarts = SobolSearch(domain, Options())
 
-    def opening(self, history: History, q: int, generator: Generator) -> Proposal | None:
+    def model_free_start(self, history: History, q: int, generator: Generator) -> Proposal | None:
         """Return points for a new region to begin with, until it has enough of them."""
-        self.region = behold(self.region, history, self.options.largest_restart)
+        self.region = observe(self.region, history, self.options.largest_restart)
         if self.region.begun:
-            return super().opening(history, q, generator)
+            return super().model_free_start(history, q, generator)
         return replace(self.restarts.ask(history, q, generator), notes={"region_length": self.region.length})
 
     def seen(self, history: History) -> History:

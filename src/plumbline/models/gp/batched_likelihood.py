@@ -75,14 +75,14 @@ class SampleStack:
         values = -0.5 * ((residual * a).sum(-1) + y.shape[-1] * LOG_2PI)
         values -= L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         G = torch.baddbmm(inverse, a.unsqueeze(-1), a.unsqueeze(-2), beta=-0.5, alpha=0.5)
-        to_scale = torch.linalg.vecdot(G.flatten(1), correlation.flatten(1))
-        to_noise = G.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True)
+        grad_scale = torch.linalg.vecdot(G.flatten(1), correlation.flatten(1))
+        grad_noise = G.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True)
         P = G.mul_(slope)
-        to_squares = (P.sum(-2).unsqueeze(-2) @ self.squares).squeeze(-2) - (X * (P @ X)).sum(-2)
-        to_squares.mul_(2 * at.outputscale.unsqueeze(-1))
+        grad_squares = (P.sum(-2).unsqueeze(-2) @ self.squares).squeeze(-2) - (X * (P @ X)).sum(-2)
+        grad_squares.mul_(2 * at.outputscale.unsqueeze(-1))
         if at.lengthscale.shape[-1] < X.shape[-1]:
-            to_squares = to_squares.sum(-1, keepdim=True)
-        gradients = StackedHyperparameters(a.sum(-1), to_noise, to_scale, to_squares / at.lengthscale**3)
+            grad_squares = grad_squares.sum(-1, keepdim=True)
+        gradients = StackedHyperparameters(a.sum(-1), grad_noise, grad_scale, grad_squares / at.lengthscale**3)
         for i in broken.nonzero().flatten().tolist():
             self._alone(i, at, kernel, values, gradients)
         return values, gradients

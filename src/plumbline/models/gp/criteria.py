@@ -5,25 +5,25 @@ from collections.abc import Callable
 from typing import Literal
 
 from plumbline.models.gp.fit import ModelOptions, unknowns_of
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 Criterion = Literal["likelihood", "bic", "leave-one-out"]
 """The log marginal likelihood, that less what the fitted hyperparameters cost, or leave-one-out log densities."""
 
 
-def log_likelihood(process: ExactProcess, options: ModelOptions) -> float:
+def log_likelihood(process: GP, options: ModelOptions) -> float:
     """Return `log N(y; constant, K + noise)` of the standardised observations, without priors of hyperparameters."""
     misfit = 0.5 * process.whitened.square().sum().item()
     return -misfit - process.root.diagonal().log().sum().item() - 0.5 * len(process.y) * math.log(2 * math.pi)
 
 
-def bayesian_information(process: ExactProcess, options: ModelOptions) -> float:
+def bayesian_information(process: GP, options: ModelOptions) -> float:
     """Return the log likelihood less `k log(n) / 2` for k fitted hyperparameters: -1/2 of the BIC; Schwarz (1978)."""
     fitted = len(unknowns_of(process.U.shape[-1], options).start())
     return log_likelihood(process, options) - 0.5 * fitted * math.log(len(process.y))
 
 
-def leave_one_out_density(process: ExactProcess, options: ModelOptions) -> float:
+def leave_one_out_density(process: GP, options: ModelOptions) -> float:
     """Return the sum of the log densities of each observation given all others; Rasmussen & Williams (2006), eq. 5.11.
 
     With `B = (K + noise)^-1` and `a = B (y - constant)` the forecast of `y_i` has variance `1 / B_ii`, and its error is
@@ -33,7 +33,7 @@ def leave_one_out_density(process: ExactProcess, options: ModelOptions) -> float
     return 0.5 * (process.precision.log() - scores - math.log(2 * math.pi)).sum().item()
 
 
-CRITERIA: dict[Criterion, Callable[[ExactProcess, ModelOptions], float]] = {
+CRITERIA: dict[Criterion, Callable[[GP, ModelOptions], float]] = {
     "likelihood": log_likelihood,
     "bic": bayesian_information,
     "leave-one-out": leave_one_out_density,

@@ -17,8 +17,8 @@ from plumbline.models.algebra import Kernel
 from plumbline.models.gp.batched_likelihood import ELEMENTS, maximise_each, stack_of
 from plumbline.models.gp.likelihood import NOTHING_KNOWN, Sample, Unknowns, maximise
 from plumbline.models.gp.priors import Array, Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
-from plumbline.models.gp.process import ExactProcess
-from plumbline.models.standardisation import Units, units_of
+from plumbline.models.gp.process import GP
+from plumbline.models.standardisation import Standardisation, standardisation_of
 
 NOISE_FLOOR = 1e-6
 """Least noise variance under maximum likelihood, in units of the variance of the observations."""
@@ -110,8 +110,8 @@ def fit_process(
     bounds: Tensor,
     options: ModelOptions,
     variance: Tensor | None = None,
-    units: Units | None = None,
-) -> ExactProcess:
+    standardisation: Standardisation | None = None,
+) -> GP:
     """Return a process with hyperparameters at a (penalised) maximum of the marginal likelihood.
 
     Args:
@@ -125,13 +125,13 @@ def fit_process(
     Raises:
         botorch.exceptions.ModelFittingError: no attempt of the optimiser came to a number.
     """
-    units = units or units_of(options.box(bounds), Y[:, 0])
-    sample = Sample(units.inputs(X), units.outputs(Y[:, 0]))
-    unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / units.scale**2)
-    return fitted(sample, options.kernel, unknowns, units)
+    standardisation = standardisation or standardisation_of(options.box(bounds), Y[:, 0])
+    sample = Sample(standardisation.inputs(X), standardisation.outputs(Y[:, 0]))
+    unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / standardisation.scale**2)
+    return fitted(sample, options.kernel, unknowns, standardisation)
 
 
-def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> list[ExactProcess | None]:
+def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> list[GP | None]:
     """Return what `fit_process` makes of each of m data sets of one size, at once: several times faster for small ones.
 
     None where the optimiser does not converge from its first start, and `fit_process` would begin anew.
@@ -142,8 +142,8 @@ def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> lis
         bounds: `2 x d`.
         options: kernel and priors.
     """
-    units = [units_of(options.box(bounds), y[:, 0]) for y in Y]
-    samples = [Sample(unit.inputs(x), unit.outputs(y[:, 0])) for unit, x, y in zip(units, X, Y, strict=True)]
+    standardisation = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
+    samples = [Sample(unit.inputs(x), unit.outputs(y[:, 0])) for unit, x, y in zip(standardisation, X, Y, strict=True)]
     unknowns = unknowns_of(X.shape[-1], options)
     size = max(1, ELEMENTS // X.shape[1] ** 2)
     found: list[Array | None] = []
@@ -151,12 +151,12 @@ def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> lis
         for first in range(0, len(samples), size):
             found += maximise_each(unknowns, stack_of(samples[first : first + size]), options.kernel)
     return [
-        None if raw is None else ExactProcess(sample.X, sample.y, unit, options.kernel, unknowns.values(raw))
-        for raw, sample, unit in zip(found, samples, units, strict=True)
+        None if raw is None else GP(sample.X, sample.y, unit, options.kernel, unknowns.values(raw))
+        for raw, sample, unit in zip(found, samples, standardisation, strict=True)
     ]
 
 
-def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[ExactProcess]:
+def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[GP]:
     """Return one process an outcome, each on the points where that outcome was observed; see `fit_process`."""
     seen = torch.isfinite(data.Y).unbind(-1)
     return [
@@ -165,11 +165,11 @@ def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[E
     ]
 
 
-def fitted(sample: Sample, kernel: Kernel, unknowns: Unknowns, units: Units) -> ExactProcess:
+def fitted(sample: Sample, kernel: Kernel, unknowns: Unknowns, standardisation: Standardisation) -> GP:
     """Return the process of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
     objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
     with torch.inference_mode():
         raw, failed = maximise(objective, unknowns, np.random.default_rng(0))
     for message in failed:
         warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=3)
-    return ExactProcess(sample.X, sample.y, units, kernel, unknowns.values(raw))
+    return GP(sample.X, sample.y, standardisation, kernel, unknowns.values(raw))

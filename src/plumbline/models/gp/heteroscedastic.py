@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from plumbline.models.gp.fit import ModelOptions, fit_process
-from plumbline.models.gp.process import ExactProcess
-from plumbline.models.standardisation import units_of
+from plumbline.models.gp.process import GP
+from plumbline.models.standardisation import standardisation_of
 
 VARIANCE_FLOOR = 1e-5
 """Least noise variance, in units of the variance of the observations: replicates of a noise-free objective agree."""
@@ -85,8 +85,8 @@ class HeteroscedasticGP:
         constant: the noise variance where it is taken for constant.
     """
 
-    mean: ExactProcess
-    log_noise: ExactProcess | None
+    mean: GP
+    log_noise: GP | None
     constant: float
 
     def noise_variance(self, X: Tensor, deviations: float = 0.0) -> Tensor:
@@ -136,9 +136,9 @@ def fit_heteroscedastic(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOpti
     return HeteroscedasticGP(mean, log_noise, float("nan"))
 
 
-def _fit_log_noise(groups: Groups, least: float, bounds: Tensor, options: ModelOptions) -> ExactProcess:
+def _fit_log_noise(groups: Groups, least: float, bounds: Tensor, options: ModelOptions) -> GP:
     """Return the process of the log noise variance, from the groups with replicates."""
     some = groups.replicated
     estimate, error = log_variance_estimate(groups.variance[some].clamp_min(least), groups.size[some])
-    units = units_of(options.box(bounds), estimate, LEAST_SPREAD)
-    return fit_process(groups.X[some], estimate.unsqueeze(-1), bounds, options, error, units)
+    standardisation = standardisation_of(options.box(bounds), estimate, LEAST_SPREAD)
+    return fit_process(groups.X[some], estimate.unsqueeze(-1), bounds, options, error, standardisation)

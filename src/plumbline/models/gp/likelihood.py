@@ -99,14 +99,14 @@ class Sample:
         a = inverse @ residual
         value = -0.5 * (torch.dot(residual, a).item() + len(y) * LOG_2PI) - L.diagonal().log().sum().item()
         G = torch.addr(inverse, a, a, beta=-0.5, alpha=0.5)
-        to_scale = torch.dot(G.mT.reshape(-1), correlation.view(-1)).item()
-        to_noise = G.diagonal()
-        to_noise = to_noise.clone() if len(at.noise) > 1 else to_noise.sum(0, keepdim=True)
+        grad_scale = torch.dot(G.mT.reshape(-1), correlation.view(-1)).item()
+        grad_noise = G.diagonal()
+        grad_noise = grad_noise.clone() if len(at.noise) > 1 else grad_noise.sum(0, keepdim=True)
         P = G.mul_(slope)
-        to_squares = (P.sum(0) @ squares - (X * (P @ X)).sum(0)).mul_(2 * at.outputscale)
-        if len(at.lengthscale) < len(to_squares):
-            to_squares = to_squares.sum(0, keepdim=True)
-        return value, Hyperparameters(a.sum().item(), to_noise, to_scale, to_squares / at.lengthscale**3)
+        grad_squares = (P.sum(0) @ squares - (X * (P @ X)).sum(0)).mul_(2 * at.outputscale)
+        if len(at.lengthscale) < len(grad_squares):
+            grad_squares = grad_squares.sum(0, keepdim=True)
+        return value, Hyperparameters(a.sum().item(), grad_noise, grad_scale, grad_squares / at.lengthscale**3)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Unknowns:
         return [part.written.value(raw[..., place]) for part, place in zip(self.parts, self.places, strict=True)]
 
     def with_priors(
-        self, value: Array, to_constant: Array, derivatives: tuple[Array, Array, Array], written: Written
+        self, value: Array, grad_constant: Array, derivatives: tuple[Array, Array, Array], written: Written
     ) -> tuple[Array, Array]:
         """Return the logarithms of likelihoods and priors, `...`, and the gradients in the real numbers, `... x k`.
 
@@ -179,7 +179,7 @@ class Unknowns:
             written: what `written` returns.
         """
         gradient = np.empty((*value.shape, self.places[-1].stop))
-        gradient[..., 0] = to_constant
+        gradient[..., 0] = grad_constant
         for part, place, (number, slope), derivative in zip(self.parts, self.places, written, derivatives, strict=True):
             if part.size:
                 if part.prior is not None:

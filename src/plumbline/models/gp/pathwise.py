@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor
 
 from plumbline.models.algebra import Kernel, correlations, squared_distances
-from plumbline.models.gp.process import ExactProcess
+from plumbline.models.gp.process import GP
 
 FEATURES = 512
 """Random frequencies of a draw of the prior; each has a cosine and a sine."""
@@ -31,7 +31,7 @@ class Paths:
         update: `P x n`, the weights v of the kernel's functions at the data.
     """
 
-    process: ExactProcess
+    process: GP
     frequencies: Tensor
     cosines: Tensor
     sines: Tensor
@@ -48,11 +48,11 @@ class Paths:
     def everywhere(self, X: Tensor) -> Tensor:
         """Return all paths at the same points, `n x d` in the problem's bounds: `P x n`, in the observations' units."""
         process = self.process
-        scaled = process.units.inputs(X) / process.at.lengthscale
-        k = process.prior(process.units.inputs(X), process.U)
+        scaled = process.standardisation.inputs(X) / process.at.lengthscale
+        k = process.prior(process.standardisation.inputs(X), process.U)
         cosine, sine = waves(scaled, self.frequencies)
         drawn = self.cosines @ cosine.mT + self.sines @ sine.mT + self.update @ k.mT
-        return process.units.observations(process.at.constant + drawn)
+        return process.standardisation.observations(process.at.constant + drawn)
 
     def each(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return each path at points of its own, `P x n x d` in the problem's bounds, and its gradients there.
@@ -61,7 +61,7 @@ class Paths:
             `P x n` and `P x n x d`, in units of the observations.
         """
         process, (P, n, d) = self.process, X.shape
-        scaled = (process.units.inputs(X) / process.at.lengthscale).view(1, P * n, d)
+        scaled = (process.standardisation.inputs(X) / process.at.lengthscale).view(1, P * n, d)
         r2 = squared_distances(scaled, process.scaled.unsqueeze(0))
         correlation, slope = (part.view(P, n, -1) * process.at.outputscale for part in correlations(r2, process.kernel))
         scaled = scaled.view(P, n, d)
@@ -72,8 +72,8 @@ class Paths:
         # The derivative of k(x, u) in scaled inputs is -slope (x - u).
         gradient = (cosine * b - sine * a) @ self.frequencies + towards @ process.scaled
         gradient -= towards.sum(-1, keepdim=True) * scaled
-        gradient *= process.units.scale / (process.at.lengthscale * process.units.width)
-        return process.units.observations(process.at.constant + value), gradient
+        gradient *= process.standardisation.scale / (process.at.lengthscale * process.standardisation.width)
+        return process.standardisation.observations(process.at.constant + value), gradient
 
 
 def waves(scaled: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,7 +95,7 @@ def draw_frequencies(kernel: Kernel, features: int, dim: int, generator: Generat
     return normal / spread.sqrt()
 
 
-def draw_paths(process: ExactProcess, paths: int, generator: Generator, features: int = FEATURES) -> Paths:
+def draw_paths(process: GP, paths: int, generator: Generator, features: int = FEATURES) -> Paths:
     """Return draws of f from the posterior of an exact process.
 
     The update is `(K + noise)^-1 (y - constant - prior draw - noise draw)`.

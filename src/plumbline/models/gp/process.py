@@ -10,17 +10,17 @@ import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
-from plumbline.models.algebra import Kernel, cholesky_pull_back, correlations, squared_distances
+from plumbline.models.algebra import Kernel, cholesky_vjp, correlations, squared_distances
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.standardisation import Units, units_of
+from plumbline.models.standardisation import Standardisation, standardisation_of
 
 if TYPE_CHECKING:
     pass
 
 
 @dataclass(frozen=True)
-class PointMoments:
+class MarginalPosterior:
     """What a process says of f at `b` points, each on its own.
 
     Attributes:
@@ -31,7 +31,7 @@ class PointMoments:
         location, spread: means and standard deviations of f, `b`, in standardised units.
     """
 
-    process: "ExactProcess"
+    process: "GP"
     scaled: Tensor
     slope: Tensor
     half: Tensor
@@ -41,24 +41,24 @@ class PointMoments:
     @property
     def mean(self) -> Tensor:
         """Means of f, `b`, in the units of the observations."""
-        units = self.process.units
-        return units.location + units.scale * self.location
+        standardisation = self.process.standardisation
+        return standardisation.location + standardisation.scale * self.location
 
     @property
     def sd(self) -> Tensor:
         """Standard deviations of f, `b`, likewise."""
-        return self.process.units.scale * self.process.deviation * self.spread
+        return self.process.standardisation.scale * self.process.deviation * self.spread
 
-    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
+    def vjp(self, grad_mean: Tensor, grad_sd: Tensor) -> Tensor:
         """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
 
         Args:
             to_mean, to_sd: `b`, its derivatives in them.
         """
-        scale = self.process.units.scale
-        return self.pull_back_standardised(scale * to_mean, scale * self.process.deviation * to_sd)
+        scale = self.process.standardisation.scale
+        return self.vjp_standardised(scale * grad_mean, scale * self.process.deviation * grad_sd)
 
-    def pull_back_standardised(self, to_location: Tensor, to_spread: Tensor) -> Tensor:
+    def vjp_standardised(self, grad_location: Tensor, grad_spread: Tensor) -> Tensor:
         """Return the same of a function of `location` and `spread`.
 
         With `k = k(x, U)` the mean is `k' a` and the variance `s - |R^-1 k|^2`; the derivative of `k_i` in scaled
@@ -67,26 +67,26 @@ class PointMoments:
         Args:
             to_location, to_spread: `b`, its derivatives in them.
         """
-        to_half = (-to_spread / self.spread).unsqueeze(-1) * self.half
-        to_k = torch.addr(to_half @ self.process.inverse_root, to_location, self.process.a)
-        return self.unscaled(self.pull_back_covariances(to_k))
+        grad_half = (-grad_spread / self.spread).unsqueeze(-1) * self.half
+        grad_k = torch.addr(grad_half @ self.process.inverse_root, grad_location, self.process.a)
+        return self.unscaled(self.vjp_covariances(grad_k))
 
-    def pull_back_covariances(self, to_k: Tensor) -> Tensor:
+    def vjp_covariances(self, grad_k: Tensor) -> Tensor:
         """Return the gradient in the scaled points, `b x d`, of a function of the prior covariances with the data.
 
         Args:
             to_k: `b x n`, its derivatives in them; overwritten.
         """
-        weights = to_k.mul_(self.slope).mul_(self.process.at.outputscale)
+        weights = grad_k.mul_(self.slope).mul_(self.process.at.outputscale)
         return weights @ self.process.scaled - weights.sum(-1, keepdim=True) * self.scaled
 
     def unscaled(self, gradient: Tensor) -> Tensor:
         """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
-        return gradient / (self.process.at.lengthscale * self.process.units.width)
+        return gradient / (self.process.at.lengthscale * self.process.standardisation.width)
 
 
 @dataclass(frozen=True)
-class JointMoments:
+class JointPosterior:
     """What a process says of f at `b` batches of q points.
 
     Attributes:
@@ -96,13 +96,13 @@ class JointMoments:
         factor: `b x q x q`, the Cholesky factors of the covariances `k(X, X) - half half'`, in standardised units.
     """
 
-    points: PointMoments
+    points: MarginalPosterior
     slope: Tensor
     half: Tensor
     factor: Tensor
 
     @property
-    def process(self) -> "ExactProcess":
+    def process(self) -> "GP":
         """Whose they are."""
         return self.points.process
 
@@ -114,20 +114,20 @@ class JointMoments:
     @property
     def root(self) -> Tensor:
         """Cholesky factors of the covariances of f, `b x q x q`, likewise."""
-        return self.process.units.scale * self.process.deviation * self.factor
+        return self.process.standardisation.scale * self.process.deviation * self.factor
 
-    def pull_back(self, to_mean: Tensor, to_root: Tensor) -> Tensor:
+    def vjp(self, grad_mean: Tensor, grad_root: Tensor) -> Tensor:
         """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
 
         Args:
             to_mean: `b x q`, its derivatives in the means.
             to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
         """
-        scale = self.process.units.scale
-        to_half = (scale * to_mean).unsqueeze(-1) * self.process.whitened
-        return self.pull_back_standardised(to_half, scale * self.process.deviation * to_root)
+        scale = self.process.standardisation.scale
+        grad_half = (scale * grad_mean).unsqueeze(-1) * self.process.whitened
+        return self.vjp_standardised(grad_half, scale * self.process.deviation * grad_root)
 
-    def pull_back_standardised(self, to_half: Tensor, to_factor: Tensor) -> Tensor:
+    def vjp_standardised(self, grad_half: Tensor, grad_factor: Tensor) -> Tensor:
         """Return the same of a function of `half` and `factor`.
 
         Args:
@@ -135,11 +135,11 @@ class JointMoments:
             to_factor: `b x q x q`, in the factors.
         """
         points, process = self.points, self.process
-        to_covariance = cholesky_pull_back(self.factor, to_factor)
-        to_half = to_half.baddbmm_(to_covariance, self.half, alpha=-2).flatten(0, 1)
-        gradient = points.pull_back_covariances(to_half @ process.inverse_root).view(*self.slope.shape[:-1], -1)
+        grad_covariance = cholesky_vjp(self.factor, grad_factor)
+        grad_half = grad_half.baddbmm_(grad_covariance, self.half, alpha=-2).flatten(0, 1)
+        gradient = points.vjp_covariances(grad_half @ process.inverse_root).view(*self.slope.shape[:-1], -1)
         # Each point is in a row and in a column of the covariance, hence twice.
-        weights = to_covariance.mul_(self.slope).mul_(2 * process.at.outputscale)
+        weights = grad_covariance.mul_(self.slope).mul_(2 * process.at.outputscale)
         scaled = points.scaled.view(gradient.shape)
         gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)
         return points.unscaled(gradient)
@@ -158,7 +158,7 @@ def kept(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
 
 
 @dataclass(frozen=True)
-class ExactProcess:
+class GP:
     """An exact Gaussian process with a constant mean and a stationary kernel, conditioned on data.
 
     Attributes:
@@ -172,7 +172,7 @@ class ExactProcess:
 
     U: Tensor
     y: Tensor
-    units: Units
+    standardisation: Standardisation
     kernel: Kernel
     at: Hyperparameters
     deviation: float = 1.0
@@ -184,7 +184,7 @@ class ExactProcess:
 
     def lengthscale_in(self, bounds: Tensor) -> Tensor:
         """Return the lengthscales in sides of a box, `2 x d`: `d`, or one for all inputs."""
-        share = self.units.width / (bounds[1] - bounds[0])
+        share = self.standardisation.width / (bounds[1] - bounds[0])
         return self.at.lengthscale if bool((share == 1).all()) else self.at.lengthscale * share
 
     @kept
@@ -195,10 +195,10 @@ class ExactProcess:
     @property
     def noise_variance(self) -> float:
         """The same, in the units of the observations, as forecasts have it."""
-        return float(self.noise) * (self.units.scale * self.deviation) ** 2
+        return float(self.noise) * (self.standardisation.scale * self.deviation) ** 2
 
     @property
-    def absorbed(self) -> "ExactProcess":
+    def absorbed(self) -> "GP":
         """The same process with its deviation in the hyperparameters: prior variance and noise are multiplied alike.
 
         Means do not change by that.
@@ -280,7 +280,7 @@ class ExactProcess:
         r2 = squared_distances(A.reshape(-1, *A.shape[-2:]), B.reshape(-1, *B.shape[-2:]))
         return self.at.outputscale * correlations(r2, self.kernel)[0].reshape(*A.shape[:-1], B.shape[-2])
 
-    def prior_with_pull_back(self, A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    def prior_with_vjp(self, A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return prior covariances of f and what pulls gradients in them back to `A`.
 
         With `H = to_K * s * slope` the gradient is `(H B - diag(H 1) A) / lengthscale`, points in lengthscales.
@@ -292,11 +292,11 @@ class ExactProcess:
         A, B = A / self.at.lengthscale, B / self.at.lengthscale
         correlation, slope = correlations(squared_distances(A, B), self.kernel)
 
-        def pull_back(to_K: Tensor) -> Tensor:
-            H = to_K * slope * self.at.outputscale
+        def vjp(grad_K: Tensor) -> Tensor:
+            H = grad_K * slope * self.at.outputscale
             return torch.addcmul(H @ B, H.sum(-1, keepdim=True), A, value=-1.0) / self.at.lengthscale
 
-        return correlation * self.at.outputscale, pull_back
+        return correlation * self.at.outputscale, vjp
 
     def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
         """Return means of f and their covariances, or variances alone, in the units of the observations.
@@ -308,29 +308,29 @@ class ExactProcess:
         Returns:
             `batch_shape x q`, and `batch_shape x q x q` or `batch_shape x q`.
         """
-        U = self.units.inputs(X)
+        U = self.standardisation.inputs(X)
         flat = U.reshape(1, -1, U.shape[-1])
         half = (self.prior(flat, self.U.unsqueeze(0)) @ self.inverse_root.mT).reshape(*U.shape[:-1], len(self.y))
-        mean = self.units.location + self.units.scale * (self.at.constant + half @ self.whitened)
-        variance = (self.units.scale * self.deviation) ** 2
+        mean = self.standardisation.location + self.standardisation.scale * (self.at.constant + half @ self.whitened)
+        variance = (self.standardisation.scale * self.deviation) ** 2
         if joint:
             return mean, variance * (self.prior(U, U) - half @ half.mT)
         return mean, variance * (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
 
-    def at_points(self, X: Tensor) -> PointMoments:
+    def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
         """Return mean and standard deviation of f at points, each on its own, with what their gradients need.
 
         Args:
             X: `b x d`, in the problem's bounds.
         """
-        scaled = self.units.inputs(X) / self.at.lengthscale
+        scaled = self.standardisation.inputs(X) / self.at.lengthscale
         r2 = squared_distances(scaled.unsqueeze(0), self.scaled.unsqueeze(0)).squeeze(0)
         correlation, slope = correlations(r2, self.kernel)
         half = (correlation * self.at.outputscale) @ self.inverse_root.mT
         variance = (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
-        return PointMoments(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
+        return MarginalPosterior(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
 
-    def at_batches(self, X: Tensor) -> JointMoments:
+    def joint_posterior(self, X: Tensor) -> JointPosterior:
         """Return what is said of f at batches of points jointly, with what gradients need.
 
         Args:
@@ -339,23 +339,23 @@ class ExactProcess:
         Raises:
             NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
         """
-        points = self.at_points(X.flatten(0, 1))
+        points = self.marginal_posterior(X.flatten(0, 1))
         half, scaled = points.half.view(*X.shape[:-1], -1), points.scaled.view(X.shape)
         correlation, slope = correlations(squared_distances(scaled, scaled), self.kernel)
         covariance = torch.baddbmm(correlation, half, half.mT, beta=self.at.outputscale, alpha=-1)
-        return JointMoments(points, slope, half, self.factor(covariance))
+        return JointPosterior(points, slope, half, self.factor(covariance))
 
-    def joined(self, X: Tensor, Y: Tensor) -> "ExactProcess":
+    def joined(self, X: Tensor, Y: Tensor) -> "GP":
         """Return the process conditioned on more data, at the same hyperparameters and in the same units.
 
         Args:
             X: `k x d`, in the problem's bounds.
             Y: `k x 1`.
         """
-        y = self.units.outputs(Y[:, 0])
-        return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=torch.cat([self.y, y]))
+        y = self.standardisation.outputs(Y[:, 0])
+        return replace(self, U=torch.cat([self.U, self.standardisation.inputs(X)]), y=torch.cat([self.y, y]))
 
-    def told(self, X: Tensor) -> "ExactProcess":
+    def told(self, X: Tensor) -> "GP":
         """Return the process that is told the values of f at points, free of noise, and finds its means there.
 
         Its means are those of the process. Its covariances are those given f at the points, whatever it is there. If f
@@ -366,16 +366,23 @@ class ExactProcess:
             X: `k x d`, in the problem's bounds.
         """
         noise = torch.cat([self.at.noise.expand(len(self.y)), self.y.new_zeros(len(X))])
-        y = torch.cat([self.y, self.at_points(X).location])
-        return replace(self, U=torch.cat([self.U, self.units.inputs(X)]), y=y, at=self.at._replace(noise=noise))
+        y = torch.cat([self.y, self.marginal_posterior(X).location])
+        return replace(
+            self, U=torch.cat([self.U, self.standardisation.inputs(X)]), y=y, at=self.at._replace(noise=noise)
+        )
 
 
 def conditioned(
-    X: Tensor, Y: Tensor, bounds: Tensor, kernel: Kernel, at: Hyperparameters, units: Units | None = None
-) -> ExactProcess:
+    X: Tensor,
+    Y: Tensor,
+    bounds: Tensor,
+    kernel: Kernel,
+    at: Hyperparameters,
+    standardisation: Standardisation | None = None,
+) -> GP:
     """Return a process at known hyperparameters, conditioned on data: nothing is fitted.
 
     Args as of `fit_process`; `at` is in `units`.
     """
-    units = units or units_of(bounds, Y[:, 0])
-    return ExactProcess(units.inputs(X), units.outputs(Y[:, 0]), units, kernel, at)
+    standardisation = standardisation or standardisation_of(bounds, Y[:, 0])
+    return GP(standardisation.inputs(X), standardisation.outputs(Y[:, 0]), standardisation, kernel, at)

@@ -7,20 +7,20 @@ import torch
 from torch import Tensor
 
 from plumbline.models.algebra import correlations, squared_distances
-from plumbline.models.gp.process import LEAST_VARIANCE, ExactProcess
+from plumbline.models.gp.process import GP, LEAST_VARIANCE
 
 
-class ProcessStack:
+class GPStack:
     """Processes that have their inputs, their box and their kernel in common.
 
     Attributes:
         processes: m of them.
     """
 
-    def __init__(self, processes: Sequence[ExactProcess]) -> None:
+    def __init__(self, processes: Sequence[GP]) -> None:
         self.processes = processes
         first = processes[0]
-        self.low, self.width, self.kernel = first.units.low, first.units.width, first.kernel
+        self.low, self.width, self.kernel = first.standardisation.low, first.standardisation.width, first.kernel
         self.lengthscale = torch.stack([one.lengthscale.expand(first.U.shape[-1]) for one in processes]).unsqueeze(-2)
         self.scaled = first.U / self.lengthscale
         self.inverse_root = torch.stack([one.inverse_root for one in processes])
@@ -28,14 +28,14 @@ class ProcessStack:
         self.a = torch.stack([one.a for one in processes]).unsqueeze(-2)
         self.outputscale = self._column([float(one.at.outputscale) for one in processes]).unsqueeze(-1)
         self.constant = self._column([float(one.at.constant) for one in processes])
-        self.location = self._column([one.units.location for one in processes])
-        self.scale = self._column([one.units.scale for one in processes])
-        self.spread = self._column([one.units.scale * one.deviation for one in processes])
+        self.location = self._column([one.standardisation.location for one in processes])
+        self.scale = self._column([one.standardisation.scale for one in processes])
+        self.spread = self._column([one.standardisation.scale * one.deviation for one in processes])
 
     def _column(self, numbers: list[float]) -> Tensor:
         return self.scaled.new_tensor(numbers).unsqueeze(-1)
 
-    def at_points(self, X: Tensor) -> "StackMoments":
+    def marginal_posterior(self, X: Tensor) -> "StackPosterior":
         """Return mean and standard deviation of each f at points, each on its own, with what their gradients need.
 
         Args:
@@ -46,12 +46,12 @@ class ProcessStack:
         half = (correlation * self.outputscale) @ self.inverse_root.mT
         variance = (self.outputscale.squeeze(-1) - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
         mean = self.location + self.scale * (self.constant + (half @ self.whitened).squeeze(-1))
-        return StackMoments(self, scaled, slope, half, mean, variance.sqrt())
+        return StackPosterior(self, scaled, slope, half, mean, variance.sqrt())
 
 
 @dataclass(frozen=True)
-class StackMoments:
-    """What m processes say of f at `b` points, each on its own; see `PointMoments`.
+class StackPosterior:
+    """What m processes say of f at `b` points, each on its own; see `MarginalPosterior`.
 
     Attributes:
         stack: of the processes.
@@ -62,7 +62,7 @@ class StackMoments:
         spread: standard deviations, `m x b`, standardised.
     """
 
-    stack: ProcessStack
+    stack: GPStack
     scaled: Tensor
     slope: Tensor
     half: Tensor
@@ -74,21 +74,21 @@ class StackMoments:
         """Standard deviations of f, `m x b`, in the units of the observations."""
         return self.stack.spread * self.spread
 
-    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
+    def vjp(self, grad_mean: Tensor, grad_sd: Tensor) -> Tensor:
         """Return gradients in the points, `m x b x d` in the problem's bounds, of a function of each mean and sd.
 
         Args:
             to_mean, to_sd: `m x b`, its derivatives in them.
         """
         stack = self.stack
-        to_half = (-stack.spread * to_sd / self.spread).unsqueeze(-1) * self.half
-        to_k = torch.baddbmm((stack.scale * to_mean).unsqueeze(-1) * stack.a, to_half, stack.inverse_root)
-        weights = to_k.mul_(self.slope).mul_(stack.outputscale)
+        grad_half = (-stack.spread * grad_sd / self.spread).unsqueeze(-1) * self.half
+        grad_k = torch.baddbmm((stack.scale * grad_mean).unsqueeze(-1) * stack.a, grad_half, stack.inverse_root)
+        weights = grad_k.mul_(self.slope).mul_(stack.outputscale)
         gradient = weights @ stack.scaled - weights.sum(-1, keepdim=True) * self.scaled
         return gradient / (stack.lengthscale * stack.width)
 
 
-def stacked(processes: Sequence[ExactProcess]) -> list[tuple[list[int], ProcessStack]]:
+def stacked(processes: Sequence[GP]) -> list[tuple[list[int], GPStack]]:
     """Return processes as stacks, as few as their inputs allow, and which are in each."""
     groups: list[list[int]] = []
     for i, process in enumerate(processes):
@@ -98,10 +98,10 @@ def stacked(processes: Sequence[ExactProcess]) -> list[tuple[list[int], ProcessS
             groups.append([i])
         else:
             group.append(i)
-    return [(group, ProcessStack([processes[i] for i in group])) for group in groups]
+    return [(group, GPStack([processes[i] for i in group])) for group in groups]
 
 
-def _share_inputs(one: ExactProcess, other: ExactProcess) -> bool:
-    units, others = one.units, other.units
+def _share_inputs(one: GP, other: GP) -> bool:
+    standardisation, others = one.standardisation, other.standardisation
     alike = one.kernel == other.kernel and torch.equal(one.U, other.U)
-    return alike and torch.equal(units.low, others.low) and torch.equal(units.width, others.width)
+    return alike and torch.equal(standardisation.low, others.low) and torch.equal(standardisation.width, others.width)

@@ -129,7 +129,7 @@ class Whitened:
     scaled: Tensor
     covariances: Covariances
 
-    def pull_back(self, to_A: Tensor) -> Slopes:
+    def vjp(self, grad_A: Tensor) -> Slopes:
         """Return the gradient of `sum(to_A * A)` in all but the points.
 
         With `E = to_A A'` the derivative in `K(Z, Z)` is `-L^-T halved(E) L^-1`: the reverse rule of the Cholesky
@@ -139,27 +139,27 @@ class Whitened:
             to_A: `b x m x n`.
         """
         Z, m = self.inducing, self.A.shape[-2]
-        left = torch.linalg.solve_triangular(Z.L, halved(torch.bmm(to_A, self.A.mT)).neg_(), upper=False, left=False)
-        to_covariance = torch.linalg.solve_triangular(Z.L.mT, torch.cat([left, to_A], -1), upper=True)
+        left = torch.linalg.solve_triangular(Z.L, halved(torch.bmm(grad_A, self.A.mT)).neg_(), upper=False, left=False)
+        grad_covariance = torch.linalg.solve_triangular(Z.L.mT, torch.cat([left, grad_A], -1), upper=True)
         # The first part is symmetric, and its transpose lies in memory as the covariances do.
-        among, across = to_covariance[..., :m].mT, to_covariance[..., m:]
-        to_outputscale = inner(among, Z.covariances.value) + inner(across, self.covariances.value)
+        among, across = grad_covariance[..., :m].mT, grad_covariance[..., m:]
+        grad_outputscale = inner(among, Z.covariances.value) + inner(across, self.covariances.value)
         among.mul_(Z.covariances.slope)
         across.mul_(self.covariances.slope)
-        to_lengthscale = inner(among, Z.covariances.r2) + inner(across, self.covariances.r2)
+        grad_lengthscale = inner(among, Z.covariances.r2) + inner(across, self.covariances.r2)
         # Each inducing point is once a row and once a column of their symmetric covariances.
         among.mul_(2.0)
-        to_inducing = add_product(product(among, Z.scaled), across, self.scaled)
-        to_inducing.addcmul_((among.sum(-1) + across.sum(-1)).unsqueeze(-1), Z.scaled, value=-1)
+        grad_inducing = add_product(product(among, Z.scaled), across, self.scaled)
+        grad_inducing.addcmul_((among.sum(-1) + across.sum(-1)).unsqueeze(-1), Z.scaled, value=-1)
         return Slopes(
-            to_inducing.mul_(Z.inverse),
-            to_lengthscale / Z.lengthscale,
-            to_outputscale / Z.outputscale,
+            grad_inducing.mul_(Z.inverse),
+            grad_lengthscale / Z.lengthscale,
+            grad_outputscale / Z.outputscale,
         )
 
-    def pull_back_to_points(self, to_A: Tensor) -> Tensor:
+    def vjp_to_points(self, grad_A: Tensor) -> Tensor:
         """Return the gradient of `sum(to_A * A)` in the points, `b x n x d`: one triangular solve."""
         Z = self.inducing
-        H = torch.linalg.solve_triangular(Z.L.mT, to_A, upper=True).mul_(self.covariances.slope)
+        H = torch.linalg.solve_triangular(Z.L.mT, grad_A, upper=True).mul_(self.covariances.slope)
         down = product(H.mT, Z.scaled)
         return down.addcmul_(H.sum(-2).unsqueeze(-1), self.scaled, value=-1).mul_(Z.inverse)

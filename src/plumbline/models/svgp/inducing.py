@@ -9,7 +9,7 @@ from torch import Tensor
 from plumbline.models.algebra import CORRELATIONS, SparseKernel, squared_distances
 from plumbline.models.svgp.cross_covariance import factorise
 from plumbline.models.svgp.objective import Layout, Parameters
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 DISTINCT = 1e-6
 """Variance that a point must have left, given those chosen before it, to be chosen."""
@@ -48,7 +48,7 @@ def greedy_dpp(columns: Callable[[int], Tensor], variance: Tensor, quality: Tens
 
 
 def place_inducing(
-    X: Tensor, layout: Layout, process: SparseProcess, quality: Tensor, fill: Tensor, fill_first: bool = False
+    X: Tensor, layout: Layout, process: SVGP, quality: Tensor, fill: Tensor, fill_first: bool = False
 ) -> Tensor:
     """Return inducing points among the data, and some of `fill` where the data are too few or too much alike.
 
@@ -73,7 +73,7 @@ def place_inducing(
     return torch.cat(parts_in_order[::-1] if fill_first else parts_in_order)
 
 
-def improvement_quality(process: SparseProcess, X: Tensor, noisy: bool = False) -> Tensor:
+def improvement_quality(process: SVGP, X: Tensor, noisy: bool = False) -> Tensor:
     """Return the expected improvement of points over the greatest posterior mean among them: `n`.
 
     Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone.

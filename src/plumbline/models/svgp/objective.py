@@ -196,14 +196,14 @@ class Forward:
         diagonal = lower.diagonal(dim1=-2, dim2=-1)
         return 0.5 * (lower.square().sum((-1, -2)) - lower.shape[-2]) - diagonal.abs().log().sum(-1)
 
-    def pull_back(
+    def vjp(
         self,
-        to_whitened: Tensor,
-        to_product: Tensor,
-        to_constant: Tensor,
-        to_lengthscale: Tensor,
-        to_outputscale: Tensor,
-        to_noise: Tensor,
+        grad_whitened: Tensor,
+        grad_product: Tensor,
+        grad_constant: Tensor,
+        grad_lengthscale: Tensor,
+        grad_outputscale: Tensor,
+        grad_noise: Tensor,
         divergence: Tensor,
     ) -> Tensor:
         """Return the gradient in the rows of parameters, `b x size`.
@@ -214,22 +214,24 @@ class Forward:
             divergence: the weight of the divergence in the value, `b`.
         """
         A, lower = self.whitened.A, self.prepared.lower
-        slopes = self.whitened.pull_back(to_whitened + product(lower, to_product))
-        to_lower = add_product(lower * divergence[:, None, None], A, to_product.mT)
-        to_factor = to_lower[..., :-1].tril()
-        to_factor.diagonal(dim1=-2, dim2=-1).sub_(divergence.unsqueeze(-1) / lower.diagonal(dim1=-2, dim2=-1))
-        scales = torch.stack([slopes.lengthscale + to_lengthscale, slopes.outputscale + to_outputscale, to_noise], -1)
+        slopes = self.whitened.vjp(grad_whitened + product(lower, grad_product))
+        grad_lower = add_product(lower * divergence[:, None, None], A, grad_product.mT)
+        grad_factor = grad_lower[..., :-1].tril()
+        grad_factor.diagonal(dim1=-2, dim2=-1).sub_(divergence.unsqueeze(-1) / lower.diagonal(dim1=-2, dim2=-1))
+        scales = torch.stack(
+            [slopes.lengthscale + grad_lengthscale, slopes.outputscale + grad_outputscale, grad_noise], -1
+        )
         # In the order of a row.
-        parts = [slopes.inducing.flatten(1), to_lower[..., -1], to_factor.flatten(1), to_constant.unsqueeze(-1)]
+        parts = [slopes.inducing.flatten(1), grad_lower[..., -1], grad_factor.flatten(1), grad_constant.unsqueeze(-1)]
         return torch.cat([*parts, scales.mul_(sigmoid(self.prepared.raw))], -1)
 
-    def pull_back_to_points(self, to_whitened: Tensor, to_product: Tensor) -> Tensor:
+    def vjp_to_points(self, grad_whitened: Tensor, grad_product: Tensor) -> Tensor:
         """Return the gradient in the points, `b x n x d`.
 
         Args:
-            to_whitened, to_product: as of `pull_back`.
+            to_whitened, to_product: as of `vjp`.
         """
-        return self.whitened.pull_back_to_points(to_whitened + product(self.prepared.lower, to_product))
+        return self.whitened.vjp_to_points(grad_whitened + product(self.prepared.lower, grad_product))
 
 
 def forward(rows: Tensor, layout: Layout, X: Tensor, kernel: SparseKernel) -> Forward:
@@ -257,8 +259,8 @@ def expected_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: Te
     square = residual.square() + variance
     ratio = square / noise
     value = -0.5 * (ratio + (noise.log() + LOG_2PI))
-    to_variance = (-0.5 / noise).expand_as(mean)
-    return Terms(value, residual / noise, to_variance, (1 - ratio) * to_variance)
+    grad_variance = (-0.5 / noise).expand_as(mean)
+    return Terms(value, residual / noise, grad_variance, (1 - ratio) * grad_variance)
 
 
 def predictive_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> Terms:
@@ -270,8 +272,8 @@ def predictive_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: 
     """
     residual, total = y - mean, variance + noise
     value = -0.5 * (residual.square() / total + total.log() + LOG_2PI)
-    to_variance = 0.5 * (residual.square() / total - 1) / total
-    return Terms(value, residual / total, to_variance, to_variance)
+    grad_variance = 0.5 * (residual.square() / total - 1) / total
+    return Terms(value, residual / total, grad_variance, grad_variance)
 
 
 Objective = Literal["elbo", "ppgpr"]
@@ -296,20 +298,20 @@ class Batch(NamedTuple):
     data: Tensor
 
 
-class Pulls(NamedTuple):
-    """Derivatives of a value in the parts of a forward pass; arguments of `Forward.pull_back`."""
+class Cotangents(NamedTuple):
+    """Derivatives of a value in the parts of a forward pass; arguments of `Forward.vjp`."""
 
-    to_whitened: Tensor
-    to_product: Tensor
-    to_constant: Tensor
-    to_lengthscale: Tensor
-    to_outputscale: Tensor
-    to_noise: Tensor
+    grad_whitened: Tensor
+    grad_product: Tensor
+    grad_constant: Tensor
+    grad_lengthscale: Tensor
+    grad_outputscale: Tensor
+    grad_noise: Tensor
 
 
-def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tensor, Pulls]:
+def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tensor, Cotangents]:
     """Return an objective per datum, divergence included, and its derivatives; of the divergence they are left to
-    `Forward.pull_back`, whose weight is `-1 / data`.
+    `Forward.vjp`, whose weight is `-1 / data`.
 
     Args:
         passed: at the points of the batch.
@@ -321,17 +323,17 @@ def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tenso
     terms = OBJECTIVES[objective](batch.y, passed.mean, passed.variance, noise)
     value = terms.value.mean(-1) - passed.divergence() / batch.data
     n = batch.y.shape[-1]
-    to_mean, to_variance = terms.mean / n, terms.variance / n
-    twice = 2 * to_variance.unsqueeze(-2)
-    pulls = Pulls(
+    grad_mean, grad_variance = terms.mean / n, terms.variance / n
+    twice = 2 * grad_variance.unsqueeze(-2)
+    cotangents = Cotangents(
         -twice * A,
-        torch.cat([twice * B[..., :-1, :], to_mean.unsqueeze(-2)], -2),
-        to_mean.sum(-1),
+        torch.cat([twice * B[..., :-1, :], grad_mean.unsqueeze(-2)], -2),
+        grad_mean.sum(-1),
         torch.zeros_like(value),
-        to_variance.sum(-1),
+        grad_variance.sum(-1),
         terms.noise.mean(-1),
     )
-    return value, pulls
+    return value, cotangents
 
 
 def objective_gradient(
@@ -349,5 +351,5 @@ def objective_gradient(
         objective: ELBO or PPGPR.
     """
     passed = forward(rows, layout, batch.X, kernel)
-    value, pulls = fidelity(passed, batch, objective)
-    return value, passed.pull_back(*pulls, divergence=-1 / batch.data)
+    value, cotangents = fidelity(passed, batch, objective)
+    return value, passed.vjp(*cotangents, divergence=-1 / batch.data)

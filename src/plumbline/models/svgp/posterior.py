@@ -13,14 +13,14 @@ from botorch.models.model import Model
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
-from plumbline.models.algebra import cholesky_pull_back, correlations, squared_distances, squared_norms
+from plumbline.models.algebra import cholesky_vjp, correlations, squared_distances, squared_norms
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.svgp.cross_covariance import JITTER
-from plumbline.models.svgp.process import SparseProcess
+from plumbline.models.svgp.process import SVGP
 
 
 @dataclass(frozen=True)
-class SparseMoments:
+class SVGPPosterior:
     """Moments of f, or of its observations, under a sparse process.
 
     Attributes:
@@ -28,7 +28,7 @@ class SparseMoments:
         noisy: whether they are of observations.
     """
 
-    process: SparseProcess
+    process: SVGP
     noisy: bool = False
 
     @property
@@ -66,22 +66,22 @@ class SparseMoments:
         """Prior mean, `1`, in standardised units."""
         return self.process.parameters.constant.detach()
 
-    def at_points(self, X: Tensor) -> "SparsePoints":
+    def marginal_posterior(self, X: Tensor) -> "SVGPMarginal":
         """Return mean and standard deviation at points, each on its own, with what their gradients need.
 
         Args:
             X: `b x d`, in the problem's bounds.
         """
         m = self.process.layout.m
-        scaled = self.process.units.inputs(X) / self.lengthscale
+        scaled = self.process.standardisation.inputs(X) / self.lengthscale
         r2 = squared_distances(self.scaled, scaled.unsqueeze(0), self.norms).squeeze(0).mT
         correlation, slope = correlations(r2, self.process.kernel)
         seen = (correlation * self.outputscale) @ self.process.projection.mT
         explained = seen[:, m : 2 * m].square().sum(-1) - seen[:, :m].square().sum(-1)
         variance = (self.outputscale + self.own + explained).clamp_min(JITTER)
-        return SparsePoints(self, scaled, slope, seen, self.constant + seen[:, -1], variance.sqrt())
+        return SVGPMarginal(self, scaled, slope, seen, self.constant + seen[:, -1], variance.sqrt())
 
-    def at_batches(self, X: Tensor) -> "SparseBatches":
+    def joint_posterior(self, X: Tensor) -> "SVGPJoint":
         """Return what is said of batches of points jointly, with what gradients need.
 
         Args:
@@ -91,7 +91,7 @@ class SparseMoments:
             NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
         """
         m = self.process.layout.m
-        points = self.at_points(X.flatten(0, 1))
+        points = self.marginal_posterior(X.flatten(0, 1))
         scaled, seen = points.scaled.view(X.shape), points.seen.view(*X.shape[:-1], -1)
         A, W = seen[..., :m], seen[..., m : 2 * m]
         correlation, slope = correlations(squared_distances(scaled, scaled), self.process.kernel)
@@ -99,11 +99,11 @@ class SparseMoments:
         covariance.diagonal(dim1=-2, dim2=-1).add_(self.own)
         covariance.baddbmm_(A, A.mT, alpha=-1).baddbmm_(W, W.mT)
         factor = psd_safe_cholesky(covariance, jitter=JITTER * float(self.outputscale))
-        return SparseBatches(points, slope, A, W, factor)
+        return SVGPJoint(points, slope, A, W, factor)
 
 
 @dataclass(frozen=True)
-class SparsePoints:
+class SVGPMarginal:
     """What a sparse process says of `b` points, each on its own.
 
     Attributes:
@@ -114,7 +114,7 @@ class SparsePoints:
         location, spread: means and standard deviations, `b`, in standardised units.
     """
 
-    of: SparseMoments
+    of: SVGPPosterior
     scaled: Tensor
     slope: Tensor
     seen: Tensor
@@ -124,49 +124,49 @@ class SparsePoints:
     @property
     def mean(self) -> Tensor:
         """Means, `b`, in the units of the observations."""
-        units = self.of.process.units
-        return units.location + units.scale * self.location
+        standardisation = self.of.process.standardisation
+        return standardisation.location + standardisation.scale * self.location
 
     @property
     def sd(self) -> Tensor:
         """Standard deviations, `b`, likewise."""
-        return self.of.process.units.scale * self.spread
+        return self.of.process.standardisation.scale * self.spread
 
-    def pull_back(self, to_mean: Tensor, to_sd: Tensor) -> Tensor:
+    def vjp(self, grad_mean: Tensor, grad_sd: Tensor) -> Tensor:
         """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
 
         Args:
             to_mean, to_sd: `b`, its derivatives in them.
         """
-        scale = self.of.process.units.scale
-        to_seen = self.through_spread(scale * to_sd)
-        to_seen[:, -1] = scale * to_mean
-        return self.unscaled(self.pull_back_seen(to_seen))
+        scale = self.of.process.standardisation.scale
+        grad_seen = self.through_spread(scale * grad_sd)
+        grad_seen[:, -1] = scale * grad_mean
+        return self.unscaled(self.vjp_seen(grad_seen))
 
-    def through_spread(self, to_spread: Tensor) -> Tensor:
+    def through_spread(self, grad_spread: Tensor) -> Tensor:
         """Return the derivatives in `seen` of a function of `spread`, `b`: `A` takes from it, `W` adds to it."""
-        to_seen = self.seen * (to_spread / self.spread).unsqueeze(-1)
-        to_seen[:, : self.of.process.layout.m].neg_()
-        to_seen[:, -1] = 0.0
-        return to_seen
+        grad_seen = self.seen * (grad_spread / self.spread).unsqueeze(-1)
+        grad_seen[:, : self.of.process.layout.m].neg_()
+        grad_seen[:, -1] = 0.0
+        return grad_seen
 
-    def pull_back_seen(self, to_seen: Tensor) -> Tensor:
+    def vjp_seen(self, grad_seen: Tensor) -> Tensor:
         """Return the gradient in the scaled points, `b x d`, of a function of `seen`.
 
         Args:
             to_seen: `b x (2 m + 1)`, its derivatives.
         """
-        weights = (to_seen @ self.of.process.projection).mul_(self.slope).mul_(self.of.outputscale)
+        weights = (grad_seen @ self.of.process.projection).mul_(self.slope).mul_(self.of.outputscale)
         gradient = weights @ self.of.scaled.squeeze(0)
         return gradient.addcmul_(weights.sum(-1, keepdim=True), self.scaled, value=-1)
 
     def unscaled(self, gradient: Tensor) -> Tensor:
         """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
-        return gradient / (self.of.lengthscale * self.of.process.units.width)
+        return gradient / (self.of.lengthscale * self.of.process.standardisation.width)
 
 
 @dataclass(frozen=True)
-class SparseBatches:
+class SVGPJoint:
     """What a sparse process says of `b` batches of q points.
 
     Attributes:
@@ -176,7 +176,7 @@ class SparseBatches:
         factor: `b x q x q`, the Cholesky factors of the covariances, in standardised units.
     """
 
-    points: SparsePoints
+    points: SVGPMarginal
     slope: Tensor
     A: Tensor
     W: Tensor
@@ -190,21 +190,21 @@ class SparseBatches:
     @property
     def root(self) -> Tensor:
         """Cholesky factors of the covariances, `b x q x q`, likewise."""
-        return self.points.of.process.units.scale * self.factor
+        return self.points.of.process.standardisation.scale * self.factor
 
-    def pull_back(self, to_mean: Tensor, to_root: Tensor) -> Tensor:
+    def vjp(self, grad_mean: Tensor, grad_root: Tensor) -> Tensor:
         """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
 
         Args:
             to_mean: `b x q`, its derivatives in the means.
             to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
         """
-        points, scale = self.points, self.points.of.process.units.scale
-        to_covariance = cholesky_pull_back(self.factor, scale * to_root)
+        points, scale = self.points, self.points.of.process.standardisation.scale
+        grad_covariance = cholesky_vjp(self.factor, scale * grad_root)
         # Each point is in a row and in a column of the covariance, hence twice.
-        twice = 2 * to_covariance
-        to_seen = torch.cat([-(twice @ self.A), twice @ self.W, (scale * to_mean).unsqueeze(-1)], -1)
-        gradient = points.pull_back_seen(to_seen.flatten(0, 1)).view(*self.slope.shape[:-1], -1)
+        twice = 2 * grad_covariance
+        grad_seen = torch.cat([-(twice @ self.A), twice @ self.W, (scale * grad_mean).unsqueeze(-1)], -1)
+        gradient = points.vjp_seen(grad_seen.flatten(0, 1)).view(*self.slope.shape[:-1], -1)
         weights = twice.mul_(self.slope).mul_(points.of.outputscale)
         scaled = points.scaled.view(gradient.shape)
         gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)

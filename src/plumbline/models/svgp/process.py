@@ -8,7 +8,7 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 
 from plumbline.models.algebra import SparseKernel, correlations, squared_distances
-from plumbline.models.standardisation import Units
+from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.cross_covariance import JITTER, factorise
 from plumbline.models.svgp.objective import Layout, Parameters, rescaled
 
@@ -25,7 +25,7 @@ def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | No
 
 
 @dataclass(frozen=True)
-class SparseProcess:
+class SVGP:
     """One sparse variational process.
 
     Attributes:
@@ -40,7 +40,7 @@ class SparseProcess:
     row: Tensor
     layout: Layout
     kernel: SparseKernel
-    units: Units
+    standardisation: Standardisation
     stale: Tensor | None = None
 
     @property
@@ -48,12 +48,14 @@ class SparseProcess:
         """Its parameters, `b = 1`."""
         return self.layout.parts(self.row.unsqueeze(0))
 
-    def in_units(self, units: Units) -> "SparseProcess":
+    def restandardised(self, standardisation: Standardisation) -> "SVGP":
         """Return the same beliefs, about observations in other units."""
-        ratio = self.units.scale / units.scale
-        shift = (self.units.location - units.location) / units.scale
+        ratio = self.standardisation.scale / standardisation.scale
+        shift = (self.standardisation.location - standardisation.location) / standardisation.scale
         stale = None if self.stale is None else self.stale * ratio
-        return replace(self, row=rescaled(self.row, self.layout, ratio, shift), units=units, stale=stale)
+        return replace(
+            self, row=rescaled(self.row, self.layout, ratio, shift), standardisation=standardisation, stale=stale
+        )
 
     @cached_property
     def factor(self) -> Tensor:
@@ -110,21 +112,21 @@ class SparseProcess:
         Returns:
             `batch_shape x q`, and `batch_shape x q x q` or `batch_shape x q`.
         """
-        parts, units = self.parameters, self.units
+        parts, standardisation = self.parameters, self.standardisation
         outputscale = parts.outputscale.detach()
-        points = units.inputs(X)
+        points = standardisation.inputs(X)
         A, B = self.seen(points)
-        mean = units.location + units.scale * (parts.constant.detach() + B[..., -1, :])
+        mean = standardisation.location + standardisation.scale * (parts.constant.detach() + B[..., -1, :])
         W = B[..., :-1, :]
         if not joint:
             variance = outputscale + JITTER + (W.square() - A.square()).sum(-2)
-            return mean, units.scale**2 * variance.clamp_min(JITTER)
+            return mean, standardisation.scale**2 * variance.clamp_min(JITTER)
         scaled = (points / parts.lengthscale.detach()).reshape(-1, *points.shape[-2:])
         prior = correlations(squared_distances(scaled, scaled), self.kernel)[0].reshape(*X.shape[:-1], X.shape[-2])
         jitter = JITTER * torch.eye(X.shape[-2]).to(X)
-        return mean, units.scale**2 * (outputscale * prior + jitter - A.mT @ A + W.mT @ W)
+        return mean, standardisation.scale**2 * (outputscale * prior + jitter - A.mT @ A + W.mT @ W)
 
     @property
     def noise_variance(self) -> float:
         """Variance of the observations' noise, in their units."""
-        return float(self.parameters.noise) * self.units.scale**2
+        return float(self.parameters.noise) * self.standardisation.scale**2

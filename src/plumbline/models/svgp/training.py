@@ -1,4 +1,4 @@
-"""Sparse processes trained on their data, several seeds at once; what goes wrong is tried again with less haste."""
+"""SVGPs trained on their data, several seeds at once; steps that fail are retried at a lower learning rate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Outcome:
     kept: list[bool]
 
 
-def persevere(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
+def retry(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
     """Attempt a training of several seeds; those that break are attempted again with a tenth of the learning rate.
 
     Args:
@@ -88,7 +88,7 @@ def fidelity_step(
     kernel: SparseKernel,
     objective: Objective,
     options: TrainingOptions,
-    haste: float = 1.0,
+    learning_rate_factor: float = 1.0,
     free: Tensor | None = None,
 ) -> Step:
     """Return a step of training that moves `rows` (`b x p`, in place) towards a greater ELBO, or PPGPR's objective.
@@ -99,17 +99,17 @@ def fidelity_step(
         kernel: of the processes.
         objective: ELBO or PPGPR.
         options: learning rate and clipping.
-        haste: factor of the learning rate.
+        learning_rate_factor: factor of the learning rate.
         free: `p` booleans, which parameters move; None for all.
     """
-    adam = RowAdam(rows, options.learning_rate * haste, options.clip)
+    adam = RowAdam(rows, options.learning_rate * learning_rate_factor, options.clip)
     free = None if free is None else free.to(rows.device)
 
     def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> Tensor:
         now = rows if len(going) == len(rows) else rows[torch.tensor(going, device=rows.device)]
         passed = forward(now, layout, batch.X, kernel)
-        value, pulls = fidelity(passed, batch, objective)
-        gradient = passed.pull_back(*pulls, divergence=-1 / batch.data)
+        value, cotangents = fidelity(passed, batch, objective)
+        gradient = passed.vjp(*cotangents, divergence=-1 / batch.data)
         adam.step(going, gradient if free is None else gradient * free)
         return masked(value, passed.prepared.inducing.broken)
 
@@ -138,11 +138,11 @@ def fit(
         free: `p` booleans, which parameters move; None for all.
     """
 
-    def attempt(going: Sequence[int], haste: float) -> tuple[list[Tensor], list[Progress]]:
+    def attempt(going: Sequence[int], learning_rate_factor: float) -> tuple[list[Tensor], list[Progress]]:
         rows = start[list(going)].clone()
         drawn = sources()
-        step = fidelity_step(rows, layout, kernel, objective, options, haste, free)
+        step = fidelity_step(rows, layout, kernel, objective, options, learning_rate_factor, free)
         progress = train([drawn[i] for i in going], options, step)
         return [rows], checked(rows, progress, layout, kernel)
 
-    return persevere([start], attempt)
+    return retry([start], attempt)
