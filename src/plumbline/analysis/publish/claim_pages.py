@@ -17,7 +17,7 @@ from plumbline.analysis.verdicts.verdict import by_number, counts
 from plumbline.metrics.registry import find_metric
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
-from plumbline.study.methods_and_tasks import Library
+from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.plan import Plan
 
 NOT_RUN = "not run"
@@ -62,16 +62,16 @@ NUMBERS = {
 class Titles:
     """What readers call methods and tasks; a name that is no longer an entry stands for itself."""
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
+    def __init__(self, entries: MethodsAndTasks) -> None:
+        self.entries = entries
 
     def method(self, name: str) -> str:
         """The legend of a method."""
-        return self.library.methods[name].look.legend if name in self.library.methods else name
+        return self.entries.methods[name].legend.label if name in self.entries.methods else name
 
     def task(self, name: str) -> str:
         """The title of a task on its own data."""
-        return self.library.tasks[name].title_with({}) if name in self.library.tasks else name
+        return self.entries.tasks[name].title_with({}) if name in self.entries.tasks else name
 
     def methods(self, names: tuple[str, ...]) -> list[str]:
         """Legends of several methods, followed by the names where two share a legend."""
