@@ -41,15 +41,16 @@ html_show_sphinx = False
 myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 
+add_module_names = False
 default_role = "code"  # docstrings have single backticks
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True, "show-inheritance": True, "exclude-members": "model_config"}
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 REPOSITORY = {path: f"repository/{path.stem.lower()}" for path in ROOT.glob("*.md") if path.stem != "README"} | {
-    path: f"repository/{path.parent.name}" for path in ROOT.glob("*/README.md") if path.parent != DOCS
+    path: f"repository/{path.parent.name}" for path in ROOT.glob("[!.]*/README.md") if path.parent != DOCS
 }
 """Markdown files outside docs/, and their pages."""
 

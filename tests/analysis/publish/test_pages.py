@@ -116,7 +116,7 @@ class TestClaimPages:
         for name, claim in names.items():
             verdict = verdict_of(claim, table[table["claim"] == name])
             page = (claims / f"{name}.md").read_text()
-            assert page.splitlines()[2].startswith(label(verdict)), name
+            assert f"\n\n{label(verdict)} " in page[: page.index("## The claim")], name
             assert MEANINGS[verdict] in page, name
 
     def test_every_test_on_file_is_shown_with_its_outcome(self, claims: Path) -> None:
