@@ -27,7 +27,7 @@ logger = getLogger(__name__)
 
 project = "plumbline"
 author = "the plumbline developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "replies", "templates"]
 html_theme = "furo"
 html_title = "plumbline"
@@ -36,6 +36,7 @@ html_css_files = ["site.css"]
 html_js_files = [("filter.js", {"defer": "defer"})]
 html_math_renderer = "mathml"  # MathJax would come from a network
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
@@ -104,6 +105,8 @@ def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: ob
     parts = re.split(r"(`[^`]*`)", "\n".join(lines))
     parts[::2] = [re.sub(r"(?<!^)(?<!\n)[*|]|_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")
+    if what in {"attribute", "data", "property"}:
+        lines.insert(0, "")  # napoleon takes what comes before a colon in the first line for a type
 
 
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:

@@ -111,7 +111,12 @@ def in_words(value: Any) -> str:
 def provenance_rows(about: dict[str, Any]) -> list[tuple[str, str]]:
     """Names and values of provenance in words, without those that the settings say."""
     settings = {"experiment", "preset", "data", "seeds", "budget", "trials", "wall_hours"}
-    return [(name.replace("_", " "), in_words(value)) for name, value in about.items() if name not in settings]
+    words = {"dirty": "uncommitted changes", "dtype": "floating point"}
+    return [
+        (words.get(name, name.replace("_", " ")), in_words(value))
+        for name, value in about.items()
+        if name not in settings
+    ]
 
 
 def experiment_page(
