@@ -2,13 +2,11 @@
 
 import re
 import sys
-from html import escape
 from os.path import relpath
 from pathlib import Path
 
 from docutils import nodes
-from docutils.utils.math import MathError
-from docutils.utils.math.latex2mathml import tex2mathml
+from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
@@ -111,12 +109,9 @@ def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: ob
 
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
-    formula = re.sub(r"\\([bB]igg?)(?![a-z])", r"\\\1l", node.astext())  # docutils knows the sided ones only
-    try:
-        mathml = tex2mathml(formula, as_block=block)
-    except MathError as error:
-        logger.warning("%s in %r", error, formula, location=node)
-        mathml = escape(formula)
+    mathml = convert(node.astext(), display="block" if block else "inline")
+    if unknown := re.search(r"\\[A-Za-z]+", mathml):
+        logger.warning("unknown command %s in the formula %s", unknown[0], node.astext(), location=node)
     translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
     raise nodes.SkipNode
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import STANDS_IN, budget_label, data_label, evidence_of, output_of
+from plumbline.analysis.publish.answer import write_answer
 from plumbline.analysis.publish.small_samples import write_small_samples
 from plumbline.analysis.verdicts.judge import RUNS, asked_by_outputs, judge_reference, ran
 from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, counts
@@ -274,7 +275,7 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
 def keep_verdicts(plan: Plan, reference: Path) -> None:
     """Judge the claims of the plan's studies anew by the runs that are kept; verdicts of other studies stay.
 
-    How often small samples look as claimed is drawn anew too.
+    The two figures that sum them up are drawn anew too.
     """
     path = reference / "claims.csv"
     claims = judge_reference(plan, reference)
@@ -286,3 +287,4 @@ def keep_verdicts(plan: Plan, reference: Path) -> None:
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
     write_small_samples(claims, reference / "small-samples.png")
+    write_answer(claims, reference)
