@@ -99,19 +99,20 @@ def rewrite_included(app: Sphinx, path: Path, parent: str, content: list[str]) -
 
 
 def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Docstrings are plain text with backticks: an asterisk, a bar or a last underscore outside of those is itself."""
-    parts = re.split(r"(`[^`]*`)", "\n".join(lines))
+    """Docstrings are plain text with backticks: asterisks, bars and last underscores outside of them and of formulas stand."""
+    parts = re.split(r"(`[^`]*`|\.\. math::.*(?:\n+ +.*)*)", "\n".join(lines))
     parts[::2] = [re.sub(r"(?<!^)(?<!\n)[*|]|_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")
     if what in {"attribute", "data", "property"}:
-        lines.insert(0, "")  # napoleon takes what comes before a colon in the first line for a type
+        lines.insert(0, "\\ ")  # shows nothing; napoleon takes what precedes a colon in the first line for a type
 
 
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
-    mathml = convert(node.astext(), display="block" if block else "inline")
+    formula = node.astext().replace(r"\arg", r"\operatorname{arg}")  # the converter does not know it
+    mathml = convert(formula, display="block" if block else "inline")
     if unknown := re.search(r"\\[A-Za-z]+", mathml):
-        logger.warning("unknown command %s in the formula %s", unknown[0], node.astext(), location=node)
+        logger.warning("unknown command %s in the formula %s", unknown[0], formula, location=node)
     translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
     raise nodes.SkipNode
 
