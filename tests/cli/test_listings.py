@@ -5,11 +5,12 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from plumbline.cli.listings import options_of, print_one
+from plumbline.cli.listings import print_one
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodChoice
+from plumbline.registry.schema_options import options_of
 
 
 class Inner(Options):
@@ -18,31 +19,41 @@ class Inner(Options):
 
 
 class Outer(Options):
+    """Options with options.
+
+    Attributes:
+        dim: number of inputs, of which there are
+            few.
+        count: whatever
+    """
+
     dim: int = Field(gt=0, le=9)
     model: Inner = Inner()
     level: float | Literal["auto"] | None = None
     names: tuple[str, ...] = ()
     members: tuple[MethodChoice, ...] = ()
+    more: dict[str, int] = Field(default_factory=dict, description="all else")
     count: int = 1
 
 
 def test_options_are_told_with_paths_values_and_defaults() -> None:
     found = [tuple(option) for option in options_of(Outer.model_json_schema())]
     assert found == [
-        ("dim", "integer (> 0, <= 9)", "(required)"),
-        ("model.kernel", "rbf | matern52", "rbf"),
-        ("model.ard", "boolean", "true"),
-        ("level", "number or auto or null", "null"),
-        ("names", "list of string", "[]"),
-        ("members", "list of object or string", "[]"),
-        ("count", "integer", "1"),
+        ("dim", "(required)", "integer (> 0, <= 9)", "number of inputs, of which there are few."),
+        ("model.kernel", "rbf", "rbf | matern52", ""),
+        ("model.ard", "true", "boolean", ""),
+        ("level", "null", "number or auto or null", ""),
+        ("names", "[]", "list of string", ""),
+        ("members", "[]", "list of object or string", ""),
+        ("more", "{}", "object", "all else"),
+        ("count", "1", "integer", "whatever"),
     ]
 
 
 def test_everything_registered_can_be_told() -> None:
     for kind in ("method", "problem"):
         for name, listing in getattr(catalogue(), kind).items():
-            paths = [option.path for option in options_of(listing.options)]
+            paths = [option.option for option in options_of(listing.options)]
             assert len(set(paths)) == len(paths), name
             assert all(option.values for option in options_of(listing.options)), name
 

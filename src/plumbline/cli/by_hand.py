@@ -84,7 +84,7 @@ def verdicts(
     claims: Annotated[Path, typer.Argument(help="a table of claims")] = Path("results/reference/claims.csv"),
     show: Annotated[
         Literal["table", "summary", "doubts"],
-        typer.Option(help="a row a claim; the same in short, by document; or what is wrong with which verdicts"),
+        typer.Option(help="a row a claim; the number of each verdict by document; or the doubts about verdicts"),
     ] = "table",
     config: ConfigOption = CONFIG,
 ) -> None:
@@ -97,13 +97,28 @@ def verdicts(
         verdict_table,
     )
 
-    found = read_claims(claims)
+    found, doubts = read_claims(claims), read_doubts(claims)
     if show == "doubts":
-        print(doubt_table(read_doubts(claims)))
+        print(doubt_table(doubts))
     elif show == "summary":
-        print(verdict_summary(read_plan(config).studies.values(), found, read_doubts(claims)))
+        print(verdict_summary(read_plan(config).studies.values(), found))
     else:
-        print(verdict_table(read_plan(config).studies.values(), found))
+        print(verdict_table(read_plan(config).studies.values(), found, doubts))
+
+
+@app.command()
+def pages(
+    templates: Annotated[Path, typer.Option(help="folder of the templates")] = Path("docs/templates/results"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the pages")] = Path("docs/results"),
+    config: ConfigOption = CONFIG,
+    reference: Annotated[Path, typer.Option(help="folder of the reference results")] = REFERENCE,
+) -> None:
+    """Write the result pages from their templates, with the numbers of the reference results."""
+    from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
+
+    numbers = ReferenceNumbers(existing_folder(reference, "reference results"), read_plan(config).studies.values())
+    written = write_result_pages(result_pages(existing_folder(templates, "templates"), numbers), output)
+    print("\n".join(map(str, written)) or "all pages are current")
 
 
 @app.command()

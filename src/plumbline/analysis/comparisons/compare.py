@@ -20,7 +20,7 @@ class Comparison(NamedTuple):
     Attributes:
         seeds: that have a value of both.
         method, baseline: their means.
-        difference, low, high: mean of method less baseline, and its 95% interval (`docs/verdicts.md`).
+        difference, low, high: mean of method less baseline, and its 95% interval (`docs/results/verdict-rule.md`).
         median: of the differences.
         higher: the share of seeds where the method's is the higher value, ties by half.
     """

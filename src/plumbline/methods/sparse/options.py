@@ -45,7 +45,7 @@ Departure = Literal[
     "uncentred-update",
     "doubled-noise",
 ]
-"""What the published code does otherwise; docs/approximation-aware.md has each in words."""
+"""What the published code does otherwise; docs/methods/approximation-aware.md has each in words."""
 
 DEPARTURES: tuple[Departure, ...] = get_args(Departure)
 
