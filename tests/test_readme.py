@@ -171,7 +171,9 @@ def test_the_study_of_the_guide_is_built_and_its_methods_are_compared(with_examp
 def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
     folder, run = package_copy
     page = (ROOT / "docs" / "methods" / "conformal.md").read_text(encoding="utf-8")
-    (folder / "src/plumbline/methods/conformal/cpi.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    (folder / "src/plumbline/methods/conformal/cpi.py").write_text(
+        re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    )
     quick = [word for name in ("steps=3", "burn_in=1", "raw_samples=8") for word in ("--option", f"search.{name}")]
 
     done = run("plumbline", "trial", "--problem", "branin", "--class", "cpi", "--rounds", "2", *quick)
