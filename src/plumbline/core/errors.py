@@ -9,12 +9,28 @@ class PlumblineError(Exception):
     """A mistake or an accident outside the code, told in one line; the command line prints it without a traceback."""
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str]) -> PlumblineError:
-    """Return the error for a `name` that is none of the `allowed`, with the nearest one suggested."""
+LISTED = 24
+"""Names that an error lists in full; of more it gives the nearest ones and the command that lists them all."""
+
+
+def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> PlumblineError:
+    """Return the error for a `name` that is none of the `allowed`, with the nearest ones suggested.
+
+    Args:
+        kind: what the name should be, in words.
+        name: as it was written.
+        allowed: the names that there are.
+        listing: the command that lists them, for when there are too many for one line.
+    """
     names = sorted(allowed)
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")
+    many = len(names) > LISTED
+    near = [repr(one) for one in get_close_matches(name, names, n=3 if many else 1)]
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    if not many:
+        return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")
+    told = f": `{listing}` lists them" if listing else ""
+    some = "" if near else f"{', '.join(names[:3])} ... "
+    return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} are known{told}")
 
 
 def describe_os_error(error: OSError) -> str:

@@ -11,7 +11,6 @@ from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import STANDS_IN, budget_label, data_label, evidence_of, output_of
-from plumbline.analysis.publish.small_samples import write_small_samples
 from plumbline.analysis.verdicts.judge import RUNS, asked_by_outputs, judge_reference, ran
 from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, counts
 from plumbline.core.errors import PlumblineError
@@ -137,26 +136,40 @@ def one_effect(one: pd.Series) -> str:
     return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
 
 
+def verdict_rows(studies: Iterable[Study], claims: pd.DataFrame) -> pd.DataFrame:
+    """Return the verdicts, a row a claim, those too that are not judged yet or not run.
+
+    Args:
+        studies: with the claims, which the rows are in the order of.
+        claims: a table of claims: a row a test.
+    """
+    primary = claims[claims["role"] == "primary"]
+    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
+    rows = []
+    for study in studies:
+        for name, claim in study.claims.items():
+            verdict, measured, estimate, seeds = "not judged" if claim.experiments else "not run", "", "", 0
+            if name in tests_of:
+                first = tests_of[name].iloc[0]
+                verdict, measured, estimate = first["verdict"], first["test"], effect(tests_of[name])
+                seeds = int(first["seeds"])
+            experiments = ", ".join(claim.experiments)
+            cells = (name, study.study, claim.statement, verdict, measured, estimate, seeds, claim.seeds, experiments)
+            rows.append(cells)
+    columns = ["claim", "paper", "statement", "verdict", "measured", "estimate", "seeds", "paper_seeds", "experiments"]
+    return pd.DataFrame(rows, columns=columns).sort_values(
+        "claim", key=lambda names: names.map(by_number), kind="stable", ignore_index=True
+    )
+
+
 def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
     """Return the verdicts as a Markdown table, a row a claim, those too that are not judged yet or not run."""
     lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
     lines.append("|---|---|---|---|---|---|---|")
-    primary = claims[claims["role"] == "primary"]
-    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
-    for name, claim in sorted(
-        ((name, claim) for study in studies for name, claim in study.claims.items()), key=lambda one: by_number(one[0])
-    ):
-        verdict = "not judged" if claim.experiments else "not run"
-        experiments = ", ".join(claim.experiments) or "–"
-        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", experiments]
-        if name in tests_of:
-            first = tests_of[name].iloc[0]
-            cells[2:6] = [
-                f"**{first['verdict']}**",
-                first["test"],
-                effect(tests_of[name]),
-                f"{first['seeds']} ({claim.seeds or '–'})",
-            ]
+    for one in verdict_rows(studies, claims).itertuples():
+        verdict = one.verdict if one.verdict.startswith("not ") and not one.measured else f"**{one.verdict}**"
+        seeds = f"{one.seeds or '–'} ({one.paper_seeds or '–'})"
+        cells = [one.claim, one.statement, verdict, one.measured, one.estimate, seeds, one.experiments or "–"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -276,6 +289,8 @@ def keep_verdicts(plan: Plan, reference: Path) -> None:
 
     How often small samples look as claimed is drawn anew too.
     """
+    from plumbline.analysis.publish.small_samples import write_small_samples  # draws: those who read need not wait
+
     path = reference / "claims.csv"
     claims = judge_reference(plan, reference)
     if path.is_file():

@@ -1,0 +1,113 @@
+"""Entries as they are written in the YAML files: each value with the file and the line that it comes from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, Union
+
+import yaml
+from yaml.constructor import SafeConstructor
+
+from plumbline.core.errors import PlumblineError
+from plumbline.study.methods_and_tasks import merge
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A value, and where it comes from in a few words: `practice.yaml:12`, or `default`."""
+
+    value: Any
+    origin: str
+
+
+Tree = dict[str, Union["Tree", Leaf]]
+"""Nested options down to their values."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """An entry: its file, its first line, and what it says itself."""
+
+    path: Path
+    line: int
+    tree: Tree
+
+    @property
+    def like(self) -> str:
+        """The entry whose fields it has besides its own; empty where there is none."""
+        like = self.tree.get("like")
+        return str(like.value) if isinstance(like, Leaf) else ""
+
+
+def entry_files(repository: Path, kind: str) -> list[Path]:
+    """Return the files that hold the entries of a kind, `methods` or `tasks`: `config/<kind>.yaml`, or in a folder."""
+    config = repository / "config"
+    return [path for path in (config / f"{kind}.yaml", *sorted((config / kind).glob("*.yaml"))) if path.is_file()]
+
+
+def read_written(paths: list[Path], below: str = "") -> dict[str, Written]:
+    """Return the entries of YAML files by name: their top-level fields, or those of the field `below`."""
+    found: dict[str, Written] = {}
+    for path in paths:
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        for key, value in _fields(node):
+            if not below:
+                found[key] = Written(path, value.start_mark.line + 1, tree_of_node(value, path.name))
+            elif key == below:
+                for name, entry in _fields(value):
+                    found[name] = Written(path, entry.start_mark.line + 1, tree_of_node(entry, path.name))
+    return found
+
+
+def _fields(node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
+    if not isinstance(node, yaml.MappingNode):
+        return
+    SafeConstructor().flatten_mapping(node)
+    for key, value in node.value:
+        yield str(_constructed(key)), value
+
+
+def _constructed(node: yaml.Node) -> Any:
+    return SafeConstructor().construct_document(node)
+
+
+def tree_of_node(node: yaml.Node, file: str) -> Tree:
+    """Return the tree of a mapping of a YAML file; empty of anything else."""
+    return {
+        name: tree_of_node(value, file)
+        if isinstance(value, yaml.MappingNode) and value.value
+        else Leaf(_constructed(value), f"{file}:{value.start_mark.line + 1}")
+        for name, value in _fields(node)
+    }
+
+
+def tree_of(value: Any, origin: str) -> Tree | Leaf:
+    """Return nested values as a tree of one origin."""
+    if isinstance(value, dict) and value:
+        return {str(name): tree_of(one, origin) for name, one in value.items()}
+    return Leaf(value, origin)
+
+
+def values_of(tree: Tree | Leaf) -> Any:
+    """Return the values of a tree."""
+    return tree.value if isinstance(tree, Leaf) else {name: values_of(one) for name, one in tree.items()}
+
+
+def inherited(entries: dict[str, Written], name: str) -> Tree:
+    """Return what an entry says, and the entries say that it is `like`; what those vary is not handed down."""
+    chain = [name]
+    while (like := entries[chain[-1]].like) in entries and like not in chain:
+        chain.append(like)
+    trees = [entries[one].tree for one in reversed(chain)]
+    above = [{key: value for key, value in tree.items() if key not in ("like", "vary")} for tree in trees]
+    return reduce(merge, above)
+
+
+def find_written(entries: dict[str, Written], kind: str, name: str) -> Written:
+    """Return an entry; raise PlumblineError where its file has none of this name."""
+    if name not in entries:
+        raise PlumblineError(f"no {kind} {name!r} in the files of the configuration")
+    return entries[name]
