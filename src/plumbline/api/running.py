@@ -15,6 +15,7 @@ from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
 from plumbline.registry.catalogue import catalogue
+from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, merge, unknown_entry
 
@@ -69,11 +70,13 @@ class Asked(NamedTuple):
         for one, other in ("method", "class"), ("task", "problem"):
             if bool(self._of(one)) == bool(self._of(other)):
                 raise PlumblineError(f"give either a {one} (an entry of config/{one}s) or a {other} (registered code)")
-        if self.method_class in entries.methods and self.method_class not in catalogue().method:
-            raise PlumblineError(
-                f"{self.method_class!r} is an entry of config/methods, not a registered class: "
-                f"--method {self.method_class}"
-            )
+        entered = [
+            ("method", self.method_class in entries.methods.keys() - catalogue().method.keys(), self.method_class),
+            ("task", self.problem in entries.tasks and not _is_problem(self.problem), self.problem),
+        ]
+        for kind, wrong, name in entered:
+            if wrong:
+                raise PlumblineError(f"{name!r} is an entry of config/{kind}s, not a registered class: --{kind} {name}")
         problem, budget = self._problem(entries, stand_ins)
         spec = parse(
             TrialSpec,
@@ -114,6 +117,11 @@ class Asked(NamedTuple):
             budget["initial"].pop("options", None)  # those of another design
         changes = {"rounds": self.rounds, "q": self.q, "initial": {"design": self.design, "size": self.initial}}
         return problem, merge(budget, _given(changes))
+
+
+def _is_problem(name: str) -> bool:
+    """Return whether a registered problem goes by this name, perhaps with its dimension: `ackley-2`."""
+    return ProblemRef(name=name).name in catalogue().problem
 
 
 def _given(changes: Mapping[str, Any]) -> dict[str, Any]:

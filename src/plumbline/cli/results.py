@@ -1,8 +1,7 @@
 """Commands about results: what a run will cost, what failed, how methods compare, what the verdicts are."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -121,17 +120,24 @@ def print_comparison(found: "pd.DataFrame", method: str, baseline: str) -> None:
     """Print a table a metric of what `plumbline.api.compare` found."""
     from plumbline.cli.tables import print_table
 
-    numbers = ("seeds", method, baseline, "difference", "95% interval", "p", "higher")
+    numbers = [method, baseline, "difference", "95% interval", "p", "higher"]
     for name, rows in found.groupby("metric", sort=False):
         better = rows["better"].iloc[0]
-        title = f"{name} ({better} is better)" if better else str(name)
-        print_table(["task", *numbers], map(_cells, rows.to_dict("records")), numbers, title)
+        title = f"{name}, {_counted(rows['seeds'])}{f' ({better} is better)' if better else ''}"
+        cells = [_cells(one) for _, one in rows.iterrows()]
+        print_table(["task", *numbers], cells, numbers, title)
         print()
     print(f"difference: mean over seeds of {method} minus {baseline}; p: two-sided, of one comparison")
     print(f"higher: the share of seeds where {method} has the higher value")
 
 
-def _cells(one: Mapping[str, Any]) -> list[str]:
+def _counted(seeds: "pd.Series") -> str:
+    """Return how many seeds the rows have, in words."""
+    counts = sorted(set(seeds))
+    return f"{' or '.join(map(str, counts))} seed{'s' * (counts != [1])}"
+
+
+def _cells(one: "pd.Series") -> list[str]:
     """Return a comparison in words, in the order of the columns."""
     from math import isfinite
 
@@ -140,7 +146,6 @@ def _cells(one: Mapping[str, Any]) -> list[str]:
     low, high = one["low"], one["high"]
     return [
         one["task"],
-        str(one["seeds"]),
         written(one["method"]),
         written(one["baseline"]),
         written(one["difference"], 3),

@@ -42,15 +42,18 @@ def table_lines(
     """Return the lines of a table of at most so many columns, if its numbers leave the room."""
     fixed = [header in numbers for header in headers]
     longest = [max((len(row[i]) for row in rows), default=0) for i in range(len(headers))]
-    least = [most if number else min(most, SHORTEST) for most, number in zip(longest, fixed, strict=True)]
+    words = [max(map(len, header.split()), default=0) for header in headers]
+    least = [
+        max(most if number else min(most, SHORTEST), min(word, SHORTEST))
+        for most, number, word in zip(longest, fixed, words, strict=True)
+    ]
     widths = [max(len(header), most) for header, most in zip(headers, longest, strict=True)]
     room = columns - len(GAP) * (len(widths) - 1)
     while sum(widths) > room:
         spare = [width - most for width, most in zip(widths, least, strict=True)]
         if max(spare) <= 0:
             break
-        # Headers of numbers first, which wrap well; then the widest words.
-        shrink = max(range(len(widths)), key=lambda i: (spare[i] > 0, fixed[i] and spare[i] > 0, widths[i]))
+        shrink = max(range(len(widths)), key=lambda i: (spare[i] > 0, widths[i]))
         widths[shrink] -= 1
     return [line for row in (headers, *rows) for line in _row_lines(row, widths, fixed)]
 

@@ -102,8 +102,8 @@ def print_evaluations(found: "pd.DataFrame") -> None:
     """Print the evaluations of a trial: the inputs in a cell, and each outcome and running metric in a column."""
     from plumbline.cli.tables import print_table, written
 
-    inputs = [name for name in found if name[0] == "x" and name[1:].isdigit()]
-    numbers = [name for name in found.columns[5:] if name not in inputs]
+    inputs = [name for name in map(str, found) if name[0] == "x" and name[1:].isdigit()]
+    numbers = [name for name in map(str, found.columns[5:]) if name not in inputs]
     headers = {"pit": "cdf of y"}
     names = [headers.get(name, name.replace("_", " ")) for name in numbers]
 

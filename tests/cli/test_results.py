@@ -1,0 +1,73 @@
+"""Commands about results."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import METHODS, STUDY, check_one_line
+
+from plumbline.store.spec import Chunk, TrialSpec
+
+Make = Callable[..., TrialSpec]
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_plan(run: Run, tiny: Path) -> None:
+    code, output, _ = run("plan")
+    assert code == 0
+    assert "TINY-T1" in output
+    assert "TINY-F2" not in output
+    code, output, _ = run("plan", "--chunks")
+    chunks = [Chunk.model_validate_json(line) for line in output.splitlines()]
+    assert [chunk.seeds for chunk in chunks] == [(0, 1), (0,)]
+    config = json.dumps({"studies": ["tiny"], "chunk": 1})
+    assert len(run("plan", "--chunks", "--config", config)[1].splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "parts"),
+    [
+        ("absent.yaml", ["no file absent.yaml"]),
+        ('{"studies": ["tiny"], "preset": "quik"}', ["--config: preset: Input should be 'quick', 'desk' or 'paper'"]),
+        ('{"studies": ["tny"]}', ["unknown study 'tny': did you mean 'tiny'?"]),
+        ('{"studies": ["tiny"], "chunks": 1}', ["--config: unknown field 'chunks': did you mean 'chunk'?"]),
+        ('{"studies": ["tiny"], "experiments": ["TINY-F3"]}', ["unknown experiment 'TINY-F3': did you mean 'TINY-F"]),
+    ],
+)
+def test_mistakes_in_the_config(config: str, parts: list[str], run: Run, tiny: Path) -> None:
+    check_one_line(run("plan", "--config", config), *parts)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        (
+            "title: A table",
+            "titel: A table",
+            ["tiny.yaml: experiments.TINY-T1: unknown field 'titel': did you mean 'title'?"],
+        ),
+        ("methods: [dice]", "methods: [dise]", ["tiny.yaml: TINY-T1: unknown method 'dise': did you mean 'dice'?"]),
+        ("seeds: 2", "seeds: 0", ["tiny.yaml: experiments.TINY-T1.seeds: "]),
+        (
+            "{points: 41}",
+            "{point: 41}",
+            ["tiny.yaml: TINY-I1: illustration 'conformal-density': unknown field 'point'"],
+        ),
+        ("conformal-density, options", "densities, options", ["unknown illustration 'densities'"]),
+        (
+            "illustration: {kind: conformal-density, options: {points: 41}}",
+            "caption: None.",
+            ["tiny.yaml: TINY-I1: a figure needs a `grid` of trials or an `illustration`"],
+        ),
+        ("title: A table", "title: [A table", ["tiny.yaml is not YAML: ", "line"]),
+    ],
+)
+def test_typos_in_a_study(old: str, new: str, parts: list[str], run: Run, tiny: Path) -> None:
+    (tiny / "config/studies/tiny.yaml").write_text(STUDY.replace(old, new))
+    check_one_line(run("plan"), *parts)
+
+
+def test_a_typo_in_a_method(run: Run, tiny: Path) -> None:
+    (tiny / "config/methods.yaml").write_text(METHODS.replace("{name: random,", "{name: random, options: {a: 1},"))
+    check_one_line(run("plan"), "config/methods.yaml: dice: method 'random': unknown field 'a'")
