@@ -1,12 +1,11 @@
-"""What is registered, in words."""
+"""Options of registered classes: in words, and with their defaults filled in."""
 
-from typing import Literal
+from typing import Any, Literal
 
-import pytest
 from pydantic import Field
 
-from plumbline.api.schemas import options_of
-from plumbline.core.errors import PlumblineError
+from plumbline.api.schemas import DEFAULT, fill_in, options_of, with_defaults
+from plumbline.api.written import Leaf, tree_of, values_of
 from plumbline.core.options import Options
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodChoice
@@ -20,6 +19,7 @@ class Inner(Options):
 class Outer(Options):
     dim: int = Field(gt=0, le=9)
     model: Inner = Inner()
+    smooth: Inner = Inner(kernel="matern52")
     level: float | Literal["auto"] | None = None
     names: tuple[str, ...] = ()
     members: tuple[MethodChoice, ...] = ()
@@ -29,34 +29,49 @@ class Outer(Options):
 def test_options_are_told_with_paths_values_and_defaults() -> None:
     found = [tuple(option) for option in options_of(Outer.model_json_schema())]
     assert found == [
-        ("dim", "integer (> 0, <= 9)", "(required)"),
-        ("model.kernel", "rbf | matern52", "rbf"),
-        ("model.ard", "boolean", "true"),
-        ("level", "number or auto or null", "null"),
-        ("names", "list of string", "[]"),
-        ("members", "list of object or string", "[]"),
-        ("count", "integer", "1"),
+        ("dim", "(required)", "integer (> 0, <= 9)"),
+        ("model.kernel", "rbf", "rbf | matern52"),
+        ("model.ard", "true", "boolean"),
+        ("smooth.kernel", "matern52", "rbf | matern52"),
+        ("smooth.ard", "true", "boolean"),
+        ("level", "null", "number or auto or null"),
+        ("names", "[]", "list of string"),
+        ("members", "[]", "list of object or string"),
+        ("count", "1", "integer"),
     ]
 
 
 def test_everything_registered_can_be_told() -> None:
     for kind in ("method", "problem"):
         for name, listing in getattr(catalogue(), kind).items():
-            paths = [option.path for option in options_of(listing.options)]
+            paths = [option.option for option in options_of(listing.options)]
             assert len(set(paths)) == len(paths), name
             assert all(option.values for option in options_of(listing.options)), name
 
 
-def test_one_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    print_one("method", "ei")
-    text = capsys.readouterr().out
-    assert text.startswith("ei  ")
-    assert "plumbline.methods.gp.single_outcome" in text
-    assert any(line.split()[:2] == ["model.kernel", "matern52"] for line in text.splitlines())
-    print_one("method", "random")
-    assert "no options" in capsys.readouterr().out
+def filled(given: dict[str, Any]) -> Any:
+    """Return the values of options that are filled in."""
+    tree = tree_of(given, "here")
+    assert isinstance(tree, dict)
+    return values_of(fill_in(Outer.model_json_schema(), tree))
 
 
-def test_none_of_that_name() -> None:
-    with pytest.raises(PlumblineError, match="unknown problem 'brannin': did you mean 'branin'"):
-        print_one("problem", "brannin")
+def test_defaults_are_filled_in_at_any_depth_and_given_values_stay() -> None:
+    options = {"dim": 3, "smooth": {"ard": False}, "level": "auto"}
+    assert filled(options) == Outer.model_validate(options).model_dump(mode="json")
+
+
+def test_each_value_says_where_it_comes_from() -> None:
+    tree = fill_in(Outer.model_json_schema(), {"dim": Leaf(3, "a.yaml:1"), "smooth": {"ard": Leaf(False, "a.yaml:2")}})
+    assert tree["dim"] == Leaf(3, "a.yaml:1")
+    assert tree["smooth"] == {"kernel": Leaf("matern52", DEFAULT), "ard": Leaf(False, "a.yaml:2")}
+
+
+def test_a_method_inside_of_options_has_its_own_options() -> None:
+    for base in ("ucb", {"name": "ucb", "options": {"sqrt_beta": 3.0}}):
+        given = tree_of({"base": base}, "here")
+        assert isinstance(given, dict)
+        found = values_of(with_defaults("method", "calibrated", given))
+        assert found["base"]["name"] == "ucb"
+        assert found["base"]["options"]["model"]["kernel"] == "matern52"
+        assert found["base"]["options"]["sqrt_beta"] == (3.0 if isinstance(base, dict) else None)

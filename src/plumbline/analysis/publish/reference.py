@@ -287,9 +287,11 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
 def keep_verdicts(plan: Plan, reference: Path) -> None:
     """Judge the claims of the plan's studies anew by the runs that are kept; verdicts of other studies stay.
 
-    How often small samples look as claimed is drawn anew too.
+    The two figures that sum them up are drawn anew too.
     """
-    from plumbline.analysis.publish.small_samples import write_small_samples  # draws: those who read need not wait
+    # Drawing takes seconds to import: who only reads verdicts need not wait for it.
+    from plumbline.analysis.publish.answer import write_answer
+    from plumbline.analysis.publish.small_samples import write_small_samples
 
     path = reference / "claims.csv"
     claims = judge_reference(plan, reference)
@@ -301,3 +303,4 @@ def keep_verdicts(plan: Plan, reference: Path) -> None:
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
     write_small_samples(claims, reference / "small-samples.png")
+    write_answer(claims, reference)
