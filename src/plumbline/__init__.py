@@ -10,7 +10,10 @@ The functions of `plumbline.api` are here by name, imported when they are first 
 """
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+import plumbline.methods
 
 if TYPE_CHECKING:
     from plumbline.api import (
@@ -38,6 +41,16 @@ __all__ = [
     "show",
     "tasks",
 ]
+
+
+class _Methods(ModuleType):
+    """The folder of methods, which answers to `pb.methods()` too: Python binds a folder's name to the package."""
+
+    def __call__(self) -> Any:
+        return import_module("plumbline.api").methods()
+
+
+plumbline.methods.__class__ = _Methods
 
 
 def __getattr__(name: str) -> Any:

@@ -63,8 +63,9 @@ def test_defaults_are_filled_in_at_any_depth_and_given_values_stay() -> None:
 
 def test_each_value_says_where_it_comes_from() -> None:
     tree = fill_in(Outer.model_json_schema(), {"dim": Leaf(3, "a.yaml:1"), "smooth": {"ard": Leaf(False, "a.yaml:2")}})
+    # As pydantic has it: what is left out of options that are given has the default of their class.
     assert tree["dim"] == Leaf(3, "a.yaml:1")
-    assert tree["smooth"] == {"kernel": Leaf("matern52", DEFAULT), "ard": Leaf(False, "a.yaml:2")}
+    assert tree["smooth"] == {"kernel": Leaf("rbf", DEFAULT), "ard": Leaf(False, "a.yaml:2")}
 
 
 def test_a_method_inside_of_options_has_its_own_options() -> None:

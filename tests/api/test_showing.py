@@ -71,7 +71,7 @@ def test_every_entry_resolves_to_what_is_run(kind: str, entries: MethodsAndTasks
     """Whatever was inherited, varied and wrapped: the options that trials get are those shown."""
     members: dict[str, Any] = entries.methods if kind == "method" else entries.tasks
     first = {one.legend.entry if kind == "method" else one.entry: name for name, one in members.items()}
-    assert len(first) > 100
+    assert len(first) > 20
     for name in list(first.values())[::7]:
         one = members[name]
         reference = one.ref if kind == "method" else one.problem
@@ -113,12 +113,12 @@ def test_a_task(repository: Path) -> None:
 
 def test_an_experiment(repository: Path) -> None:
     found = resolve("experiment", "TINY-T1")
-    assert "config/studies/tiny.yaml, line 8" in found.heading
+    assert "config/studies/tiny.yaml, line 6" in found.heading
     assert "quick: 6 trials (tasks x methods x seeds: 1 x 3 x 2)" in found.heading
     assert "desk: 12 trials (tasks x methods x seeds: 1 x 3 x 4)" in found.heading
     assert not any(line.startswith("paper") for line in found.heading)
-    assert at(found.tree, "seeds") == Leaf(4, "tiny.yaml:10")
-    assert at(found.tree, "table.options.metrics") == Leaf(["regret"], "tiny.yaml:11")
+    assert at(found.tree, "seeds") == Leaf(4, "tiny.yaml:9")
+    assert at(found.tree, "table.options.metrics") == Leaf(["regret"], "tiny.yaml:10")
     assert origins(at(found.tree, "diagnostics")) == {DEFAULT}
 
 

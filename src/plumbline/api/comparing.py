@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plumbline.api.repository import REFERENCE, find_repository, find_study
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, unknown
 from plumbline.study.claims import Of, whole
 
 if TYPE_CHECKING:
@@ -52,7 +52,11 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
     if found is None:
         find_study(repository, experiment)
         raise PlumblineError(f"no runs of {experiment}: run it, and name its results: --folder results/<preset>")
-    return found.runs[found.runs["metric"] == metric] if metric else found.runs
+    if not metric:
+        return found.runs
+    if metric not in set(found.runs["metric"]):
+        raise unknown("metric", metric, found.runs["metric"].unique())
+    return found.runs[found.runs["metric"] == metric]
 
 
 def _of_records(study: "Study", experiment: str, folder: Path, metric: str) -> "pd.DataFrame":

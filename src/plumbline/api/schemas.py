@@ -81,11 +81,8 @@ def _object(schema: Schema, given: Tree, definitions: Schema) -> Tree:
 
 def _value(field: Schema, given: Tree | Leaf | None, definitions: Schema) -> Tree | Leaf:
     """Return an option: as given, or at its default; what is inside of it likewise."""
-    default = tree_of(field.get("default"), DEFAULT)
-    if isinstance(given, dict) and isinstance(default, dict):
-        given = default | given
-    elif given is None:
-        given = default
+    if given is None:
+        given = tree_of(field.get("default"), DEFAULT)
     if _is_method(field, definitions):
         return _method(given)
     inner = [_resolved(one, definitions) for one in (field, *field.get("anyOf", ()))]

@@ -53,21 +53,20 @@ def read_written(paths: list[Path], below: str = "") -> dict[str, Written]:
     found: dict[str, Written] = {}
     for path in paths:
         node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_LOADER)
-        for key, value in _fields(node):
-            if not below:
-                found[key] = Written(path, value.start_mark.line + 1, tree_of_node(value, path.name))
-            elif key == below:
-                for name, entry in _fields(value):
-                    found[name] = Written(path, entry.start_mark.line + 1, tree_of_node(entry, path.name))
+        if below:
+            node = next((value for name, _, value in _fields(node) if name == below), None)
+        for name, line, value in _fields(node):
+            found[name] = Written(path, line, tree_of_node(value, path.name))
     return found
 
 
-def _fields(node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
+def _fields(node: yaml.Node | None) -> Iterator[tuple[str, int, yaml.Node]]:
+    """Yield the name of each field of a mapping, the line of the name, and the value."""
     if not isinstance(node, yaml.MappingNode):
         return
     SafeConstructor().flatten_mapping(node)
     for key, value in node.value:
-        yield str(_constructed(key)), value
+        yield str(_constructed(key)), key.start_mark.line + 1, value
 
 
 def _constructed(node: yaml.Node) -> Any:
@@ -80,7 +79,7 @@ def tree_of_node(node: yaml.Node, file: str) -> Tree:
         name: tree_of_node(value, file)
         if isinstance(value, yaml.MappingNode) and value.value
         else Leaf(_constructed(value), f"{file}:{value.start_mark.line + 1}")
-        for name, value in _fields(node)
+        for name, _, value in _fields(node)
     }
 
 
