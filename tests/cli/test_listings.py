@@ -13,27 +13,68 @@ Make = Callable[..., TrialSpec]
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.mark.parametrize(("command", "kind"), [("methods", "method"), ("problems", "problem")])
-def test_listings(command: str, kind: str, run: Run) -> None:
-    code, output, _ = run(command)
+@pytest.mark.parametrize("kind", ["method", "problem", "figure"])
+def test_classes_of_a_kind(kind: str, run: Run) -> None:
+    code, output, _ = run("classes", kind)
     assert code == 0
     listings = getattr(catalogue(), kind)
-    assert {line.split()[0] for line in output.splitlines()} == set(listings)
+    assert {line.split()[0] for line in output.splitlines()} == {"name", *listings}
     for listing in listings.values():
         assert listing.summary in output
 
 
-@pytest.mark.parametrize(("command", "name", "option"), [("methods", "ei", "jitter"), ("problems", "radio", "n_ch")])
-def test_one_with_its_options(command: str, name: str, option: str, run: Run) -> None:
-    code, output, _ = run(command, name)
+def test_all_classes_by_kind(run: Run) -> None:
+    code, output, _ = run("classes")
+    assert code == 0
+    assert {"method", "design", "metric", "statistic"} <= set(output.splitlines())
+    check_one_line(run("classes", "methods"), "unknown kind of class 'methods': did you mean 'method'?")
+
+
+@pytest.mark.parametrize(("kind", "name", "option"), [("method", "ei", "jitter"), ("problem", "radio", "n_ch")])
+def test_one_with_its_options(kind: str, name: str, option: str, run: Run) -> None:
+    code, output, _ = run("classes", kind, name)
     assert code == 0
     assert output.startswith(f"{name}  ")
     assert any(line.startswith(f"{option} ") for line in output.splitlines())
-    check_one_line(run(command, f"{name}x"), f"unknown {command.removesuffix('s')} '{name}x': did you mean '{name}'?")
+    check_one_line(run("classes", kind, f"{name}x"), f"unknown {kind} '{name}x': did you mean '{name}'")
+    assert "no options" in run("classes", "method", "random")[1]
 
 
 def test_a_problem_goes_by_what_one_would_type(run: Run) -> None:
-    assert run("problems", "ackley-2") == run("problems", "ackley")
+    assert run("classes", "problem", "ackley-2") == run("classes", "problem", "ackley")
+
+
+def test_entries_by_paper(run: Run, tiny: Path) -> None:
+    code, output, _ = run("methods")
+    assert code == 0
+    assert output.splitlines()[:3] == ["methods", "method  legend  class", "dice    dice    random"]
+    assert "bound" not in run("methods", "dic")[1]
+    assert run("tasks", "--csv")[1].splitlines()[0] == "task,paper,title,problem,initial,rounds,q,entry"
+    assert "TINY-T1" in run("experiments", "tiny")[1]
+    check_one_line(run("tasks", "ackley"), "no task with 'ackley' in its name, and no such paper; papers: tasks")
+
+
+def test_show(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for kind, name in (("method", "bound"), ("task", "branin"), ("experiment", "TINY-T1")):
+        code, output, _ = run("show", kind, name)
+        assert code == 0
+        assert output.startswith(f"# {kind} {name}")
+        assert max(map(len, output.splitlines())) <= 80
+    assert "kernel: matern52" in run("show", "method", "bound")[1]
+    check_one_line(run("show", "method", "dise"), "unknown method 'dise': did you mean 'dice'?")
+    check_one_line(run("show", "figure", "dise"), "unknown kind of entry 'figure'")
+
+
+@pytest.mark.parametrize("command", [("methods",), ("tasks",), ("experiments",), ("classes", "metric"), ("verdicts",)])
+def test_listings_are_readable_at_80_columns(
+    command: tuple[str, ...], run: Run, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COLUMNS", "80")
+    code, output, _ = run(*command)
+    assert code == 0
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_the_schemas_are_written(run: Run, root: Path) -> None:

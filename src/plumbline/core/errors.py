@@ -10,11 +10,11 @@ class PlumblineError(Exception):
 
 
 LISTED = 24
-"""Names that an error lists in full; of more it gives the nearest ones and the command that lists them all."""
+"""Names that an error lists in full; of more it gives the nearest one and the command that lists them all."""
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> PlumblineError:
-    """Return the error for a `name` that is none of the `allowed`, with the nearest ones suggested.
+    """Return the error for a `name` that is none of the `allowed`, with the nearest one suggested.
 
     Args:
         kind: what the name should be, in words.
@@ -24,8 +24,8 @@ def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> 
     """
     names = sorted(allowed)
     many = len(names) > LISTED
-    near = [repr(one) for one in get_close_matches(name, names, n=3 if many else 1)]
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
     if not many:
         return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")
     told = f": `{listing}` lists them" if listing else ""
