@@ -87,7 +87,7 @@ def test_a_class_on_a_problem_has_nothing_of_any_entry(entries: MethodsAndTasks)
         ({"method_class": "ei-ml", "problem": "branin"}, "'ei-ml' is an entry of .*: --method ei-ml"),
         ({"method": "ei", "problem": "forrester-trap"}, "'forrester-trap' is an entry of .*: --task forrester-trap"),
         ({"method": "eii", "task": "ackley-2"}, "unknown method 'eii': did you mean 'ei'"),
-        ({"method": "ei", "task": "akley-2"}, "unknown task 'akley-2': did you mean .*'ackley-2'"),
+        ({"method": "ei", "task": "akley-2"}, "unknown task 'akley-2': did you mean 'ackley-2'"),
         ({"task": "ackley-2"}, "either a method .* or a class"),
         ({"method": "ei", "method_class": "ei", "task": "ackley-2"}, "either a method .* or a class"),
         ({"method": "ei"}, "either a task .* or a problem"),
