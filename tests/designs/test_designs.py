@@ -75,7 +75,7 @@ def test_a_part_of_the_box_or_what_is_outside_of_it(outside: bool) -> None:
 @pytest.mark.parametrize("options", [{"low": -4.5, "high": 3.0}, {"low": -4.0, "high": 8.0, "outside": True}])
 def test_a_part_that_is_not_in_the_box_or_leaves_nothing_is_refused(options: dict[str, float]) -> None:
     bounds = torch.tensor([[-4.0, -4.0], [8.0, 8.0]], dtype=torch.float64)
-    with pytest.raises(PlumblineError, match="must lie inside of the box"):
+    with pytest.raises(PlumblineError, match="must lie inside the box"):
         part_of(bounds, 5, generator(3), PartOptions(**options))
 
 

@@ -98,15 +98,17 @@ def claims() -> "pd.DataFrame":
     """Return the claims of the papers, with our verdicts on them.
 
     Returns:
-        A row a claim: `claim`, its `paper`, the `statement`, our `verdict`, what was `measured`, the `estimate` with
-        its 95% interval, `seeds`, `paper_seeds` (0 where the paper says nothing), and the `experiments` it rests on.
+        A row a claim: `claim`, its `paper`, the `statement`, our `verdict`, whether it is `in_doubt`, what was
+        `measured`, the `estimate` with its 95% interval, `seeds` (`10 to 50` where parts differ), `paper_seeds` (0
+        where the paper says nothing), and the `experiments` that it rests on.
 
     Examples:
         >>> pb.claims().groupby("paper")["verdict"].value_counts()
     """
-    from plumbline.analysis.publish.reference import read_claims, verdict_rows
+    from plumbline.analysis.publish.reference import read_claims, read_doubts, verdict_rows
 
-    return verdict_rows(_studies(), read_claims(find_repository() / REFERENCE / "claims.csv"))
+    path = find_repository() / REFERENCE / "claims.csv"
+    return verdict_rows(_studies(), read_claims(path), read_doubts(path))
 
 
 def classes(kind: str = "", name: str = "") -> "pd.DataFrame":

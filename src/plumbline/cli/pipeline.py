@@ -223,6 +223,21 @@ def reference(
 
 
 @app.command(rich_help_panel=WORKFLOW)
+def pages(
+    templates: Annotated[Path, typer.Option(help="folder of the templates")] = Path("docs/templates/results"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the pages")] = Path("docs/results"),
+    config: ConfigOption = CONFIG,
+    reference: Annotated[Path, typer.Option(help="folder of the reference results")] = REFERENCE,
+) -> None:
+    """Write the result pages from their templates, with the numbers of the reference results."""
+    from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
+
+    numbers = ReferenceNumbers(existing_folder(reference, "reference results"), read_plan(config).studies.values())
+    written = write_result_pages(result_pages(existing_folder(templates, "templates"), numbers), output)
+    print("\n".join(map(str, written)) or "all pages are current")
+
+
+@app.command(rich_help_panel=WORKFLOW)
 def track(
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
     trials: TrialsOption = TRIALS,

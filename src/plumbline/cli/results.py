@@ -160,7 +160,7 @@ def verdicts(
     claims: Annotated[Path, typer.Argument(help="a table of claims")] = REFERENCE / "claims.csv",
     show: Annotated[
         Literal["table", "summary", "doubts"],
-        typer.Option(help="a row a claim; the same in short, by document; or what is wrong with which verdicts"),
+        typer.Option(help="a row a claim; the number of each verdict by document; or the doubts about verdicts"),
     ] = "table",
     config: ConfigOption = CONFIG,
     markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown, as the others always are")] = False,
@@ -177,14 +177,15 @@ def verdicts(
     )
     from plumbline.cli.tables import print_frame
 
-    found = read_claims(claims)
+    found, doubts = read_claims(claims), read_doubts(claims)
     if show == "doubts":
-        doubts = read_doubts(claims)
         print_frame(doubts, csv=True) if csv else print(doubt_table(doubts))
-    elif show == "summary" and not csv:
-        print(verdict_summary(read_plan(config).studies.values(), found, read_doubts(claims)))
+        return
+    studies = read_plan(config).studies.values()
+    if show == "summary":
+        print(verdict_summary(studies, found))
     elif markdown:
-        print(verdict_table(read_plan(config).studies.values(), found))
+        print(verdict_table(studies, found, doubts))
     else:
-        rows = verdict_rows(read_plan(config).studies.values(), found)
-        print_frame(rows if csv else rows[["claim", "verdict", "statement", "estimate", "seeds"]], csv)
+        rows = verdict_rows(studies, found, doubts)
+        print_frame(rows if csv else rows[["claim", "verdict", "in_doubt", "statement", "estimate", "seeds"]], csv)

@@ -1,4 +1,4 @@
-"""Options as data: strict pydantic models whose errors name the field and the allowed values in one line."""
+"""Options: strict pydantic models whose one-line errors name the field and its allowed values."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,20 +9,20 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from plumbline.core.errors import PlumblineError, unknown
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader in C where PyYAML was built with it: ten times as fast."""
+"""The C loader where PyYAML was built with it: it is ten times as fast."""
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
 
 class Options(BaseModel):
-    """Base of everything that comes from YAML: immutable, and an unknown field is an error."""
+    """Base of all models of YAML content: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _name_unknown_fields(cls, data: Any) -> Any:
-        """Say which fields there are, which pydantic's own message leaves out."""
+        """Name the allowed fields in the error, which pydantic's own message leaves out."""
         if isinstance(data, dict):
             for field in sorted(map(str, data.keys() - cls.model_fields.keys())):
                 raise ValueError(str(unknown("field", field, cls.model_fields)))
@@ -30,7 +30,7 @@ class Options(BaseModel):
 
 
 def one_line(error: ValidationError) -> str:
-    """Return the first problem of `error` as `field.path: what is wrong (got value)`."""
+    """Return the first problem of `error` as `field.path: message (got value)`."""
     first = error.errors()[0]
     message = first["msg"].removeprefix("Value error, ")
     where = ".".join(str(part) for part in first["loc"])
@@ -40,10 +40,10 @@ def one_line(error: ValidationError) -> str:
 
 
 def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
-    """Validate `data` as `model`.
+    """Return `data` validated as a `model`.
 
     Raises:
-        PlumblineError: with `source`, the field, and what is allowed there.
+        PlumblineError: `data` is invalid; the message has `source`, the field and its allowed values.
     """
     try:
         return model.model_validate(data)
@@ -55,7 +55,7 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file.
 
     Raises:
-        PlumblineError: no such file, or no YAML, with the line.
+        PlumblineError: the file does not exist, or is not YAML; the message gives the line.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)

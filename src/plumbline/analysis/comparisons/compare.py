@@ -19,7 +19,7 @@ class Comparison(NamedTuple):
         better: which direction of the metric is better, empty where neither is.
         seeds: that have a value of both.
         method, baseline: their means.
-        difference, low, high: mean of method minus baseline, and its 95% interval (`docs/verdicts.md`).
+        difference, low, high: mean of method minus baseline, and its 95% interval (`docs/results/verdict-rule.md`).
         p: of no difference, two-sided: twice the smaller one of the claims' two tests.
         median: of the differences.
         higher: the share of seeds where the method's is the higher value, ties by half.

@@ -1,4 +1,4 @@
-"""A verdict on every published claim: docs/verdicts.md has the rule, and how often it errs."""
+"""A verdict on every published claim: docs/results/verdict-rule.md has the rule, and how often it errs."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -252,5 +252,5 @@ def believing(process: GP, x: Tensor) -> GP:
 
     Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).
     """
-    expected, _ = process.moments(x, joint=False)
+    expected, _ = process.posterior_moments(x, joint=False)
     return process.joined(x, expected.unsqueeze(-1))
