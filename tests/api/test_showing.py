@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from plumbline.api.defaults import DEFAULT
 from plumbline.api.repository import find_repository
-from plumbline.api.schemas import DEFAULT
 from plumbline.api.showing import Resolved, lines_of, resolve
 from plumbline.api.written import Leaf, Tree, tree_of, values_of
 from plumbline.core.errors import PlumblineError
 from plumbline.registry.catalogue import catalogue
-from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, merge
+from plumbline.study.inheritance import merge
+from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
 
 METHODS = """
 plain: {name: ucb, options: {model: {kernel: rbf}, sqrt_beta: 2.0}, legend: UCB, colour: red}
@@ -49,8 +50,8 @@ def entries() -> MethodsAndTasks:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "config/studies").mkdir(parents=True)
-    for file, text in {"methods": METHODS, "tasks": TASKS, "studies/tiny": STUDY}.items():
+    for file, text in {"methods/methods": METHODS, "tasks/tasks": TASKS, "studies/tiny": STUDY}.items():
+        (tmp_path / f"config/{file}.yaml").parent.mkdir(parents=True)
         (tmp_path / f"config/{file}.yaml").write_text(text)
     monkeypatch.chdir(tmp_path)
     return tmp_path

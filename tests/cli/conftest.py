@@ -39,10 +39,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 @pytest.fixture
 def tiny(root: Path, tmp_path: Path) -> Path:
     """A working directory with a study of its own."""
-    (tmp_path / "config/studies").mkdir(parents=True)
+    for folder in ("studies", "methods", "tasks"):
+        (tmp_path / "config" / folder).mkdir(parents=True)
     shutil.copy(root / "config/datasets.yaml", tmp_path / "config/datasets.yaml")
-    (tmp_path / "config/methods.yaml").write_text(METHODS)
-    (tmp_path / "config/tasks.yaml").write_text(TASKS)
+    (tmp_path / "config/methods/tiny.yaml").write_text(METHODS)
+    (tmp_path / "config/tasks/tiny.yaml").write_text(TASKS)
     (tmp_path / "config/studies/tiny.yaml").write_text(STUDY)
     (tmp_path / "config/config.yaml").write_text("preset: quick\nstudies: [tiny]\n")
     return tmp_path

@@ -47,11 +47,11 @@ def test_a_problem_goes_by_what_one_would_type(run: Run) -> None:
 def test_entries_by_paper(run: Run, tiny: Path) -> None:
     code, output, _ = run("methods")
     assert code == 0
-    assert output.splitlines()[:3] == ["methods", "method  legend  class", "dice    dice    random"]
+    assert output.splitlines()[:3] == ["tiny", "method  legend  class", "dice    dice    random"]
     assert "bound" not in run("methods", "dic")[1]
     assert run("tasks", "--csv")[1].splitlines()[0] == "task,paper,title,problem,initial,rounds,q,entry"
     assert "TINY-T1" in run("experiments", "tiny")[1]
-    check_one_line(run("tasks", "ackley"), "no task with 'ackley' in its name, and no such paper; papers: tasks")
+    check_one_line(run("tasks", "ackley"), "no task with 'ackley' in its name, and no such paper; papers: tiny")
 
 
 def test_show(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

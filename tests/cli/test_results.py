@@ -76,8 +76,8 @@ def test_typos_in_a_study(old: str, new: str, parts: list[str], run: Run, tiny: 
 
 
 def test_a_typo_in_a_method(run: Run, tiny: Path) -> None:
-    (tiny / "config/methods.yaml").write_text(METHODS.replace("{name: random,", "{name: random, options: {a: 1},"))
-    check_one_line(run("plan"), "config/methods.yaml: dice: method 'random': unknown field 'a'")
+    (tiny / "config/methods/tiny.yaml").write_text(METHODS.replace("{name: random,", "{name: random, options: {a: 1},"))
+    check_one_line(run("plan"), "config/methods/tiny.yaml: dice: method 'random': unknown field 'a'")
 
 
 def test_a_pipe_gets_whole_titles(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, get_args
 
 from plumbline.api.repository import REFERENCE, STUDIES, find_repository, study_names
-from plumbline.api.schemas import Option, options_of
 from plumbline.api.written import entry_files, read_written
 from plumbline.core.errors import unknown
 from plumbline.registry.catalogue import Kind, catalogue
+from plumbline.registry.schema_options import Option, options_of
 from plumbline.study.experiments import Preset, Study, load_study
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
@@ -119,8 +119,8 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
         name: of one class of this kind.
 
     Returns:
-        A row a class: `kind`, `name`, `summary` and `module`. Of one class a row an option: `option`, its `default` and
-        the `values` that it may have.
+        A row a class: `kind`, `name`, `summary` and `module`. Of one class a row an option: `option`, its `default`,
+        the `values` that it may have, and a `description` where there is one.
 
     Raises:
         PlumblineError: an unknown kind or name, with the nearest one.

@@ -17,7 +17,8 @@ from plumbline.core.options import parse
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
-from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, merge, unknown_entry
+from plumbline.study.inheritance import merge
+from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, unknown_entry
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from plumbline.api.defaults import fill_in, with_defaults
 from plumbline.api.listings import claims
 from plumbline.api.repository import REFERENCE, STUDIES, find_repository, find_study, study_names
-from plumbline.api.schemas import fill_in, with_defaults
 from plumbline.api.written import Leaf, Tree, Written, entry_files, find_written, inherited, read_written
 from plumbline.core.errors import unknown
 from plumbline.registry.catalogue import Kind, catalogue
@@ -170,12 +170,13 @@ def _entry_schema(model: type[MethodEntry] | type[TaskEntry]) -> dict[str, Any]:
 
 def _experiment(repository: Path, name: str) -> Resolved:
     path, study = find_study(repository, name)
-    written = read_written([path], "experiments")[name]
+    entries = read_written([path], "experiments")
+    written = entries[name]
     experiment = study.experiments[name]
     schema = Experiment.model_json_schema()
-    for preset in get_args(Preset):
+    for preset in ("like", *get_args(Preset)):
         del schema["properties"][preset]  # what they change is shown; that they change nothing else is not
-    tree = fill_in(schema, written.tree)
+    tree = fill_in(schema, inherited(entries, name))
     outputs: tuple[Kind, ...] = ("illustration", "figure", "table")
     for kind in outputs:
         output, shown = getattr(experiment, kind), tree.get(kind)
@@ -183,11 +184,12 @@ def _experiment(repository: Path, name: str) -> Resolved:
             tree.pop(kind, None)
         elif isinstance(shown, dict):
             tree[kind] = {**shown, "options": _with_defaults(kind, output.kind, shown.get("options"))}
-    entries = load_methods_and_tasks(repository / "config")
-    presets = [line for preset in get_args(Preset) if (line := _trials(experiment, preset, entries))]
+    library = load_methods_and_tasks(repository / "config")
+    presets = [line for preset in get_args(Preset) if (line := _trials(experiment, preset, library))]
     claimed = ", ".join(claim for claim, about in study.claims.items() if name in about.experiments)
     published = (repository / REFERENCE / name).is_dir()
     besides = [
+        f"like {written.like}" if written.like else "",
         f"claims: {claimed}" if claimed else "no claim rests on it",
         *presets,
         f"published in {REFERENCE / name}" if published else "",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Union
 
@@ -10,7 +9,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from plumbline.core.errors import PlumblineError
-from plumbline.study.methods_and_tasks import merge
+from plumbline.study.inheritance import merge
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -43,9 +42,8 @@ class Written:
 
 
 def entry_files(repository: Path, kind: str) -> list[Path]:
-    """Return the files that hold the entries of a kind, `methods` or `tasks`: `config/<kind>.yaml`, or in a folder."""
-    config = repository / "config"
-    return [path for path in (config / f"{kind}.yaml", *sorted((config / kind).glob("*.yaml"))) if path.is_file()]
+    """Return the files that hold the entries of a kind, `methods` or `tasks`."""
+    return sorted((repository / "config" / kind).glob("*.yaml"))
 
 
 def read_written(paths: list[Path], below: str = "") -> dict[str, Written]:
@@ -64,7 +62,6 @@ def _fields(node: yaml.Node | None) -> Iterator[tuple[str, int, yaml.Node]]:
     """Yield the name of each field of a mapping, the line of the name, and the value."""
     if not isinstance(node, yaml.MappingNode):
         return
-    SafeConstructor().flatten_mapping(node)
     for key, value in node.value:
         yield str(_constructed(key)), key.start_mark.line + 1, value
 
@@ -96,13 +93,10 @@ def values_of(tree: Tree | Leaf) -> Any:
 
 
 def inherited(entries: dict[str, Written], name: str) -> Tree:
-    """Return what an entry says, and the entries say that it is `like`; what those vary is not handed down."""
-    chain = [name]
-    while (like := entries[chain[-1]].like) in entries and like not in chain:
-        chain.append(like)
-    trees = [entries[one].tree for one in reversed(chain)]
-    above = [{key: value for key, value in tree.items() if key not in ("like", "vary")} for tree in trees]
-    return reduce(merge, above)
+    """Return what an entry says, and the entry that it is `like`; what that varies is not handed down."""
+    chain = [entries[one].tree for one in (entries[name].like, name) if one in entries]
+    below, *above = ({key: one for key, one in tree.items() if key not in ("like", "vary")} for tree in chain)
+    return merge(below, above[0]) if above else below
 
 
 def find_written(entries: dict[str, Written], kind: str, name: str) -> Written:

@@ -94,7 +94,9 @@ def classes(
     elif name:
         about = table(kind).set_index("name").loc[name]
         print(f"{name}  {about['summary']}\n{about['module']}")
-        print_frame(frame) if len(frame) else print("no options")
+        print_frame(frame if frame["description"].any() else frame.drop(columns="description")) if len(
+            frame
+        ) else print("no options")
     else:
         for i, (one, rows) in enumerate(frame.groupby("kind", sort=False)):
             print_frame(rows[["name", "summary"]], title=f"{chr(10) * bool(i)}{one}" if not kind else "")

@@ -27,7 +27,14 @@ Kind = Literal[
 
 
 class Features(Options):
-    """How a dataset becomes a table: the builder, how many rows of it, and the seed they are drawn or made with."""
+    """How a dataset becomes a table of features.
+
+    Attributes:
+        kind: the builder.
+        member: the file inside an archive.
+        rows: number of rows, drawn or made.
+        seed: they are drawn or made with.
+    """
 
     kind: Kind
     member: str | None = None
@@ -36,7 +43,20 @@ class Features(Options):
 
 
 class Dataset(Options):
-    """One dataset; see the head of `config/datasets.yaml` for the fields."""
+    """One dataset.
+
+    Attributes:
+        name: its key, which need not be repeated.
+        title: what it is.
+        file: name that it is kept under, in `data/raw` and in a mirror; null for generated ones.
+        url: where it is downloaded from; null for what has no public address of its own.
+        hash: sha256 in hex, or `algorithm:hex`; null only where no checksum is published, which the note says.
+        note: what else there is to know.
+        licence: of the data.
+        citation: of the data.
+        stands_in_for: the dataset that it replaces in runs on generated data.
+        features: how a table of features is built from it; null for files that trainers read as they are.
+    """
 
     name: str = ""
     title: str

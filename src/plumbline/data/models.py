@@ -18,7 +18,8 @@ class ModelEntry(Options):
 
     Attributes:
         title: what it is.
-        trainer: a registered trainer, with its options.
+        trainer: a registered trainer.
+        options: those of the trainer.
         seed: of the training.
         stands_in_for: the model that it replaces in runs on generated data.
         resources: of the job that trains it; on a GPU where one is asked for and there.

@@ -1,6 +1,6 @@
 """The marginal likelihood of a GP with its gradient, and its (penalised) maximum.
 
-docs/exact.md derives the formulas. GPyTorch's kernels and automatic differentiation take six times the time around
+docs/methods/gp.md derives the formulas. GPyTorch's kernels and automatic differentiation take six times the time around
 matrices of some hundred rows.
 """
 

@@ -1,13 +1,12 @@
-"""Options of registered classes: in words, and with their defaults filled in."""
+"""Options with their defaults filled in."""
 
 from typing import Any, Literal
 
 from pydantic import Field
 
-from plumbline.api.schemas import DEFAULT, fill_in, options_of, with_defaults
+from plumbline.api.defaults import DEFAULT, fill_in, with_defaults
 from plumbline.api.written import Leaf, tree_of, values_of
 from plumbline.core.options import Options
-from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodChoice
 
 
@@ -24,29 +23,6 @@ class Outer(Options):
     names: tuple[str, ...] = ()
     members: tuple[MethodChoice, ...] = ()
     count: int = 1
-
-
-def test_options_are_told_with_paths_values_and_defaults() -> None:
-    found = [tuple(option) for option in options_of(Outer.model_json_schema())]
-    assert found == [
-        ("dim", "(required)", "integer (> 0, <= 9)"),
-        ("model.kernel", "rbf", "rbf | matern52"),
-        ("model.ard", "true", "boolean"),
-        ("smooth.kernel", "matern52", "rbf | matern52"),
-        ("smooth.ard", "true", "boolean"),
-        ("level", "null", "number or auto or null"),
-        ("names", "[]", "list of string"),
-        ("members", "[]", "list of object or string"),
-        ("count", "1", "integer"),
-    ]
-
-
-def test_everything_registered_can_be_told() -> None:
-    for kind in ("method", "problem"):
-        for name, listing in getattr(catalogue(), kind).items():
-            paths = [option.option for option in options_of(listing.options)]
-            assert len(set(paths)) == len(paths), name
-            assert all(option.values for option in options_of(listing.options)), name
 
 
 def filled(given: dict[str, Any]) -> Any:

@@ -1,63 +1,12 @@
-"""The options of registered classes, from their JSON schemas: in words, and with their defaults filled in."""
-
-import json
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+"""The options of registered classes with their defaults filled in, from their JSON schemas."""
 
 from plumbline.api.written import Leaf, Tree, tree_of
 from plumbline.core.inputs import METHOD
 from plumbline.registry.catalogue import Kind, catalogue
-
-Schema = dict[str, Any]
+from plumbline.registry.schema_options import Schema
 
 DEFAULT = "default"
 """The origin of a value that is written nowhere."""
-
-
-class Option(NamedTuple):
-    """One option: its path as `--option` takes it, its default in YAML's words, and the values that it may have."""
-
-    option: str
-    default: str
-    values: str
-
-
-def options_of(schema: Schema) -> Iterator[Option]:
-    """Yield the options that a JSON schema describes, those of options of options by their dotted paths."""
-    yield from _options(schema, schema.get("$defs", {}), "", {})
-
-
-def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema) -> Iterator[Option]:
-    required = schema.get("required", ())
-    for name, field in schema.get("properties", {}).items():
-        inner, default = _resolved(field, definitions), defaults.get(name, field.get("default"))
-        if "properties" in inner:
-            yield from _options(inner, definitions, f"{prefix}{name}.", default or {})
-        else:
-            text = "(required)" if name in required else default if isinstance(default, str) else json.dumps(default)
-            yield Option(prefix + name, text, _values(field, definitions))
-
-
-def _resolved(field: Schema, definitions: Schema) -> Schema:
-    return definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
-
-
-def _values(field: Schema, definitions: Schema) -> str:
-    """Return the values that a field may have, in words."""
-    field = _resolved(field, definitions)
-    if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_values(one, definitions) for one in field["anyOf"]))
-    if "enum" in field:
-        return " | ".join(map(str, field["enum"]))
-    if "const" in field:
-        return str(field["const"])
-    if "items" in field:
-        return f"list of {_values(field['items'], definitions)}"
-    signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
-    bounds = [f"{sign} {field[key]:g}" for key, sign in signs.items() if key in field]
-    kinds = field.get("type", "anything")
-    kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
-    return " ".join([kind, *([f"({', '.join(bounds)})"] if bounds else [])])
 
 
 def with_defaults(kind: Kind, name: str, given: Tree) -> Tree:
@@ -108,3 +57,7 @@ def _method(given: Tree | Leaf) -> Tree | Leaf:
     if not isinstance(name, Leaf):
         return given
     return {**given, "options": with_defaults("method", name.value, options if isinstance(options, dict) else {})}
+
+
+def _resolved(field: Schema, definitions: Schema) -> Schema:
+    return definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
