@@ -108,7 +108,7 @@ def test_what_is_added_runs_as_the_pages_say(with_examples, command):
 
 def test_a_method_that_is_added_is_listed_with_its_options(with_examples):
     _, run = with_examples
-    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "methods"])
+    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "classes"])
     done = run(*command)
     assert done.returncode == 0, done.stderr
     assert "model.kernel" in done.stdout
@@ -130,7 +130,7 @@ def test_a_constraint_is_seen_in_what_a_trial_prints(with_examples):
     _, run = with_examples
     done = run("plumbline", "trial", "--problem", "gramacy", "--class", "random", "--rounds", "2")
     assert done.returncode == 0, done.stderr
-    assert "y 3" in done.stdout
+    assert "y3" in done.stdout
     assert "violation" in done.stdout
 
 
