@@ -6,20 +6,23 @@ import numpy as np
 import pandas as pd
 
 from plumbline.forecasts.calibration_score import LEVELS
-from plumbline.metrics.registry import METRICS, Array, Metric, enter, of_trials
+from plumbline.metrics.registry import METRICS, Array, Better, Metric, enter, of_trials
 
 
 def _column(name: str) -> Callable[[pd.DataFrame], Array]:
     return lambda rows: rows[name].to_numpy(dtype=np.float64)
 
 
-for _name, _summary, _better in (
+SCORES: tuple[tuple[str, str, Better], ...] = (
     ("predicted_mean", "mean that was forecast of the observation", ""),
     ("predicted_sd", "standard deviation that was forecast of the observation", ""),
     ("pit", "forecast probability of at most the observation", ""),
     ("nll", "negative log density that was forecast at the observation", "lower"),
     ("crps", "continuous ranked probability score of the forecast", "lower"),
-):
+)
+"""Name, summary and better direction of each column of forecasts."""
+
+for _name, _summary, _better in SCORES:
     METRICS[_name] = Metric(_name, _summary, (_name,), "query", _column(_name), bool(_better), _better)
 
 
