@@ -94,9 +94,10 @@ def classes(
     elif name:
         about = table(kind).set_index("name").loc[name]
         print(f"{name}  {about['summary']}\n{about['module']}")
-        print_frame(frame if frame["description"].any() else frame.drop(columns="description")) if len(
-            frame
-        ) else print("no options")
+        if frame.empty:
+            print("no options")
+        else:
+            print_frame(frame if frame["description"].any() else frame.drop(columns="description"))
     else:
         for i, (one, rows) in enumerate(frame.groupby("kind", sort=False)):
             print_frame(rows[["name", "summary"]], title=f"{chr(10) * bool(i)}{one}" if not kind else "")
