@@ -68,16 +68,16 @@ class Options(BaseModel):
 def attribute_descriptions(docstring: str | None) -> dict[str, str]:
     """Return the descriptions in the section `Attributes` of a docstring, each on one line."""
     section = inspect.cleandoc(docstring or "").partition("\nAttributes:\n")[2]
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     name = ""
     for line in section.splitlines():
         if begun := re.match(r" {4}(\w+): (.*)", line):
-            name, found[begun[1]] = begun[1], begun[2]
+            name, descriptions[begun[1]] = begun[1], begun[2]
         elif line.startswith(" " * 8) and name:
-            found[name] += f" {line.strip()}"
+            descriptions[name] += f" {line.strip()}"
         elif line.strip():
             break
-    return found
+    return descriptions
 
 
 def one_line(error: ValidationError) -> str:
@@ -106,8 +106,8 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file.
 
     Raises:
-        PlumblineError: the file does not exist, is not YAML, has merge keys, or has a name twice in a mapping; the message
-            gives the line.
+        PlumblineError: the file does not exist, is not YAML, has merge keys, or has a name twice in a mapping; the
+            message gives the line.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)

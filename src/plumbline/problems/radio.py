@@ -4,8 +4,8 @@ The paper has three sites 200 m apart, three sectors of 120 degrees each on mast
 UAVs in four corridors. It gives the ranges of power and tilt, the rates (42), the objective (43) and its observations
 (44). All other numbers are those of the published code: the exact sites, 2 GHz, the antenna, the noise power, and the
 heights and regions of users and UAVs. Path losses are those of 3GPP TR 38.901 (urban macro, non-line-of-sight on the
-ground, line-of-sight in the air), as in the code. The paper lists shadow fading without its strength. The code has none, and neither has this
-problem by default.
+ground, line-of-sight in the air), as in the code. The paper lists shadow fading without its strength. The code has
+none, and neither has this problem by default.
 
 Angles are in degrees. Elevations are relative to the antenna: UAVs are above it, users on the ground below, and a
 positive tilt points up. Powers are in dBm or mW, gains and losses in dB, distances in metres.
