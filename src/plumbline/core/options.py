@@ -18,7 +18,7 @@ class _Loader(_FAST):  # type: ignore[misc, valid-type]
     """YAML without merge keys (`<<`), and with every name once in a mapping."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Refuse what PyYAML would resolve silently, with the line."""
+        """Refuse merge keys and repeated names, which PyYAML would resolve silently."""
         names = set()
         for key, _ in node.value:
             if key.tag == "tag:yaml.org,2002:merge":

@@ -164,7 +164,7 @@ class Unknowns:
         return float(penalised) / len(sample.y), gradient / len(sample.y)
 
     def positive(self, raw: Array) -> Values:
-        """Return each part's values at raw parameters (`... x k`) and their derivatives; empty where it is known."""
+        """Return each part's hyperparameters at raw parameters (`... x k`) and their derivatives; empty where known."""
         return [part.transform.value(raw[..., place]) for part, place in zip(self.parts, self.places, strict=True)]
 
     def with_priors(
