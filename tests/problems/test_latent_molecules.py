@@ -170,7 +170,7 @@ def test_molecules_that_the_model_cannot_read_are_left_out(problem: Problem) -> 
 
 def test_without_molecules_there_are_no_examples(context: Callable[[int], Context]) -> None:
     bare = build_problem("guacamol", {"objective": "median-1", "model": "small-vae"}, context(0))
-    with pytest.raises(PlumblineError, match="'examples' needs a problem that has some"):
+    with pytest.raises(PlumblineError, match="'examples' needs a problem that has examples"):
         initial_design(InitialDesign(design="examples", size=3), bare, generator(0))
 
 

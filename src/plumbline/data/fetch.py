@@ -33,9 +33,7 @@ def copy_from(source: Path) -> Downloader:
 
     def download(url: str, output: str | IO[bytes], _: Any) -> None:
         shutil.copyfile(source, str(output))
-        Path(str(output)).chmod(
-            0o644
-        )  # only the owner may read pooch's temporary file, but a data folder may be shared
+        Path(str(output)).chmod(0o644)  # only its owner may read pooch's file; a data folder may be shared
 
     return download
 

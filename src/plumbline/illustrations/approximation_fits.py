@@ -119,8 +119,8 @@ def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generato
     ]
     warm = EulboImprovement.models(list(zip(methods, turns, strict=True)))
     choices = [
-        Choice(best(ProcessModel(process), turn.data, x), method.utility(process, turn), process)
-        for method, turn, process in zip(methods, turns, warm, strict=True)
+        Choice(best(ProcessModel(process), current.data, x), method.utility(process, current), process)
+        for method, current, process in zip(methods, turns, warm, strict=True)
     ]
     refined, moved = (
         EulboImprovement.refine(list(zip(those, choices, turns, strict=True))) for those in (methods, alone)
