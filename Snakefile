@@ -1,5 +1,8 @@
-# The workflow itself is in workflow/, where Snakemake's catalogue and `snakemake` in other repositories look for it. This
-# file lets `snakemake --cores all` run from here.
+# The workflow itself is workflow/Snakefile, where Snakemake's catalogue looks for it; this file lets
+# `snakemake --cores all` run from here. An included file does not set the default target.
 
 
 include: "workflow/Snakefile"
+
+
+workflow.default_target = "all"

@@ -227,6 +227,15 @@ def check_schema(path: Path) -> None:
     assert (path.parent / first.partition("=")[2]).is_file(), path
 
 
+def test_the_example_of_the_readme_is_a_study(copy: Path) -> None:
+    blocks = (copy / "config/README.md").read_text().split("```yaml\n# ")[1:]
+    for file, _, rest in (block.partition("\n") for block in blocks):
+        (copy / file).write_text(rest.partition("```")[0])
+    plan = load_plan({"studies": ["mine"]}, copy)
+    assert [len(plan.chunks(name)) for _, name, _ in plan.experiments()] == [4]
+    assert [len(claim.tests) for claim in plan.studies["mine"].claims.values()] == [1]
+
+
 def test_later_files_win(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("studies: [x]\nchunk: 3\n")
     (tmp_path / "b.yaml").write_text("chunk: 1\n")

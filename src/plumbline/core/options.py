@@ -106,8 +106,8 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file.
 
     Raises:
-        PlumblineError: the file does not exist, is not YAML, has merge keys, or has a name twice in a mapping; the message
-            gives the line.
+        PlumblineError: the file does not exist, is not YAML, has merge keys, or has a name twice in a mapping; the
+            message gives the line.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
