@@ -99,7 +99,7 @@ def rewrite_included(app: Sphinx, path: Path, parent: str, content: list[str]) -
 
 
 def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Docstrings are plain text with backticks: asterisks, bars and last underscores outside of them and of formulas stand."""
+    """Asterisks, bars and last underscores mean themselves, except between backticks and in formulas."""
     parts = re.split(r"(`[^`]*`|\.\. math::.*(?:\n+ +.*)*)", "\n".join(lines))
     parts[::2] = [re.sub(r"(?<!^)(?<!\n)[*|]|_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")
