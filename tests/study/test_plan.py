@@ -297,7 +297,7 @@ TEST = ("claims", "K1", "primary", 0)
         (
             "tasks/toy.yaml",
             set_at("qed", "options", value={"dataset": "zinc250k"}),
-            "qed: problem 'molecules': target: Field required: `plumbline problems molecules` shows them all",
+            "qed: problem 'molecules': target: Field required: `plumbline classes problem molecules` shows them all",
         ),
         ("studies/toy.yaml", set_at(*TEST, "task", value="brannin"), "claim K1: unknown task 'brannin': did you mean"),
         ("studies/toy.yaml", set_at(*TEST, "task", value="qed"), "claim K1: unknown task 'qed': allowed: branin, f"),

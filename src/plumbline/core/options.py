@@ -18,7 +18,7 @@ class _Loader(_FAST):  # type: ignore[misc, valid-type]
     """YAML without merge keys (`<<`), and with every name once in a mapping."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Refuse what PyYAML would resolve silently, with the line."""
+        """Refuse merge keys and repeated names, which PyYAML would resolve silently."""
         keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         names = [key.value for key in keys]
         if "<<" not in names and len(set(names)) == len(names):
@@ -67,16 +67,16 @@ class Options(BaseModel):
 def attribute_descriptions(docstring: str | None) -> dict[str, str]:
     """Return the descriptions in the section `Attributes` of a docstring, each on one line."""
     section = inspect.cleandoc(docstring or "").partition("\nAttributes:\n")[2]
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     name = ""
     for line in section.splitlines():
         if begun := re.match(r" {4}(\w+): (.*)", line):
-            name, found[begun[1]] = begun[1], begun[2]
+            name, descriptions[begun[1]] = begun[1], begun[2]
         elif line.startswith(" " * 8) and name:
-            found[name] += f" {line.strip()}"
+            descriptions[name] += f" {line.strip()}"
         elif line.strip():
             break
-    return found
+    return descriptions
 
 
 def one_line(error: ValidationError) -> str:

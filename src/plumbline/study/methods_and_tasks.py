@@ -5,7 +5,7 @@ at any depth (see `plumbline.study.inheritance`).
 An entry that says `vary` stands for a family: one member a value, called `<entry>-<value>`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -138,9 +138,20 @@ class MethodsAndTasks:
         found: list[str] = []
         for name in names:
             if name not in members and name not in families:
-                raise unknown(kind, name, members.keys() | families.keys())
+                raise unknown_entry(kind, name, members.keys() | families.keys())
             found += [name] if name in members else families[name]
         return tuple(found)
+
+
+def unknown_entry(kind: str, name: str, known: Iterable[str]) -> PlumblineError:
+    """Return the error for a method or a task that has no entry, with what it is where a registered class is meant."""
+    registered = "method" if kind == "method" else "problem"
+    if name not in getattr(catalogue(), registered):
+        return unknown(kind, name, known, f"plumbline {kind}s")
+    return PlumblineError(
+        f"{name!r} is a registered class, no entry of config/{kind}s: "
+        f"enter it there, or name it on the command line: --{'class' if kind == 'method' else 'problem'} {name}"
+    )
 
 
 def _families(entries: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
