@@ -16,18 +16,31 @@ from plumbline.core import files
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, parse
 from plumbline.registry import source_digest as sources
-from plumbline.registry.registry import Registry
+from plumbline.registry.registry import Entry, Registry, catalogue_path
 
 Kind = Literal["method", "problem", "design", "trainer", "illustration", "figure", "table"]
 
 
 class Listing(Options):
-    """One registered name: what it is, where its code is, and the JSON schema of its options."""
+    """One registered name.
+
+    Attributes:
+        name: as registered.
+        summary: the first line of its docstring.
+        module: where its code is.
+        options: JSON schema.
+        provides: of a method, what others can rely on that have it as their base or member.
+        passes_on: of a wrapper, what it provides as soon as its base does.
+        needs: of a wrapper or portfolio, what its base or each member must provide; None for others.
+    """
 
     name: str
     summary: str
     module: str
     options: dict[str, Any]
+    provides: tuple[str, ...] = ()
+    passes_on: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
 
 
 class Catalogue(Options):
@@ -47,6 +60,13 @@ class Catalogue(Options):
         if name not in listings:
             raise unknown(kind, name, listings)
         return listings[name]
+
+    def bases(self, name: str) -> list[str]:
+        """Return the methods that can be the base or a member of `name`; a wrapper, only if its own base can."""
+        needs = self.find("method", name).needs
+        if needs is None:
+            return []
+        return [other for other, one in self.method.items() if {*needs} <= {*one.provides, *one.passes_on}]
 
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
         """Raise PlumblineError if there is no `kind` called `name`, or if `options` are not its options."""
@@ -111,11 +131,20 @@ def _registry(kind: Kind) -> Registry:
     return getattr(importlib.import_module(module), name)
 
 
+def _listing(entry: Entry) -> Listing:
+    return Listing(
+        name=entry.name,
+        summary=entry.summary,
+        module=entry.module,
+        options=entry.options.model_json_schema(),
+        provides=sorted(getattr(entry.build, "provides", ())),
+        passes_on=sorted(getattr(entry.build, "passes_on", ())),
+        needs=sorted(entry.options.needs) if hasattr(entry.options, "needs") else None,
+    )
+
+
 def _listings(kind: Kind) -> dict[str, Listing]:
-    return {
-        name: Listing(name=name, summary=entry.summary, module=entry.module, options=entry.options.model_json_schema())
-        for name, entry in _registry(kind).entries().items()
-    }
+    return {name: _listing(entry) for name, entry in _registry(kind).entries().items()}
 
 
 _CHECKED: set[str] = set()
@@ -125,11 +154,11 @@ _CHECKED: set[str] = set()
 @cache
 def catalogue() -> Catalogue:
     """Return the catalogue of this source tree, from the cache where it is there."""
-    path = sources.cache_folder() / "catalogue.json"
+    path = catalogue_path()
     try:
         return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         built = Catalogue(**{kind: _listings(kind) for kind in REGISTRIES})
     with suppress(OSError):  # a read-only home costs seconds at the next start, nothing else
-        files.write_text(path, json.dumps(built.model_dump()))
+        files.write_text(path, built.model_dump_json())
     return built
