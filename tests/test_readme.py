@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CLAIMS = ROOT / "results" / "reference" / "claims.csv"
 EXTENDING = (ROOT / "docs" / "guide" / "extending.md").read_text(encoding="utf-8")
-METHODS = (ROOT / "docs" / "guide" / "methods.md").read_text(encoding="utf-8")
+METHODS = (ROOT / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
 CONCLUSIONS = (ROOT / "docs" / "results" / "conclusions.md").read_text(encoding="utf-8")
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "templates" not in path.parts)
 PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *DOCS]
@@ -108,7 +108,7 @@ def test_what_is_added_runs_as_the_pages_say(with_examples, command):
 
 def test_a_method_that_is_added_is_listed_with_its_options(with_examples):
     _, run = with_examples
-    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "methods"])
+    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "classes"])
     done = run(*command)
     assert done.returncode == 0, done.stderr
     assert "model.kernel" in done.stdout
@@ -130,7 +130,7 @@ def test_a_constraint_is_seen_in_what_a_trial_prints(with_examples):
     _, run = with_examples
     done = run("plumbline", "trial", "--problem", "gramacy", "--class", "random", "--rounds", "2")
     assert done.returncode == 0, done.stderr
-    assert "y 3" in done.stdout
+    assert "y3" in done.stdout
     assert "violation" in done.stdout
 
 
@@ -170,11 +170,13 @@ def test_the_study_of_the_guide_is_built_and_its_methods_are_compared(with_examp
 
 def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
     folder, run = package_copy
-    page = (ROOT / "docs" / "conformal.md").read_text(encoding="utf-8")
-    (folder / "src/plumbline/methods/cpi.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    page = (ROOT / "docs" / "methods" / "conformal.md").read_text(encoding="utf-8")
+    (folder / "src/plumbline/methods/conformal/cpi.py").write_text(
+        re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    )
     quick = [word for name in ("steps=3", "burn_in=1", "raw_samples=8") for word in ("--option", f"search.{name}")]
 
-    done = run("plumbline", "trial", "--problem", "branin", "--method", "cpi", "--rounds", "2", *quick)
+    done = run("plumbline", "trial", "--problem", "branin", "--class", "cpi", "--rounds", "2", *quick)
 
     assert done.returncode == 0, done.stderr
     assert "round 2/2" in done.stderr

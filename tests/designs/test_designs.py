@@ -248,7 +248,7 @@ def test_source_needs_a_shift() -> None:
 
 def test_examples_are_those_of_the_problem() -> None:
     bare = problem_of(Alpine(dim=2, negate=True))
-    with pytest.raises(PlumblineError, match="'examples' needs a problem that has some"):
+    with pytest.raises(PlumblineError, match="'examples' needs a problem that has examples"):
         initial_design(InitialDesign(design="examples", size=3), bare, generator(0))
     having = replace(bare, examples=lambda n, stream: torch.rand(n, 2, generator=stream, dtype=torch.float64))
     X = initial_design(InitialDesign(design="examples", size=3), having, generator(0))

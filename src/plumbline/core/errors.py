@@ -9,12 +9,28 @@ class PlumblineError(Exception):
     """A user's mistake or a failure outside the code, in one line; the command line prints it without a traceback."""
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str]) -> PlumblineError:
-    """Return the error for a `name` that is not among `allowed`; it suggests the nearest allowed name."""
+LISTED = 24
+"""Names that an error lists in full; of more it gives the nearest one and the command that lists them all."""
+
+
+def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> PlumblineError:
+    """Return the error for a `name` that is not among `allowed`; it suggests the nearest allowed name.
+
+    Args:
+        kind: what the name should be, in words.
+        name: as it was written.
+        allowed: the names that there are.
+        listing: the command that lists them, for when there are too many for one line.
+    """
     names = sorted(allowed)
+    many = len(names) > LISTED
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")
+    if not many:
+        return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")
+    told = f": `{listing}` lists them" if listing else ""
+    some = "" if near else f"{', '.join(names[:3])} ... "
+    return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} are known{told}")
 
 
 def describe_os_error(error: OSError) -> str:

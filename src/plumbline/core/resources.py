@@ -23,13 +23,11 @@ class Resources(Options):
     seeds_per_job: int | None = Field(default=None, ge=1)
 
 
-def greater(*requests: Resources) -> Resources:
+def greater(*needs: Resources) -> Resources:
     """Return the largest of each requested resource, and the fewest seeds; unset fields count as not requested."""
     merged: dict[str, int] = {}
     for name in Resources.model_fields:
-        values = [
-            value for one in requests if name in one.model_fields_set and (value := getattr(one, name)) is not None
-        ]
+        values = [value for one in needs if name in one.model_fields_set and (value := getattr(one, name)) is not None]
         if values:
             merged[name] = min(values) if name == "seeds_per_job" else max(values)
     return Resources(**merged)

@@ -1,4 +1,4 @@
-"""One posterior on a line, what acquisition functions make of it, and what it says of the optimum."""
+"""A posterior on a line, with acquisition functions and draws of its optimum."""
 
 from pathlib import Path
 
@@ -26,15 +26,15 @@ class AcquisitionsOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        at: where Forrester's function, turned upside down, was observed.
-        noise_std: of the observations.
-        model: kernel and priors, of all methods.
-        search: of their maximisers.
-        methods: registered ones, a panel each.
-        points: of the grid.
+        at: inputs of the observations of the negated Forrester function.
+        noise_std: standard deviation of the observation noise.
+        model: kernel and priors of all methods.
+        search: options of the search for maximisers.
+        methods: registered methods, one per panel.
+        points: number of points of the grid.
         alpha: the credible band has level `1 - alpha`.
-        paths: draws of f to show.
-        draws: of the optimum to show.
+        paths: number of draws of f.
+        draws: number of draws of the optimum.
     """
 
     at: tuple[float, ...] = Field(default=(0.0, 0.2, 0.5, 0.7, 1.0), min_length=2)
@@ -71,7 +71,7 @@ def acquisitions_on_a_line(options: AcquisitionsOptions, generator: Generator) -
         parts.append(rows("posterior", "optimum", x=optima.X[:, 0], value=optima.f))
     given = {"model": options.model.model_dump(), "search": options.search.model_dump()}
     for name in options.methods:
-        with manual_seed(draw_seed(generator)):  # some of BoTorch draws from the global stream
+        with manual_seed(draw_seed(generator)):  # parts of BoTorch draw from the global stream
             proposal = build_method(name, given, Domain(problem.space)).ask(history, 1, generator)
         assert proposal.acquisition is not None
         parts.append(rows(name, "acquisition", x=x, value=proposal.acquisition(x.unsqueeze(-1))))

@@ -1,4 +1,4 @@
-"""An experiment's illustration, from its YAML to a file."""
+"""Computation and storage of an experiment's illustration."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,10 @@ from plumbline.study.plan import Plan
 
 
 def illustrate(plan: Plan, name: str) -> pd.DataFrame:
-    """Return the illustration of experiment `name`: the same table whenever it is asked for.
+    """Return the illustration of experiment `name`, always the same table.
 
     Raises:
-        PlumblineError: the experiment has none, or its options are wrong.
+        PlumblineError: the experiment has no illustration, or its options are wrong.
     """
     output = plan.experiment(name).illustration
     if output is None:

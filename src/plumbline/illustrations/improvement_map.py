@@ -1,4 +1,4 @@
-"""What expected improvement gives for quality and for uncertainty: the document's trade-off."""
+"""Expected improvement as a trade-off between quality and uncertainty."""
 
 import pandas as pd
 import torch
@@ -14,8 +14,8 @@ class ImprovementMapOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        points: of the grid, along each axis.
-        reach: of the expected quality, from `-reach` to `reach`.
+        points: number of points of the grid along each axis.
+        reach: the expected quality ranges from `-reach` to `reach`.
         spread: the greatest standard deviation.
     """
 
@@ -26,7 +26,7 @@ class ImprovementMapOptions(Options):
 
 @illustrations.register("improvement-map", ImprovementMapOptions)
 def improvement_map(options: ImprovementMapOptions, generator: Generator) -> pd.DataFrame:
-    """Expected improvement by the expected quality `Delta = mean - best` and the standard deviation."""
+    """Expected improvement as a function of the expected quality `Delta = mean - best` and the standard deviation."""
     quality = grid(options.points, -options.reach, options.reach)
     deviation = options.spread * (torch.arange(options.points, dtype=torch.float64) + 1) / options.points
     at = torch.cartesian_prod(quality, deviation)

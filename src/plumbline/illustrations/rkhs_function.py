@@ -1,4 +1,4 @@
-"""A target function of known norm beside draws of the process whose kernel it shares: CBO, figure 9."""
+"""A target function of known norm beside draws of the GP with the same kernel: CBO, figure 9."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from plumbline.problems.rkhs import RKHSFunction, RKHSOptions, make_kernel, rkhs
 
 
 class FunctionOptions(RKHSOptions):
-    """Options of the illustration: those of the function, and what is shown.
+    """Options of the illustration, besides those of the function.
 
     Attributes:
-        draws: of the Gaussian process.
-        points: of the grid.
+        draws: number of draws of the GP.
+        points: number of points of the grid.
     """
 
     dim: PositiveInt = 1
@@ -26,7 +26,7 @@ class FunctionOptions(RKHSOptions):
 
 
 def prior_draws(K: Tensor, draws: int, generator: Generator) -> Tensor:
-    """Return draws of `N(0, K)`, `draws x n`; by eigenvalues, for on a fine grid `K` is singular in floating point."""
+    """Return draws of `N(0, K)`, `draws x n`, by eigenvalues, since `K` is numerically singular on a fine grid."""
     values, vectors = torch.linalg.eigh(K)
     eps = torch.randn(draws, len(K), generator=generator, dtype=K.dtype)
     return eps * values.clamp_min(0.0).sqrt() @ vectors.mT

@@ -7,7 +7,7 @@ start and in every cluster job. The list is therefore kept in the user's cache f
 import hashlib
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, Literal
@@ -58,15 +58,20 @@ class Catalogue(Options):
         """Return the listing of `name`; raise PlumblineError with the nearest name if there is none."""
         listings: dict[str, Listing] = getattr(self, kind)
         if name not in listings:
-            raise unknown(kind, name, listings)
+            raise unknown(kind, name, listings, f"plumbline classes {kind}")
         return listings[name]
 
     def bases(self, name: str) -> list[str]:
         """Return the methods that can be the base or a member of `name`; a wrapper, only if its own base can."""
         needs = self.find("method", name).needs
-        if needs is None:
-            return []
-        return [other for other, one in self.method.items() if {*needs} <= {*one.provides, *one.passes_on}]
+        return [] if needs is None else [other for other, one in self.method.items() if _serves(one, needs)]
+
+    def wrappers(self, name: str) -> list[str]:
+        """Return the wrappers and portfolios that the method `name` can be the base or a member of."""
+        listing = self.find("method", name)
+        return [
+            other for other, one in self.method.items() if one.needs is not None and _serves(listing, one.needs)
+        ]
 
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
         """Raise PlumblineError if there is no `kind` called `name`, or if `options` are not its options."""
@@ -88,8 +93,12 @@ class Catalogue(Options):
         )
 
 
+def _serves(listing: Listing, needs: Sequence[str]) -> bool:
+    return {*needs} <= {*listing.provides, *listing.passes_on}
+
+
 def _where_options_are(kind: Kind, name: str) -> str:
-    return f": `plumbline {kind}s {name}` shows them all" if kind in ("method", "problem") else ""
+    return f": `plumbline classes {kind} {name}` shows them all"
 
 
 def once(question: str, verify: Callable[[], object]) -> None:

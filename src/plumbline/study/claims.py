@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from plumbline.core.options import Options
+from plumbline.study.inheritance import merge
 
 _AFTER = "@"
 
@@ -35,6 +36,14 @@ class Measure(Options):
 
     Attributes:
         name: what is tested, in a few words.
+        statistic: what is computed over seeds.
+        metric: what is measured of each run.
+        of: which number of a run.
+        location: of the numbers of seeds.
+        direction: what is expected of the statistic.
+        threshold: what it is expected to be less or greater than.
+        range: what it is expected to be within.
+        options: of the statistic.
         after: the method's runs end after this share of their rounds, the baseline's at their end: whether it is
             so much faster.
         published: what the document has, where a text, a table or a figure says it.
@@ -107,11 +116,21 @@ class ClaimTest(Measure):
 class ClaimTests(Measure):
     """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline].
 
-    Several `tasks` are a test each; the tasks of `also` are in each of them. Where tasks have methods of their own,
-    `cases` [task, method, baseline] name each test instead. Where the document's sentence says several things, `parts`
-    are the others: of one test with it.
+    Attributes:
+        like: `primary`, in a secondary test: it has the fields of the claim's (first) primary test, but for `parts` and
+            for those given here; null takes a field away.
+        task: one task.
+        tasks: several, a test each.
+        method: what is tested.
+        baseline: what it is compared with, where the statistic compares.
+        baseline_task: of the baseline, where that is another.
+        pairs: several [method, baseline], a test each.
+        also: tasks that are judged together with each `task`, in one sample.
+        cases: in the place of all these, [task, method, baseline] of each test, where tasks have methods of their own.
+        parts: further tests of the same claim, where the document's sentence says several things.
     """
 
+    like: Literal["", "primary"] = ""
     task: str | None = None
     tasks: tuple[str, ...] = ()
     method: str | None = None
@@ -151,17 +170,33 @@ class ClaimTests(Measure):
 
 
 class Stuck(Options):
-    """When a run of a claim counts as stuck: it ends with more than `above` of `metric`."""
+    """When a run of a claim counts as stuck.
+
+    Attributes:
+        metric: by which it is judged.
+        above: it is stuck if it ends with more than this.
+    """
 
     metric: str
     above: float
 
 
 class Beyond(Options):
-    """Why no trial can decide about a claim."""
+    """Why no trial can decide about a claim.
+
+    Attributes:
+        verdict: in the place of one by trials.
+        because: the reason.
+    """
 
     verdict: Literal["cannot fail", "does not apply"]
     because: str
+
+
+def _like(primary: dict[str, Any], test: Any) -> Any:
+    if not (isinstance(test, dict) and test.get("like")):
+        return test
+    return {name: value for name, value in merge(primary, test).items() if value is not None}
 
 
 def _alternatives(written: Any) -> Any:
@@ -196,6 +231,18 @@ class Claim(Options):
     secondary: tuple[ClaimTests, ...] = ()
     stuck: Stuck | None = None
     beyond: Beyond | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _like_primary(cls, data: Any) -> Any:
+        """Give secondary tests that are `like: primary` its fields."""
+        if not (isinstance(data, dict) and isinstance(data.get("secondary"), list)):
+            return data
+        first = next(iter(_alternatives(data.get("primary")) or ()), None)
+        if not isinstance(first, dict):
+            return data
+        shared = {name: value for name, value in first.items() if name != "parts"}
+        return {**data, "secondary": [_like(shared, test) for test in data["secondary"]]}
 
     @property
     def tests(self) -> tuple[ClaimTest, ...]:

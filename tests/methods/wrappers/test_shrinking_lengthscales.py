@@ -92,7 +92,7 @@ def test_information_is_that_of_a_gaussian() -> None:
 
 
 def test_the_bound_grows_with_the_norm_as_we_remember_the_paper() -> None:
-    """That the norm grows as g(t)^d is from memory: `docs/acquisitions/adaptation.md`."""
+    """That the norm grows as g(t)^d is from memory: `docs/methods/adaptive.md`."""
     at = Hyperparameters(0.3, BOX.new_tensor([0.08]), 2.0, BOX.new_tensor([0.2, 0.4]))
     process = conditioned(*(box().history.X, box().history.Y), BOX, "rbf", at)
     found = NormBound(initial=3.0, power=0.5, delta=0.05).sqrt_beta(process, 4, divisor=1.5)

@@ -139,8 +139,8 @@ def _places(counts: Tensor, cells: Cells) -> tuple[Tensor, Tensor, Tensor, Tenso
         cells: partition of the non-dominated region.
 
     Returns:
-        Whether each point counts at each place, `q x n`, and the indices of its batch, of its draw, and of its cell
-        (among the cells of all draws if each draw has its own).
+        Whether each point counts at each place, `q x n`, and the indices of the place's batch, draw and cell. If each
+        draw has cells of its own, the index is among the cells of all draws.
     """
     q, _, C, S = counts.shape
     place = counts.any(0).view(-1).nonzero().squeeze(-1)

@@ -12,8 +12,6 @@ from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import STANDS_IN, budget_label, data_label, evidence_of, output_of
-from plumbline.analysis.publish.answer import write_answer
-from plumbline.analysis.publish.small_samples import write_small_samples
 from plumbline.analysis.verdicts.judge import RUNS, asked_by_outputs, judge_reference, ran
 from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict, by_number, counts
 from plumbline.core.errors import PlumblineError
@@ -164,25 +162,38 @@ def claims_of(studies: Iterable[Study]) -> list[tuple[str, Claim]]:
     return sorted(claims, key=lambda one: by_number(one[0]))
 
 
-def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
-    """The verdicts as a Markdown table, a row a claim, with those that are not judged yet or not run.
+def verdict_rows(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts, a row a claim, with those that are not judged yet or not run.
 
-    Seeds are those of the parts of the primary test, from the fewest to the most, beside the paper's.
+    Seeds are those of the parts of the primary test, from the fewest to the most; `paper_seeds` are the paper's.
     """
-    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
-    lines.append("|---|---|---|---|---|---|---|")
     primary = claims[claims["role"] == "primary"]
     tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
     doubted = {name for names in doubts["claims"] for name in names.split()}
+    studies = list(studies)
+    paper_of = {name: study.study for study in studies for name in study.claims}
+    rows = []
     for name, claim in claims_of(studies):
-        verdict = "not judged" if claim.experiments else "not run"
-        experiments = ", ".join(claim.experiments) or "–"
-        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", experiments]
+        cells = ["not judged" if claim.experiments else "not run", False, "", "", ""]
         if name in tests_of:
             tests = tests_of[name]
-            said = f"**{tests['verdict'].iloc[0]}**" + f", {IN_DOUBT}" * (name in doubted)
-            cells[2:6] = [said, tests["test"].iloc[0], effect(tests), f"{seeds_of(tests)} ({claim.seeds or '–'})"]
-        lines.append(f"| {' | '.join(cells)} |")
+            verdict, test = tests["verdict"].iloc[0], tests["test"].iloc[0]
+            cells = [verdict, name in doubted, test, effect(tests), seeds_of(tests)]
+        rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(claim.experiments)])
+    columns = ["claim", "paper", "statement", "verdict", "in_doubt", "measured", "estimate", "seeds", "paper_seeds"]
+    return pd.DataFrame(rows, columns=[*columns, "experiments"])
+
+
+def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
+    """The verdicts of `verdict_rows` as a Markdown table."""
+    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for one in verdict_rows(studies, claims, doubts).to_dict("records"):
+        judged = bool(one["seeds"])
+        verdict = f"**{one['verdict']}**" + f", {IN_DOUBT}" * one["in_doubt"] if judged else one["verdict"]
+        seeds = f"{one['seeds'] or '–'} ({one['paper_seeds'] or '–'})"
+        cells = [one["claim"], one["statement"], verdict, one["measured"], one["estimate"], seeds]
+        lines.append(f"| {' | '.join(cells)} | {one['experiments'] or '–'} |")
     return "\n".join(lines)
 
 
@@ -275,6 +286,10 @@ def keep_verdicts(plan: Plan, reference: Path) -> None:
 
     The two figures that sum them up are drawn anew too.
     """
+    # Drawing takes seconds to import: who only reads verdicts need not wait for it.
+    from plumbline.analysis.publish.answer import write_answer
+    from plumbline.analysis.publish.small_samples import write_small_samples
+
     path = reference / "claims.csv"
     claims = judge_reference(plan, reference)
     if path.is_file():

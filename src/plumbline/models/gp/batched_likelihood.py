@@ -12,7 +12,7 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 
 from plumbline.models.algebra import CORRELATIONS, Kernel, squared_distances
-from plumbline.models.gp.likelihood import LOG_2PI, Hyperparameters, Sample, Transformed, Unknowns
+from plumbline.models.gp.likelihood import LOG_2PI, Hyperparameters, Sample, Unknowns, Values
 from plumbline.models.gp.priors import Array
 
 ELEMENTS = 2**17
@@ -116,17 +116,17 @@ def penalised_each(raw: Array, unknowns: Unknowns, samples: SampleStack, kernel:
         samples: m data sets.
         kernel: kernel of unit variance.
     """
-    transformed = unknowns.transformed(raw)
-    values, to = samples.log_likelihoods(_hyperparameters(raw, unknowns, transformed), kernel)
+    positive = unknowns.positive(raw)
+    values, to = samples.log_likelihoods(_hyperparameters(raw, unknowns, positive), kernel)
     derivatives = to.noise.numpy(), to.outputscale.unsqueeze(-1).numpy(), to.lengthscale.numpy()
-    value, gradient = unknowns.with_priors(values.numpy(), to.constant.numpy(), derivatives, transformed)
+    value, gradient = unknowns.with_priors(values.numpy(), to.constant.numpy(), derivatives, positive)
     n = samples.y.shape[-1]
     return value / n, gradient / n
 
 
-def _hyperparameters(raw: Array, unknowns: Unknowns, transformed: Transformed) -> StackedHyperparameters:
+def _hyperparameters(raw: Array, unknowns: Unknowns, positive: Values) -> StackedHyperparameters:
     m, known = len(raw), unknowns.known
-    (noise, _), (outputscale, _), (lengthscale, _) = transformed
+    (noise, _), (outputscale, _), (lengthscale, _) = positive
     return StackedHyperparameters(
         torch.from_numpy(raw[:, 0]),
         torch.from_numpy(noise),

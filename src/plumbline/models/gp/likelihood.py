@@ -1,6 +1,6 @@
 """The marginal likelihood of a GP with its gradient, and its (penalised) maximum.
 
-docs/exact.md derives the formulas. GPyTorch's kernels and automatic differentiation take six times the time around
+docs/methods/gp.md derives the formulas. GPyTorch's kernels and automatic differentiation take six times the time around
 matrices of some hundred rows.
 """
 
@@ -44,7 +44,7 @@ class Hyperparameters(NamedTuple):
     lengthscale: Tensor
 
 
-Transformed = list[tuple[Array, Array]]
+Values = list[tuple[Array, Array]]
 """Noise, outputscale and lengthscales, and their derivatives in the raw parameters."""
 
 _NONE = torch.empty(0, dtype=torch.float64)
@@ -153,22 +153,22 @@ class Unknowns:
 
     def values(self, raw: Array) -> Hyperparameters:
         """Return the hyperparameters of raw parameters."""
-        return self._hyperparameters(raw, self.transformed(raw))
+        return self._hyperparameters(raw, self.positive(raw))
 
     def penalised(self, raw: Array, sample: Sample, kernel: Kernel) -> tuple[float, Array]:
         """Return the penalised log likelihood (priors added) per datum, and its gradient in the raw parameters."""
-        transformed = self.transformed(raw)
-        value, grad = sample.log_likelihood(self._hyperparameters(raw, transformed), kernel)
+        positive = self.positive(raw)
+        value, grad = sample.log_likelihood(self._hyperparameters(raw, positive), kernel)
         derivatives = grad.noise.numpy(), np.array([grad.outputscale]), grad.lengthscale.numpy()
-        penalised, gradient = self.with_priors(np.array(value), np.array(grad.constant), derivatives, transformed)
+        penalised, gradient = self.with_priors(np.array(value), np.array(grad.constant), derivatives, positive)
         return float(penalised) / len(sample.y), gradient / len(sample.y)
 
-    def transformed(self, raw: Array) -> Transformed:
-        """Return each part's values at raw parameters (`... x k`) and their derivatives; empty where it is known."""
+    def positive(self, raw: Array) -> Values:
+        """Return each part's hyperparameters at raw parameters (`... x k`) and their derivatives; empty where known."""
         return [part.transform.value(raw[..., place]) for part, place in zip(self.parts, self.places, strict=True)]
 
     def with_priors(
-        self, value: Array, grad_constant: Array, derivatives: tuple[Array, Array, Array], transformed: Transformed
+        self, value: Array, grad_constant: Array, derivatives: tuple[Array, Array, Array], positive: Values
     ) -> tuple[Array, Array]:
         """Return penalised log likelihoods, `...`, and their gradients in the raw parameters, `... x k`.
 
@@ -176,23 +176,21 @@ class Unknowns:
             value: log likelihoods, `...`.
             grad_constant: their derivatives in the prior means, `...`.
             derivatives: their derivatives in noise, outputscale and lengthscales; ignored where these are known.
-            transformed: the result of `transformed`.
+            positive: the result of `positive`.
         """
         gradient = np.empty((*value.shape, self.places[-1].stop))
         gradient[..., 0] = grad_constant
-        for part, place, (number, slope), derivative in zip(
-            self.parts, self.places, transformed, derivatives, strict=True
-        ):
+        for part, place, (number, slope), grad in zip(self.parts, self.places, positive, derivatives, strict=True):
             if part.size:
                 if part.prior is not None:
                     density, score = part.prior.log_density(number)
                     value = value + density.sum(-1)
-                    derivative = derivative + score
-                gradient[..., place] = derivative * slope
+                    grad = grad + score
+                gradient[..., place] = grad * slope
         return value, gradient
 
-    def _hyperparameters(self, raw: Array, transformed: Transformed) -> Hyperparameters:
-        (noise, _), (outputscale, _), (lengthscale, _) = transformed
+    def _hyperparameters(self, raw: Array, positive: Values) -> Hyperparameters:
+        (noise, _), (outputscale, _), (lengthscale, _) = positive
         return Hyperparameters(
             float(raw[0]),
             torch.from_numpy(noise) if self.noise.size else self.known.noise,

@@ -1,7 +1,7 @@
 """Batched sparse variational Gaussian processes (SVGPs): parameters, posteriors, objectives and gradients.
 
-An SVGP has a constant mean, a stationary kernel with one lengthscale, Gaussian noise, and inducing values
-`u = constant + L v` at inducing points `Z`, where `L L' = K(Z, Z)` and `q(v) = N(mean, C C')` (Hensman et al., 2013,
+An SVGP has a constant mean, a stationary kernel with one lengthscale, and Gaussian noise. Its inducing values at
+inducing points `Z` are `u = constant + L v`, where `L L' = K(Z, Z)` and `q(v) = N(mean, C C')` (Hensman et al., 2013,
 whitened). Points are in the unit cube and observations are standardised. A leading dimension `b` is the batch of seeds
 that run together. All parameters of a seed are one row of a matrix, so that seeds are stacked, saved and dropped like
 rows.

@@ -1,7 +1,7 @@
 """Marginal and joint posteriors of an SVGP, with hand-written gradients.
 
-With `k = k(Z, x)`, `L L' = K(Z, Z)` and inducing values `L v`, `v ~ N(mean, C C')`, the posterior of f at x is a
-function of `A = L^-1 k` and `W = C' A`: its mean is `constant + mean' A`, its variance `s + jitter - |A|^2 + |W|^2`.
+Let `k = k(Z, x)`, `L L' = K(Z, Z)` and `v ~ N(mean, C C')` for inducing values `L v`. The posterior of f at x is a
+function of `A = L^-1 k` and `W = C' A`. Its mean is `constant + mean' A`, its variance `s + jitter - |A|^2 + |W|^2`.
 One matrix maps `k` to `A`, `W` and `mean' A`, and its transpose maps gradients back to `k`.
 """
 
