@@ -96,9 +96,8 @@ def classes(
         about = table(kind).set_index("name").loc[name]
         print(f"{name}  {about['summary']}\n{about['module']}")
         if kind == "method":
-            found = catalogue()
-            for title, names in (("wrapped by", found.wrappers(name)), ("goes around", found.bases(name))):
-                print(f"{title}: {', '.join(names)}" * bool(names), end="\n" * bool(names))
+            company = {"bases or members": catalogue().bases(name), "base or member of": catalogue().wrappers(name)}
+            print(*(f"{title}: {', '.join(names)}" for title, names in company.items() if names), sep="\n")
         if frame.empty:
             print("no options")
         else:

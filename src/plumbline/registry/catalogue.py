@@ -69,9 +69,7 @@ class Catalogue(Options):
     def wrappers(self, name: str) -> list[str]:
         """Return the wrappers and portfolios that the method `name` can be the base or a member of."""
         listing = self.find("method", name)
-        return [
-            other for other, one in self.method.items() if one.needs is not None and _serves(listing, one.needs)
-        ]
+        return [other for other, one in self.method.items() if one.needs is not None and _serves(listing, one.needs)]
 
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
         """Raise PlumblineError if there is no `kind` called `name`, or if `options` are not its options."""
@@ -146,9 +144,9 @@ def _listing(entry: Entry) -> Listing:
         summary=entry.summary,
         module=entry.module,
         options=entry.options.model_json_schema(),
-        provides=sorted(getattr(entry.build, "provides", ())),
-        passes_on=sorted(getattr(entry.build, "passes_on", ())),
-        needs=sorted(entry.options.needs) if hasattr(entry.options, "needs") else None,
+        provides=tuple(sorted(getattr(entry.build, "provides", ()))),
+        passes_on=tuple(sorted(getattr(entry.build, "passes_on", ()))),
+        needs=tuple(sorted(entry.options.needs)) if hasattr(entry.options, "needs") else None,
     )
 
 
@@ -169,5 +167,5 @@ def catalogue() -> Catalogue:
     except (OSError, ValueError):
         built = Catalogue(**{kind: _listings(kind) for kind in REGISTRIES})
     with suppress(OSError):  # a read-only home costs seconds at the next start, nothing else
-        files.write_text(path, built.model_dump_json())
+        files.write_text(path, json.dumps(built.model_dump()))
     return built
