@@ -90,7 +90,7 @@ class ConstrainedMethod(IndependentMethod):
         X = self.peak(utility, space, round)
         told = surrogate
         for _ in range(1, int(min(round.q, space.size))):
-            told = [process.told(X[-1:]) for process in told]
+            told = [process.condition_on_mean(X[-1:]) for process in told]
             space = space.without(X[-1:])
             X = torch.cat([X, self.peak(self.utility(told, round), space, round)])
         return Choice(X, utility, surrogate)

@@ -261,4 +261,4 @@ def believing(process: GP, x: Tensor) -> GP:
     Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).
     """
     expected, _ = process.posterior_moments(x, joint=False)
-    return process.joined(x, expected.unsqueeze(-1))
+    return process.condition_on_observations(x, expected.unsqueeze(-1))

@@ -119,7 +119,7 @@ class EulboMethod(SparseMethod):
                 "eulbo_epochs": float(found.epochs[i]),
                 "query_moved": float((moved[i, : round.q] - points[i, : round.q]).norm(dim=-1).max()),
             }
-            method.troubles = [*method.troubles, *troubles_of(found.attempts[i], found.kept[i])]
+            method.troubles = [*method.troubles, *troubles_of(found.attempts[i], found.reverted[i])]
             refined.append(method.refined(process, moved[i], choice, round))
         return refined
 

@@ -105,7 +105,9 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
             one.options.first_training,
             one.trained_parameters(),
         )
-        for (method, _), epochs, attempts, kept in zip(asked, found.epochs, found.attempts, found.kept, strict=True):
+        for (method, _), epochs, attempts, kept in zip(
+            asked, found.epochs, found.attempts, found.reverted, strict=True
+        ):
             method.trained = {"fit_epochs": float(epochs)}
             method.troubles = troubles_of(attempts, kept)
         rows = found.trained[0].cpu()
