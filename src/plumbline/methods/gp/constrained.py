@@ -12,7 +12,7 @@ from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.core.outcomes import Role
 from plumbline.methods.base import methods
-from plumbline.methods.composed import Choice, Round, whole
+from plumbline.methods.composed import Choice, Round, complete_rows
 from plumbline.methods.gp.independent import IndependentMethod
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.process import GP
@@ -114,7 +114,7 @@ def best_feasible(data: History, roles: list[Role], tolerance: float) -> Tensor 
         roles: of the outcomes.
         tolerance: how far from zero an equality may be.
     """
-    Y = whole(data).Y
+    Y = complete_rows(data).Y
     feasible = torch.ones(len(Y), dtype=torch.bool)
     for role, y in zip(roles, Y.unbind(-1), strict=True):
         if role != "objective":
