@@ -84,7 +84,9 @@ class Copy:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        shutil.copytree(Path(keys.__file__).parents[1], path / "plumbline", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            Path(keys.__file__).parents[1], path / "plumbline", ignore=shutil.ignore_patterns("__pycache__")
+        )
 
     def append(self, file: str, text: str) -> None:
         with (self.path / "plumbline" / file).open("a") as stream:

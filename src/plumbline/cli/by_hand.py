@@ -49,13 +49,13 @@ def plan(
     """Say how many trials a preset has, how many are done, and what the rest will cost."""
     from plumbline.study.costs import print_plan
 
-    loaded = read_plan(config)
+    run = read_plan(config).run
     if chunks:
-        for _, name, _ in loaded.experiments():
-            for chunk in loaded.chunks(name):
+        for experiment in run.experiments.values():
+            for chunk in experiment.chunks:
                 print(chunk.model_dump_json())
         return
-    print_plan(loaded, store, data)
+    print_plan(run, store, data)
 
 
 @app.command()
@@ -75,8 +75,8 @@ def reference(
     for name in experiments or ():
         if folder is None:
             raise PlumblineError("say whose results to keep: --folder results/<preset>")
-        keep(loaded, name, existing_folder(folder, "results"), store, output)
-    keep_verdicts(loaded, output)
+        keep(loaded.resolve(name), existing_folder(folder, "results"), store, output)
+    keep_verdicts(loaded.studies.values(), output)
 
 
 @app.command()
@@ -119,7 +119,7 @@ def compare(
 ) -> None:
     """Compare two methods of an experiment, seed by seed."""
     from plumbline.analysis.comparisons.compare import comparisons, print_comparisons
-    from plumbline.analysis.verdicts.judge import asked_by_outputs, kept, ran
+    from plumbline.analysis.verdicts.judge import kept, ran, runs_for_outputs
 
     loaded = read_plan(config)
     loaded.study_of(experiment)
@@ -127,7 +127,8 @@ def compare(
         found = kept(reference, experiment)
     else:
         records = existing_folder(folder, "results") / "records" / f"{experiment}.parquet"
-        found = ran(loaded, experiment, records, asked_by_outputs(loaded, experiment))
+        resolved = loaded.resolve(experiment)
+        found = ran(resolved, records, runs_for_outputs(resolved))
     if found is None:
         raise PlumblineError(f"no runs of {experiment}: run it, and name its results: --folder results/<preset>")
     print_comparisons(comparisons(found.runs, method, baseline, metric, of), method, baseline)

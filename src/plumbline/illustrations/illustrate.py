@@ -11,21 +11,21 @@ from plumbline.core.seeding import generator
 from plumbline.illustrations.base import illustrations
 from plumbline.store import records
 from plumbline.store.provenance import METADATA_KEY, provenance
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedExperiment
 
 
-def illustrate(plan: Plan, name: str) -> pd.DataFrame:
-    """Return the illustration of experiment `name`: the same table whenever it is asked for.
+def illustrate(resolved: ResolvedExperiment) -> pd.DataFrame:
+    """Return the illustration of an experiment: the same table at each call.
 
     Raises:
         PlumblineError: the experiment has none, or its options are wrong.
     """
-    output = plan.experiment(name).illustration
+    output = resolved.experiment.illustration
     if output is None:
-        raise PlumblineError(f"{name} has no illustration")
+        raise PlumblineError(f"{resolved.name} has no illustration")
     entry = illustrations[output.kind]
-    options = parse(entry.options, output.options, f"illustration of {name}")
-    return entry.build(options, generator(name, 0, "problem"))
+    options = parse(entry.options, output.options, f"illustration of {resolved.name}")
+    return entry.build(options, generator(resolved.name, 0, "problem"))
 
 
 def write(path: Path, frame: pd.DataFrame) -> None:

@@ -127,26 +127,15 @@ def read_rows(path: Path, columns: Iterable[str]) -> tuple[pd.DataFrame, pd.Data
 
 
 def evidence(
-    path: Path | None,
-    columns: Iterable[str] = (),
-    snapshots: Path | None = None,
-    illustration: Path | None = None,
-    legends: Mapping[str, Legend] | None = None,
-    titles: Mapping[str, str] | None = None,
-    task_parameters: Mapping[str, Mapping[str, float | str]] | None = None,
-    spaces: Mapping[str, Sequence[Hyperparameter]] | None = None,
+    path: Path | None, columns: Iterable[str] = (), snapshots: Path | None = None, illustration: Path | None = None
 ) -> Evidence:
     """Return the evidence in the files of an experiment: records and pictures of its trials, and its illustration.
 
     Args:
         path: collected records, None for an experiment without trials.
-        columns: of the records, that are to be looked at (see `metrics.columns_of`).
+        columns: of the records, that are to be read (see `metrics.columns_of`).
         snapshots: pictures of models.
         illustration: what was computed without trials.
-        looks: of methods.
-        titles: of tasks.
-        task_parameters: of tasks.
-        spaces: of hyperparameters.
     """
     rows, failed = (pd.DataFrame(), pd.DataFrame()) if path is None else read_rows(path, columns)
     pictures = pd.DataFrame()
@@ -154,4 +143,4 @@ def evidence(
         trials = rows[["key", *TRIAL]].drop_duplicates().astype(dict.fromkeys(("key", "task", "method"), str))
         pictures = table.to_pandas().merge(trials, on="key")
     shown = pd.DataFrame() if illustration is None else records.read_table(illustration).to_pandas()
-    return Evidence(rows, failed, pictures, shown, legends or {}, titles or {}, task_parameters or {}, spaces or {})
+    return Evidence(rows, failed, pictures, shown)

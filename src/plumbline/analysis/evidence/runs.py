@@ -12,18 +12,18 @@ from plumbline.study.claims import whole
 COLUMNS = ["task", "method", "metric", "seed", *SUMMARIES, "rounds", "of", "evaluations"]
 """Of a table of runs: the numbers of a trial, rounds that had a value, of how many, and evaluations in all."""
 
-Asked = tuple[str, str, str]
+RunName = tuple[str, str, str]
 """A task, a method and a metric."""
 
 
-def runs_of(evidence: Evidence, asked: Iterable[Asked]) -> pd.DataFrame:
+def runs_of(evidence: Evidence, wanted: Iterable[RunName]) -> pd.DataFrame:
     """Return the runs of these tasks and methods.
 
     Raises:
         PlumblineError: there are no trials of one.
     """
     frames = []
-    for task, method, metric in dict.fromkeys(asked):
+    for task, method, metric in dict.fromkeys(wanted):
         name, share = whole(metric)
         rows = shorten(evidence.trials(task, method), share)
         seeds = rows.groupby("seed", observed=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.evidence.runs import Asked, Runs
+from plumbline.analysis.evidence.runs import RunName, Runs
 from plumbline.analysis.verdicts.measure import PartResult, describe, effect, favourable, measure, stuck_runs
 from plumbline.analysis.verdicts.small_sample_rates import chance, pattern
 from plumbline.statistics.inference import TAIL, Inference
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
     stuck: Stuck | None = None
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[RunName]:
         """Return the runs that the tests are about."""
         tests = (*self.primary, *self.secondary)
         of_stuck = [(*trial, self.stuck.metric) for test in tests for trial in test.trials] if self.stuck else []
