@@ -1,4 +1,4 @@
-"""The README and the pages are true: their examples run, and their verdicts are those of the reference results."""
+"""The README and the pages are true: their examples run, and their numbers are those of the reference results."""
 
 import os
 import re
@@ -13,15 +13,9 @@ import pandas as pd
 import pytest
 from typer.main import get_command
 
-from plumbline.analysis.publish.reference import (
-    MARKS,
-    doubt_table,
-    read_claims,
-    read_doubts,
-    verdict_summary,
-    verdict_table,
-)
-from plumbline.cli.app import app
+from plumbline.analysis.publish.answer import PANELS, comparisons, finding
+from plumbline.analysis.publish.reference import doubt_table, read_claims, read_doubts, verdict_table
+from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import read_config
@@ -30,8 +24,11 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 CLAIMS = ROOT / "results" / "reference" / "claims.csv"
+EXTENDING = (ROOT / "docs" / "guide" / "extending.md").read_text(encoding="utf-8")
+METHODS = (ROOT / "docs" / "guide" / "methods.md").read_text(encoding="utf-8")
+CONCLUSIONS = (ROOT / "docs" / "results" / "conclusions.md").read_text(encoding="utf-8")
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(
-    (ROOT / "docs").glob("*.md")
+    (ROOT / "docs").rglob("*.md")
 )
 
 RESULT_PAGES = sorted((ROOT / "docs").glob("results-*.md"))
@@ -40,15 +37,24 @@ VERDICT_IN_WORDS = re.compile(
 )
 
 
-def blocks_after(heading: str, language: str) -> list[str]:
-    """Return the blocks of code of a section."""
-    section = README.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+def blocks(page: str, language: str) -> list[str]:
+    """The blocks of code of a page, or of a section of it."""
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
-def commands_after(heading: str) -> list[list[str]]:
-    """Return the commands of a section, in words."""
-    return [shlex.split(line) for block in blocks_after(heading, "sh") for line in block.splitlines()]
+def section(page: str, heading: str) -> str:
+    """The section of a page under a heading."""
+    return page.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of a section, in words."""
+    lines = (line for block in blocks(text, "sh") for line in block.splitlines())
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+SAVED = re.compile(r"[Ss]ave (?:it|this one) as\s+`(src/[\w/.]+)`:\n\n```python\n(.*?)```", re.DOTALL)
+"""A file that a page has its readers save, and its content."""
 
 
 def short(code: str) -> bool:
@@ -73,44 +79,63 @@ def package_copy(tmp_path_factory):
     return folder, run
 
 
-EXAMPLES = {
-    "Add a method": "methods/greedy.py",
-    "Add a wrapper": "methods/epsilon.py",
-    "Add a problem": "problems/gramacy.py",
-}
-
-
 @pytest.fixture(scope="module")
 def with_examples(package_copy):
-    """The copy with all that the README adds."""
+    """The copy with all that README and guide add."""
     folder, run = package_copy
-    for heading, file in EXAMPLES.items():
-        (code,) = blocks_after(heading, "python")
+    saved = SAVED.findall(README) + SAVED.findall(EXTENDING)
+    assert len(saved) == len(blocks(section(README, "Add a method"), "python") + blocks(EXTENDING, "python"))
+    for file, code in saved:
         assert short(code)
-        (folder / "src/plumbline" / file).write_text(code)
-    tasks, methods, study = blocks_after("Add a task and an experiment", "yaml")
+        (folder / file).write_text(code)
+    tasks, methods, study = blocks(section(EXTENDING, "Add a task and an experiment"), "yaml")
     assert all(short(text) for text in (tasks, methods, study))
-    for file, text in ("tasks", tasks), ("methods", methods):
-        with (folder / f"config/{file}.yaml").open("a") as stream:
+    for text in tasks, methods:
+        with (folder / text.splitlines()[0].removeprefix("# ")).open("a") as stream:
             stream.write(text)
     (folder / "config/studies/mine.yaml").write_text(study)
     return folder, run
 
 
-@pytest.mark.parametrize("heading", EXAMPLES)
-def test_what_is_added_runs_as_the_readme_says(with_examples, heading):
+ADDED = [
+    pytest.param(command, id=" ".join(command[1:6]))
+    for page in (README, EXTENDING)
+    for command in commands(page)
+    if "--rounds" in command
+]
+
+
+@pytest.mark.parametrize("command", ADDED)
+def test_what_is_added_runs_as_the_pages_say(with_examples, command):
     _, run = with_examples
-    commands = commands_after(heading)
-    assert commands
-    for command in commands:
-        done = run(*command)
-        assert done.returncode == 0, done.stderr
-        assert "round 5/5" in done.stderr
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert "round 5/5" in done.stderr
+
+
+def test_a_method_that_is_added_is_listed_with_its_options(with_examples):
+    _, run = with_examples
+    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "methods"])
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert "model.kernel" in done.stdout
+
+
+def test_the_python_of_the_readme_runs(package_copy):
+    folder, run = package_copy
+    (folder / "results").mkdir(exist_ok=True)
+    (folder / "results" / "reference").symlink_to(ROOT / "results" / "reference")
+    (code,) = blocks(section(README, "One trial"), "python")
+    assert len(code.splitlines()) <= 10
+    (folder / "readme.py").write_text(code)
+    done = run("readme")
+    assert done.returncode == 0, done.stderr
+    assert "cucb" in done.stdout
 
 
 def test_a_constraint_is_seen_in_what_a_trial_prints(with_examples):
     _, run = with_examples
-    done = run("plumbline", "trial", "--problem", "gramacy", "--method", "random", "--rounds", "2")
+    done = run("plumbline", "trial", "--problem", "gramacy", "--class", "random", "--rounds", "2")
     assert done.returncode == 0, done.stderr
     assert "y 3" in done.stdout
     assert "violation" in done.stdout
@@ -118,26 +143,33 @@ def test_a_constraint_is_seen_in_what_a_trial_prints(with_examples):
 
 def test_a_method_that_cannot_use_the_constraints_says_what_can(with_examples):
     _, run = with_examples
-    done = run("plumbline", "trial", "--problem", "gramacy", "--method", "greedy", "--rounds", "2")
+    done = run("plumbline", "trial", "--problem", "gramacy", "--class", "greedy", "--rounds", "2")
     assert done.returncode == 2
     assert "constraint-1 (at_least_zero)" in done.stderr
     assert "use cjes, eic, epbo, random, sobol" in done.stderr
 
 
-def test_the_study_of_the_readme_is_a_plan(with_examples):
+def study_commands():
+    """The commands that build a study of one's own, and compare two of its methods."""
+    build, compare = commands(section(EXTENDING, "Add a task and an experiment"))
+    return build, compare
+
+
+def test_the_study_of_the_guide_is_a_plan(with_examples):
     _, run = with_examples
-    (command,) = commands_after("Add a task and an experiment")
-    assert command[0] == "snakemake"
-    done = run(command[0], "--dry-run", "--quiet", "all", *command[1:])
+    build, _ = study_commands()
+    assert build[0] == "snakemake"
+    done = run(build[0], "--dry-run", "--quiet", "all", *build[1:])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
-def test_the_study_of_the_readme_is_built(with_examples):
+def test_the_study_of_the_guide_is_built_and_its_methods_are_compared(with_examples):
     folder, run = with_examples
-    (command,) = commands_after("Add a task and an experiment")
-    done = run(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for command in study_commands():
+        done = run(*command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "regret" in done.stdout
     table = pd.read_csv(folder / "results/quick/tables/MINE-1.csv")
     assert len(table) == 4
     assert (folder / "results/quick/figures/MINE-1.png").stat().st_size > 10_000
@@ -155,22 +187,85 @@ def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
     assert "round 2/2" in done.stderr
 
 
-def test_the_summary_is_that_of_the_reference_results():
+def test_the_readme_is_short():
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert len(README.split()) <= 1500
+    assert max(map(len, lines)) <= 120
+
+
+def test_the_readme_names_no_experiment_before_it_says_what_such_names_mean():
+    codes = [name for line in README.split("## One trial")[0].splitlines() for name in CODE.findall(line)]
+    assert codes == []
+
+
+VERDICTS = {
+    "reproduced": "reproduced",
+    "partly": "partly",
+    "not reproduced": "not reproduced",
+    "inconclusive at this scale": "inconclusive",
+    "cannot fail": "not decidable",
+    "does not apply": "not decidable",
+}
+"""The column of a verdict in the README's table."""
+
+
+def test_the_table_of_verdicts_counts_those_of_the_reference_results():
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    assert README.count(verdict_summary(plan.studies.values(), read_claims(CLAIMS), read_doubts(CLAIMS))) == 1
+    verdicts = read_claims(CLAIMS).drop_duplicates("claim").set_index("claim")["verdict"].map(VERDICTS)
+    head, _, *rows = [line for line in README.splitlines() if line.startswith("|")]
+    columns = [cell.strip() for cell in head.strip("|").split("|")][1:]
+    assert columns == list(dict.fromkeys(VERDICTS.values()))
+    counts = [[int(cell) for cell in row.strip("|").split("|")[1:]] for row in rows]
+    for study, found in zip(("calibrated", "conformal", "localised", "approximation", "practice"), counts, strict=True):
+        claims = list(plan.studies[study].claims)
+        assert set(claims) <= set(verdicts.index), "a claim without a run has a column of its own"
+        assert found == [int((verdicts[claims] == name).sum()) for name in columns]
+    assert f"their {len(verdicts)} claims" in README
+    assert sum(map(sum, counts)) == len(verdicts)
 
 
-def test_the_key_explains_every_mark():
-    for verdict, mark in MARKS.items():
-        assert f"{mark} {verdict}" in README
+def test_the_answer_counts_the_comparisons_of_the_figure():
+    words = " ".join(README.split())
+    found = comparisons(read_claims(CLAIMS))
+    found["words"] = [finding(low, high).words for low, high in zip(found["low"], found["high"], strict=True)]
+    said = {panel: some["words"].value_counts() for panel, some in found.groupby("panel", sort=False)}
+    calibration, search = said.values()
+    assert (
+        f"in {calibration['better']} of {calibration.sum()} comparisons, and worse in {calibration['worse']}" in words
+    )
+    assert f"better values in {search['better']} of {search.sum()} and worse ones in {search['worse']}" in words
+    assert f"in {search['undecided']} we find no significant difference" in words
+    assert f"over {found['seeds'].min()} to {found['seeds'].max()} seeds" in words
+    recalibration = found[(found["paper"] == "calibrated") & (found["panel"] == list(PANELS)[1])][
+        "words"
+    ].value_counts()
+    assert (recalibration["better"], recalibration.sum(), recalibration["worse"]) == (1, 10, 2)
+    assert "In nine other searches we find no gain, and two losses" in words
+
+
+ANSWERS = {
+    "Recalibration": ["K1", "CAL-F2-trap"],
+    "Conformal sets": ["C5", "CBO-F7"],
+    "Approximation-aware BO": ["A1", "AABO-F2-hartmann"],
+}
+"""What the answers that have numbers rest on."""
+
+CODE = re.compile(r"\b(?:[KCLAS]\d+|[A-Z]{3,5}-[A-Z]?\d[\w-]*)\b")
+
+
+def points(text: str) -> list[str]:
+    """The points of a list, each on one line."""
+    found = re.findall(r"^\* (.*?)(?=^\* |^\S|^$|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    return [" ".join(point.split()) for point in found]
 
 
 def conclusions():
-    """Return the lines of what came out, each with the claims and the experiments that it names."""
-    section = README.split("## What came out\n", 1)[1].split("\n## ", 1)[0]
-    lines = re.split(r"^\* ", section.split("\n\n[docs", 1)[0], flags=re.MULTILINE)[1:]
-    return [
-        (" ".join(line.split()), re.findall(r"\b(?:[KCLAS]\d+|[A-Z]{3,5}-[A-Z]?\d[\w-]*)\b", line)) for line in lines
+    """The points of the conclusions, and the answers of the README, each with the claims and the experiments of it."""
+    answers = {re.match(r"\*\*(.*?)\*\*", point)[1]: point for point in points(section(README, "The answer so far"))}
+    assert set(ANSWERS) <= set(answers)
+    return [(answers[name], sources) for name, sources in ANSWERS.items()] + [
+        (point, CODE.findall(point)) for point in points(CONCLUSIONS)
     ]
 
 
@@ -189,7 +284,7 @@ def numbers_of(tables, columns):
 
 @pytest.mark.parametrize(("line", "sources"), conclusions(), ids=lambda one: one[:30] if isinstance(one, str) else "")
 def test_every_number_of_a_conclusion_is_on_file(line, sources):
-    """Rounded as it is written, in a claim or an experiment that the line names.
+    """Rounded as it is written, in a claim or an experiment that the line names; whole numbers are not looked up.
 
     `12 of 50` is a count of runs that are stuck; a percentage is a share of seeds or of draws.
     """
@@ -200,16 +295,17 @@ def test_every_number_of_a_conclusion_is_on_file(line, sources):
         stuck = [f" {count} of {of}" in f" {cell}" for cell in tables[0]["stuck"]]
         ended = [table.filter(like="seeds above").eq(int(count)).any(axis=None) for table in tables[1:]]
         assert any(stuck + ended), f"{count} of {of}: {line}"
-    for number, percent in re.findall(r"(?<![\w.])(-?\d*\.?\d+)(%?)", re.sub(r"\d+ of \d+", "", text)):
+    text = re.sub(r"\d+ of \d+|95% interval", "", text)
+    for number, percent in re.findall(r"(?<![\w.])(-?\d*\.\d+|-?\d+(?=%))(%?)", text):
         numbers = numbers_of(tables, ("pattern", "chance", "favourable") if percent else ())
         digits = len(number.partition(".")[2]) + (2 if percent else 0)
         written = float(number) / (100 if percent else 1)
         assert (abs(numbers.round(digits) - written) < 1e-9).any(), f"{number}{percent}: {line}"
 
 
-def test_the_table_has_every_method_once():
-    table = re.findall(r"^\|.*\| (`.*`) \|.*\|$", README.split("## How it is built\n", 1)[1], flags=re.MULTILINE)
-    assert sorted(name for names in table for name in re.findall(r"`([\w-]+)`", names)) == sorted(catalogue().method)
+def test_the_table_of_methods_has_every_method_once():
+    names = re.findall(r"^\|[^|]*\| (`.*?`) \|", METHODS, flags=re.MULTILINE)
+    assert sorted(name for some in names for name in re.findall(r"`([\w-]+)`", some)) == sorted(catalogue().method)
 
 
 def test_verdicts_and_doubts_are_those_of_the_reference_results():

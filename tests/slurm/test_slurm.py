@@ -1,4 +1,4 @@
-"""The profile `slurm` on a real cluster: `pytest -m slurm tests/slurm` as root; see docs/slurm.md."""
+"""The profile `slurm` on a real cluster: `pytest -m slurm tests/slurm` as root; see docs/guide/slurm.md."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
+from plumbline.analysis.publish.answer import write_answer
 from plumbline.analysis.publish.small_samples import write_small_samples
 from plumbline.analysis.verdicts.judge import RUNS, judge_reference, ran, runs_for_outputs
 from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, counts
@@ -273,7 +274,7 @@ def keep(resolved: ResolvedExperiment, folder: Path, store: Path, reference: Pat
 def keep_verdicts(studies: Collection[Study], reference: Path) -> None:
     """Judge the claims of `studies` anew by the runs among the reference results; verdicts of other studies stay.
 
-    The figure of small-sample rates is drawn anew too.
+    The two figures that sum them up are drawn anew too.
     """
     path = reference / "claims.csv"
     claims = judge_reference(studies, reference)
@@ -285,3 +286,4 @@ def keep_verdicts(studies: Collection[Study], reference: Path) -> None:
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
     write_small_samples(claims, reference / "small-samples.png")
+    write_answer(claims, reference)
