@@ -59,7 +59,7 @@ FIGURES: dict[str, dict[str, Any]] = {
     "mean-ranks": {"metrics": {"regret": "simple regret", "incumbent_regret": "best observation"}},
     "set-bands": {"task": "bowl"},
     "set-parts": {"task": "bowl"},
-    "width-by-distance": {"task": "bowl", "reach": 0.2},
+    "width-by-distance": {"reach": 0.2},
     "coverage-density": {"level": 0.5, "panels": [{"task": "bowl", "title": "A bowl"}]},
 }
 """Options of each kind of figure that fit the evidence of `usual`."""

@@ -10,7 +10,9 @@ import torch
 
 from plumbline.core.options import parse
 from plumbline.core.seeding import generator
+from plumbline.illustrations import branin_surfaces
 from plumbline.illustrations.base import COLUMNS, illustrations, interval_rows, rows
+from plumbline.methods.conformal.search import LangevinOptions
 
 KINDS = list(illustrations.entries())
 CHEAP: dict[str, dict[str, Any]] = {
@@ -28,7 +30,6 @@ CHEAP: dict[str, dict[str, Any]] = {
     "branin-surfaces": {
         "points": 12,
         "search": {"restarts": 1, "raw_samples": 8, "maxiter": 5},
-        "chains": {"steps": 6, "burn_in": 2},
         "posterior": {"candidates": 16},
     },
     "well-specified-bands": {
@@ -46,7 +47,9 @@ FIXED = {"improvement-map", "radio-layout"}
 def build(kind: str, seed: int = 0, **changes: Any) -> pd.DataFrame:
     entry = illustrations[kind]
     options = parse(entry.options, CHEAP.get(kind, {}) | changes, "test")
-    return entry.build(options, generator("test", seed, "problem"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branin_surfaces, "CHAINS", LangevinOptions(steps=6, burn_in=2))
+        return entry.build(options, generator("test", seed, "problem"))
 
 
 @cache

@@ -186,9 +186,6 @@ class TestParts:
         assert titles == ["t = 2, alpha = 0.2", "t = 4, alpha = 0.2"]
         assert "goes on beyond the axis" in labels(build("well-specified-bands"))
 
-    def test_limits_are_those_that_were_asked_for(self) -> None:
-        assert build("conformal-bands", limits=(-1.5, 1.5)).axes[0].get_ylim() == (-1.5, 1.5)
-
     def test_queries_that_are_nearer_and_farther_are_counted(self) -> None:
         words = labels(build("approximation-fits"))
         assert "EULBO: nearer 2, farther 1, alike 1" in words

@@ -30,14 +30,12 @@ class EffectOptions(OutputOptions):
     Attributes:
         metrics: that are compared at the last round, with their words.
         baselines: methods that others are compared with, and the methods that are, a panel each.
-        tasks: from top to bottom; all where none are named.
         arms: words for the first, the second ... of the methods of every baseline, which then share a colour across
             panels; each by its own look where there are none.
     """
 
     metrics: dict[str, str] = Field(min_length=1)
     baselines: dict[str, tuple[str, ...]] = Field(min_length=1)
-    tasks: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -47,9 +45,9 @@ class EffectOptions(OutputOptions):
         return self
 
     def names(self) -> Names:
-        """Return the tasks, all methods and the metrics."""
+        """Return all methods and the metrics."""
         methods = (name for baseline, others in self.baselines.items() for name in (baseline, *others))
-        return Names(self.tasks, tuple(methods), tuple(self.metrics))
+        return Names(methods=tuple(methods), metrics=tuple(self.metrics))
 
 
 class Effect(NamedTuple):
@@ -102,15 +100,13 @@ def effect(standardised: pd.Series, mean: float, sd: float, **of: str) -> Effect
     return Effect(**of, seeds=seeds, mean=mean, sd=sd, value=inferred.value, low=low, high=high, lower=lower)
 
 
-def effects(
-    found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str, tasks: tuple[str, ...] = ()
-) -> Iterator[Effect]:
+def effects(found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
     """Yield the effect of each method on each task that it shares with its baseline, and then over all of these."""
     for baseline, methods in baselines.items():
         for method in methods:
             of = {"method": method, "baseline": baseline, "metric": metric}
             every = []
-            for task in tasks or found.tasks:
+            for task in found.tasks:
                 if not {(task, method), (task, baseline)}.issubset(found.pairs):
                     continue
                 apart = differences(found, task, method, baseline, metric)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,6 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.final_values import ended
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import Mean
-
-Best = Literal["least", "greatest"]
 
 
 @dataclass(frozen=True)
@@ -47,21 +44,20 @@ class Ranks:
         return found.value, *found.interval()
 
 
-def ranks(found: dict[str, pd.Series], best: Best) -> pd.DataFrame:
-    """Return the rank of each method for each seed that all of them have; alike values share the mean of their ranks.
+def ranks(found: dict[str, pd.Series]) -> pd.DataFrame:
+    """Return the ranks of methods, 1 for the least value, for each seed that all of them have; ties share a mean rank.
 
     Args:
         found: where each seed ended, by method; one without any value has no rank.
-        best: which value has rank 1.
 
     Returns:
         Seeds x methods.
     """
     table = pd.DataFrame(found).dropna(axis="columns", how="all").dropna()
-    return table.rank(axis=1, ascending=best == "least")
+    return table.rank(axis=1)
 
 
-def ranked(evidence: Evidence, metrics: Sequence[str], best: Best) -> Ranks:
+def ranked(evidence: Evidence, metrics: Sequence[str]) -> Ranks:
     """Return how methods rank on the tasks that all of them ran on.
 
     Raises:
@@ -70,9 +66,7 @@ def ranked(evidence: Evidence, metrics: Sequence[str], best: Best) -> Ranks:
     methods = evidence.methods()
     common = [task for task in evidence.tasks if set(evidence.methods(task)) == set(methods)]
     tables = {
-        metric: {
-            task: ranks({method: ended(evidence, task, method, metric) for method in methods}, best) for task in common
-        }
+        metric: {task: ranks({method: ended(evidence, task, method, metric) for method in methods}) for task in common}
         for metric in metrics
     }
     everywhere = [set(table.index) for by_task in tables.values() for table in by_task.values()]

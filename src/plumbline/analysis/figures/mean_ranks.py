@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from plumbline.analysis.comparisons.ranks import Best, Ranks, ranked
+from plumbline.analysis.comparisons.ranks import Ranks, ranked
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
@@ -19,12 +19,10 @@ class MeanRanksOptions(OutputOptions):
 
     Attributes:
         metrics: what methods are ranked by, with its words; the first orders them, and is shown task by task.
-        best: whether the least or the greatest value has rank 1.
         titles: short words for tasks; the others go by their own.
     """
 
     metrics: dict[str, str] = Field(min_length=1)
-    best: Best = "least"
     titles: dict[str, str] = Field(default_factory=dict)
 
     def names(self) -> Names:
@@ -39,7 +37,7 @@ def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
     Raises:
         PlumblineError: no task that all methods ran on, or no seed that is on all of them.
     """
-    found = ranked(evidence, tuple(options.metrics), options.best)
+    found = ranked(evidence, tuple(options.metrics))
     first = next(iter(options.metrics))
     overall_of = {metric: {name: found.overall(metric, name) for name in evidence.methods()} for metric in found.tables}
     methods = sorted(evidence.methods(), key=lambda method: overall_of[first][method][0])

@@ -67,9 +67,9 @@ def limits_of(some: Sequence[Effect]) -> tuple[float, float] | None:
 @figures.register("paired-effects", EffectOptions)
 def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
     """Mean paired difference to a baseline in deviations over seeds, with a 95% interval; a column a baseline."""
-    some = {name: list(effects(evidence, options.baselines, name, options.tasks)) for name in options.metrics}
+    some = {name: list(effects(evidence, options.baselines, name)) for name in options.metrics}
     there = {one.task for of in some.values() for one in of}
-    lines = [task for task in (*(options.tasks or evidence.tasks), ALL) if task in there]
+    lines = [task for task in (*evidence.tasks, ALL) if task in there]
     if not lines:
         raise PlumblineError("no trials of a method and its baseline on one task: nothing to draw")
     columns = {name: line_styles_of(evidence, others, options.arms) for name, others in options.baselines.items()}

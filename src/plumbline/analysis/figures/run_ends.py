@@ -41,23 +41,19 @@ class RunEndsOptions(OutputOptions):
         metric: what is drawn, at the last round.
         label: its axis.
         panels: side by side; one a task where none are named.
-        methods: from left to right; all where none are named.
         stuck: runs that end above this are counted over their method.
         logarithmic: whether the axis is.
-        limits: of the axis.
     """
 
     metric: str
     label: str
     panels: tuple[EndsPanel, ...] = ()
-    methods: tuple[str, ...] = ()
     stuck: float | None = None
     logarithmic: bool = False
-    limits: tuple[float | None, float | None] | None = None
 
     def names(self) -> Names:
-        """Return the tasks, the methods and the metric."""
-        return Names(tuple(panel.task for panel in self.panels), self.methods, (self.metric,))
+        """Return the tasks and the metric."""
+        return Names(tuple(panel.task for panel in self.panels), metrics=(self.metric,))
 
 
 def swarm(values: Array, low: float, high: float) -> Array:
@@ -112,8 +108,6 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
         ax.axhline(options.stuck, color="0.5", linestyle=":", linewidth=1)
     if options.logarithmic:
         ax.set_yscale("log")
-    if options.limits:
-        ax.set_ylim(*options.limits)
     labels = [found.legend(method).label for method in methods]
     ax.set_xticks(range(len(methods)), labels, rotation=30, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(methods) - 0.4)
@@ -123,7 +117,7 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
 def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
     """The last value of each run, a dot a seed; their mean with its 95% interval, and their median, a line."""
     asked = options.panels or tuple(EndsPanel(task=task) for task in evidence.tasks)
-    columns = [panel for panel in asked if evidence.named(options.methods or evidence.methods(), panel.task)]
+    columns = [panel for panel in asked if evidence.methods(panel.task)]
     if not columns:
         raise PlumblineError("no trials of any of the panels: nothing to draw")
     across = len(columns) if len(columns) <= 3 else -(-len(columns) // 2)
@@ -133,8 +127,7 @@ def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
         ax.remove()
     axes = axes[: len(columns)]
     for ax, panel in zip(axes, columns, strict=True):
-        methods = evidence.named(options.methods or evidence.methods(panel.task), panel.task)
-        draw_panel(ax, evidence, panel, list(dict.fromkeys(methods)), options)
+        draw_panel(ax, evidence, panel, evidence.methods(panel.task), options)
         ax.set_title(panel.title or evidence.title(panel.task), pad=14 if options.stuck is not None else None)
     for ax, panel in zip(axes, columns, strict=True):
         first = next(other for other, of in zip(axes, columns, strict=True) if of.task == panel.task)

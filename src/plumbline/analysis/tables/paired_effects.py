@@ -13,5 +13,5 @@ COLUMNS = {"mean": "mean difference", "value": "in sd", "lower": "share lower"}
 @tables.register("paired-effects", EffectOptions)
 def paired_effects(evidence: Evidence, options: EffectOptions) -> pd.DataFrame:
     """Mean difference to a baseline, seed by seed, in units of the metric, and in deviations over seeds."""
-    found = (one for metric in options.metrics for one in effects(evidence, options.baselines, metric, options.tasks))
+    found = (one for metric in options.metrics for one in effects(evidence, options.baselines, metric))
     return pd.DataFrame(found, columns=Effect._fields).rename(columns=COLUMNS)
