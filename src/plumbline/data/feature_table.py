@@ -34,19 +34,6 @@ def read_table(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     return table, _metadata(content.schema, path)
 
 
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Return what the table at `path` rests on, see `plumbline.data.features.provenance`.
-
-    Raises:
-        PlumblineError: not there, truncated, corrupt, or written by others; with the remedy.
-    """
-    try:
-        schema = parquet.read_schema(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
-    return _metadata(schema, path)
-
-
 def _metadata(schema: arrow.Schema, path: Path) -> dict[str, Any]:
     try:
         return json.loads(schema.metadata[METADATA])

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+from botorch.utils.sampling import manual_seed
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
@@ -25,7 +26,9 @@ def illustrate(resolved: ResolvedExperiment) -> pd.DataFrame:
         raise PlumblineError(f"{resolved.name} has no illustration")
     entry = illustrations[output.kind]
     options = parse(entry.options, output.options, f"illustration of {resolved.name}")
-    return entry.build(options, generator(resolved.name, 0, "problem"))
+    stream = generator(resolved.name, 0, "problem")
+    with manual_seed(stream.initial_seed()):  # some of BoTorch draws from the global stream
+        return entry.build(options, stream)
 
 
 def write(path: Path, frame: pd.DataFrame) -> None:

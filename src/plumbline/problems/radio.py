@@ -342,14 +342,6 @@ class Radio(SyntheticTestFunction):
         weight = BALANCE if on_uavs else 1 - BALANCE
         return weight * uavs.sum(dim=-1) / self.options.uav_divisor + (1 - weight) * ground.mean(dim=-1)
 
-    def monte_carlo_error(self, X: Tensor) -> Tensor:
-        """Return the standard error of the noise-free value at `X` (`n x 18`), 0 where it is exact: `n`."""
-        if self._fixed is None:
-            return X.new_zeros(len(X))
-        return torch.cat([self._capacities(row, self._fixed).std(dim=-1) for row in X.split(1)]) / math.sqrt(
-            len(self._fixed)
-        )
-
     def observe(self, X: Tensor, streams: Sequence[Generator]) -> Tensor:
         """Return equation (44) at each row of `X` (`n x 18`), its fadings drawn from its own stream: `n x 1`."""
         size = max(1, CHUNK // (self.options.n_ch * self.links.loss.numel()))

@@ -85,8 +85,8 @@ class Topics:
 def partial_fit(lda: LatentDirichletAllocation, X: csr_matrix) -> None:
     """Pass over documents once: to rounding what `lda.partial_fit(X)` does, which also begins where there is no model.
 
-    The E-step, its draws included, is scikit-learn's. Of scikit-learn this takes parts that it does not promise to
-    keep; a test compares the two.
+    The E-step, its draws included, is scikit-learn's private `_update_doc_distribution`, because the public learner
+    offers it only together with the M-step over all words. A test names the arguments and results that we rely on.
 
     Args:
         lda: the learner; it goes on from what it has learned.
