@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from plumbline.analysis.evidence.runs import COLUMNS
-from plumbline.analysis.verdicts.judge import Ran, judge
-from plumbline.analysis.verdicts.verdict import MIN_SEEDS, judged
+from plumbline.analysis.verdicts.judge import ExperimentRuns, judge
+from plumbline.analysis.verdicts.verdict import MIN_SEEDS, runnable_tests
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import SHARES
@@ -110,29 +110,29 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
             grids = [set().union(*map(plans[preset].grid, claim.experiments)) for preset in ("desk", "paper")]
             for test in claim.tests:
                 assert any(grid.issuperset(test.trials) for grid in grids), f"{name}: {test.task}"
-            desk, paper = (judged(claim, grid) for grid in grids)
+            desk, paper = (runnable_tests(claim, grid) for grid in grids)
             assert desk is not None, name
             assert paper is not None, name
-            assert paper.whole, name
+            assert paper.complete, name
 
 
 def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
     """From runs of chance: no statistic, option or range stumbles."""
     plan, rng = plans["paper"], np.random.default_rng(0)
 
-    def drawn(experiment: str) -> Ran:
+    def drawn(experiment: str) -> ExperimentRuns:
         here = plan.whole_grid(experiment)
         asked = dict.fromkeys(
             run
             for claim in plan.study_of(experiment).claims.values()
             if experiment in claim.experiments
-            for found in [judged(claim, {pair for name in claim.experiments for pair in plan.whole_grid(name)})]
+            for found in [runnable_tests(claim, {pair for name in claim.experiments for pair in plan.whole_grid(name)})]
             if found is not None
-            for run in found.asked
+            for run in found.runs
             if run[:2] in here
         )
         rows = [(*one, seed, *np.exp(rng.normal(size=3)), 9, 9, 12) for one in asked for seed in range(5)]
-        return Ran(pd.DataFrame(rows, columns=COLUMNS), "paper", "synthetic")
+        return ExperimentRuns(pd.DataFrame(rows, columns=COLUMNS), "paper", "synthetic")
 
     found = judge(plan.studies.values(), drawn)
     claims = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiments}
@@ -157,7 +157,7 @@ def test_seeds_are_enough_to_decide_about_a_claim(plans: dict[str, Plan], preset
         for name, claim in study.claims.items():
             chunks = [chunk for one in claim.experiments for chunk in plan.resolve(one).chunks]
             seeds = Counter((one.spec.task, one.spec.method.label) for one in chunks for _ in one.seeds)
-            found = judged(claim, seeds)
+            found = runnable_tests(claim, seeds)
             for test in found.primary if found else ():
                 few = [min(seeds[trial] for trial in test.trials if trial[0] == task) for task in test.tasks]
                 of_signs = test.statistic in SHARES or test.location == "median"

@@ -119,16 +119,16 @@ def compare(
 ) -> None:
     """Compare two methods of an experiment, seed by seed."""
     from plumbline.analysis.comparisons.compare import comparisons, print_comparisons
-    from plumbline.analysis.verdicts.judge import kept, ran, runs_for_outputs
+    from plumbline.analysis.verdicts.judge import runs_for_outputs, runs_from_records, runs_from_reference
 
     loaded = read_plan(config)
     loaded.study_of(experiment)
     if folder is None:
-        found = kept(reference, experiment)
+        found = runs_from_reference(reference, experiment)
     else:
         records = existing_folder(folder, "results") / "records" / f"{experiment}.parquet"
         resolved = loaded.resolve(experiment)
-        found = ran(resolved, records, runs_for_outputs(resolved))
+        found = runs_from_records(resolved, records, runs_for_outputs(resolved))
     if found is None:
         raise PlumblineError(f"no runs of {experiment}: run it, and name its results: --folder results/<preset>")
     print_comparisons(comparisons(found.runs, method, baseline, metric, of), method, baseline)

@@ -21,5 +21,5 @@ def improvement_map(_: Options, generator: Generator) -> pd.DataFrame:
     quality = grid(POINTS, -REACH, REACH)
     deviation = SPREAD * (torch.arange(POINTS, dtype=torch.float64) + 1) / POINTS
     at = torch.cartesian_prod(quality, deviation)
-    value, _, _ = expected_improvement(torch.zeros((), dtype=torch.float64))(at[:, 0], at[:, 1])
+    value = expected_improvement(torch.zeros((), dtype=torch.float64))(at[:, 0], at[:, 1])[0]
     return table([rows("improvement", "surface", x=at[:, 0], x2=at[:, 1], value=value)])

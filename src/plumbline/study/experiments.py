@@ -17,7 +17,7 @@ MAX_SEEDS = 10_000
 
 
 class Block(Options):
-    """Tasks crossed with methods, by their names in the library.
+    """Tasks crossed with methods, by their names in the YAML files.
 
     `rounds` replace the tasks' own, and `seeds` the experiment's: seeds 0, 1, ... are the same in all blocks.
     """

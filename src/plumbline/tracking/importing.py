@@ -50,7 +50,7 @@ ARTIFACTS = "mlartifacts"
 """The folder of artifacts beside the database."""
 
 PAGE = 1000
-"""Runs asked for at a time."""
+"""Runs in one page of a search."""
 
 
 @dataclass
@@ -272,7 +272,7 @@ class _StudyImport:
                 return runs
 
     def _plan_tags(self, trial: Finished) -> dict[str, str]:
-        """Return what the plan knows of a trial and the trial does not."""
+        """Return the tags of a trial that its run configuration gives: study, preset, data and experiments."""
         return {**self.tags, "plumbline.experiment": ",".join(trial.experiments)}
 
     def _extend_tags(self, run: Run, trial: Finished) -> None:

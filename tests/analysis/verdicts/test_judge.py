@@ -9,7 +9,15 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.outputs import draw
-from plumbline.analysis.verdicts.judge import RUNS, Ran, judge, judge_folder, judge_reference, kept, ran
+from plumbline.analysis.verdicts.judge import (
+    RUNS,
+    ExperimentRuns,
+    judge,
+    judge_folder,
+    judge_reference,
+    runs_from_records,
+    runs_from_reference,
+)
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.records import write_frame
@@ -29,7 +37,7 @@ def write(folder: Path, *trials: Any, name: str = "E") -> Path:
     return made.write(folder / f"records/{name}.parquet", *trials)
 
 
-def keep(reference: Path, runs: Ran, name: str = "E") -> None:
+def keep(reference: Path, runs: ExperimentRuns, name: str = "E") -> None:
     """Keep runs as `plumbline reference` does."""
     (reference / name).mkdir(parents=True)
     write_frame(reference / RUNS.format(name), runs.runs)
@@ -119,7 +127,7 @@ class TestFromRecords:
 
 class TestWhatWasRun:
     def test_of_an_experiment_without_claims_there_is_nothing_to_keep(self, done: Path) -> None:
-        assert ran(made.plan({"E": made.experiment()}).resolve("E"), done / "records/E.parquet") is None
+        assert runs_from_records(made.plan({"E": made.experiment()}).resolve("E"), done / "records/E.parquet") is None
 
     def test_what_is_kept_is_what_claims_ask_for(self, done: Path) -> None:
         claims = {
@@ -128,7 +136,7 @@ class TestWhatWasRun:
             "K3": BETTER | {"experiments": ["F"], "primary": TEST | {"metric": "crps"}},
         }
         plan = made.plan({"E": made.experiment(), "F": made.experiment()}, claims)
-        found = ran(plan.resolve("E"), done / "records/E.parquet")
+        found = runs_from_records(plan.resolve("E"), done / "records/E.parquet")
         assert found is not None
         assert set(found.runs["metric"]) == {"regret", "nll", "best_f"}
         assert len(found.runs) == 3 * 2 * 6
@@ -163,14 +171,14 @@ class TestClaimsOfSeveralExperiments:
 
     def test_each_keeps_the_runs_of_its_own_tasks(self, both: Path) -> None:
         for name, task in (("E", "forrester"), ("F", "qed")):
-            found = ran(made.plan(SPLIT, {"K": OF_BOTH}).resolve(name), both / f"records/{name}.parquet")
+            found = runs_from_records(made.plan(SPLIT, {"K": OF_BOTH}).resolve(name), both / f"records/{name}.parquet")
             assert found is not None
             assert set(found.runs["task"]) == {task}
 
     def test_with_one_of_them_it_is_not_judged_in_whole(self, both: Path) -> None:
         """Whatever holds of what was run, the rest may not."""
         plan = made.plan(SPLIT, {"K": OF_BOTH})
-        keep(both / "kept", ran(plan.resolve("F"), both / "records/F.parquet"), "F")
+        keep(both / "kept", runs_from_records(plan.resolve("F"), both / "records/F.parquet"), "F")
         frame = judge_reference(plan.studies.values(), both / "kept")
         assert (frame["outcome"].tolist(), frame["verdict"].tolist()) == (["holds"], ["partly"])
         assert frame["missing"].tolist() == ["E"]
@@ -181,44 +189,44 @@ class TestFromWhatIsKept:
 
     def test_verdicts_are_the_same(self, done: Path, folder: Path) -> None:
         plan = self.PLAN(seeds=2, secondary=[TEST | {"metric": "nll", "of": "mean"}])
-        keep(folder / "kept", ran(plan.resolve("E"), done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(plan.resolve("E"), done / "records/E.parquet"))
         again = judge_reference(plan.studies.values(), folder / "kept")
         pd.testing.assert_frame_equal(again, judge_folder(plan.run.experiments, done))
 
     def test_they_can_be_judged_by_another_rule(self, done: Path, folder: Path) -> None:
-        keep(folder / "kept", ran(self.PLAN().resolve("E"), done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         changed = self.PLAN(primary=TEST | {"threshold": 100.0, "of": "mean"})
         assert judge_reference(changed.studies.values(), folder / "kept")["verdict"].tolist() == ["reproduced"]
 
     def test_a_metric_that_was_not_kept_is_one_line(self, done: Path, folder: Path) -> None:
-        keep(folder / "kept", ran(self.PLAN().resolve("E"), done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         with pytest.raises(PlumblineError, match="no nll of 'calibrated' on 'forrester' among the runs"):
             judge_reference(self.PLAN(primary=TEST | {"metric": "nll"}).studies.values(), folder / "kept")
 
     def test_what_is_not_kept_is_not_judged(self, folder: Path) -> None:
-        assert kept(folder, "E") is None
+        assert runs_from_reference(folder, "E") is None
         assert judge_reference(self.PLAN().studies.values(), folder).empty
 
     @pytest.mark.parametrize("about", ["", "{", "[]", '{"preset": "desk"}', None])
     def test_runs_of_unknown_origin_are_one_line(self, done: Path, folder: Path, about: str | None) -> None:
-        keep(folder / "kept", ran(self.PLAN().resolve("E"), done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         path = folder / "kept/E/provenance.json"
         path.unlink() if about is None else path.write_text(about)
         with pytest.raises(PlumblineError, match="kept/E: ") as error:
-            kept(folder / "kept", "E")
+            runs_from_reference(folder / "kept", "E")
         assert "\n" not in str(error.value)
 
     def test_a_table_of_something_else_is_one_line(self, done: Path, folder: Path) -> None:
-        keep(folder / "kept", ran(self.PLAN().resolve("E"), done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         path = folder / "kept" / RUNS.format("E")
         write_frame(path, pd.DataFrame({"task": ["forrester"], "method": ["plain"]}))
         with pytest.raises(PlumblineError, match=r"kept/E: .*metric"):
-            kept(folder / "kept", "E")
+            runs_from_reference(folder / "kept", "E")
         path.write_text("task,method\nforrester,plain\n")
         with pytest.raises(PlumblineError, match="kept/E: "):
-            kept(folder / "kept", "E")
+            runs_from_reference(folder / "kept", "E")
 
     def test_the_studies_are_judged_in_their_order(self, done: Path) -> None:
         plan = made.plan({"E": made.experiment()}, {"K2": BETTER, "K10": BETTER, "K1": BETTER})
-        runs = ran(plan.resolve("E"), done / "records/E.parquet")
+        runs = runs_from_records(plan.resolve("E"), done / "records/E.parquet")
         assert judge(plan.studies.values(), lambda name: runs)["claim"].tolist() == ["K2", "K10", "K1"]

@@ -15,12 +15,12 @@ from plumbline.study.claims import Of
 
 
 class Comparison(NamedTuple):
-    """What a method comes to beside a baseline on one task, of one metric.
+    """A paired comparison of a method with a baseline on one task, by one metric.
 
     Attributes:
         seeds: that have a value of both.
         method, baseline: their means.
-        difference, low, high: mean of method less baseline, and its 95% interval (`docs/verdicts.md`).
+        difference, low, high: mean of method minus baseline, and its 95% interval (`docs/verdicts.md`).
         median: of the differences.
         higher: the share of seeds where the method's is the higher value, ties by half.
     """
@@ -38,7 +38,7 @@ class Comparison(NamedTuple):
 
 
 def comparisons(table: pd.DataFrame, method: str, baseline: str, metric: str = "", of: Of = "last") -> list[Comparison]:
-    """Return how two methods compare by each metric, or by one, on each task that both have runs on.
+    """Return the comparisons of two methods by each metric, or by one, on each task that both have runs on.
 
     Args:
         table: of runs (`plumbline.analysis.evidence.runs.COLUMNS`).
@@ -86,4 +86,6 @@ def print_comparisons(found: list[Comparison], method: str, baseline: str) -> No
             one.task, one.metric, str(one.seeds), *numbers, interval, f"{one.median:.3g}", f"{one.higher:.0%}"
         )
     Console().print(table)
-    print("difference: mean over seeds of the first less the second; higher: seeds where the first is the higher value")
+    print(
+        "difference: mean over seeds of the first minus the second; higher: seeds where the first is the higher value"
+    )

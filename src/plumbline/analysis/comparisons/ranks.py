@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.evidence.final_values import final_values
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import Mean
 
@@ -48,7 +48,7 @@ def ranks(found: dict[str, pd.Series]) -> pd.DataFrame:
     """Return the ranks of methods, 1 for the least value, for each seed that all of them have; ties share a mean rank.
 
     Args:
-        found: where each seed ended, by method; one without any value has no rank.
+        found: final values of seeds, by method; a method without any value has no rank.
 
     Returns:
         Seeds x methods.
@@ -58,7 +58,7 @@ def ranks(found: dict[str, pd.Series]) -> pd.DataFrame:
 
 
 def ranked(evidence: Evidence, metrics: Sequence[str]) -> Ranks:
-    """Return how methods rank on the tasks that all of them ran on.
+    """Return the ranks of methods on the tasks that all of them ran on.
 
     Raises:
         PlumblineError: there is no such task, or no seed that is on all of them.
@@ -66,7 +66,9 @@ def ranked(evidence: Evidence, metrics: Sequence[str]) -> Ranks:
     methods = evidence.methods()
     common = [task for task in evidence.tasks if set(evidence.methods(task)) == set(methods)]
     tables = {
-        metric: {task: ranks({method: ended(evidence, task, method, metric) for method in methods}) for task in common}
+        metric: {
+            task: ranks({method: final_values(evidence, task, method, metric) for method in methods}) for task in common
+        }
         for metric in metrics
     }
     everywhere = [set(table.index) for by_task in tables.values() for table in by_task.values()]

@@ -1,4 +1,4 @@
-"""How methods rank: over all tasks, by one or several metrics, and task by task."""
+"""Mean ranks of methods: over all tasks, by one or several metrics, and task by task."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,14 +11,14 @@ from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 
 SPREAD = 0.6
-"""Of the height of a line of words, what the dots of several metrics take."""
+"""Share of the height of a line that the dots of several metrics take."""
 
 
 class MeanRanksOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        metrics: what methods are ranked by, with its words; the first orders them, and is shown task by task.
+        metrics: by which methods are ranked, with their words; the first orders them, and is shown task by task.
         titles: short words for tasks; the others go by their own.
     """
 

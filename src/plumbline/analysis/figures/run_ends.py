@@ -1,4 +1,4 @@
-"""Where each run ends, a dot a seed: means hide who got stuck, and how few seeds a paper may have seen."""
+"""Final values of all runs, a dot a seed: means hide stuck runs, and how few seeds a paper may have."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
@@ -57,7 +57,7 @@ class RunEndsOptions(OutputOptions):
 
 
 def swarm(values: Array, low: float, high: float) -> Array:
-    """Return how far to the side each dot lies, so that those of nearly the same value stand beside each other.
+    """Return the horizontal offset of each dot, so that dots of nearly the same value stand side by side.
 
     Args:
         values: `n`.
@@ -76,7 +76,9 @@ def swarm(values: Array, low: float, high: float) -> Array:
 def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions) -> None:
     """Draw the dots of each method, their mean with its 95% interval, and their median."""
     styles = style.lines(found.legends, found.methods())
-    ended_by = {method: ended(found, panel.task, method, options.metric).dropna().sort_index() for method in methods}
+    ended_by = {
+        method: final_values(found, panel.task, method, options.metric).dropna().sort_index() for method in methods
+    }
     values = {method: series.iloc[: panel.first].to_numpy() for method, series in ended_by.items()}
     scale = np.log10 if options.logarithmic else np.asarray
     everything = scale(np.concatenate(list(values.values())))

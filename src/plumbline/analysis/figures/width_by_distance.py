@@ -1,4 +1,4 @@
-"""How long sets are where data are dense and where they are sparse: against the distance to the nearest observation."""
+"""Lengths of sets against the distance to the nearest observation: where data are dense, and where they are sparse."""
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,7 @@ def relative_widths(picture: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 def by_distance(runs: list[pd.DataFrame], bins: int) -> pd.DataFrame:
     """Return quantiles over runs of their median relative widths, a row a bin of distances that half of them have.
 
-    Quantiles are values that there are: between a finite and an infinite one there is nothing.
+    Quantiles are observed values: one cannot interpolate between a finite and an infinite one.
     """
     reaches = [run["distance"].max() for run in runs]
     edges = np.linspace(0.0, float(np.median(reaches)), bins + 1)

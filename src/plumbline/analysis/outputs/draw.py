@@ -28,7 +28,7 @@ def budget_label(rows: pd.DataFrame) -> str:
 
 
 def seeds_label(rows: pd.DataFrame) -> str:
-    """Return how many seeds each task and method has, in words; empty where there are no trials."""
+    """Return the number of seeds of each task and method, in words; empty where there are no trials."""
     if rows.empty:
         return ""
     counts = sorted(rows.groupby(["task", "method"], observed=True)["seed"].nunique().unique())

@@ -13,7 +13,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
 from plumbline.analysis.publish.answer import write_answer
 from plumbline.analysis.publish.small_samples import write_small_samples
-from plumbline.analysis.verdicts.judge import RUNS, judge_reference, ran, runs_for_outputs
+from plumbline.analysis.verdicts.judge import RUNS, judge_reference, runs_for_outputs, runs_from_records
 from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, counts
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, write_text
@@ -114,7 +114,7 @@ def read_claims(path: Path) -> pd.DataFrame:
 
 
 def effect(tests: pd.DataFrame) -> str:
-    """Return what the primary test of a claim comes to, in words, on which data if on another's, and what was not run.
+    """Return the estimate of a claim's primary test in words, with stand-in data and experiments that were not run.
 
     Args:
         tests: the rows of its parts.
@@ -173,10 +173,10 @@ MARKS = {
     "does not apply": "◇",
     NOT_JUDGED: "–",
 }
-"""Of verdicts, told apart by their shapes alone too."""
+"""Marks of verdicts, distinguishable by shape alone."""
 
 DOUBTED = "†"
-"""Beside the mark of a verdict that does not say what it seems to."""
+"""Beside the mark of a doubtful verdict."""
 
 
 def read_doubts(claims: Path) -> pd.DataFrame:
@@ -265,7 +265,7 @@ def keep(resolved: ResolvedExperiment, folder: Path, store: Path, reference: Pat
         **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
     }
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
-    found_runs = ran(resolved, folder / "records" / f"{name}.parquet", runs_for_outputs(resolved))
+    found_runs = runs_from_records(resolved, folder / "records" / f"{name}.parquet", runs_for_outputs(resolved))
     if found_runs is not None:
         write_frame(reference / RUNS.format(name), found_runs.runs)
     merge(reference / "costs.csv", costs(found.rows), ["task", "method"])

@@ -88,7 +88,7 @@ def section(resolved: ResolvedExperiment, folder: Path) -> Section:
 
 
 def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one entry a claim with the list of its tests, and how many of 100 small samples would look as claimed."""
+    """Return one entry a claim, with the list of its tests and its small-sample rate in percent."""
     grouped: list[dict[str, Any]] = []
     for _, tests in claims.groupby("claim", sort=False):
         rows = [dict(zip(tests.columns, row, strict=True)) for row in tests.itertuples(index=False, name=None)]

@@ -1,4 +1,4 @@
-"""What methods do beside a baseline, in numbers."""
+"""Paired effects of methods against a baseline, in numbers."""
 
 import pandas as pd
 
@@ -7,7 +7,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.kinds import tables
 
 COLUMNS = {"mean": "mean difference", "value": "in sd", "lower": "share lower"}
-"""Words of an effect's fields, where their names will not do."""
+"""Headings of an effect's fields, where they differ from the names."""
 
 
 @tables.register("paired-effects", EffectOptions)

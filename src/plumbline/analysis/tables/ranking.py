@@ -5,7 +5,7 @@ import pandas as pd
 
 from plumbline.analysis.comparisons.ranks import ranked
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended, without_full_counts
+from plumbline.analysis.evidence.final_values import final_values, without_full_counts
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
 from plumbline.statistics import over_seeds as statistics
 
@@ -53,7 +53,9 @@ def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
             columns = (f"mean rank{by}", f"low{by}", f"high{by}")
             row |= dict(zip(columns, found.overall(metric, method), strict=True))
         for metric in options.averages:
-            values = [ended(evidence, task, method, metric).reindex(found.seeds).to_numpy() for task in found.tasks]
+            values = [
+                final_values(evidence, task, method, metric).reindex(found.seeds).to_numpy() for task in found.tasks
+            ]
             row[metric] = float(np.mean([statistics.mean(of_task, 0) for of_task in values]))
             row[f"{metric} seeds"] = min(int((~np.isnan(of_task)).sum()) for of_task in values)
         seconds = pd.concat([evidence.trials(task, method) for task in found.tasks])

@@ -13,7 +13,7 @@ LIMITS = (-2.5, 2.5)
 
 
 def draw_candidates(ax: Axes, evidence: Evidence) -> None:
-    """Draw the labels that the posterior was asked for."""
+    """Draw the candidate labels drawn from the posterior."""
     labels = series(evidence.illustration, "candidates", "label")
     ax.plot(labels["x"], labels["value"], ".", color="0.6", markersize=1.5, label="candidate labels", zorder=1)
 

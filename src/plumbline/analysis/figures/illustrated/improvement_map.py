@@ -22,6 +22,6 @@ def improvement_map(evidence: Evidence, options: OutputOptions) -> Figure:
     ax.contour(values.columns, values.index, values, levels=levels, colors="white", linewidths=0.7)
     ax.plot([], [], color="0.6", linewidth=0.7, label="equal expected improvement")
     ax.axvline(0.0, color=style.TRUTH, linestyle="--", linewidth=1, label="as good as the best so far")
-    ax.set(xlabel="expected quality Delta: mean less the best so far", ylabel="standard deviation")
+    ax.set(xlabel="expected quality Delta: mean minus the best so far", ylabel="standard deviation")
     style.add_legend(figure, 2)
     return figure

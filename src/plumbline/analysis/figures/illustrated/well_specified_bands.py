@@ -14,7 +14,7 @@ LIMITS = (-3.0, 3.0)
 
 
 def draw_step(ax: Axes, found: pd.DataFrame, panel: str, limits: tuple[float, float]) -> None:
-    """Draw the sets after some observations, with the data and where the next one is asked for."""
+    """Draw the sets after some observations, with the data and the next query."""
     credible, data = series(found, panel, "credible"), series(found, panel, "data")
     query, alpha = series(found, panel, "query"), series(found, panel, "alpha")["value"].item()
     draw_sets(ax, series(found, panel, "set"), limits, style.CALIBRATED, "conformal set")
