@@ -8,7 +8,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-all soak bench lint format clean
+.PHONY: study test test-all soak bench docs lint format clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -39,6 +39,10 @@ soak: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only -m "slow or not slow"
 
+# The site, offline, with a page a claim and an experiment: docs/_build/index.html.
+docs: $(VENV)/installed
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,4 +56,4 @@ format: $(VENV)/installed
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
-	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache docs/_build docs/api docs/claims docs/experiments docs/repository

@@ -1,28 +1,8 @@
-from snakemake.utils import min_version
-
-min_version("9.0")
-
-
-configfile: "config/config.yaml"
+# The workflow itself is workflow/Snakefile, where Snakemake's catalogue looks for it; this file lets
+# `snakemake --cores all` run from here. An included file does not set the default target.
 
 
-include: "workflow/rules/common.smk"
-include: "workflow/rules/data.smk"
-include: "workflow/rules/features.smk"
-include: "workflow/rules/models.smk"
-include: "workflow/rules/trials.smk"
-include: "workflow/rules/analysis.smk"
-include: "workflow/rules/report.smk"
-include: "workflow/rules/tracking.smk"
+include: "workflow/Snakefile"
 
 
-localrules:
-    all,
-
-
-rule all:
-    default_target: True
-    input:
-        f"{SUMMARY}/report.html",
-        f"{SUMMARY}/claims.csv",
-        f"{SUMMARY}/tracked.txt",
+workflow.default_target = "all"

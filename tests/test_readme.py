@@ -14,7 +14,7 @@ import pytest
 from typer.main import get_command
 
 from plumbline.analysis.publish.answer import PANELS, comparisons, finding
-from plumbline.analysis.publish.reference import doubt_table, read_claims, read_doubts, verdict_table
+from plumbline.analysis.publish.reference import read_claims
 from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
 from plumbline.study.plan import load_plan
@@ -22,19 +22,12 @@ from plumbline.study.settings import read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 CLAIMS = ROOT / "results" / "reference" / "claims.csv"
 EXTENDING = (ROOT / "docs" / "guide" / "extending.md").read_text(encoding="utf-8")
-METHODS = (ROOT / "docs" / "guide" / "methods.md").read_text(encoding="utf-8")
+METHODS = (ROOT / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
 CONCLUSIONS = (ROOT / "docs" / "results" / "conclusions.md").read_text(encoding="utf-8")
-PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(
-    (ROOT / "docs").rglob("*.md")
-)
-
-RESULT_PAGES = sorted((ROOT / "docs").glob("results-*.md"))
-VERDICT_IN_WORDS = re.compile(
-    r"\(([A-Z]\d+)(?:, [A-Z]+-[\w-]+)*, (reproduced|partly|not reproduced|inconclusive|cannot fail|does not apply)\b"
-)
+DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "templates" not in path.parts)
+PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *DOCS]
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -115,7 +108,7 @@ def test_what_is_added_runs_as_the_pages_say(with_examples, command):
 
 def test_a_method_that_is_added_is_listed_with_its_options(with_examples):
     _, run = with_examples
-    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "methods"])
+    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "classes"])
     done = run(*command)
     assert done.returncode == 0, done.stderr
     assert "model.kernel" in done.stdout
@@ -137,7 +130,7 @@ def test_a_constraint_is_seen_in_what_a_trial_prints(with_examples):
     _, run = with_examples
     done = run("plumbline", "trial", "--problem", "gramacy", "--class", "random", "--rounds", "2")
     assert done.returncode == 0, done.stderr
-    assert "y 3" in done.stdout
+    assert "y3" in done.stdout
     assert "violation" in done.stdout
 
 
@@ -177,11 +170,13 @@ def test_the_study_of_the_guide_is_built_and_its_methods_are_compared(with_examp
 
 def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
     folder, run = package_copy
-    page = (ROOT / "docs" / "conformal.md").read_text(encoding="utf-8")
-    (folder / "src/plumbline/methods/cpi.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    page = (ROOT / "docs" / "methods" / "conformal.md").read_text(encoding="utf-8")
+    (folder / "src/plumbline/methods/conformal/cpi.py").write_text(
+        re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    )
     quick = [word for name in ("steps=3", "burn_in=1", "raw_samples=8") for word in ("--option", f"search.{name}")]
 
-    done = run("plumbline", "trial", "--problem", "branin", "--method", "cpi", "--rounds", "2", *quick)
+    done = run("plumbline", "trial", "--problem", "branin", "--class", "cpi", "--rounds", "2", *quick)
 
     assert done.returncode == 0, done.stderr
     assert "round 2/2" in done.stderr
@@ -306,42 +301,6 @@ def test_every_number_of_a_conclusion_is_on_file(line, sources):
 def test_the_table_of_methods_has_every_method_once():
     names = re.findall(r"^\|[^|]*\| (`.*?`) \|", METHODS, flags=re.MULTILINE)
     assert sorted(name for some in names for name in re.findall(r"`([\w-]+)`", some)) == sorted(catalogue().method)
-
-
-def test_verdicts_and_doubts_are_those_of_the_reference_results():
-    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    assert RESULTS.count(verdict_table(plan.studies.values(), read_claims(CLAIMS))) == 1
-    assert RESULTS.count(doubt_table(read_doubts(CLAIMS))) == 1
-
-
-def test_beside_a_former_verdict_is_that_of_now():
-    former = RESULTS.split("## Verdicts under the former rule\n", 1)[1]
-    rows = re.findall(r"^\| ([A-Z]\d+) \|.*\| ([^|]+) \|$", former, re.MULTILINE)
-    claims = read_claims(CLAIMS)
-    now = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
-    assert len(rows) > 20
-    assert rows == [(name, now.get(name, "not judged")) for name, _ in rows]
-
-
-@pytest.mark.parametrize("page", RESULT_PAGES, ids=lambda page: page.name)
-def test_verdicts_said_in_words_are_those_on_file(page):
-    claims = read_claims(CLAIMS)
-    on_file = dict(claims[["claim", "verdict"]].itertuples(index=False, name=None))
-    said = VERDICT_IN_WORDS.findall(page.read_text(encoding="utf-8"))
-    assert [name for name, words in said if not on_file[name].startswith(words)] == []
-
-
-def test_verdicts_in_words_are_found():
-    text = "## Restarts (S2, reproduced)\n(C4, CBO-F6, partly) (L7, inconclusive) (C12, CBO-D4)"
-    assert VERDICT_IN_WORDS.findall(text) == [("S2", "reproduced"), ("C4", "partly"), ("L7", "inconclusive")]
-
-
-def test_every_claim_that_is_not_run_is_listed():
-    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    for study in plan.studies.values():
-        for name, claim in study.claims.items():
-            if not claim.experiments:
-                assert f"| {name} | {claim.statement} | {claim.source} |" in RESULTS
 
 
 def commands_of(page):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,13 +64,14 @@ claims:
 FLAKY = '''"""A method that fails, or dawdles, where a file says so."""
 
 import time
+import zipfile
 from pathlib import Path
 
 import torch
 
-from plumbline.history import History
+from plumbline.core.history import History
+from plumbline.core.options import Options
 from plumbline.methods.base import Method, Proposal, methods
-from plumbline.options import Options
 
 
 @methods.register("flaky", Options)
@@ -247,8 +249,10 @@ def source(layout: Checkout, tmp_path_factory: pytest.TempPathFactory, one_core:
     """The repository with the tiny study alone, before anything has run."""
     checkout = Checkout(tmp_path_factory.mktemp("source") / "repository", one_core)
     shutil.copytree(layout.path, checkout.path, ignore=shutil.ignore_patterns(".snakemake"))
-    (checkout.path / "config/methods.yaml").write_text(METHODS)
-    (checkout.path / "config/tasks.yaml").write_text(TASKS)
+    for folder, entries in {"methods": METHODS, "tasks": TASKS}.items():
+        shutil.rmtree(checkout.path / "config" / folder)
+        (checkout.path / "config" / folder).mkdir()
+        (checkout.path / "config" / folder / "tiny.yaml").write_text(entries)
     (checkout.path / "config/studies/tiny.yaml").write_text(STUDY)
     checkout.edit("config/config.yaml", "studies: [", "studies: [tiny] # [")
     (checkout.path / "src/plumbline/methods/flaky.py").write_text(FLAKY)
@@ -293,6 +297,17 @@ def test_a_run_makes_everything(built: Checkout) -> None:
     assert len(built.results()) == 5
     assert not list(built.path.glob("results/store/*/checkpoint.pt"))
     assert (made / "claims.csv").read_text().count("K1,TINY-T1,") == 1
+
+
+@pytest.mark.slow
+def test_snakemakes_own_report_has_every_figure_and_table(built: Checkout) -> None:
+    done = built.snakemake("--report", "report.zip")
+    assert done.returncode == 0, done.stdout
+    with zipfile.ZipFile(built.path / "report.zip") as report:
+        names = report.namelist()
+    assert "report/report.html" in names
+    for name in ("TINY-F1.svg", "TINY-F2.svg", "TINY-T1.csv", "claims.csv"):
+        assert any(one.endswith(f"/{name}") for one in names), names
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_given_its_draws_f_is_what_it_would_be_jointly(process: GP) -> None:
     draws = KnownDraws(process, known, z[:2])
     f, _ = draws.at(X.unsqueeze(0), z[2:])
     both = torch.cat([draws.values, f[0]])
-    mean, covariance = process.moments(torch.cat([known, X]))
+    mean, covariance = process.posterior_moments(torch.cat([known, X]))
     torch.testing.assert_close(both.mean(-1), mean, rtol=0.0, atol=0.01)
     torch.testing.assert_close(torch.cov(both), covariance, rtol=0.0, atol=0.02 * float(covariance.diagonal().max()))
 

@@ -94,7 +94,7 @@ def by_autograd(utility: AcquisitionFunction, X: Tensor) -> tuple[Tensor, Tensor
 
 def rounding(utility: NoisyImprovement | MonteCarloAcquisition, X: Tensor) -> float:
     """What rounding errors amount to: the more, the better points tell the values of others."""
-    process = utility.known.told if isinstance(utility, NoisyImprovement) else utility.process
+    process = utility.known.conditioned if isinstance(utility, NoisyImprovement) else utility.process
     roots = [process.root, process.joint_posterior(X).factor]
     return 1e-15 / min(float(root.diagonal(dim1=-2, dim2=-1).min()) for root in roots) ** 2
 

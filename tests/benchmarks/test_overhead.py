@@ -75,8 +75,9 @@ def large_checkout(path: Path, experiments: int) -> None:
         }
     about = {"study": "large", "title": "Many trials", "citation": "-", "experiments": study}
     (path / "config/studies/large.yaml").write_text(yaml.safe_dump(about))
-    (path / "config/methods.yaml").write_text(yaml.safe_dump({name: {"name": name} for name in methods}))
-    (path / "config/tasks.yaml").write_text(yaml.safe_dump(tasks))
+    for folder, entries in {"methods": {name: {"name": name} for name in methods}, "tasks": tasks}.items():
+        (path / "config" / folder).mkdir()
+        (path / "config" / folder / "large.yaml").write_text(yaml.safe_dump(entries))
 
 
 @pytest.mark.slow

@@ -1,62 +1,85 @@
-"""What is registered, in words."""
+"""The commands that list and show."""
 
-from typing import Literal
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from pydantic import Field
+from command_line import check_one_line
 
-from plumbline.cli.listings import options_of, print_one
-from plumbline.core.errors import PlumblineError
-from plumbline.core.options import Options
 from plumbline.registry.catalogue import catalogue
-from plumbline.registry.references import MethodChoice
+from plumbline.store.spec import TrialSpec
+
+Make = Callable[..., TrialSpec]
+Run = Callable[..., tuple[int, str, str]]
 
 
-class Inner(Options):
-    kernel: Literal["rbf", "matern52"] = "rbf"
-    ard: bool = True
+@pytest.mark.parametrize("kind", ["method", "problem", "figure"])
+def test_classes_of_a_kind(kind: str, run: Run) -> None:
+    code, output, _ = run("classes", kind)
+    assert code == 0
+    listings = getattr(catalogue(), kind)
+    assert {line.split()[0] for line in output.splitlines()} == {"name", *listings}
+    for listing in listings.values():
+        assert listing.summary in output
 
 
-class Outer(Options):
-    dim: int = Field(gt=0, le=9)
-    model: Inner = Inner()
-    level: float | Literal["auto"] | None = None
-    names: tuple[str, ...] = ()
-    members: tuple[MethodChoice, ...] = ()
-    count: int = 1
+def test_all_classes_by_kind(run: Run) -> None:
+    code, output, _ = run("classes")
+    assert code == 0
+    assert {"method", "design", "metric", "statistic"} <= set(output.splitlines())
+    check_one_line(run("classes", "methods"), "unknown kind of class 'methods': did you mean 'method'?")
 
 
-def test_options_are_told_with_paths_values_and_defaults() -> None:
-    found = [tuple(option) for option in options_of(Outer.model_json_schema())]
-    assert found == [
-        ("dim", "integer (> 0, <= 9)", "(required)"),
-        ("model.kernel", "rbf | matern52", "rbf"),
-        ("model.ard", "boolean", "true"),
-        ("level", "number or auto or null", "null"),
-        ("names", "list of string", "[]"),
-        ("members", "list of object or string", "[]"),
-        ("count", "integer", "1"),
-    ]
+@pytest.mark.parametrize(("kind", "name", "option"), [("method", "ei", "jitter"), ("problem", "radio", "n_ch")])
+def test_one_with_its_options(kind: str, name: str, option: str, run: Run) -> None:
+    code, output, _ = run("classes", kind, name)
+    assert code == 0
+    assert output.startswith(f"{name}  ")
+    assert any(line.startswith(f"{option} ") for line in output.splitlines())
+    check_one_line(run("classes", kind, f"{name}x"), f"unknown {kind} '{name}x': did you mean '{name}'")
+    assert "no options" in run("classes", "method", "random")[1]
 
 
-def test_everything_registered_can_be_told() -> None:
-    for kind in ("method", "problem"):
-        for name, listing in getattr(catalogue(), kind).items():
-            paths = [option.path for option in options_of(listing.options)]
-            assert len(set(paths)) == len(paths), name
-            assert all(option.values for option in options_of(listing.options)), name
+def test_a_problem_goes_by_what_one_would_type(run: Run) -> None:
+    assert run("classes", "problem", "ackley-2") == run("classes", "problem", "ackley")
 
 
-def test_one_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    print_one("method", "ei")
-    text = capsys.readouterr().out
-    assert text.startswith("ei  ")
-    assert "plumbline.methods.gp.single_outcome" in text
-    assert any(line.split()[:2] == ["model.kernel", "matern52"] for line in text.splitlines())
-    print_one("method", "random")
-    assert "no options" in capsys.readouterr().out
+def test_entries_by_paper(run: Run, tiny: Path) -> None:
+    code, output, _ = run("methods")
+    assert code == 0
+    assert output.splitlines()[:3] == ["tiny", "method  legend  class", "dice    dice    random"]
+    assert "bound" not in run("methods", "dic")[1]
+    assert run("tasks", "--csv")[1].splitlines()[0] == "task,paper,title,problem,initial,rounds,q,entry"
+    assert "TINY-T1" in run("experiments", "tiny")[1]
+    check_one_line(run("tasks", "ackley"), "no task with 'ackley' in its name, and no such paper; papers: tiny")
 
 
-def test_none_of_that_name() -> None:
-    with pytest.raises(PlumblineError, match="unknown problem 'brannin': did you mean 'branin'"):
-        print_one("problem", "brannin")
+def test_show(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for kind, name in (("method", "bound"), ("task", "branin"), ("experiment", "TINY-T1")):
+        code, output, _ = run("show", kind, name)
+        assert code == 0
+        assert output.startswith(f"# {kind} {name}")
+        assert max(map(len, output.splitlines())) <= 80
+    assert "kernel: matern52" in run("show", "method", "bound")[1]
+    check_one_line(run("show", "method", "dise"), "unknown method 'dise': did you mean 'dice'?")
+    check_one_line(run("show", "figure", "dise"), "unknown kind of entry 'figure'")
+
+
+@pytest.mark.parametrize("command", [("methods",), ("tasks",), ("experiments",), ("classes", "metric"), ("verdicts",)])
+def test_listings_are_readable_at_80_columns(
+    command: tuple[str, ...], run: Run, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COLUMNS", "80")
+    code, output, _ = run(*command)
+    assert code == 0
+    assert max(map(len, output.splitlines())) <= 80
+
+
+def test_the_schemas_are_written(run: Run, root: Path) -> None:
+    code, output, _ = run("schema", "-o", "schemas")
+    assert code == 0
+    assert "schemas/methods.schema.json" in output.splitlines()
+    written = {path.name for path in Path("schemas").iterdir()}
+    assert written == {path.name for path in (root / "config/schemas").iterdir()}

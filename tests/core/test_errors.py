@@ -33,13 +33,13 @@ def test_a_slip_of_one_character_is_recognised(name: str, place: int, slip: str)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk(code: int) -> None:
     line = describe_os_error(OSError(code, "No space left on device", "/data/x"))
-    assert line == "disk full (/data/x): free some space and run the same command again; what was computed is kept"
+    assert line == "disk full (/data/x): free some space and run the same command again; completed work is kept"
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.EROFS])
 def test_no_permission(code: int) -> None:
     line = describe_os_error(OSError(code, "no", "/data/x"))
-    assert line.startswith("no permission to write (/data/x): check the owner")
+    assert line.startswith("no permission to write (/data/x): check its owner")
 
 
 def test_other_accidents_keep_their_own_words() -> None:

@@ -34,6 +34,12 @@ class TestCommittedList:
         assert {"zinc250k", "generated-molecules"} <= set(datasets)
         assert all(dataset.name == name for name, dataset in datasets.items())
 
+    def test_the_readme_of_the_data_folder_has_every_file_with_its_licence(self, datasets: dict[str, Dataset]) -> None:
+        text = (COMMITTED.parents[1] / "data/README.md").read_text(encoding="utf-8")
+        rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `") and line.count(" | ") == 4]
+        listed = {row[0].strip("| `"): row[3] for row in rows}
+        assert listed == {one.file: one.licence for one in datasets.values() if one.file}
+
     def test_no_file_name_is_used_twice(self, datasets: dict[str, Dataset]) -> None:
         names = [dataset.file for dataset in datasets.values() if dataset.file]
         assert len(names) == len(set(names))

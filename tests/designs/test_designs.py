@@ -75,7 +75,7 @@ def test_a_part_of_the_box_or_what_is_outside_of_it(outside: bool) -> None:
 @pytest.mark.parametrize("options", [{"low": -4.5, "high": 3.0}, {"low": -4.0, "high": 8.0, "outside": True}])
 def test_a_part_that_is_not_in_the_box_or_leaves_nothing_is_refused(options: dict[str, float]) -> None:
     bounds = torch.tensor([[-4.0, -4.0], [8.0, 8.0]], dtype=torch.float64)
-    with pytest.raises(PlumblineError, match="must lie inside of the box"):
+    with pytest.raises(PlumblineError, match="must lie inside the box"):
         part_of(bounds, 5, generator(3), PartOptions(**options))
 
 
@@ -248,7 +248,7 @@ def test_source_needs_a_shift() -> None:
 
 def test_examples_are_those_of_the_problem() -> None:
     bare = problem_of(Alpine(dim=2, negate=True))
-    with pytest.raises(PlumblineError, match="'examples' needs a problem that has some"):
+    with pytest.raises(PlumblineError, match="'examples' needs a problem that has examples"):
         initial_design(InitialDesign(design="examples", size=3), bare, generator(0))
     having = replace(bare, examples=lambda n, stream: torch.rand(n, 2, generator=stream, dtype=torch.float64))
     X = initial_design(InitialDesign(design="examples", size=3), having, generator(0))

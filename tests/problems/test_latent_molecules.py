@@ -17,7 +17,7 @@ from plumbline.problems import latent_molecules
 from plumbline.problems.base import Context, Problem, SharedCache
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import values
-from plumbline.problems.latent_molecules import INVALID, LatentMolecules, worth
+from plumbline.problems.latent_molecules import INVALID, LatentMolecules, values_of
 from plumbline.registry.references import InitialDesign
 from plumbline.spaces.box import Box, uniform
 from plumbline.store.keys import trial_inputs, trial_key
@@ -60,17 +60,17 @@ def test_values_are_the_scores_of_what_is_decoded(problem: Problem) -> None:
 def test_what_is_no_molecule_is_worth_less_than_any() -> None:
     objective = OBJECTIVES["osimertinib-mpo"]
     aspirin = selfies.encoder(DRUGS["aspirin"])
-    found = worth(objective, ["", "[nop]", "[no symbol]", aspirin, "[Branch1]"])
+    found = values_of(objective, ["", "[nop]", "[no symbol]", aspirin, "[Branch1]"])
     assert found.tolist() == [INVALID, INVALID, INVALID, score_smiles(objective, [DRUGS["aspirin"]])[0], INVALID]
     assert found[3] >= 0 > INVALID == -0.01
-    assert worth(objective, []).shape == (0,)
+    assert values_of(objective, []).shape == (0,)
 
 
 def test_negative_scores_and_unreadable_smiles_count_as_no_molecule(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"C": -0.5, "CC": 0.0, "CCC": np.nan, "CCCC": 0.25}
     monkeypatch.setattr(latent_molecules, "score_smiles", lambda _, smiles: np.array([scores[one] for one in smiles]))
     strings = ["[C]" * n for n in range(1, 5)]
-    assert worth(OBJECTIVES["median-1"], strings).tolist() == [INVALID, 0.0, INVALID, 0.25]
+    assert values_of(OBJECTIVES["median-1"], strings).tolist() == [INVALID, 0.0, INVALID, 0.25]
 
 
 def test_a_molecule_is_scored_once(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_molecules_that_the_model_cannot_read_are_left_out(problem: Problem) -> 
 
 def test_without_molecules_there_are_no_examples(context: Callable[[int], Context]) -> None:
     bare = build_problem("guacamol", {"objective": "median-1", "model": "small-vae"}, context(0))
-    with pytest.raises(PlumblineError, match="'examples' needs a problem that has some"):
+    with pytest.raises(PlumblineError, match="'examples' needs a problem that has examples"):
         initial_design(InitialDesign(design="examples", size=3), bare, generator(0))
 
 

@@ -125,7 +125,9 @@ def test_options_of_options_are_checked_too() -> None:
 def test_what_is_missing_comes_with_its_remedy() -> None:
     with pytest.raises(PlumblineError, match=r"^here: problem 'ackley': dim: Field required: write `ackley-2`, say$"):
         catalogue().check("problem", "ackley", {}, "here")
-    with pytest.raises(PlumblineError, match=r"dataset: Field required \(and 1 more\): `plumbline problems molecules`"):
+    with pytest.raises(
+        PlumblineError, match=r"dataset: Field required \(and 1 more\): `plumbline classes problem molecules`"
+    ):
         catalogue().check("problem", "molecules", {}, "here")
     with pytest.raises(PlumblineError, match=r"^here: unknown problem 'brannin'"):
         catalogue().check("problem", "brannin", {}, "here")

@@ -74,10 +74,10 @@ class Checkout:
         shutil.copy2(root / "Snakefile", path)
         for part in PARTS:
             shutil.copytree(root / part, path / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        shutil.rmtree(path / "config/studies")
-        (path / "config/studies").mkdir()
-        for file, text in (("studies/soak", STUDY), ("methods", METHODS), ("tasks", TASKS)):
-            (path / f"config/{file}.yaml").write_text(text)
+        for folder, text in (("studies", STUDY), ("methods", METHODS), ("tasks", TASKS)):
+            shutil.rmtree(path / "config" / folder)
+            (path / "config" / folder).mkdir()
+            (path / "config" / folder / "soak.yaml").write_text(text)
 
     def start(self) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", *SNAKEMAKE, "--config", "studies=[soak]"]

@@ -1,4 +1,7 @@
-"""How often verdicts err: samples of seeds drawn where the truth is known. docs/verdicts.md has the table."""
+"""How often verdicts err: samples of seeds drawn where the truth is known.
+
+docs/results/verdict-rule.md has the table.
+"""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from error_rates import COLUMNS, POPULATIONS, SEEDS, error_rates, markdown, rates
 
-PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "verdict-rule.md"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from plumbline.core.options import parse
 from plumbline.store.spec import TrialSpec
 from plumbline.study import costs as module
-from plumbline.study.costs import REFERENCE_COSTS, Costs, estimates, measured_costs, print_plan, trainings
+from plumbline.study.costs import REFERENCE_COSTS, Costs, estimates, measured_costs, trainings
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan, load_plan
@@ -135,25 +135,3 @@ def test_the_reference_fills_what_the_store_lacks(cheap_spec: Callable[..., Tria
     measured = costs.round_seconds(cheap_spec())
     assert measured is not None
     assert measured < 100, "what was measured here wins"
-
-
-def test_the_table(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(module, "measured_costs", lambda store, costly: Costs({("", "dice"): 100.0}))
-    print_plan(plan.run, tmp_path / "store", tmp_path)
-    text = capsys.readouterr().out
-    assert "preset quick, generated data" in text
-    (line,) = [line for line in text.splitlines() if "F1" in line]
-    assert [cell.strip() for cell in line.strip("│ ").split("│")] == ["F1", "One", "20", "0", "10.0 h", "0.0 min", "10"]
-    assert "Not in quick" not in text
-
-
-def test_who_reads_a_pipe_gets_whole_titles(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    long = "One " * 100
-    study = plan.studies["toy"]
-    wordy = study.experiments["F1"].model_copy(update={"title": long.strip()})
-    study = study.model_copy(update={"experiments": {"F1": wordy}})
-    print_plan(Plan(plan.config, {"toy": study}, plan.library).run, tmp_path / "store", tmp_path)
-    assert long.strip() in capsys.readouterr().out

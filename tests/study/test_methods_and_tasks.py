@@ -5,18 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.seeding import identity
-from plumbline.study.methods_and_tasks import (
-    MethodsAndTasks,
-    inherit,
-    load_methods_and_tasks,
-    merge,
-    parse_methods_and_tasks,
-)
+from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, parse_methods_and_tasks
 
 METHODS: dict[str, Any] = {
     "dice": {"name": "random", "legend": "dice", "colour": "grey"},
@@ -93,7 +85,9 @@ def test_a_family_of_tasks_leaves_defaults_unsaid(library: MethodsAndTasks) -> N
 
 
 def test_what_a_family_varies_is_not_inherited() -> None:
-    methods = parse_methods_and_tasks({**METHODS, "heir": {"like": "bound-alpha", "legend": "heir"}}, {}).methods
+    family = {**METHODS["bound"], "vary": {"alpha": [0.1, 0.2]}}
+    methods = parse_methods_and_tasks({"family": family, "heir": {"like": "family", "legend": "heir"}}, {}).methods
+    assert list(methods) == ["family-0.1", "family-0.2", "heir"]
     assert methods["heir"].legend.parameters == {}
 
 
@@ -116,32 +110,13 @@ def test_stand_ins_change_the_data_and_the_title_and_not_the_name(library: Metho
     assert task.problem.options["dataset"] == "zinc250k"
 
 
-trees = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3))
-
-
-@given(st.dictionaries(st.sampled_from("abc"), trees), st.dictionaries(st.sampled_from("abc"), trees))
-def test_what_is_above_wins(below: dict[str, Any], above: dict[str, Any]) -> None:
-    merged = merge(below, above)
-    assert merge(merged, above) == merged
-    assert merged.keys() == below.keys() | above.keys()
-    assert all(merged[key] == above[key] for key in above if not isinstance(above[key], dict))
-    assert merge(below, {}) == below
-    assert merge({}, above) == above
-
-
-def test_chains_of_inheritance() -> None:
-    entries = {"c": {"like": "b", "z": 3}, "b": {"like": "a", "y": 2}, "a": {"x": {"k": 1}}}
-    assert inherit(entries, "method", "here")["c"] == {"like": "b", "x": {"k": 1}, "y": 2, "z": 3}
-
-
 @pytest.mark.parametrize(
     ("methods", "tasks", "message"),
     [
         ({"a": {"like": "b"}}, {}, "methods: a: like: unknown method 'b': allowed: a"),
-        ({"a": {"like": "b"}, "b": {"like": "a"}}, {}, "methods: a: like itself: a -> b -> a"),
+        ({}, {"a": {"like": "b"}, "b": {"like": "a"}}, "tasks: a: like: 'b' is itself like 'a'"),
         ({"a": {"nme": "ei"}}, {}, "methods: a: unknown field 'nme': did you mean 'name'?"),
         ({"a": "ei"}, {}, "methods: a: an entry is a mapping of fields to values, not 'ei'"),
-        ({"a": {"name": "ei", "like": ["b"]}}, {}, "methods: a: like: unknown method"),
         (
             {"a": {"name": "x", "options": {"base": "ei"}, "vary": {"base.options.k": [1]}}},
             {},
@@ -173,10 +148,35 @@ def test_mistakes_name_file_entry_and_field(methods: Any, tasks: Any, message: s
     assert "\n" not in str(caught.value)
 
 
-def test_the_library_is_two_files(tmp_path: Path) -> None:
-    (tmp_path / "methods.yaml").write_text(yaml.safe_dump(METHODS))
-    (tmp_path / "tasks.yaml").write_text(yaml.safe_dump({**TASKS, "wrong": {}}))
-    with pytest.raises(PlumblineError, match=r"tasks\.yaml: wrong: "):
-        load_methods_and_tasks(tmp_path)
-    (tmp_path / "tasks.yaml").write_text(yaml.safe_dump(TASKS))
-    assert load_methods_and_tasks(tmp_path) == parse_methods_and_tasks(METHODS, TASKS)
+def write(folder: Path, **files: Any) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(content) if content else "# nothing yet\n")
+
+
+def test_entries_lie_in_all_files_of_two_folders(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    heir = {"like": "bound", "legend": "from another file"}
+    write(config / "methods", paper=METHODS, mine={"heir": heir}, empty={})
+    write(config / "tasks", paper={name: TASKS[name] for name in ("hole", "qed")})
+    write(config / "tasks", other={name: TASKS[name] for name in TASKS if name not in ("hole", "qed")})
+    assert load_methods_and_tasks(config) == parse_methods_and_tasks({**METHODS, "heir": heir}, TASKS)
+
+
+def test_mistakes_name_the_file_of_the_entry(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    write(config / "methods", paper=METHODS, mine={"heir": {"like": "bound", "nme": "ei"}})
+    write(config / "tasks", paper=TASKS)
+    with pytest.raises(PlumblineError, match=r"^config/methods/mine\.yaml: heir: unknown field 'nme'"):
+        load_methods_and_tasks(config)
+    write(config / "methods", mine=["heir"])
+    with pytest.raises(PlumblineError, match=r"^config/methods/mine\.yaml: a mapping of names to entries is expected"):
+        load_methods_and_tasks(config)
+
+
+def test_a_name_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    write(config / "methods", paper=METHODS)
+    write(config / "tasks", paper=TASKS, zoo={"hole": TASKS["hole"]})
+    with pytest.raises(PlumblineError, match=r"^config/tasks/zoo\.yaml: hole is in config/tasks/paper\.yaml too"):
+        load_methods_and_tasks(config)

@@ -230,8 +230,9 @@ def test_chunks_cover_each_seed_once(chunk: int | None, seeds_per_job: int | Non
 def repository(root: Path, tmp_path: Path) -> Path:
     (tmp_path / "config/studies").mkdir(parents=True)
     shutil.copy(root / "config/datasets.yaml", tmp_path / "config")
-    (tmp_path / "config/methods.yaml").write_text(yaml.safe_dump(METHODS))
-    (tmp_path / "config/tasks.yaml").write_text(yaml.safe_dump(TASKS))
+    for folder, entries in {"methods": METHODS, "tasks": TASKS}.items():
+        (tmp_path / "config" / folder).mkdir()
+        (tmp_path / "config" / folder / "toy.yaml").write_text(yaml.safe_dump(entries))
     (tmp_path / "config/studies/toy.yaml").write_text(yaml.safe_dump(STUDY, sort_keys=False))
     return tmp_path
 
@@ -276,26 +277,30 @@ TEST = ("claims", "K1", "primary", 0)
             set_at("experiments", "F1", "desk", "grid", 0, "tasks", value=["brannin"]),
             "config/studies/toy.yaml: F1: unknown task 'brannin': did you mean 'branin'?",
         ),
-        ("methods.yaml", set_at("dice", "name", value="rndom"), "config/methods.yaml: dice: unknown method 'rndom'"),
         (
-            "methods.yaml",
+            "methods/toy.yaml",
+            set_at("dice", "name", value="rndom"),
+            "config/methods/toy.yaml: dice: unknown method 'rndom'",
+        ),
+        (
+            "methods/toy.yaml",
             set_at("bound", "options", value={"alfa": 0.1}),
-            "config/methods.yaml: bound: method 'ucb': unknown field 'alfa': did you mean 'alpha'?",
+            "config/methods/toy.yaml: bound: method 'ucb': unknown field 'alfa': did you mean 'alpha'?",
         ),
         (
-            "tasks.yaml",
+            "tasks/toy.yaml",
             set_at("branin", "problem", value="brannin"),
-            "config/tasks.yaml: branin: unknown problem 'brann",
+            "config/tasks/toy.yaml: branin: unknown problem 'brann",
         ),
         (
-            "tasks.yaml",
+            "tasks/toy.yaml",
             set_at("hole", "problem", value="ackley"),
-            "config/tasks.yaml: hole: problem 'ackley': dim: Field required: write `ackley-2`, say",
+            "config/tasks/toy.yaml: hole: problem 'ackley': dim: Field required: write `ackley-2`, say",
         ),
         (
-            "tasks.yaml",
+            "tasks/toy.yaml",
             set_at("qed", "options", value={"dataset": "zinc250k"}),
-            "qed: problem 'molecules': target: Field required: `plumbline problems molecules` shows them all",
+            "qed: problem 'molecules': target: Field required: `plumbline classes problem molecules` shows them all",
         ),
         ("studies/toy.yaml", set_at(*TEST, "task", value="brannin"), "claim K1: unknown task 'brannin': did you mean"),
         ("studies/toy.yaml", set_at(*TEST, "task", value="qed"), "claim K1: unknown task 'qed': allowed: branin, f"),

@@ -8,14 +8,18 @@ import jsonschema
 import pytest
 import yaml
 
-from plumbline.study.schemas import schemas, write_schemas
+from plumbline.core.errors import PlumblineError
+from plumbline.registry.schema_options import options_of
+from plumbline.study.schemas import BEGIN, END, TABLES, option_tables, schemas, with_tables, write_schemas
 
+# desk.yaml and paper.yaml are laid over the first: alone they lack the studies.
 FILES = {
     "config.yaml": "config",
-    "desk.yaml": None,  # laid over the first: alone it lacks the studies
     "datasets.yaml": "datasets",
-    "methods.yaml": "methods",
-    "tasks.yaml": "tasks",
+    "models.yaml": "models",
+    "methods/*.yaml": "methods",
+    "tasks/*.yaml": "tasks",
+    "studies/*.yaml": "study",
 }
 
 
@@ -24,6 +28,9 @@ def validators() -> dict[str, Any]:
     return {
         name.removesuffix(".schema.json"): jsonschema.Draft202012Validator(schema) for name, schema in schemas().items()
     }
+
+
+STUDY: dict[str, Any] = {"study": "s", "title": "t", "citation": "c", "experiments": {}}
 
 
 def errors(validator: Any, content: Any) -> list[str]:
@@ -41,16 +48,14 @@ def test_they_are_schemas() -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("file", [name for name, schema in FILES.items() if schema])
-def test_the_committed_files_obey(file: str, root: Path, validators: dict[str, Any]) -> None:
-    content = yaml.safe_load((root / "config" / file).read_text())
-    assert errors(validators[str(FILES[file])], content) == []
-
-
-def test_the_committed_studies_obey(root: Path, validators: dict[str, Any]) -> None:
-    for path in (root / "config/studies").glob("*.yaml"):
+@pytest.mark.parametrize("files", FILES)
+def test_the_committed_files_obey(files: str, root: Path, validators: dict[str, Any]) -> None:
+    paths = list((root / "config").glob(files))
+    assert paths
+    for path in paths:
         # As JSON has it: names of experiments are text.
-        assert errors(validators["study"], json.loads(json.dumps(yaml.safe_load(path.read_text())))) == [], path
+        content = json.loads(json.dumps(yaml.safe_load(path.read_text())))
+        assert errors(validators[FILES[files]], content) == [], path
 
 
 @pytest.mark.parametrize(
@@ -63,11 +68,12 @@ def test_the_committed_studies_obey(root: Path, validators: dict[str, Any]) -> N
         ("methods", {"a": {"like": "b", "colour": "bleu"}}, "'bleu' is not valid"),
         ("tasks", {"a": {"problem": "brannin"}}, "'brannin' is not valid"),
         ("tasks", {"a": {"problem": "radio", "options": {"nch": 2}}}, "'nch' was unexpected"),
-        ("study", {"study": "s", "title": "t", "citation": "c", "experiments": {"F": {}}}, "'title' is a required"),
+        ("study", {**STUDY, "experiments": {"F": {}}}, "'title' is a required"),
+        ("study", {**STUDY, "experiments": {"F": {"title": "x", "figur": {}}}}, "'figur' was unexpected"),
         (
             "study",
-            {"study": "s", "title": "t", "citation": "c", "experiments": {"F": {"title": "x", "figur": {}}}},
-            "'figur' was unexpected",
+            {**STUDY, "claims": {"K": {"source": "s", "statement": "s", "primary": {"metric": "regret"}}}},
+            "is not valid under any",
         ),
     ],
 )
@@ -81,6 +87,8 @@ def test_typos_are_seen(schema: str, content: Any, part: str, validators: dict[s
         ("methods", {"a": {"like": "b", "options": {"alpha": 0.2}}}),
         ("tasks", {"a": {"problem": "ackley-2", "initial": {"size": 3}}}),
         ("tasks", {"a": {"problem": "molecules", "options": {"target": "qed"}}}),
+        ("study", {**STUDY, "experiments": {"F": {"like": "E", "figure": {"options": {"rows": []}}}}}),
+        ("study", {**STUDY, "claims": {"K": {"source": "s", "statement": "s", "secondary": [{"like": "primary"}]}}}),
         ("methods", {"a": {"name": "trust-region", "options": {"base": {"options": {"jitter": 0.1}}}}}),
     ],
 )
@@ -92,3 +100,28 @@ def test_what_an_entry_may_inherit_is_not_missed(schema: str, content: Any, vali
 def test_a_method_inside_another_may_be_its_name_alone(base: Any, fits: bool, validators: dict[str, Any]) -> None:
     content = {"a": {"name": "trust-region", "options": {"base": base}}}
     assert (errors(validators["methods"], content) == []) == fits
+
+
+def test_the_tables_of_the_readme_are_those_of_the_code(root: Path) -> None:
+    text = (root / "config/README.md").read_text()
+    assert with_tables(text) == text, "run `plumbline schema`"
+    assert len(option_tables().splitlines()) > 100
+
+
+def test_every_field_of_the_tables_has_a_meaning() -> None:
+    rows = [(model.__name__, row) for model in TABLES.values() for row in options_of(model.model_json_schema())]
+    assert [f"{model}.{row.option}" for model, row in rows if not row.description] == []
+
+
+def test_tables_are_written_between_the_markers_beside_the_schemas(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{BEGIN}\noutdated\n{END}\nafter\n")
+    assert readme in write_schemas(tmp_path / "schemas")
+    text = readme.read_text()
+    assert text.startswith(f"before\n{BEGIN}\n\n### Configuration")
+    assert text.endswith(f"\n{END}\nafter\n")
+    assert "outdated" not in text
+    assert "| `rounds` | `integer (>= 0, <= 100000)` | required | after the initial design" in text
+    readme.write_text("no markers\n")
+    with pytest.raises(PlumblineError, match="no place for the tables of options"):
+        write_schemas(tmp_path / "schemas")

@@ -20,6 +20,7 @@ from plumbline.study.plan import Plan, load_plan
 from plumbline.study.settings import Config, read_config
 from plumbline.trainers.online_lda import OnlineLdaOptions
 
+STUDIES = ("calibrated", "conformal", "localised", "approximation", "practice")
 PRESETS = ("quick", "desk", "paper")
 
 
@@ -167,12 +168,10 @@ def test_seeds_are_enough_to_decide_about_a_claim(plans: dict[str, Plan], preset
 
 
 def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
-    """But the one that is there to be tried by hand, and the molecules that no document optimises."""
     plan = plans["paper"]
     pairs = {pair for name in plan.names() for pair in plan.whole_grid(name)}
-    assert set(plan.library.methods) - {method for _, method in pairs} == {"locbo-ucb"}
-    by_hand = {"amlodipine", "perindopril", "ranolazine", "sitagliptin", "zaleplon"}
-    assert set(plan.library.tasks) - {task for task, _ in pairs} == by_hand
+    assert set(plan.library.methods) == {method for _, method in pairs}
+    assert set(plan.library.tasks) == {task for task, _ in pairs}
 
 
 def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None:
@@ -207,7 +206,12 @@ def test_differences_to_the_plain_method_are_to_its_own(plans: dict[str, Plan]) 
 
 
 @pytest.mark.parametrize(
-    "path", ["config.yaml", "desk.yaml", "paper.yaml", "datasets.yaml", "methods.yaml", "tasks.yaml"]
+    "path",
+    [
+        *(f"{name}.yaml" for name in ("config", "desk", "paper", "datasets", "models")),
+        *(f"{folder}/{name}.yaml" for folder in ("methods", "tasks") for name in STUDIES),
+        "methods/shared.yaml",
+    ],
 )
 def test_files_name_their_schema(path: str, root: Path) -> None:
     check_schema(root / "config" / path)
@@ -222,6 +226,15 @@ def check_schema(path: Path) -> None:
     first = path.read_text().splitlines()[0]
     assert first.startswith("# yaml-language-server: $schema="), path
     assert (path.parent / first.partition("=")[2]).is_file(), path
+
+
+def test_the_example_of_the_readme_is_a_study(copy: Path) -> None:
+    blocks = (copy / "config/README.md").read_text().split("```yaml\n# ")[1:]
+    for file, _, rest in (block.partition("\n") for block in blocks):
+        (copy / file).write_text(rest.partition("```")[0])
+    plan = load_plan({"studies": ["mine"]}, copy)
+    assert [len(one.chunks) for one in plan.run.experiments.values()] == [4]
+    assert [len(claim.tests) for claim in plan.studies["mine"].claims.values()] == [1]
 
 
 def test_later_files_win(tmp_path: Path) -> None:
@@ -256,20 +269,25 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
     ("file", "old", "new", "message"),
     [
         (
-            "methods.yaml",
+            "methods/calibrated.yaml",
             "sqrt_beta: 2.0}\n  legend: UCB",
             "sqrt_bata: 2.0}\n  legend: UCB",
-            "config/methods.yaml: ucb-ml: method 'ucb': unknown field 'sqrt_bata': did you mean 'sqrt_beta'?",
+            "config/methods/calibrated.yaml: ucb-ml: method 'ucb': unknown field 'sqrt_bata': did you mean",
         ),
-        ("methods.yaml", "kernel: rbf", "kernel: rfb", "ucb-ml: method 'ucb': model.kernel: Input should be"),
         (
-            "methods.yaml",
-            "{base: {name: ucb, options: *bound-ml",
-            "{base: {name: ucp, options: *bound-ml",
+            "methods/calibrated.yaml",
+            "kernel: rbf",
+            "kernel: rfb",
+            "ucb-ml: method 'ucb': model.kernel: Input should be",
+        ),
+        (
+            "methods/calibrated.yaml",
+            "{base: {name: ucb",
+            "{base: {name: ucp",
             "unknown method 'ucp'",
         ),
         (
-            "tasks.yaml",
+            "tasks/calibrated.yaml",
             "problem: forrester",
             "problem: forester",
             "forrester: unknown problem 'forester': did you mean",
@@ -299,14 +317,19 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
             "minimize: true}",
             "CAL-F1: figure 'model-steps': unknown field",
         ),
-        ("tasks.yaml", "dataset: zinc250k", "dataset: zinc250", "unknown dataset 'zinc250': did you mean 'zinc250k'?"),
+        (
+            "tasks/conformal.yaml",
+            "dataset: zinc250k",
+            "dataset: zinc250",
+            "unknown dataset 'zinc250': did you mean 'zinc250k'?",
+        ),
         ("models.yaml", "dataset: zinc250k", "dataset: zinc25k", "zinc-components: unknown dataset 'zinc25k'"),
         ("models.yaml", "trainer: principal-components", "trainer: principal", "zinc-components: unknown trainer"),
         ("models.yaml", "generated-components:", "generated-molecules:", "there is a dataset of that name: rename one"),
         (
-            "tasks.yaml",
-            "initial: &worst {design: worst, size: 32}",
-            "initial: &worst {design: worst, size: 32, options: {seed: 1}}",
+            "tasks/conformal.yaml",
+            "initial: {design: worst, size: 32}",
+            "initial: {design: worst, size: 32, options: {seed: 1}}",
             "design 'worst': unknown field 'seed'",
         ),
         (
@@ -317,12 +340,12 @@ def test_mistakes_in_the_config(changes: dict[str, Any], message: str, root: Pat
         ),
         (
             "studies/calibrated.yaml",
-            "method: calibrated-ucb, baseline: ucb-ml, direction: less, published",
-            "method: calibrated-ucb, direction: less, published",
+            "method: calibrated-ucb\n      baseline: ucb-ml\n",
+            "method: calibrated-ucb\n",
             "compares with a `baseline`",
         ),
         (
-            "methods.yaml",
+            "methods/conformal.yaml",
             "name: trust-region\n  options: {base: {name: ucb",
             "name: trust-region\n  options: {base: {name: random",
             "tr-ucb: method 'trust-region': ",

@@ -7,8 +7,9 @@ import time
 from functools import cache
 from pathlib import Path
 
-# The checkout's own package, whichever is installed.
-sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+# The checkout, whichever Snakefile Snakemake was started with, and its own package, whichever is installed.
+ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
+sys.path.insert(0, str(ROOT / "src"))
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
@@ -23,7 +24,7 @@ from plumbline.registry.references import short_digest
 STARTED = time.time()
 
 try:
-    PLAN = load_plan(config, Path(workflow.basedir))
+    PLAN = load_plan(config, ROOT)
 except PlumblineError as error:
     raise WorkflowError(str(error))
 
@@ -84,7 +85,7 @@ def code_of_chunk(wildcards):
 # Rules call the package of this checkout: with the interpreter that runs Snakemake, or with that of the conda
 # environment under `--sdm conda`. One thread a job: two on a busy machine are slower than one.
 PYTHON = "python" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else sys.executable
-PACKAGE_PATH = ":".join(filter(None, [str(Path(workflow.basedir) / "src"), os.environ.get("PYTHONPATH")]))
+PACKAGE_PATH = ":".join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
 # Snakemake formats the prefix, hence the doubled braces.
 shell.prefix(
     f"set -euo pipefail; export PYTHONPATH={PACKAGE_PATH} MPLBACKEND=agg"

@@ -1,1 +1,1 @@
-"""Utilities, and how their maximiser is found."""
+"""Acquisition functions with hand-written gradients."""

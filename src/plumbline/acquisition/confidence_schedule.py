@@ -1,4 +1,4 @@
-"""How wide a confidence bound must be for its regret to have a bound: Srinivas et al. (2010)."""
+"""Widths of confidence bounds under which GP-UCB has a regret bound: Srinivas et al. (2010)."""
 
 import math
 
@@ -8,12 +8,12 @@ from plumbline.core.options import Options
 
 
 class ConfidenceSchedule(Options):
-    """The factor of theorem 1 in a finite set of points, that of theorem 2 in a box, which is the unit cube here.
+    """The factor of theorem 1 in a finite set of points, and of theorem 2 in a box, here the unit cube.
 
     Attributes:
-        delta: that the bound on regret fails has at most this chance.
-        a, b: constants of the kernel in a box: a derivative of f exceeds L with a chance of at most
-            `a exp(-(L / b)^2)`. They are not known as a rule; 1 is the usual choice.
+        delta: greatest probability that the regret bound fails.
+        a, b: constants of the kernel in a box: a derivative of f exceeds L with a probability of at most
+            `a exp(-(L / b)^2)`. They are usually unknown; 1 is the usual choice.
     """
 
     delta: float = Field(default=0.1, gt=0.0, lt=1.0)
@@ -24,7 +24,7 @@ class ConfidenceSchedule(Options):
         """Return the multiple of the standard deviation in round t, counted from 1.
 
         Args:
-            t: the round, or the evaluation where several are made in one.
+            t: the round, or the evaluation if a round has several.
             dim: number of inputs, `d`.
             size: number of points; infinite in a box.
         """

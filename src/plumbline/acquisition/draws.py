@@ -1,4 +1,4 @@
-"""Joint draws of f at batches of points, with what pulls gradients in them back to the points."""
+"""Joint draws of f at batches of points, with their vector-Jacobian products in the points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from plumbline.models.gp.process import GP
 from plumbline.models.posterior import GaussianProcess
 
 Draws = tuple[Tensor, Callable[[Tensor], Tensor]]
-"""Draws of f, `b x q x S`, and what maps derivatives in them to those in the points, `b x q x d`."""
+"""Draws of f, `b x q x S`, and their vector-Jacobian product, which returns derivatives in the points, `b x q x d`."""
 
 
 def normal_draws(samples: int, seed: int) -> Callable[[int], Tensor]:
-    """Return what makes quasi-random standard normal draws of k values, `k x samples`, the same at every call.
+    """Return a sampler: k -> quasi-random standard normal draws of k values, `k x samples`, the same at every call.
 
-    They are those of BoTorch's `SobolQMCNormalSampler` with the same seed.
+    The draws equal those of BoTorch's `SobolQMCNormalSampler` with the same seed.
     """
 
     @cache
@@ -39,22 +39,22 @@ def draws_at(process: GaussianProcess, X: Tensor, z: Tensor) -> Draws:
     """Return joint draws of f at batches of points.
 
     Args:
-        process: whose they are.
+        process: GP or SVGP.
         X: `b x q x d`, in the problem's bounds.
         z: `q x S` base samples.
     """
-    seen = process.joint_posterior(X)
-    f = seen.mean.unsqueeze(-1) + draws_of(seen.root, z)
-    return f, lambda grad_f: seen.vjp(grad_f.sum(-1), grad_f @ z.mT)
+    posterior = process.joint_posterior(X)
+    f = posterior.mean.unsqueeze(-1) + draws_of(posterior.root, z)
+    return f, lambda grad_f: posterior.vjp(grad_f.sum(-1), grad_f @ z.mT)
 
 
 @dataclass(frozen=True)
 class KnownDraws:
-    """Draws of f at some points, made once, and those at others given each.
+    """Fixed joint draws of f at some points, and conditional draws of f elsewhere given each.
 
     Attributes:
-        process: whose they are.
-        points: `k x d`, in the problem's bounds; there may be none.
+        process: fitted GP.
+        points: `k x d`, in the problem's bounds; k may be zero.
         z: `k x S` base samples.
     """
 
@@ -63,33 +63,33 @@ class KnownDraws:
     z: Tensor
 
     @cached_property
-    def told(self) -> GP:
-        """The process that is told f at the points."""
+    def conditioned(self) -> GP:
+        """The GP conditioned on noise-free values of f at the points."""
         return self.process.told(self.points)
 
     @property
     def values(self) -> Tensor:
         """The draws at the points, `k x S`, in the units of the observations."""
         n, standardisation = len(self.process.y), self.process.standardisation
-        f = self.told.y[n:, None] + self.process.deviation * (self.told.root[n:, n:] @ self.z)
+        f = self.conditioned.y[n:, None] + self.process.deviation * (self.conditioned.root[n:, n:] @ self.z)
         return standardisation.location + standardisation.scale * f
 
     def at(self, X: Tensor, z: Tensor) -> Draws:
-        """Return joint draws of f at batches of points, each given its draw at the known ones.
+        """Return joint draws of f at batches of points, conditional on the draws at the known points.
 
         Args:
             X: `b x q x d`, in the problem's bounds.
             z: `q x S` base samples.
         """
         n, scale, deviation = len(self.process.y), self.process.standardisation.scale, self.process.deviation
-        seen = self.told.joint_posterior(X)
-        rows = torch.cat([seen.half[..., n:], seen.factor], -1)
-        f = seen.mean.unsqueeze(-1) + scale * deviation * draws_of(rows, torch.cat([self.z, z]))
+        posterior = self.conditioned.joint_posterior(X)
+        rows = torch.cat([posterior.half[..., n:], posterior.factor], -1)
+        f = posterior.mean.unsqueeze(-1) + scale * deviation * draws_of(rows, torch.cat([self.z, z]))
 
         def vjp(grad_f: Tensor) -> Tensor:
             grad_f = scale * grad_f
-            grad_half = grad_f.sum(-1, keepdim=True) * self.told.whitened
+            grad_half = grad_f.sum(-1, keepdim=True) * self.conditioned.whitened
             grad_half[..., n:] += deviation * (grad_f @ self.z.mT)
-            return seen.vjp_standardised(grad_half, deviation * (grad_f @ z.mT))
+            return posterior.vjp_standardised(grad_half, deviation * (grad_f @ z.mT))
 
         return f, vjp

@@ -1,4 +1,4 @@
-"""Expectations under a standard normal distribution by Gauss and Hermite's rule."""
+"""Gauss-Hermite quadrature for expectations under the standard normal distribution."""
 
 from functools import cache
 
@@ -8,6 +8,6 @@ from numpy.typing import NDArray
 
 @cache
 def gauss_hermite(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points and weights, which sum to one; they are kept, and not to be written to."""
+    """Return nodes and weights, which sum to one; the arrays are cached and must not be changed."""
     points, weights = np.polynomial.hermite.hermgauss(nodes)
     return np.sqrt(2.0) * points, weights / np.sqrt(np.pi)

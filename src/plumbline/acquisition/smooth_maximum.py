@@ -1,6 +1,6 @@
-"""Smooth stand-ins for maxima and minima whose tails are fat enough to climb, with their derivatives; BoTorch's.
+"""Smooth maxima and minima with fat tails, and their derivatives, as in BoTorch.
 
-Ament et al. (2023): a search for where improvement is great meets gradients everywhere.
+Their gradients vanish nowhere, so that a search can climb everywhere; Ament et al. (2023).
 """
 
 from collections.abc import Callable
@@ -10,17 +10,16 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 FAT = 0.1
-"""Weight of the bell in a smooth `x+`; BoTorch's."""
+"""Weight of the bell in a smooth `x+`; as in BoTorch."""
 
 NEAR = 40.0
-"""Beyond it softplus is `x+` in all of its digits, and below minus it less than the last digit of the bell."""
+"""Beyond it, softplus equals `x+` in all digits; below minus it, softplus is less than the last digit of the bell."""
 
 
 def log_fat_relu(u: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
-    """Return `log h(u)` with `h = softplus + 0.1 / (1 + u^2)`, and what returns its derivative.
+    """Return `log h(u)` with `h = softplus + 0.1 / (1 + u^2)`, and a function that returns its derivative.
 
-    Most of `u` is far from zero where it is a difference in units of a small width: only what is near is worth an
-    exponential.
+    Differences in units of a small width are mostly far from zero: exponentials are computed only near zero.
 
     Args:
         u: overwritten by the derivative.
@@ -41,10 +40,10 @@ def log_fat_relu(u: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
 
 
 def smooth_least(x: Tensor, width: float) -> tuple[Tensor, Callable[[], Tensor]]:
-    """Return smooth minima over the second dimension, and what returns their derivatives, which sum to one.
+    """Return smooth minima over the second dimension, and a function that returns their derivatives.
 
-    A minimum is `min x - t log sum p((x - min x) / t)` with `p(r) = 2 / (2 + 2 r + r^2)`, whose derivative is
-    `-(1 + r) p^2`.
+    Derivatives sum to one. A minimum is `min x - t log sum p((x - min x) / t)` with `p(r) = 2 / (2 + 2 r + r^2)`, whose
+    derivative is `-(1 + r) p^2`.
 
     Args:
         x: `a x i x ...`.
@@ -68,13 +67,13 @@ def smooth_least(x: Tensor, width: float) -> tuple[Tensor, Callable[[], Tensor]]
 
 
 def lesser(x: Tensor, y: Tensor, width: float) -> tuple[Tensor, Tensor, Callable[[], Tensor]]:
-    """Return the parts of smooth minima of pairs, `min(x, y) - t log total`, and what returns their derivative in `x`.
+    """Return the parts of the smooth minimum `min(x, y) - t log total`, and a function for its derivative in `x`.
 
-    It is `smooth_least` of two, where `total` is `1 + p(r)` with `r = |x - y| / t`: in `R = (1 + r)^2` that is
-    `(3 + R) / (1 + R)`, and the derivative in the greater is `4 (1 + r) / ((1 + R) (3 + R))`.
+    It is `smooth_least` of two numbers, where `total` is `1 + p(r)` with `r = |x - y| / t`. With `R = (1 + r)^2` it is
+    `(3 + R) / (1 + R)`, and the derivative in the greater number is `4 (1 + r) / ((1 + R) (3 + R))`.
 
     Args:
-        x, y: of shapes that broadcast to that of `x`.
+        x, y: tensors whose shapes broadcast to that of `x`.
         width: t.
 
     Returns:

@@ -1,27 +1,42 @@
-"""The application, and the options that commands share."""
+"""The application: its help, and the options that commands share."""
 
 import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from plumbline.core.errors import PlumblineError
 
 if TYPE_CHECKING:
     from plumbline.study.plan import Plan
-    from plumbline.trials.runner import Watch
+
+USE, WORKFLOW = "Use", "Workflow (what Snakemake calls)"
+"""Groups of commands in the help."""
+
+
+class Commands(TyperGroup):
+    """The commands in their groups, as plain text: the help is read in pipes too, and rich takes longest to import."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each group of commands under its heading."""
+        for panel in (USE, WORKFLOW):
+            rows = [
+                (name, (command.help or "").split("\n\n")[0].replace("\n", " "))
+                for name, command in self.commands.items()
+                if getattr(command, "rich_help_panel", None) == panel and not command.hidden
+            ]
+            with formatter.section(panel):
+                formatter.write_dl(rows)
 
 
 app = typer.Typer(
     name="plumbline",
+    cls=Commands,
     help="A reproducibility study of Bayesian optimisation under imperfect models.",
     invoke_without_command=True,
-    add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_show_locals=False,
 )
 ConfigOption = Annotated[
@@ -32,6 +47,7 @@ ConfigOption = Annotated[
         metavar="FILES|JSON",
     ),
 ]
+CsvOption = Annotated[bool, typer.Option("--csv", help="print CSV")]
 DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
 StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
 TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
@@ -62,6 +78,14 @@ def existing_folder(path: Path, what: str) -> Path:
     return path
 
 
+def parse_json(text: str, source: str) -> Any:
+    """Return the content of JSON text; raise PlumblineError, with its source, where it is none."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise PlumblineError(f"{source} is no JSON: {error}") from error
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
@@ -80,37 +104,3 @@ def root(
     """A reproducibility study of Bayesian optimisation under imperfect models."""
     if context.invoked_subcommand is None:
         print(context.get_help())
-
-
-def one_thread() -> None:
-    """Keep torch to the cores that the job was given, one unless OMP_NUM_THREADS says otherwise."""
-    import torch
-
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-
-
-def parse_json(text: str, source: str) -> Any:
-    """Return the content of JSON text; raise PlumblineError, with its source, where it is none."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise PlumblineError(f"{source} is no JSON: {error}") from error
-
-
-@contextmanager
-def watching() -> "Iterator[Watch]":
-    """Yield what makes those who watch a trial: a bar in a terminal, else a log; MLflow too where a server is."""
-    from plumbline.store.observers import LineLog, ProgressBars
-
-    bars = ProgressBars() if sys.stderr.isatty() else None
-    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
-    makers: list[Any] = [bars.bar if bars else LineLog]
-    if uri.startswith(("http://", "https://")):
-        from plumbline.tracking import LiveRun
-
-        makers.append(lambda: LiveRun(uri))
-    try:
-        yield lambda: [make() for make in makers]
-    finally:
-        if bars:
-            bars.close()

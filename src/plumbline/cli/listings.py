@@ -1,86 +1,114 @@
-"""What is registered, in words: all of a kind a line each, or one with its options."""
+"""Commands that list what there is, and show what a name stands for."""
 
-import json
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+import typer
 
-from plumbline.registry.catalogue import Kind, catalogue
+from plumbline.cli.app import USE, CsvOption, app
+from plumbline.core.errors import PlumblineError
 
-Schema = dict[str, Any]
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-class Option(NamedTuple):
-    """One option: its path as `-p` takes it, what it may be, and its default in YAML's words."""
-
-    path: str
-    values: str
-    default: str
+FilterArgument = Annotated[str, typer.Argument(help="only those of this paper, or with this in their name")]
 
 
-def options_of(schema: Schema) -> Iterator[Option]:
-    """Yield the options that a JSON schema describes, those of options of options by their dotted paths."""
-    yield from _options(schema, schema.get("$defs", {}), "")
+@app.command(rich_help_panel=USE)
+def methods(part: FilterArgument = "", csv: CsvOption = False) -> None:
+    """List the methods: the entries of config/methods, by paper."""
+    from plumbline.api import methods as table
+
+    _print_by_paper(table(), "method", part, csv)
 
 
-def _options(schema: Schema, definitions: Schema, prefix: str) -> Iterator[Option]:
-    required = schema.get("required", ())
-    for name, field in schema.get("properties", {}).items():
-        inner = _resolved(field, definitions)
-        if "properties" in inner:
-            yield from _options(inner, definitions, f"{prefix}{name}.")
-        else:
-            default = "(required)" if name in required else _written(field.get("default"))
-            yield Option(prefix + name, _values(field, definitions), default)
+@app.command(rich_help_panel=USE)
+def tasks(part: FilterArgument = "", csv: CsvOption = False) -> None:
+    """List the tasks: the entries of config/tasks, by paper."""
+    from plumbline.api import tasks as table
+
+    _print_by_paper(table(), "task", part, csv)
 
 
-def _resolved(field: Schema, definitions: Schema) -> Schema:
-    return definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+@app.command(rich_help_panel=USE)
+def experiments(part: FilterArgument = "", csv: CsvOption = False) -> None:
+    """List the experiments, by paper."""
+    from plumbline.api import experiments as table
+
+    _print_by_paper(table(), "experiment", part, csv)
 
 
-def _written(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _print_by_paper(frame: "pd.DataFrame", kind: str, part: str, csv: bool) -> None:
+    from plumbline.cli.tables import print_frame
 
-
-def _values(field: Schema, definitions: Schema) -> str:
-    """Return what a field may be, in words."""
-    field = _resolved(field, definitions)
-    if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_values(one, definitions) for one in field["anyOf"]))
-    if "enum" in field:
-        return " | ".join(map(str, field["enum"]))
-    if "const" in field:
-        return str(field["const"])
-    if "items" in field:
-        return f"list of {_values(field['items'], definitions)}"
-    signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
-    bounds = [f"{sign} {field[key]:g}" for key, sign in signs.items() if key in field]
-    kinds = field.get("type", "anything")
-    kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
-    return " ".join([kind, *([f"({', '.join(bounds)})"] if bounds else [])])
-
-
-def print_all(kind: Kind) -> None:
-    """Print everything of a kind, a line each."""
-    grid = Table.grid(padding=(0, 2))
-    for listing in getattr(catalogue(), kind).values():
-        grid.add_row(f"[bold]{listing.name}[/bold]", escape(listing.summary))
-    Console(soft_wrap=True).print(grid)
-
-
-def print_one(kind: Kind, name: str) -> None:
-    """Print what one is and its options; raise PlumblineError with the nearest name if there is none."""
-    listing = catalogue().find(kind, name)
-    console = Console(soft_wrap=True)
-    console.print(f"[bold]{name}[/bold]  {escape(listing.summary)}\n[dim]{listing.module}[/dim]")
-    rows = list(options_of(listing.options))
-    if not rows:
-        console.print("no options")
+    if part:
+        chosen = frame[frame["paper"] == part]
+        if chosen.empty:
+            chosen = frame[frame[kind].str.contains(part, case=False, regex=False)]
+        if chosen.empty:
+            papers = ", ".join(frame["paper"].unique())
+            raise PlumblineError(f"no {kind} with {part!r} in its name, and no such paper; papers: {papers}")
+        frame = chosen
+    if csv:
+        print_frame(frame, csv=True)
         return
-    grid = Table("option", "default", "values", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        grid.add_row(escape(row.path), escape(row.default), escape(row.values))
-    console.print(grid)
+    shown = frame.drop(columns=["paper", "entry"], errors="ignore")
+    for i, (paper, rows) in enumerate(shown.groupby(frame["paper"], sort=False)):
+        print_frame(rows, title=f"{chr(10) * bool(i)}{paper}")
+
+
+@app.command(rich_help_panel=USE)
+def show(
+    kind: Annotated[str, typer.Argument(help="method, task, experiment or claim")],
+    name: Annotated[str, typer.Argument(help="as `plumbline methods`, `tasks`, `experiments` or `verdicts` list it")],
+) -> None:
+    """Show what a method, a task, an experiment or a claim stands for, and where each value comes from."""
+    from plumbline.api.showing import Shown, lines_of, resolve
+    from plumbline.cli.tables import terminal_width
+
+    wanted: Shown = kind  # type: ignore[assignment]  # `resolve` checks it
+    print("\n".join(lines_of(resolve(wanted, name), min(terminal_width(), 100))))
+
+
+@app.command(rich_help_panel=USE)
+def classes(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="method, problem, design, trainer, illustration, figure, table, metric or statistic; all where empty"
+        ),
+    ] = "",
+    name: Annotated[str, typer.Argument(help="show the options of this one")] = "",
+    csv: CsvOption = False,
+) -> None:
+    """List the registered classes and functions that entries name, or the options of one."""
+    from plumbline.api import classes as table
+    from plumbline.cli.tables import print_frame
+    from plumbline.registry.references import ProblemRef
+
+    if kind == "problem" and name:
+        name = ProblemRef(name=name).name  # ackley-2 is ackley
+    frame = table(kind, name)
+    if csv:
+        print_frame(frame, csv=True)
+    elif name:
+        about = table(kind).set_index("name").loc[name]
+        print(f"{name}  {about['summary']}\n{about['module']}")
+        if frame.empty:
+            print("no options")
+        else:
+            print_frame(frame if frame["description"].any() else frame.drop(columns="description"))
+    else:
+        for i, (one, rows) in enumerate(frame.groupby("kind", sort=False)):
+            print_frame(rows[["name", "summary"]], title=f"{chr(10) * bool(i)}{one}" if not kind else "")
+
+
+@app.command(rich_help_panel=USE)
+def schema(
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
+) -> None:
+    """Write the JSON schemas of the YAML files, by which editors complete and check."""
+    from plumbline.study.schemas import write_schemas
+
+    for path in write_schemas(output):
+        print(path)

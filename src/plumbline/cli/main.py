@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from plumbline.cli import by_hand, pipeline, trial  # noqa: F401 - they enter their commands
+from plumbline.cli import listings, pipeline, results, trial  # noqa: F401 - they enter their commands
 from plumbline.cli.app import app
 from plumbline.core.errors import PlumblineError, describe_os_error
 

@@ -8,8 +8,10 @@ import typer
 from plumbline.cli.app import (
     CONFIG,
     DATA,
+    REFERENCE,
     STORE,
     TRIALS,
+    WORKFLOW,
     ConfigOption,
     DataOption,
     DeviceOption,
@@ -19,15 +21,13 @@ from plumbline.cli.app import (
     TrialsOption,
     app,
     existing_folder,
-    one_thread,
     parse_json,
     read_plan,
-    watching,
 )
 from plumbline.core.errors import PlumblineError
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def fetch(
     dataset: str,
     directory: Annotated[Path, typer.Option(help="folder of downloads")] = DATA / "raw",
@@ -43,7 +43,7 @@ def fetch(
     print(fetch_dataset(find_dataset(load_datasets(catalogue), dataset), directory, mirror))
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def features(
     dataset: str,
     output: OutputOption,
@@ -61,7 +61,7 @@ def features(
     print(f"{output}: {len(table)} rows")
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def model(
     name: str,
     output: OutputOption,
@@ -73,17 +73,18 @@ def model(
     """Train a model that problems or methods read from a file, or go on with one that was killed."""
     import logging
 
+    from plumbline.api.running import one_thread
     from plumbline.core.device import device_called
     from plumbline.data.models import load_models
     from plumbline.trainers.base import train
 
-    one_thread()
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # a line an epoch
-    train(name, load_models(catalogue), data, output, device_called(device), jobs)
+    with one_thread():
+        train(name, load_models(catalogue), data, output, device_called(device), jobs)
     print(output)
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def trials(
     chunk: Annotated[str, typer.Option(help="spec and seeds as JSON; `plumbline plan --chunks` prints them")],
     output: OutputOption,
@@ -92,21 +93,18 @@ def trials(
     device: DeviceOption = "cpu",
 ) -> None:
     """Run the seeds of one (task, method), or go on with them, and gather their records."""
-    from plumbline.core.device import device_called
+    from plumbline.api.running import run_specs
     from plumbline.core.options import parse
     from plumbline.store import records
     from plumbline.store.spec import Chunk
-    from plumbline.trials.runner import run_trials
 
-    one_thread()
     specs = parse(Chunk, parse_json(chunk, "--chunk"), "--chunk").specs()
-    with watching() as watch:
-        folders = run_trials(specs, store, data, watch, device_called(device))
+    folders = run_specs(specs, store, data, device)
     tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
     records.write_table(output, records.concatenate(tables))
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def collect(
     experiment: str,
     output: OutputOption,
@@ -127,17 +125,18 @@ def collect(
     collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete, output, snapshots)
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CONFIG) -> None:
     """Compute what an experiment's figure shows without any trial."""
+    from plumbline.api.running import one_thread
     from plumbline.illustrations.illustrate import illustrate as compute
     from plumbline.illustrations.illustrate import write
 
-    one_thread()
-    write(output, compute(read_plan(config).resolve(experiment)))
+    with one_thread():
+        write(output, compute(read_plan(config).resolve(experiment)))
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def figure(
     experiment: str,
     output: Annotated[list[Path], typer.Option("--output", "-o", help="files to write; their endings say the format")],
@@ -155,7 +154,7 @@ def figure(
     draw(resolved, evidence_of(resolved, columns, records, snapshots, illustration), output)
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def table(
     experiment: str,
     output: OutputOption,
@@ -173,7 +172,7 @@ def table(
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def claims(
     folder: FolderArgument,
     output: OutputOption,
@@ -188,7 +187,7 @@ def claims(
         frame.to_csv(part, index=False, float_format="%.6g")
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
 def report(
     folder: FolderArgument,
     output: OutputOption,
@@ -201,7 +200,43 @@ def report(
     write_report(read_plan(config).run, folder, output, claims or folder / "claims.csv")
 
 
-@app.command()
+@app.command(rich_help_panel=WORKFLOW)
+def reference(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="names of experiments that were run; none: judge again what is published")
+    ] = None,
+    folder: Annotated[Path | None, typer.Option(help="results of the preset that ran them")] = None,
+    config: ConfigOption = CONFIG,
+    store: StoreOption = STORE,
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the reference results")] = REFERENCE,
+) -> None:
+    """Publish results: copy figures, tables, curves and runs with their provenance, and judge the claims."""
+    from plumbline.analysis.publish.reference import keep, keep_verdicts
+
+    loaded = read_plan(config)
+    for name in experiments or ():
+        if folder is None:
+            raise PlumblineError("say whose results to keep: --folder results/<preset>")
+        keep(loaded.resolve(name), existing_folder(folder, "results"), store, output)
+    keep_verdicts(loaded.studies.values(), output)
+
+
+@app.command(rich_help_panel=WORKFLOW)
+def pages(
+    templates: Annotated[Path, typer.Option(help="folder of the templates")] = Path("docs/templates/results"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the pages")] = Path("docs/results"),
+    config: ConfigOption = CONFIG,
+    reference: Annotated[Path, typer.Option(help="folder of the reference results")] = REFERENCE,
+) -> None:
+    """Write the result pages from their templates, with the numbers of the reference results."""
+    from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
+
+    numbers = ReferenceNumbers(existing_folder(reference, "reference results"), read_plan(config).studies.values())
+    written = write_result_pages(result_pages(existing_folder(templates, "templates"), numbers), output)
+    print("\n".join(map(str, written)) or "all pages are current")
+
+
+@app.command(rich_help_panel=WORKFLOW)
 def track(
     artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
     trials: TrialsOption = TRIALS,

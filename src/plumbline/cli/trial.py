@@ -1,26 +1,27 @@
 """One trial by hand."""
 
-import json
-from math import isnan
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plumbline.cli.app import DATA, STORE, DataOption, DeviceOption, StoreOption, app, one_thread, watching
+from plumbline.cli.app import DATA, STORE, USE, CsvOption, DataOption, DeviceOption, StoreOption, app
 from plumbline.core.errors import PlumblineError
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@app.command()
+
+@app.command(rich_help_panel=USE)
 def trial(
-    problem: Annotated[str, typer.Option(help="a problem of `plumbline problems`, for instance ackley-2")],
-    method: Annotated[str, typer.Option(help="a method of `plumbline methods`")],
-    seed: int = 0,
-    rounds: int = 10,
-    q: Annotated[int, typer.Option(help="points a round")] = 1,
-    initial: Annotated[int, typer.Option(help="points of the initial design")] = 5,
-    design: Annotated[
-        str, typer.Option(help="uniform, sobol, random-orthant, two-corners, worst, source or examples")
-    ] = "uniform",
+    method: Annotated[str, typer.Option(help="an entry of config/methods (`plumbline methods`)")] = "",
+    task: Annotated[str, typer.Option(help="an entry of config/tasks (`plumbline tasks`)")] = "",
+    method_class: Annotated[
+        str, typer.Option("--class", help="in place of --method: a registered class (`plumbline classes method`)")
+    ] = "",
+    problem: Annotated[
+        str,
+        typer.Option(help="in place of --task: a registered problem (`plumbline classes problem`): ackley-2"),
+    ] = "",
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-p", help="an option of the method, as path=value: model.kernel=rbf"),
@@ -29,35 +30,43 @@ def trial(
         list[str] | None,
         typer.Option("--problem-option", "-P", help="an option of the problem: noise_std=0.1"),
     ] = None,
+    seed: int = 0,
+    rounds: Annotated[int | None, typer.Option(help="after the initial design; 10, or the task's")] = None,
+    q: Annotated[int | None, typer.Option(help="evaluations a round; 1, or the task's")] = None,
+    initial: Annotated[int | None, typer.Option(help="points of the initial design; 5, or the task's")] = None,
+    design: Annotated[
+        str | None, typer.Option(help="the initial design (`plumbline classes design`); uniform, or the task's")
+    ] = None,
+    real_data: Annotated[bool, typer.Option("--real-data", help="no generated data in the place of real ones")] = False,
     store: StoreOption = STORE,
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
+    csv: CsvOption = False,
 ) -> None:
-    """Run one trial by hand and print what it found."""
-    from plumbline.core.device import device_called
-    from plumbline.core.options import parse
-    from plumbline.store.spec import TrialSpec
-    from plumbline.trials.runner import run_trials
-
-    one_thread()
-    spec = parse(
-        TrialSpec,
-        {
-            "problem": {"name": problem, "options": settings_of(problem_option)},
-            "method": {"name": method, "options": settings_of(option)},
-            "seed": seed,
-            "budget": {"initial": {"design": design, "size": initial}, "rounds": rounds, "q": q},
-        },
-        "trial",
+    """Run one trial and print its evaluations."""
+    from plumbline.api.running import (
+        Asked,
+        entries_and_stand_ins,
+        evaluations,
+        reason_of_failure,
+        repository_or_none,
+        run_specs,
     )
-    spec.check("trial")
-    with watching() as watch:
-        (folder,) = run_trials([spec], store, data, watch, device_called(device))
-    _print_trial(folder.table(spec, points=True))
-    print(f"records: {folder.records_path}")
+    from plumbline.cli.tables import print_frame
+
+    options, problem_options = settings_of(option), settings_of(problem_option)
+    asked = Asked(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
+    spec = asked.spec(*entries_and_stand_ins(repository_or_none(), real_data), seed)
+    (folder,) = run_specs([spec], store, data, device)
+    found = evaluations(folder.table(spec, points=True))
+    if csv:
+        print_frame(found, csv=True)
+    else:
+        if len(found):
+            print_evaluations(found)
+        print(f"records: {folder.records_path}")
     if folder.failed:
-        reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
-        raise PlumblineError(f"{reason} (see {folder.error_path}; `plumbline failures --forget` clears it)")
+        raise PlumblineError(reason_of_failure(folder))
 
 
 def settings_of(pairs: list[str] | None) -> dict[str, Any]:
@@ -85,33 +94,25 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
 SHOWN = 40
 """Evaluations that `plumbline trial` prints: as many of the first as of the last."""
 
+INPUTS = 6
+"""Inputs of a point that it prints."""
 
-def _print_trial(table: Any) -> None:
-    """Print the evaluations of a trial: of one outcome with the best and the regret so far, of several with each."""
-    import pyarrow.compute as compute
-    from rich.console import Console
-    from rich.table import Table
 
-    from plumbline.metrics.frames import entries, frame_of
-    from plumbline.metrics.registry import metric
+def print_evaluations(found: "pd.DataFrame") -> None:
+    """Print the evaluations of a trial: the inputs in a cell, and each outcome and running metric in a column."""
+    from plumbline.cli.tables import print_table, written
 
-    rows = frame_of(table.filter(compute.equal(table["status"], "ok")))  # not the row that says why it stopped
-    if rows.empty:
-        return
-    roles = rows["roles"].iloc[0]
-    outcomes = entries(rows["y"])
-    several = sum(role == "objective" for role in roles) > 1
-    running = ["hypervolume"] if several else ["best_y", "regret"] if len(roles) == 1 else ["violation", "best_f"]
-    names = ["y"] if len(roles) == 1 else [f"y {i + 1}" for i in range(len(roles))]
-    columns = [*outcomes.T, *(metric(rows, name).to_numpy() for name in (*running, "pit")), rows["round_seconds"]]
-    grid = Table("round", "x", *names, *(name.replace("_", " ") for name in running), "cdf of y", "seconds")
-    for i, (iteration, x, *numbers) in enumerate(
-        zip(rows["iteration"], table["x"].to_pylist(), *columns, strict=False)
-    ):
-        if SHOWN // 2 <= i < len(rows) - SHOWN // 2:
-            if i == SHOWN // 2:
-                grid.add_row("...", f"{len(rows) - SHOWN} more", *[""] * len(numbers))
-            continue
-        point = " ".join(f"{value:.4g}" for value in x[:6]) + (" ..." if len(x) > 6 else "")
-        grid.add_row(str(iteration), point, *("–" if isnan(value) else f"{value:.4g}" for value in numbers))
-    Console().print(grid)
+    inputs = [name for name in map(str, found) if name[0] == "x" and name[1:].isdigit()]
+    numbers = [name for name in map(str, found.columns[5:]) if name not in inputs]
+    headers = {"pit": "cdf of y"}
+    names = [headers.get(name, name.replace("_", " ")) for name in numbers]
+
+    def row(one: "pd.Series") -> list[str]:
+        point = " ".join(f"{one[name]:.4g}" for name in inputs[:INPUTS]) + " ..." * (len(inputs) > INPUTS)
+        return [str(one["iteration"]), point, *(written(float(one[name])) for name in numbers)]
+
+    rows = [row(one) for _, one in found.iterrows()]
+    if len(rows) > SHOWN:
+        between = ["...", f"{len(rows) - SHOWN} more", *[""] * len(numbers)]
+        rows = [*rows[: SHOWN // 2], between, *rows[-(SHOWN // 2) :]]
+    print_table(["round", "x", *names], rows, ["round", *names])

@@ -1,1 +1,1 @@
-"""What every other folder may use."""
+"""Options, errors, files, random streams and observations: the base of every other folder."""

@@ -14,5 +14,5 @@ def device_called(name: str) -> torch.device:
     if name not in ("auto", "cpu", "cuda"):
         raise PlumblineError(f"unknown device {name!r}: auto, cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():
-        raise PlumblineError("no GPU that torch can use is here: --device auto or cpu")
+        raise PlumblineError("no GPU that torch can use: take --device auto or cpu")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Atomic writing of files, and warnings about unreadable ones."""
 
 import os
 import tempfile
@@ -10,10 +10,10 @@ from pathlib import Path
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`, and move it there when the block ends well.
+    """Yield a temporary path beside `path`, and rename it to `path` when the block succeeds.
 
-    A reader sees the old file or the new one, never a part: the move is one rename on one file system. After an
-    exception, a full disk included, the temporary file is gone and `path` is as it was.
+    A reader finds the old file or the new one, never a part of it: one rename on one file system is atomic. After an
+    exception, a full disk included, the temporary file is deleted and `path` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -30,16 +30,16 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def reading(path: Path, otherwise: str) -> Iterator[None]:
-    """Say in a warning of one line that `path` cannot be read, and what is done then, if the block raises.
+    """Turn an exception of the block into a one-line warning: `path` cannot be read, and `otherwise` happens instead.
 
     Raises:
-        MemoryError: the file is too large for this machine; there is nothing wrong with it.
+        MemoryError: the file is too large for this machine, but not damaged.
     """
     try:
         yield
     except MemoryError:
         raise
-    except Exception as error:  # a half-written file of a crashed machine may raise anything
+    except Exception as error:  # a file half written when a machine crashed may raise any error
         reason = " ".join(str(error).split())
         warnings.warn(f"{path} cannot be read ({reason}): {otherwise}", stacklevel=4)
 

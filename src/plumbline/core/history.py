@@ -1,4 +1,4 @@
-"""What has been observed in a trial so far."""
+"""Queries and observations of a trial."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class History:
-    """What has been observed.
+    """The queries and observations of a trial so far.
 
     Attributes:
         X: `n x d`, in the problem's bounds.
-        Y: `n x m` noisy values, to be maximised; NaN where an outcome was not asked for, or its evaluation failed.
-        initial: how many of the rows are the initial design; the method asked for the others.
+        Y: `n x m` noisy values, to be maximised; NaN where an outcome was not evaluated, or its evaluation failed.
+        initial: number of rows of the initial design; the method proposed the others.
     """
 
     X: Tensor
@@ -25,9 +25,9 @@ class History:
 
     @property
     def queries(self) -> Tensor:
-        """The points that the method asked for, without the initial design."""
+        """The points that the method proposed, without the initial design."""
         return self.X[self.initial :]
 
     def join(self, X: Tensor, Y: Tensor) -> "History":
-        """Return the history with more rows."""
+        """Return the history with the rows `X` and `Y` appended."""
         return History(torch.cat([self.X, X]), torch.cat([self.Y, Y]), self.initial)

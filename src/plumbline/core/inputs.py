@@ -1,6 +1,6 @@
-"""What options declare: files that a trial reads, and other methods inside.
+"""Declarations in options: files that a trial reads, and nested methods.
 
-Both are marks in the JSON schema of the options, which the catalogue keeps: whoever asks for them imports no torch.
+Both are marks in the JSON schema of the options. The catalogue stores the schemas, so reading the marks needs no torch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,15 +13,15 @@ from pydantic_core import CoreSchema
 Json = dict[str, Any]
 
 INPUT, METHOD = "plumbline-input", "plumbline-method"
-"""Marks in a JSON schema: of an option that names a file, and of one that is a method."""
+"""Marks in a JSON schema: an option that names a file, and an option that is a method."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """Marks an option that names a built file: `dataset: Annotated[str, Input("features/{}.parquet")]`.
+    """Mark of an option that names a built file: `dataset: Annotated[str, Input("features/{}.parquet")]`.
 
     Attributes:
-        path: of the file in the data folder, with `{}` for the option's value.
+        path: path of the file in the data folder, with `{}` for the option's value.
     """
 
     path: str
@@ -32,13 +32,13 @@ class Input:
 
 @dataclass(frozen=True)
 class Declared:
-    """A marked option.
+    """A marked option with its value.
 
     Attributes:
         mark: INPUT or METHOD.
-        pattern: of the file's path, empty for a method.
-        value: of the option.
-        place: where it is among the options, from the outside in.
+        pattern: pattern of the file's path, empty for a method.
+        value: value of the option.
+        place: keys and indices that lead to the option, outermost first.
     """
 
     mark: str
@@ -53,7 +53,7 @@ class Declared:
 
 
 def declared(schema: Json, options: Mapping[str, Any]) -> Iterator[Declared]:
-    """Yield what `options` with this JSON schema declare, defaults included."""
+    """Yield the marked options among `options` with this JSON schema, defaults included."""
     yield from _of_mapping(schema, options, schema.get("$defs", {}), ())
 
 
@@ -91,7 +91,7 @@ def _of_value(entry: Json, value: Any, definitions: Json, place: tuple[str | int
 
 
 def replaced(options: Mapping[str, Any], place: tuple[str | int, ...], value: Any) -> Json:
-    """Return `options` with `value` at `place`; nothing that is there is changed."""
+    """Return a copy of `options` with `value` at `place`."""
     first, *rest = place
     inner = dict(options).get(str(first), {})
     if not rest:

@@ -1,36 +1,87 @@
-"""Options as data: strict pydantic models whose errors name the field and the allowed values in one line."""
+"""Options: strict pydantic models whose one-line errors name the field and its allowed values."""
 
+import inspect
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
 
 from plumbline.core.errors import PlumblineError, unknown
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader in C where PyYAML was built with it: ten times as fast."""
+_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The C loader where PyYAML was built with it: it is ten times as fast."""
+
+
+class _Loader(_FAST):  # type: ignore[misc, valid-type]
+    """YAML without merge keys (`<<`), and with every name once in a mapping."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Refuse merge keys and repeated names, which PyYAML would resolve silently."""
+        names = set()
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    problem="merge keys (<<) are not used here: write `like: NAME`, or the fields themselves",
+                    problem_mark=key.start_mark,
+                )
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in names:
+                    raise yaml.constructor.ConstructorError(
+                        problem=f"{key.value!r} is there twice", problem_mark=key.start_mark
+                    )
+                names.add(key.value)
+
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
 
 class Options(BaseModel):
-    """Base of everything that comes from YAML: immutable, and an unknown field is an error."""
+    """Base of all models of YAML content: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _name_unknown_fields(cls, data: Any) -> Any:
-        """Say which fields there are, which pydantic's own message leaves out."""
+        """Name the allowed fields in the error, which pydantic's own message leaves out."""
         if isinstance(data, dict):
             for field in sorted(map(str, data.keys() - cls.model_fields.keys())):
                 raise ValueError(str(unknown("field", field, cls.model_fields)))
         return data
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Describe fields by the `Attributes` of the docstrings of the class and its bases."""
+        whole = handler(core_schema)
+        schema = handler.resolve_ref_schema(whole)
+        for base in cls.__mro__:
+            for name, text in attribute_descriptions(base.__doc__).items():
+                if name in schema.get("properties", {}):
+                    schema["properties"][name].setdefault("description", text)
+        if "description" in schema:
+            schema["description"] = schema["description"].partition("\n\nAttributes:\n")[0]
+        return whole
+
+
+def attribute_descriptions(docstring: str | None) -> dict[str, str]:
+    """Return the descriptions in the section `Attributes` of a docstring, each on one line."""
+    section = inspect.cleandoc(docstring or "").partition("\nAttributes:\n")[2]
+    descriptions: dict[str, str] = {}
+    name = ""
+    for line in section.splitlines():
+        if begun := re.match(r" {4}(\w+): (.*)", line):
+            name, descriptions[begun[1]] = begun[1], begun[2]
+        elif line.startswith(" " * 8) and name:
+            descriptions[name] += f" {line.strip()}"
+        elif line.strip():
+            break
+    return descriptions
+
 
 def one_line(error: ValidationError) -> str:
-    """Return the first problem of `error` as `field.path: what is wrong (got value)`."""
+    """Return the first problem of `error` as `field.path: message (got value)`."""
     first = error.errors()[0]
     message = first["msg"].removeprefix("Value error, ")
     where = ".".join(str(part) for part in first["loc"])
@@ -40,10 +91,10 @@ def one_line(error: ValidationError) -> str:
 
 
 def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
-    """Validate `data` as `model`.
+    """Return `data` validated as a `model`.
 
     Raises:
-        PlumblineError: with `source`, the field, and what is allowed there.
+        PlumblineError: `data` is invalid; the message has `source`, the field and its allowed values.
     """
     try:
         return model.model_validate(data)
@@ -55,11 +106,15 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file.
 
     Raises:
-        PlumblineError: no such file, or no YAML, with the line.
+        PlumblineError: the file does not exist, is not YAML, has merge keys, or has a name twice in a mapping; the
+            message gives the line.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError as error:
         raise PlumblineError(f"no file {path}") from error
+    except yaml.constructor.ConstructorError as error:
+        mark = error.problem_mark
+        raise PlumblineError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
     except yaml.YAMLError as error:
         raise PlumblineError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

@@ -1,4 +1,4 @@
-"""What an evaluation returns, and where its points may come from: what problems and methods both know of each other."""
+"""Outcomes of an evaluation and the covariate shift of its points: the facts that problems and methods share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Literal, Protocol
 from torch import Generator, Tensor
 
 Role = Literal["objective", "at_least_zero", "zero"]
-"""What an outcome is for: to be maximised, to be at least zero, or to be zero."""
+"""Role of an outcome: an objective to be maximised, an inequality constraint, or an equality constraint."""
 
 Noise = float | Callable[[Tensor], Tensor]
 """Standard deviation of Gaussian noise, the same everywhere or a function of `n x d` points: `n`."""
 
 
 class CovariateShift(Protocol):
-    """Known densities of data, `p`, and of queries, `p'`."""
+    """Known densities `p` of the data and `p'` of the queries."""
 
     def source(self, n: int, generator: Generator) -> Tensor:
         """Return `n x d` draws of `p`."""
@@ -31,13 +31,13 @@ class CovariateShift(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One number that an evaluation returns.
+    """One of the numbers that an evaluation returns.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         role: objectives are maximised; constraints are at least zero, or zero, where they hold.
-        noise: standard deviation of what is added to it in an observation.
-        reference: what an objective must exceed to count in the hypervolume; None for a single objective.
+        noise: standard deviation of its observation noise.
+        reference: coordinate of the reference point of the hypervolume; None for a single objective.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The point above which hypervolume counts."""
+"""The reference point of the hypervolume."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from plumbline.core.outcomes import Outcome
 
 
 def reference_point(outcomes: Sequence[Outcome]) -> Tensor | None:
-    """Return what the objectives must exceed to count in the hypervolume, `m`; None for a single one."""
+    """Return the reference point of the hypervolume, `m`; None for a single objective."""
     references = [outcome.reference for outcome in outcomes if outcome.role == "objective"]
     known = [reference for reference in references if reference is not None]
     return torch.tensor(known, dtype=torch.float64) if len(known) == len(references) else None

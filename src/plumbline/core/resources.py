@@ -1,4 +1,4 @@
-"""What jobs ask of a machine."""
+"""Resources that jobs request."""
 
 from pydantic import Field
 
@@ -6,14 +6,14 @@ from plumbline.core.options import Options
 
 
 class Resources(Options):
-    """What a job asks of a machine.
+    """Resources that a job requests.
 
     Attributes:
         gpu: number of GPUs.
-        cores: threads, of torch too.
+        cores: number of threads, also torch's.
         mem_mb: memory in MB, which grows with each retry.
         runtime: minutes, which grow with each retry.
-        seeds_per_job: at most so many seeds in one job; null for as many as the run's `chunk` says.
+        seeds_per_job: greatest number of seeds in one job; null for the run's `chunk`.
     """
 
     gpu: int = Field(default=0, ge=0, le=8)
@@ -23,11 +23,11 @@ class Resources(Options):
     seeds_per_job: int | None = Field(default=None, ge=1)
 
 
-def greater(*asked: Resources) -> Resources:
-    """Return the most of each that any asks for, and the fewest seeds; defaults count where nobody says anything."""
+def greater(*needs: Resources) -> Resources:
+    """Return the largest of each requested resource, and the fewest seeds; unset fields count as not requested."""
     merged: dict[str, int] = {}
     for name in Resources.model_fields:
-        values = [value for one in asked if name in one.model_fields_set and (value := getattr(one, name)) is not None]
+        values = [value for one in needs if name in one.model_fields_set and (value := getattr(one, name)) is not None]
         if values:
             merged[name] = min(values) if name == "seeds_per_job" else max(values)
     return Resources(**merged)

@@ -1,8 +1,8 @@
-"""Random streams derived by hashing, so that methods are compared on the same draws.
+"""Random streams derived by hashing, so that all methods meet the same draws.
 
-A stream is named by (problem, seed, stream, index) and never by the method: each method sees the same initial
-design, and the same noise at its i-th evaluation. Streams are derived anew where they are needed; there is no
-generator state to save, which is what makes a resumed trial equal to an uninterrupted one.
+The name of a stream is (problem, seed, stream, index), never the method: each method gets the same initial design,
+and the same noise at its i-th evaluation. Streams are derived anew where they are needed. There is no generator state
+to save, so a resumed trial equals an uninterrupted one.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ Stream = Literal["problem", "design", "noise", "holdout", "ends", "recommendatio
 
 
 def identity(name: str, options: Mapping[str, Any]) -> str:
-    """Return what the streams of a problem are named by: its name and options, whatever it is labelled."""
+    """Return the name of a problem in its streams: its registered name and options, whatever its label."""
     return json.dumps({"name": name, "options": options}, sort_keys=True, separators=(",", ":"))
 
 
@@ -35,7 +35,7 @@ def generator(problem: str, seed: int, stream: Stream, index: int = 0) -> "torch
 
 
 def draw_seed(generator: "torch.Generator") -> int:
-    """Return an integer seed for a library that wants one, drawn from `generator`."""
+    """Return an integer seed for a library with its own generators, drawn from `generator`."""
     import torch
 
     return int(torch.randint(2**31 - 1, (1,), generator=generator))

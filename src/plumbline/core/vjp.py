@@ -1,4 +1,4 @@
-"""Values with what pulls gradients back through them: by hand where a function knows how, else automatically."""
+"""Values of functions with their vector-Jacobian products: hand-written where there is one, else automatic."""
 
 from collections.abc import Callable
 
@@ -6,17 +6,17 @@ import torch
 from torch import Tensor
 
 VJP = Callable[[Tensor], tuple[Tensor, ...]]
-"""Maps the gradient of a number in a function's value to the gradients in the function's inputs."""
+"""Vector-Jacobian product: maps the gradient with respect to a function's value to those with respect to its inputs."""
 
 
 def with_vjp(function: Callable[..., Tensor], *inputs: Tensor, record: bool = True) -> tuple[Tensor, VJP]:
-    """Return the value of a function and what pulls gradients back to all of its inputs.
+    """Return the value of a function and its vector-Jacobian product in all of its inputs.
 
     Args:
-        function: one with a method `with_vjp`, of the same inputs and with the same returns as this function, is
-            differentiated by it; any other by automatic differentiation.
-        inputs: of the function.
-        record: what automatic differentiation needs, which takes time and memory; without it gradients are zero.
+        function: its method `with_vjp` is used if it has one, which takes `inputs` and returns the same pair; any other
+            function is differentiated automatically.
+        inputs: inputs of the function.
+        record: whether automatic differentiation records a graph, which takes time and memory; else gradients are zero.
     """
     by_hand = getattr(function, "with_vjp", None)
     if by_hand is not None:
@@ -24,7 +24,7 @@ def with_vjp(function: Callable[..., Tensor], *inputs: Tensor, record: bool = Tr
     if not record:
         return function(*inputs), lambda grad_value: tuple(torch.zeros_like(one) for one in inputs)
     with torch.inference_mode(mode=False), torch.enable_grad():
-        # Copies, since what was made in inference mode has no gradients.
+        # Copies, since tensors made in inference mode cannot require gradients.
         leaves = [one.detach().clone().requires_grad_() for one in inputs]
         value = function(*leaves)
 

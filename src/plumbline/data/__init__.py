@@ -1,1 +1,1 @@
-"""Datasets: what there is, how it is fetched, how it becomes features. No torch."""
+"""Data sets: their list, their download, and their tables of features. No module imports torch."""

@@ -1,4 +1,4 @@
-"""The list of datasets, `config/datasets.yaml`, as data."""
+"""The list of data sets in `config/datasets.yaml`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +27,14 @@ Kind = Literal[
 
 
 class Features(Options):
-    """How a dataset becomes a table: the builder, how many rows of it, and the seed they are drawn or made with."""
+    """The construction of a data set's table of features.
+
+    Attributes:
+        kind: the builder.
+        member: a file inside an archive.
+        rows: number of rows.
+        seed: seed of the draw or the generation of rows.
+    """
 
     kind: Kind
     member: str | None = None
@@ -36,7 +43,20 @@ class Features(Options):
 
 
 class Dataset(Options):
-    """One dataset; see the head of `config/datasets.yaml` for the fields."""
+    """A data set.
+
+    Attributes:
+        name: its key, which need not be repeated.
+        title: description of the data set.
+        file: file name in `data/raw` and in a mirror; null for generated data.
+        url: address of the download; null if the data have no public address of their own.
+        hash: sha256 in hex, or `algorithm:hex`; null only where no checksum is published, which the note says.
+        note: further remarks.
+        licence: licence of the data.
+        citation: citation of the data.
+        stands_in_for: the data set that it replaces in runs on generated data.
+        features: construction of its table of features; null for files that trainers read directly.
+    """
 
     name: str = ""
     title: str
@@ -51,10 +71,10 @@ class Dataset(Options):
 
 
 def load_datasets(path: Path) -> dict[str, Dataset]:
-    """Return the datasets listed in a YAML file, by name.
+    """Return the data sets listed in a YAML file, by name.
 
     Raises:
-        PlumblineError: no such file, no YAML, or a typo, with file, dataset and field.
+        PlumblineError: the file does not exist, is not YAML, or has a typo; the message names data set and field.
     """
     entries = read_yaml(path)
     if not isinstance(entries, dict):
@@ -73,7 +93,7 @@ def _dataset(name: str, entry: Any, source: str) -> Dataset:
 
 
 def find_dataset(datasets: Mapping[str, Dataset], name: str) -> Dataset:
-    """Return the dataset called `name`; raise PlumblineError with the nearest name if there is none."""
+    """Return the data set called `name`; raise PlumblineError with the nearest name if there is none."""
     if name not in datasets:
         raise unknown("dataset", name, datasets)
     return datasets[name]

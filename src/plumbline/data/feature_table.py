@@ -1,6 +1,6 @@
-"""Tables of features as they are read: what a file holds and rests on, not what its kind must hold.
+"""Reading of feature tables and their provenance, without the schemas of their kinds.
 
-Who reads a table by this alone rests on no code that builds other ones.
+Code that reads tables with this module alone does not depend on the code that builds them.
 """
 
 import json
@@ -14,17 +14,17 @@ import pyarrow.parquet as parquet
 from plumbline.core.errors import PlumblineError
 
 METADATA = b"plumbline"
-"""Where a file says what it rests on."""
+"""Key of the provenance in a file's metadata."""
 
 TRAIN, TEST = PARTS = ("train", "test")
-"""What the column `part` says, of tables in two parts."""
+"""Values of the column `part` in tables with a training and a test part."""
 
 
 def read_table(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the table in a Parquet file that `plumbline.data.features` wrote, and what it rests on.
+    """Return the table in a Parquet file that `plumbline.data.features` wrote, and its provenance.
 
     Raises:
-        PlumblineError: not there, truncated, corrupt, or written by others; with the remedy.
+        PlumblineError: the file is missing, truncated, corrupt, or from another program; the message has the remedy.
     """
     try:
         content = parquet.read_table(path)

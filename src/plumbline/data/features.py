@@ -1,4 +1,4 @@
-"""Tables of features: built once from a dataset, kept as Parquet with their provenance."""
+"""Tables of features, built once from a data set and stored as Parquet with their provenance."""
 
 import importlib.metadata
 import json
@@ -81,29 +81,29 @@ SCHEMAS = {
     "dna": DNA,
     "newsgroups": NEWSGROUPS,
 }
-"""What a table of each kind holds; a generated one is like the one it stands in for."""
+"""Schema of each kind of table; a generated table has the kind of the one it stands in for."""
 
 LIBRARIES = {
     **dict.fromkeys(("molecules", "docking", "smiles", "guacamol"), "rdkit"),
     "antibodies": "biopython",
     **dict.fromkeys(("dna", "newsgroups"), "scikit-learn"),
 }
-"""What computes or reads a table of each kind."""
+"""Library that computes or reads each kind of table."""
 
 
 def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> pd.DataFrame:
-    """Return the table of a dataset: molecules, antibodies, DNA or texts, and what its kind says of them (`SCHEMAS`).
+    """Return the table of a data set: molecules, antibodies, DNA or texts, with the columns of its kind (`SCHEMAS`).
 
-    That is descriptors and targets; of `smiles` nothing else, which a million molecules take minutes for; of `guacamol`
-    the scores of `plumbline.data.sources.guacamol.OBJECTIVES`.
+    Most kinds have descriptors and targets. `smiles` has no other columns, which take minutes for a million molecules.
+    `guacamol` has the scores of `plumbline.data.sources.guacamol.OBJECTIVES`.
 
     Args:
-        dataset: with its `features` entry.
-        raw: the fetched file; None for generated datasets.
-        jobs: processes; the table is the same for any number.
+        dataset: data set with a `features` entry.
+        raw: the fetched file; None for generated data sets.
+        jobs: number of processes; the table is the same for any number.
 
     Raises:
-        PlumblineError: a dataset that has no features, or no file where one is needed.
+        PlumblineError: the data set has no features, or its file is missing.
     """
     how = _how(dataset)
     if how.kind.startswith("generated-"):
@@ -148,12 +148,12 @@ def _how(dataset: Dataset) -> Features:
 
 
 def _like(kind: str) -> str:
-    """Return the kind of table that a kind of builder makes."""
+    """Return the kind of table that a builder makes."""
     return kind.removeprefix("generated-")
 
 
 def provenance(dataset: Dataset) -> dict[str, Any]:
-    """Return what a table rests on: the dataset's entry and the library that computed or read it."""
+    """Return the provenance of a table: the data set's entry and the library that computed or read it."""
     library = LIBRARIES[_like(_how(dataset).kind)]
     return {"dataset": dataset.model_dump(mode="json"), library: importlib.metadata.version(library)}
 
@@ -174,7 +174,7 @@ def write_features(table: pd.DataFrame, path: Path, dataset: Dataset) -> None:
     """Write a checked table to Parquet atomically, with its provenance.
 
     Raises:
-        PlumblineError: a table that breaks the schema of the dataset's kind.
+        PlumblineError: the table violates the schema of the data set's kind.
     """
     content = arrow.Table.from_pandas(_check(table, _how(dataset).kind, path), preserve_index=False)
     metadata = {**(content.schema.metadata or {}), METADATA: json.dumps(provenance(dataset)).encode()}
@@ -186,7 +186,7 @@ def read_features(path: Path) -> pd.DataFrame:
     """Return the checked table in a Parquet file.
 
     Raises:
-        PlumblineError: not there, truncated, corrupt, or not as the schema says; with the remedy.
+        PlumblineError: the file is missing, truncated, corrupt, or violates its schema; the message has the remedy.
     """
     table, rests_on = read_table(path)
     return _check(table, rests_on["dataset"]["features"]["kind"], path)

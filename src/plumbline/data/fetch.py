@@ -1,4 +1,4 @@
-"""Getting a file: from the mirror or from its source, verified, resumed, never half-written."""
+"""Download of files from a mirror or their source: verified, resumed and atomic."""
 
 import re
 import shutil
@@ -14,10 +14,10 @@ from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset
 
 TIMEOUT = (20, 60)
-"""Seconds to wait for a connection, and between two pieces of an answer."""
+"""Timeouts in seconds, for a connection and between two pieces of an answer."""
 
 ATTEMPTS = 4
-"""Times a transfer that breaks off is taken up again."""
+"""Number of attempts to resume a broken transfer."""
 
 PIECE = 1 << 16
 
@@ -25,7 +25,7 @@ Downloader = Callable[[str, Any, Any], None]
 
 
 class TruncatedError(requests.RequestException):
-    """The connection ended before the file did."""
+    """The connection ended before the end of the file."""
 
 
 def copy_from(source: Path) -> Downloader:
@@ -33,13 +33,13 @@ def copy_from(source: Path) -> Downloader:
 
     def download(url: str, output: str | IO[bytes], _: Any) -> None:
         shutil.copyfile(source, str(output))
-        Path(str(output)).chmod(0o644)  # pooch's temporary file is for its owner only; a data folder may be shared
+        Path(str(output)).chmod(0o644)  # only its owner may read pooch's file; a data folder may be shared
 
     return download
 
 
 def resume_into(part: Path) -> Downloader:
-    """Return a pooch downloader that keeps what it has in `part` when the connection breaks, and goes on from there."""
+    """Return a pooch downloader that resumes from the partial file `part` when the connection breaks."""
 
     def download(url: str, output: str | IO[bytes], _: Any) -> None:
         for attempt in range(ATTEMPTS):
@@ -55,18 +55,18 @@ def resume_into(part: Path) -> Downloader:
 
 
 def transfer(url: str, part: Path) -> None:
-    """Append to `part` what it lacks of the file at `url`, or start over where the server cannot resume.
+    """Append the missing rest of the file at `url` to `part`, or start over where the server cannot resume.
 
     Raises:
-        TruncatedError: fewer bytes came than were announced; they are kept.
+        TruncatedError: the server sent fewer bytes than announced; they remain in `part`.
         requests.RequestException: no connection, or an error of the server.
     """
     have = part.stat().st_size if part.exists() else 0
-    # A server that compresses on the way would send, and count in ranges, other bytes than the checksum is of.
+    # Compression in transit would change the bytes and their ranges, and the checksum is of the uncompressed file.
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
         if answer.status_code == requests.codes.requested_range_not_satisfiable:
-            return  # all of it is here; the checksum will tell if it is not
+            return  # the file is complete, or the checksum will fail
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
         announced = int(answer.headers.get("Content-Length", -1))
@@ -75,7 +75,7 @@ def transfer(url: str, part: Path) -> None:
         broken: urllib3.exceptions.HTTPError | None = None
         with part.open("ab" if resumed else "wb") as file:
             try:
-                # raw, not decoded: a .gz must arrive as it lies on the server. Hence urllib3's errors, not requests'.
+                # Raw, since a .gz file must stay compressed. Errors are therefore urllib3's, not requests'.
                 for piece in answer.raw.stream(PIECE, decode_content=False):
                     file.write(piece)
                     came += len(piece)
@@ -87,13 +87,13 @@ def transfer(url: str, part: Path) -> None:
 
 
 def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path:
-    """Return the verified file of a dataset, in `directory`.
+    """Return the verified file of a data set, in `directory`.
 
-    A file with the right checksum that is there already is left alone. The mirror is tried first, by file name and
-    with the same checksum; then the source.
+    An existing file with the right checksum is used. Otherwise we try the mirror, by file name and with the same
+    checksum, and then the source.
 
     Raises:
-        PlumblineError: no file to fetch, a wrong checksum, or neither mirror nor network; each with the remedy.
+        PlumblineError: there is no file to fetch, the checksum is wrong, or neither mirror nor source can be reached.
     """
     if dataset.file is None:
         raise PlumblineError(f"dataset {dataset.name!r} is generated: there is nothing to fetch")
@@ -104,8 +104,8 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
         raise PlumblineError(f"{dataset.file} has no address: put it into a folder and name that in PLUMBLINE_MIRROR")
     directory.mkdir(parents=True, exist_ok=True)
     if dataset.hash is None:
-        part.unlink(missing_ok=True)  # nothing would tell if the source had changed since
-    pooch.get_logger().setLevel("WARNING")  # it would name the source even where the mirror is read
+        part.unlink(missing_ok=True)  # without a checksum, a change of the source would pass unnoticed
+    pooch.get_logger().setLevel("WARNING")  # its messages name the source even for the mirror
     try:
         pooch.retrieve(
             url=dataset.url or f"mirror/{dataset.file}",
@@ -114,21 +114,21 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
             path=directory,
             downloader=copy_from(mirrored) if mirrored else resume_into(part),
         )
-    except requests.RequestException as error:  # first: some of these are ValueErrors, too
+    except requests.RequestException as error:  # first, since some of these are ValueErrors too
         lacking = f"; {mirror} does not have it" if mirror is not None else ""
         raise PlumblineError(
             f"cannot download {dataset.file} from {dataset.url} ({_reason(error)}{lacking}): run again when there is "
             "a network, or put the file into a folder and name that in PLUMBLINE_MIRROR"
         ) from error
-    except ValueError as error:  # pooch's word for a checksum that does not match
+    except ValueError as error:  # pooch raises it for a wrong checksum
         part.unlink(missing_ok=True)
         raise _wrong_checksum(dataset, mirrored, error) from error
     return path
 
 
 def _wrong_checksum(dataset: Dataset, mirrored: Path | None, error: ValueError) -> PlumblineError:
-    found = re.search(r"but got (\w+)", str(error))
-    got = found[1] if found else str(error)
+    match = re.search(r"but got (\w+)", str(error))
+    got = match[1] if match else str(error)
     if mirrored is not None:
         remedy = "replace or remove that file of the mirror"
     else:

@@ -1,4 +1,4 @@
-"""The list of trained models, `config/models.yaml`, as data: known without importing what trains them."""
+"""The list of trained models in `config/models.yaml`, read without an import of their trainers."""
 
 from pathlib import Path
 from typing import Any
@@ -10,19 +10,20 @@ from plumbline.core.options import Options, parse, read_yaml
 from plumbline.core.resources import Resources
 
 TRAINING = Resources(mem_mb=4_000, runtime=60)
-"""What a training asks for where its entry does not say."""
+"""Default resources of a training."""
 
 
 class ModelEntry(Options):
-    """One model; its file is `models/<name>.npz` in the data folder.
+    """A model; its file is `models/<name>.npz` in the data folder.
 
     Attributes:
-        title: what it is.
-        trainer: a registered trainer, with its options.
-        seed: of the training.
+        title: description of the model.
+        trainer: a registered trainer.
+        options: options of the trainer.
+        seed: seed of the training.
         stands_in_for: the model that it replaces in runs on generated data.
-        resources: of the job that trains it; on a GPU where one is asked for and there.
-        hours: of a core, or of a GPU, that the training is expected to take; None where nothing is known.
+        resources: resources of the training job, which uses a GPU if it requests one and there is one.
+        hours: expected core or GPU hours of the training; None where unknown.
     """
 
     title: str
@@ -35,10 +36,10 @@ class ModelEntry(Options):
 
 
 def load_models(path: Path) -> dict[str, ModelEntry]:
-    """Return the models listed in a YAML file, by name; none where there is no such file.
+    """Return the models listed in a YAML file, by name; none if there is no such file.
 
     Raises:
-        PlumblineError: no YAML, or a typo, with file, model and field.
+        PlumblineError: the file is not YAML, or has a typo; the message names file, model and field.
     """
     content = (read_yaml(path) or {}) if path.is_file() else {}
     if not isinstance(content, dict):

@@ -1,1 +1,1 @@
-"""Initial designs: where a trial begins."""
+"""Initial designs of trials."""

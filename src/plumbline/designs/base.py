@@ -1,4 +1,4 @@
-"""What every initial design has in common: the registry, and how one is drawn."""
+"""The registry of initial designs, and the drawing of one."""
 
 from torch import Generator, Tensor
 
@@ -18,7 +18,7 @@ def initial_design(wanted: InitialDesign, problem: Problem, generator: Generator
     """Return the initial points of `problem`, in its own bounds: `size x d`.
 
     Raises:
-        PlumblineError: unknown design, options that are not its own, or a design that the problem cannot have.
+        PlumblineError: the design is unknown, its options are invalid, or it does not suit the problem.
     """
     entry = designs[wanted.design]
     options: Options = parse(entry.options, wanted.options, f"design {wanted.design!r}")

@@ -1,4 +1,4 @@
-"""Examples that a problem knows before any evaluation."""
+"""Examples of a problem that are known before any evaluation."""
 
 from torch import Generator, Tensor
 
@@ -10,7 +10,7 @@ from plumbline.problems.base import Problem
 
 @designs.register("examples", Options)
 def examples_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
-    """Random examples of what the problem knows, such as molecules that its model has encoded."""
+    """Random known examples of the problem, such as molecules that its model has encoded."""
     if problem.examples is None:
-        raise PlumblineError("initial design 'examples' needs a problem that has some: guacamol with `molecules`")
+        raise PlumblineError("initial design 'examples' needs a problem that has examples: guacamol with `molecules`")
     return problem.examples(n, generator)

@@ -1,4 +1,4 @@
-"""Uniform points in a part of the box, or outside of it: the published script of CBO's figure 6 begins there."""
+"""Uniform points in a part of the box, or outside it, as in the published script of CBO's figure 6."""
 
 from typing import Self
 
@@ -18,7 +18,7 @@ class PartOptions(Options):
 
     Attributes:
         low, high: ends of the part along every axis, in the problem's own units.
-        outside: whether points lie outside of the part, along some axis, instead of in it.
+        outside: whether points lie outside the part, along at least one axis, instead of in it.
     """
 
     low: float
@@ -33,14 +33,14 @@ class PartOptions(Options):
 
 
 def part_of(bounds: Tensor, n: int, generator: Generator, options: PartOptions) -> Tensor:
-    """Return `n x d` uniform points of the box `bounds` (`2 x d`) in a part of it, or outside of that part.
+    """Return `n x d` uniform points of the box `bounds` (`2 x d`) in a part of it, or outside that part.
 
     Raises:
-        PlumblineError: the part is not in the box, or leaves nothing of it.
+        PlumblineError: the part is not in the box, or covers all of it.
     """
     part = torch.tensor([[options.low], [options.high]], dtype=bounds.dtype).expand_as(bounds)
     if not bool(inside(part, bounds).all()) or (options.outside and torch.equal(part, bounds)):
-        raise PlumblineError(f"initial design 'part': [{options.low}, {options.high}] must lie inside of the box")
+        raise PlumblineError(f"initial design 'part': [{options.low}, {options.high}] must lie inside the box")
     region = bounds if options.outside else part
     found = bounds.new_empty(0, bounds.shape[1])
     while len(found) < n:
@@ -51,5 +51,5 @@ def part_of(bounds: Tensor, n: int, generator: Generator, options: PartOptions) 
 
 @designs.register("part", PartOptions)
 def part_design(problem: Problem, n: int, generator: Generator, options: PartOptions) -> Tensor:
-    """Uniform points in a part of the box, or outside of it."""
+    """Uniform points in a part of the box, or outside it."""
     return part_of(box_of(problem, "part"), n, generator, options)

@@ -1,4 +1,4 @@
-"""Points in one random orthant of the box: conformal Bayesian optimisation begins there."""
+"""Points in one random orthant of the box, as in conformal Bayesian optimisation (CBO)."""
 
 import torch
 from torch import Generator, Tensor
@@ -12,8 +12,8 @@ from plumbline.problems.base import Problem
 def random_orthant(bounds: Tensor, n: int, generator: Generator) -> Tensor:
     """Return `n x d` Sobol points in one random orthant of the box `bounds` (`2 x d`); CBO, appendix D.
 
-    An orthant is one of the 2^d boxes that the centre of the box cuts it into: the data then lie in one corner and
-    the optimiser must leave it, which is the covariate shift that the paper wants to see.
+    An orthant is one of the 2^d boxes into which the centre divides the box. The data lie in one corner, and the
+    optimiser must leave it: this is the covariate shift that the paper studies.
     """
     upper_half = torch.rand(bounds.shape[1], generator=generator) < 0.5
     centre = bounds.mean(dim=0)

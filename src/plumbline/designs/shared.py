@@ -1,4 +1,4 @@
-"""Uniform points that all trials share: the published script of LOCBO's radio network begins with them."""
+"""Uniform points that all trials share, as in the published script of LOCBO's radio network."""
 
 from torch import Generator, Tensor
 

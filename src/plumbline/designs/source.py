@@ -1,4 +1,4 @@
-"""Draws from the distribution that a problem with covariate shift has its training inputs from."""
+"""Draws from the training distribution of a problem with covariate shift."""
 
 from torch import Generator, Tensor
 
@@ -10,7 +10,7 @@ from plumbline.problems.base import Problem
 
 @designs.register("source", Options)
 def source_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
-    """Draws from where a problem with covariate shift has its training inputs."""
+    """Draws from the training distribution of a problem with covariate shift."""
     if problem.shift is None:
         raise PlumblineError("initial design 'source' needs a problem with covariate shift, such as hartmann3-shift")
     return problem.shift.source(n, generator)

@@ -1,4 +1,4 @@
-"""Points in two opposite corners of the box: the published code of LOCBO begins there."""
+"""Points in two opposite corners of the box, as in the published code of LOCBO."""
 
 import torch
 from torch import Generator, Tensor
@@ -8,21 +8,21 @@ from plumbline.designs.base import box_of, designs
 from plumbline.problems.base import Problem
 
 CORNER = 0.4
-"""Share of every axis that a corner takes."""
+"""Share of every axis that a corner covers."""
 
 
 def two_corners(bounds: Tensor, n: int, generator: Generator) -> Tensor:
-    """Return `n x d` points in two opposite corners of the box `bounds` (`2 x d`), each in either with even chance.
+    """Return `n x d` points in two opposite corners of the box `bounds` (`2 x d`), in either with probability 1/2.
 
-    All inputs of a point lie in the lower 40 % of their axes, or all in the upper 40 %: on [-10, 10]^2 it is in
-    [-10, -2]^2 or in [2, 10]^2, where the published code of LOCBO begins. The middle of the box is left out, and with
-    it the optimum of many a test function.
+    All inputs of a point lie in the lower 40 % of their axes, or all in the upper 40 %. On [-10, 10]^2 it is in
+    [-10, -2]^2 or in [2, 10]^2, as in the published code of LOCBO. The design excludes the middle of the box, where
+    many test functions have their optimum.
     """
-    # One draw a point for its side, and one an input: a longer design begins with the points of a shorter one.
+    # Each point takes a draw for its corner and one per input, so that a longer design extends a shorter one.
     chance = torch.rand(n, bounds.shape[1] + 1, generator=generator, dtype=bounds.dtype)
     upper = (chance[:, :1] < 0.5).to(bounds.dtype)
     unit = CORNER * chance[:, 1:] + (1 - CORNER) * upper
-    # A weighted mean of the ends, which rounding keeps within them where the sum of one end and the rest may not be.
+    # A weighted mean of the bounds stays within them after rounding; the sum of a bound and an offset may not.
     return torch.lerp(bounds[0], bounds[1], unit)
 
 

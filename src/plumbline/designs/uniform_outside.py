@@ -1,4 +1,4 @@
-"""Independent uniform points of a box that miss a part of it: a start that knows nothing of what lies there."""
+"""Independent uniform points of a box outside a region: an initial design without data in that region."""
 
 import math
 from typing import Self
@@ -15,11 +15,11 @@ from plumbline.spaces.box import uniform
 from plumbline.spaces.search import inside
 
 LEAST_SHARE = 0.01
-"""Of the box, that must be left: below it hardly any draw would be kept."""
+"""Least share of the box outside the region: below it, almost all draws would be rejected."""
 
 
 class OutsideOptions(Options):
-    """Options of uniform points outside of a region.
+    """Options of uniform points outside a region.
 
     Attributes:
         region: its lower and its upper corner, in the problem's bounds; its faces belong to it.
@@ -38,8 +38,7 @@ class OutsideOptions(Options):
 def uniform_outside(bounds: Tensor, region: Tensor, n: int, generator: Generator) -> Tensor:
     """Return `n x d` independent uniform points of the box `bounds` that are not in `region` (both `2 x d`).
 
-    Uniform draws that fall into the region are thrown away. Where none of the first `n` does, these are the points of
-    the uniform design.
+    Uniform draws inside the region are rejected. If none of the first `n` is, the points equal the uniform design.
     """
     X = torch.empty(0, bounds.shape[1], dtype=bounds.dtype)
     while len(X) < n:
@@ -50,7 +49,7 @@ def uniform_outside(bounds: Tensor, region: Tensor, n: int, generator: Generator
 
 @designs.register("uniform-outside", OutsideOptions)
 def uniform_outside_design(problem: Problem, n: int, generator: Generator, options: OutsideOptions) -> Tensor:
-    """Independent uniform points of the box that miss a region of it."""
+    """Independent uniform points of the box outside a region."""
     bounds = box_of(problem, "uniform-outside")
     region = torch.tensor(options.region, dtype=bounds.dtype)
     if region.shape != bounds.shape:

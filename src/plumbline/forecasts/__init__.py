@@ -1,1 +1,1 @@
-"""Uncertainty that means what it says: predictive distributions, recalibration, and how to check them."""
+"""Predictive distributions of observations and their scores."""

@@ -1,4 +1,4 @@
-"""How calibrated a sequence of forecasts was."""
+"""The calibration score of a sequence of forecasts."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,10 +8,10 @@ LEVELS: NDArray[np.float64] = np.arange(1, 20) / 20
 
 
 def empirical_level(pit: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
-    """Return the share of forecasts whose CDF at the outcome was at most `p`; CAL, Algorithm 3.
+    """Return the share of forecasts whose CDF at the observation was at most `p`; CAL, Algorithm 3.
 
     Args:
-        pit: `n` predictive CDF values at the outcomes (probability integral transforms).
+        pit: `n` predictive CDF values at the observations (probability integral transforms).
         p: `m` levels.
 
     Returns:
@@ -21,5 +21,5 @@ def empirical_level(pit: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
 
 
 def calibration_score(pit: ArrayLike, levels: ArrayLike = LEVELS) -> float:
-    """Return `sum_j (p_j - phat_j)^2` over `levels`; CAL, section 5.1. Zero is perfect, less is better."""
+    """Return `sum_j (p_j - phat_j)^2` over `levels`; CAL, section 5.1. Lower is better, zero perfect."""
     return float(np.sum((np.asarray(levels) - empirical_level(pit, levels)) ** 2))

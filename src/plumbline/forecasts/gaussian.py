@@ -1,4 +1,4 @@
-"""Standard Gaussian integrals over intervals, exact where an interval has next to no length."""
+"""Means and integrals of standard Gaussian functions over intervals, accurate for intervals of almost no length."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from torch import Tensor
 from torch.special import erfc
 
 NODES, WEIGHTS = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(32))
-"""Of Gauss-Legendre quadrature on [-1, 1]."""
+"""Nodes and weights of Gauss-Legendre quadrature on [-1, 1]."""
 
 NARROW = 0.01
-"""Half lengths up to this have means by Taylor series, whose first term left out is below 1e-14: a difference quotient
-would divide rounding errors by the length."""
+"""Greatest half length of the intervals whose means are Taylor series. The first omitted term is below 1e-14;
+a difference quotient would divide rounding errors by the length."""
 
 
 def density(t: Tensor) -> Tensor:
@@ -21,7 +21,7 @@ def density(t: Tensor) -> Tensor:
 
 
 def cdf(t: Tensor) -> Tensor:
-    """Return `Phi(t)`; unlike `torch.special.ndtr`, whose left tail is `(1 + erf) / 2`, to full relative precision."""
+    """Return `Phi(t)` to full relative precision, unlike `torch.special.ndtr`, whose left tail is `(1 + erf) / 2`."""
     return 0.5 * erfc(-t / 2**0.5)
 
 
@@ -83,7 +83,7 @@ def _mean(
     reach: Tensor,
     even: Callable[[], tuple[Tensor, ...]],
 ) -> Tensor:
-    """Return a mean over `centre -+ reach`; `even` are the function, its second and its fourth derivative there."""
+    """Return a mean over `centre -+ reach`; `even` gives the function, its second and fourth derivative at `centre`."""
     wide = reach > NARROW
     everywhere = bool(wide.all())
     safe = reach if everywhere else torch.where(wide, reach, torch.ones_like(reach))
@@ -91,7 +91,7 @@ def _mean(
     quotient = (high - low) / (2 * safe)
     if everywhere:
         return quotient
-    # The other branch must be finite as well: its gradient is multiplied by zero.
+    # The discarded branch must be finite too: its gradient is multiplied by zero.
     square = torch.where(wide, torch.zeros_like(reach), reach).square()
     parts = even()
     series = parts[0] + square / 6 * parts[1] + square.square() / 120 * parts[2]
@@ -99,12 +99,12 @@ def _mean(
 
 
 def widening(low: Tensor, high: Tensor, mean: Tensor, reach: Tensor, second: Tensor, fourth: Tensor) -> Tensor:
-    """Return the derivative in the reach of the mean of a function over `centre -+ reach`.
+    """Return the derivative, in `reach`, of the mean of a function over `centre -+ reach`.
 
     Args:
         low, high: the function at the ends.
-        mean: over the interval.
-        reach: half its length.
+        mean: its mean over the interval.
+        reach: half the length of the interval.
         second, fourth: derivatives of the function at the centre, for narrow intervals.
     """
     series = reach / 3 * second + reach**3 / 30 * fourth
@@ -112,6 +112,6 @@ def widening(low: Tensor, high: Tensor, mean: Tensor, reach: Tensor, second: Ten
 
 
 def integral(function: Callable[[Tensor], Tensor], low: Tensor, high: Tensor) -> Tensor:
-    """Return the integral of a smooth function over `[low, high]`, any shape; it is given a new last dimension."""
+    """Return the integral of a smooth function over `[low, high]`, any shape; its argument has one more dimension."""
     half, middle = (high - low) / 2, (high + low) / 2
     return half * (WEIGHTS * function(middle.unsqueeze(-1) + half.unsqueeze(-1) * NODES)).sum(dim=-1)

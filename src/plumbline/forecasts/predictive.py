@@ -1,4 +1,4 @@
-"""Predictive distributions of observations, and what can be checked of them."""
+"""Predictive distributions of observations, with their densities, sets and scores."""
 
 import math
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from torch.special import ndtr, ndtri
 
 
 class SetPredictive(Protocol):
-    """What is checked of any forecast of `n` points, of one outcome or of several; every result is of shape `n`."""
+    """A forecast of one or several outcomes at `n` points, with prediction sets; every result has shape `n`."""
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Return the log density at `y` (`n`, or `n x m`)."""
         ...
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
-        """Return the probability that the set of level `1 - alpha` holds `y`: 0 or 1 unless the set is randomised."""
+        """Return the probability that the set of level `1 - alpha` contains `y`: 0 or 1 unless the set is random."""
         ...
 
     def width(self, alpha: float) -> Tensor:
@@ -29,7 +29,7 @@ class SetPredictive(Protocol):
 
 
 class Predictive(SetPredictive, Protocol):
-    """What a method predicts of observations of one outcome at `n` points; every result is of shape `n`."""
+    """A predictive distribution of one outcome at `n` points; every result has shape `n`."""
 
     @property
     def mean(self) -> Tensor:
@@ -46,7 +46,7 @@ class Predictive(SetPredictive, Protocol):
         ...
 
     def crps(self, y: Tensor) -> Tensor:
-        """Return the continuous ranked probability score at `y` (`n`), in units of y; less is better."""
+        """Return the continuous ranked probability score at `y` (`n`), in units of y; lower is better."""
         ...
 
 
@@ -81,7 +81,7 @@ class GaussianPredictive:
         return self.sd * ndtri(torch.tensor(1 - alpha / 2, dtype=self.sd.dtype))
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
-        """Return 1 where the central interval of level `1 - alpha` holds `y`, else 0."""
+        """Return 1 where the central interval of level `1 - alpha` contains `y`, else 0."""
         return ((y - self.mean).abs() <= self.half_width(alpha)).to(self.sd.dtype)
 
     def width(self, alpha: float) -> Tensor:
@@ -91,7 +91,7 @@ class GaussianPredictive:
 
 @dataclass(frozen=True)
 class JointGaussianPredictive:
-    """Several independent Gaussian outcomes with ellipsoidal credible sets, the smallest of their level.
+    """Independent Gaussian outcomes with ellipsoidal credible sets, the smallest of their level.
 
     Attributes:
         mean: `n x m`.
@@ -110,7 +110,7 @@ class JointGaussianPredictive:
         return math.sqrt(chdtri(self.mean.shape[-1], alpha))
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
-        """Return 1 where the ellipsoid of level `1 - alpha` holds `y` (`n x m`), else 0: `n`."""
+        """Return 1 where the ellipsoid of level `1 - alpha` contains `y` (`n x m`), else 0: `n`."""
         distance = ((y - self.mean) / self.sd).square().sum(dim=-1).sqrt()
         return (distance <= self.radius(alpha)).to(self.sd.dtype)
 
@@ -123,10 +123,10 @@ class JointGaussianPredictive:
 
 @dataclass(frozen=True)
 class MarginalPredictive:
-    """A forecast of `n` points an outcome, each with sets of its own level.
+    """Marginal forecasts of several outcomes at `n` points, each with its own intervals.
 
     Attributes:
-        outcomes: one an outcome, `m`.
+        outcomes: a forecast per outcome, `m`.
     """
 
     outcomes: Sequence[Predictive]
@@ -146,10 +146,10 @@ class MarginalPredictive:
         return torch.stack([one.log_prob(y[:, i]) for i, one in enumerate(self.outcomes)]).sum(dim=0)
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
-        """Return the share of the outcomes whose set of level `1 - alpha` holds its entry of `y` (`n x m`): `n`."""
+        """Return the share of outcomes whose interval of level `1 - alpha` contains `y` (`n x m`): `n`."""
         return torch.stack([one.covers(y[:, i], alpha) for i, one in enumerate(self.outcomes)]).mean(dim=0)
 
     def width(self, alpha: float) -> Tensor:
-        """Return the product of the lengths of the sets, `n`; 0 where one of them is empty."""
+        """Return the product of the lengths of the intervals, `n`; 0 where one of them is empty."""
         widths = torch.stack([one.width(alpha) for one in self.outcomes])
         return torch.where((widths == 0).any(dim=0), 0.0, widths.prod(dim=0))

@@ -1,4 +1,4 @@
-"""One posterior on a line, acquisition functions of it, and draws of its optimum."""
+"""A posterior on a line, with acquisition functions and draws of its optimum."""
 
 from pathlib import Path
 
@@ -35,11 +35,11 @@ class AcquisitionsOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        search: of their maximisers.
-        methods: registered ones, a panel each.
-        points: of the grid.
-        paths: draws of f to show.
-        draws: of the optimum to show.
+        search: options of the search for maximisers.
+        methods: registered methods, one per panel.
+        points: number of points of the grid.
+        paths: number of draws of f.
+        draws: number of draws of the optimum.
     """
 
     search: SearchOptions = SearchOptions()
@@ -73,7 +73,7 @@ def acquisitions_on_a_line(options: AcquisitionsOptions, generator: Generator) -
         parts.append(rows("posterior", "optimum", x=optima.X[:, 0], value=optima.f))
     given = {"model": MODEL.model_dump(), "search": options.search.model_dump()}
     for name in options.methods:
-        with manual_seed(draw_seed(generator)):  # some of BoTorch draws from the global stream
+        with manual_seed(draw_seed(generator)):  # parts of BoTorch draw from the global stream
             proposal = build_method(name, given, Domain(problem.space)).ask(history, 1, generator)
         assert proposal.acquisition is not None
         parts.append(rows(name, "acquisition", x=x, value=proposal.acquisition(x.unsqueeze(-1))))

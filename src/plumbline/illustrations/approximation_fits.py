@@ -1,4 +1,4 @@
-"""Where few inducing points go, and what they do to the next query: AABO, figure 1."""
+"""The placement of few inducing points, and its effect on the next query: AABO, figure 1."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from plumbline.spaces.box import Box
 
 BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 SHORE = 0.65
-"""Waves to the left of it, a hill to its right."""
+"""Boundary between the waves on the left and the hill on the right."""
 
 WAVES, HILL = 40, 5
 """Observations left of `SHORE`, uniform, and right of it, one in each of as many equal parts."""
@@ -42,10 +42,10 @@ class FitsOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        datasets: how many are drawn: the function's waves and hill, the inputs and the noise.
-        shown: the number of the one whose fits are shown.
-        points: of the grid on which candidates are looked for.
-        method: of both approximate fits; the ELBO's is the warm start of the EULBO's.
+        datasets: number of random data sets, each with its own function, inputs and noise.
+        shown: index of the data set whose fits are shown.
+        points: number of points of the grid of candidates.
+        method: options of both approximate fits; the ELBO's is the warm start of the EULBO's.
     """
 
     datasets: PositiveInt = 50
@@ -58,11 +58,11 @@ class FitsOptions(Options):
 
 @dataclass(frozen=True)
 class Shore:
-    """Waves, and a hill that is higher than they are.
+    """A function with waves and a hill that is higher than they are.
 
     Attributes:
-        phase: of the waves, in periods.
-        peak: where the hill is highest.
+        phase: phase of the waves, in periods.
+        peak: maximiser of the hill.
     """
 
     phase: float
@@ -75,7 +75,7 @@ class Shore:
 
 
 def draw(generator: Generator) -> tuple[Shore, History]:
-    """Return a function and observations of it: most where it is known already, few where it is worth looking."""
+    """Return a function and its observations: many of the waves, and few of the hill, where the optimum is."""
 
     def uniform(n: int) -> Tensor:
         return torch.rand(n, 1, generator=generator, dtype=torch.float64)
@@ -89,14 +89,14 @@ def draw(generator: Generator) -> tuple[Shore, History]:
 
 
 def log_improvement(model: Model, history: History, x: Tensor) -> Tensor:
-    """Return the logarithm of the expected improvement at `x`, `n`, over the best observation."""
+    """Return the log expected improvement over the best observation at `x`, `n`."""
     with torch.no_grad():
         return LogExpectedImprovement(model, history.Y.max())(x.view(-1, 1, 1))
 
 
 class Fits(NamedTuple):
-    """One data set seen in three ways, with where each would ask; `alone_query` is where the EULBO's utility would ask
-    under the ELBO's fit."""
+    """Three fits of one data set with their next queries; `alone_query` maximises the EULBO's utility under the ELBO's
+    fit."""
 
     exact: Model
     elbo: SVGP
@@ -108,7 +108,7 @@ class Fits(NamedTuple):
 
 
 def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generator: Generator) -> list[Fits]:
-    """Return the fits of some data sets, the approximate ones trained together as algorithm 1 has it."""
+    """Return the fits of some data sets, the approximate ones trained together as in algorithm 1."""
     domain = Domain(Box(BOUNDS))
     methods, alone = (
         [EulboImprovement(domain, options.method.model_copy(update={"refines": refines})) for _ in histories]
@@ -120,18 +120,18 @@ def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generato
     ]
     warm = EulboImprovement.models(list(zip(methods, turns, strict=True)))
     choices = [
-        Choice(best(ProcessModel(process), turn.data, x), method.utility(process, turn), process)
-        for method, turn, process in zip(methods, turns, warm, strict=True)
+        Choice(best(ProcessModel(process), current.data, x), method.utility(process, current), process)
+        for method, current, process in zip(methods, turns, warm, strict=True)
     ]
     refined, moved = (
         EulboImprovement.refine(list(zip(those, choices, turns, strict=True))) for those in (methods, alone)
     )
-    found = []
+    fitted = []
     for history, first, last, query in zip(histories, choices, refined, moved, strict=True):
         exact = fit_process(history.X, history.Y, BOUNDS, EXACT)
         queries = (best(exact.model, history, x), first.X, last.X, query.X)
-        found.append(Fits(exact.model, first.surrogate, last.surrogate, *(one.flatten() for one in queries)))
-    return found
+        fitted.append(Fits(exact.model, first.surrogate, last.surrogate, *(one.flatten() for one in queries)))
+    return fitted
 
 
 def best(model: Model, history: History, x: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def best(model: Model, history: History, x: Tensor) -> Tensor:
 
 
 def fit_rows(panel: str, model: Model, history: History, x: Tensor, query: Tensor) -> list[pd.DataFrame]:
-    """Return a model's mean with two standard deviations, its improvement as a share of the greatest, and its query."""
+    """Return a model's mean and two standard deviations, its relative expected improvement, and its query."""
     with torch.no_grad():
         posterior = model.posterior(x.unsqueeze(-1))
     mean, reach = posterior.mean.squeeze(-1), 2 * posterior.variance.squeeze(-1).sqrt()
@@ -153,7 +153,7 @@ def fit_rows(panel: str, model: Model, history: History, x: Tensor, query: Tenso
 
 
 def sparse_rows(panel: str, process: SVGP, history: History, x: Tensor, query: Tensor) -> list[pd.DataFrame]:
-    """Return the same of an approximate model, with its inducing points on the mean."""
+    """Return the rows of an SVGP, with its inducing points on the mean."""
     model = ProcessModel(process)
     Z = process.standardisation.points(process.parameters.inducing.squeeze(0)).detach()
     with torch.no_grad():
@@ -163,15 +163,15 @@ def sparse_rows(panel: str, process: SVGP, history: History, x: Tensor, query: T
 
 @illustrations.register("approximation-fits", FitsOptions)
 def approximation_fits(options: FitsOptions, generator: Generator) -> pd.DataFrame:
-    """An exact process and two with few inducing points, and how far apart their queries are over many data sets."""
+    """A GP and two SVGPs with few inducing points, and the distances between their queries over many data sets."""
     drawn = [draw(generator) for _ in range(max(options.datasets, options.shown + 1))]
     x = grid(options.points)
-    found = fits([history for _, history in drawn], options, x, generator)
+    fitted = fits([history for _, history in drawn], options, x, generator)
     function, history = drawn[options.shown]
-    one = found[options.shown]
-    exact = torch.cat([fit.exact_query for fit in found])
+    one = fitted[options.shown]
+    exact = torch.cat([fit.exact_query for fit in fitted])
     elbo, eulbo, alone = (
-        (torch.cat([cast(Tensor, getattr(fit, f"{name}_query")) for fit in found]) - exact).abs()
+        (torch.cat([cast(Tensor, getattr(fit, f"{name}_query")) for fit in fitted]) - exact).abs()
         for name in ("elbo", "eulbo", "alone")
     )
     return table(

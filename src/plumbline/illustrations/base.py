@@ -1,4 +1,4 @@
-"""What every illustration has in common: the registry, and the table that it returns."""
+"""The registry of illustrations, and their tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,14 +14,14 @@ illustrations = Registry("illustration", "plumbline.illustrations")
 """Functions of (options, generator) that return rows of `COLUMNS`."""
 
 COLUMNS = ("panel", "series", "x", "x2", "value", "low", "high")
-"""Of every table: the panel and the series that a row belongs to, where it is, and its value or its interval.
+"""Columns of every table: panel and series of a row, its coordinates, and its value or interval.
 
-What a row has no use for is missing; an interval's end may be infinite.
+Unused entries are missing; an interval's end may be infinite.
 """
 
 
 def rows(panel: str, series: str, **columns: Any) -> pd.DataFrame:
-    """Return rows of one series; `columns` are numbers, or sequences or tensors of one length."""
+    """Return the rows of a series; `columns` are numbers, or sequences or tensors of one length."""
     values = {
         name: column.detach().numpy() if isinstance(column, Tensor) else column for name, column in columns.items()
     }
@@ -31,14 +31,14 @@ def rows(panel: str, series: str, **columns: Any) -> pd.DataFrame:
 
 
 def table(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return all rows of all series."""
+    """Return the table of all series."""
     return pd.concat(parts, ignore_index=True)
 
 
 def interval_rows(
     panel: str, series: str, x: Sequence[float], sets: Sequence[Sequence[tuple[float, float]]]
 ) -> pd.DataFrame:
-    """Return a row an interval of each set, with the set's `x`; an empty set has no row."""
+    """Return a row per interval of each set, with the set's `x`; an empty set has no row."""
     flat = [(at, low, high) for at, intervals in zip(x, sets, strict=True) for low, high in intervals]
     columns: Mapping[str, Any] = {name: [row[i] for row in flat] for i, name in enumerate(("x", "low", "high"))}
     return rows(panel, series, **columns)

@@ -1,4 +1,4 @@
-"""Where a confidence bound asks, and where a conformal one does: CBO, figure 1."""
+"""The queries of a confidence bound and of a conformal one: CBO, figure 1."""
 
 from pathlib import Path
 
@@ -34,12 +34,12 @@ class SurfacesOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        n: observations, uniform in the upper right of the domain and without noise.
-        corner: least coordinate of the upper right, in the unit square.
-        points: of the grid, along each axis.
-        alpha: miscoverage.
-        search: of the confidence bound's maximiser.
-        posterior, ratio: of conformal UCB.
+        n: number of observations, uniform in the upper right corner of the domain and without noise.
+        corner: least coordinate of the corner, in the unit square.
+        points: number of points of the grid along each axis.
+        alpha: miscoverage level.
+        search: options of the search for the confidence bound's maximiser.
+        posterior, ratio: options of conformal UCB.
     """
 
     n: PositiveInt = Field(default=8, ge=2)
@@ -63,7 +63,7 @@ class SurfacesOptions(Options):
 
 
 def square(points: int) -> Tensor:
-    """Return the cells' corners of the unit square, `points^2 x 2`, the second coordinate running fastest."""
+    """Return a grid of the unit square, `points^2 x 2`, whose second coordinate varies fastest."""
     return torch.cartesian_prod(grid(points), grid(points))
 
 
@@ -73,10 +73,10 @@ def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFr
     problem = build_problem("branin", {}, Context(Path(), generator))
     function = problem.function
     low, width = problem.bounds[0], problem.bounds[1] - problem.bounds[0]
-    seen = options.corner + (1 - options.corner) * torch.rand(options.n, 2, generator=generator, dtype=torch.float64)
-    X = low + width * seen
+    U = options.corner + (1 - options.corner) * torch.rand(options.n, 2, generator=generator, dtype=torch.float64)
+    X = low + width * U
     history = History(X, function(X, noise=False).unsqueeze(-1))
-    # Conformal utilities are in units of the model, where the data have mean 0 and deviation 1: all panels are.
+    # Conformal acquisition values are in standardised units, so all panels are.
     shift, scale = history.Y.mean(), history.Y.std()
     U = square(options.points)
     points = low + width * U
@@ -92,13 +92,13 @@ def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFr
         parts.append(rows(panel, "query", x=float(query[0]), x2=float(query[1])))
         if isinstance(forecast := proposal.predict(points), ConformalPredictive):
             surfaces["weight"] = forecast.weights[:, 0, -1]
-            # Weights are ratios over their sum: this is the ratio at a point over its mean at the data.
+            # Weights are normalised ratios: this is the ratio at a point divided by its mean at the data.
             surfaces["ratio"] = options.n * surfaces["weight"] / (1 - surfaces["weight"])
     return table(
         [
             *(rows(panel, "surface", x=U[:, 0], x2=U[:, 1], value=values) for panel, values in surfaces.items()),
             *parts,
-            rows("all", "data", x=seen[:, 0], x2=seen[:, 1]),
+            rows("all", "data", x=U[:, 0], x2=U[:, 1]),
             rows("all", "alpha", value=alpha_at(options.alpha, options.n)),
         ]
     )

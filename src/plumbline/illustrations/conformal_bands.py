@@ -15,10 +15,10 @@ class BandsOptions(LineOptions):
     """Options of the illustration.
 
     Attributes:
-        alpha: miscoverage of the conformal and of the credible sets.
-        points: where sets are shown, equidistant in [-1, 1].
-        candidates: labels drawn at each point.
-        candidate_points: where labels are drawn, equidistant too.
+        alpha: miscoverage level of the conformal and the credible sets.
+        points: number of equidistant points in [-1, 1] with sets.
+        candidates: number of labels drawn at each point.
+        candidate_points: number of equidistant points with drawn labels.
     """
 
     alpha: float = Field(default=0.19, gt=0.0, lt=1.0)

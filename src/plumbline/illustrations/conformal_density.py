@@ -20,10 +20,10 @@ class DensityOptions(LineOptions):
     """Options of the illustration.
 
     Attributes:
-        x: where the label would be observed, in [-1, 1].
-        alpha: miscoverage.
-        points: labels that the density is shown at.
-        reach: they are this many predictive standard deviations to either side of the mean.
+        x: input of the label, in [-1, 1].
+        alpha: miscoverage level.
+        points: number of labels at which the density is shown.
+        reach: greatest distance of these labels from the mean, in predictive standard deviations.
     """
 
     x: float = Field(default=-0.5, ge=-1.0, le=1.0)
@@ -39,7 +39,7 @@ def probability(forecast: GaussianPredictive, intervals: Sequence[tuple[float, f
 
 
 def inside(y: Tensor, intervals: Sequence[tuple[float, float]]) -> Tensor:
-    """Return which of the labels `y` lie in a union of intervals."""
+    """Return a mask of the labels `y` that lie in a union of intervals."""
     return torch.stack([torch.zeros_like(y, dtype=torch.bool), *((y >= a) & (y <= b) for a, b in intervals)]).any(dim=0)
 
 
@@ -48,10 +48,10 @@ def conformal_density_at(
 ) -> Tensor:
     """Return the conformal density of labels `y`; CBO, section 4.2.
 
-    It is uniform on the set, with mass `1 - alpha`, and the forecast's own density outside, scaled to mass `alpha`.
+    It is uniform on the set, with mass `1 - alpha`, and outside it is the forecast's density, scaled to mass `alpha`.
 
     Raises:
-        PlumblineError: a set that is empty or unbounded, where this is no density.
+        PlumblineError: the set is empty or unbounded, so that there is no density.
     """
     length = sum(high - low for low, high in intervals)
     if not 0 < length < math.inf:
@@ -62,7 +62,7 @@ def conformal_density_at(
 
 @illustrations.register("conformal-density", DensityOptions)
 def conformal_density(options: DensityOptions, generator: Generator) -> pd.DataFrame:
-    """The density of a label at one point under the conformal posterior, and under the plain one."""
+    """The density of a label at one point under the conformal posterior and under the Gaussian posterior."""
     model = fit_line(observe(options, generator))
     predict = conformal_predictor([model], no_shift)
     forecast = predict(torch.tensor([[options.x]], dtype=torch.float64))

@@ -1,4 +1,4 @@
-"""How a conformal set is built, step by step: CBO, figure 2."""
+"""The construction of a conformal set, step by step: CBO, figure 2."""
 
 import pandas as pd
 import torch
@@ -17,12 +17,12 @@ class StepsOptions(LineOptions):
 
     Attributes:
         x: the test point, in [-1, 1].
-        alpha: miscoverage.
-        query_sd: queries are taken to be normal about the test point with this standard deviation, the data uniform;
-            in units of the interval's length.
+        alpha: miscoverage level.
+        query_sd: standard deviation of queries, normal about the test point, in units of the interval's length; the
+            data are uniform.
         guess: the label of the first three steps, in predictive standard deviations from the predictive mean.
-        guesses: labels of the last step.
-        reach: they are this many standard deviations to either side of the mean.
+        guesses: number of labels of the last step.
+        reach: greatest distance of these labels from the mean, in standard deviations.
     """
 
     n: PositiveInt = Field(default=15, ge=2)
@@ -36,13 +36,13 @@ class StepsOptions(LineOptions):
 
 
 def normal_over_uniform(centre: Tensor, sd: float) -> LogRatio:
-    """Return the log ratio, up to a constant, of a normal density about `centre` (`d`) over the uniform one."""
+    """Return the log ratio, up to a constant, of a normal density about `centre` (`d`) to the uniform density."""
     return lambda U: -0.5 * ((U - centre) / sd).square().sum(dim=-1)
 
 
 @illustrations.register("conformal-steps", StepsOptions)
 def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame:
-    """Scores, masked importance weights and their partial sums for one guess of a label, and the set of many."""
+    """Scores, masked importance weights and their partial sums for one guess of a label, and the set of all guesses."""
     process = fit_line(observe(options, generator))
     with torch.no_grad():
         U = process.standardisation.inputs(torch.tensor([[[options.x]]], dtype=torch.float64))
@@ -71,7 +71,7 @@ def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame
 
 
 def _one_guess(of_data: Tensor, own: Tensor, weights: Tensor) -> list[pd.DataFrame]:
-    """Return the first three steps: scores of `n` data and of the guess, `n + 1` weights, partial sums of the kept."""
+    """Return the first three steps: scores of `n` data and the guess, `n + 1` weights, and partial sums of weights."""
     index = torch.arange(len(of_data) + 1, dtype=torch.float64)
     better = of_data > own
     masked = torch.cat([torch.where(better, 0.0, weights[:-1]), weights[-1:]])

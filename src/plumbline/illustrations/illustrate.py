@@ -1,4 +1,4 @@
-"""An experiment's illustration, from its YAML to a file."""
+"""Computation and storage of an experiment's illustration."""
 
 import json
 from pathlib import Path
@@ -16,10 +16,10 @@ from plumbline.study.resolved import ResolvedExperiment
 
 
 def illustrate(resolved: ResolvedExperiment) -> pd.DataFrame:
-    """Return the illustration of an experiment: the same table at each call.
+    """Return the illustration of an experiment: always the same table.
 
     Raises:
-        PlumblineError: the experiment has none, or its options are wrong.
+        PlumblineError: the experiment has no illustration, or its options are wrong.
     """
     output = resolved.experiment.illustration
     if output is None:

@@ -1,4 +1,4 @@
-"""Expected improvement as a function of expected quality and of uncertainty: the document's trade-off."""
+"""Expected improvement as a trade-off between quality and uncertainty."""
 
 import pandas as pd
 import torch
@@ -17,7 +17,7 @@ REACH, SPREAD = 2.0, 2.0
 
 @illustrations.register("improvement-map", Options)
 def improvement_map(_: Options, generator: Generator) -> pd.DataFrame:
-    """Expected improvement by the expected quality `Delta = mean - best` and the standard deviation."""
+    """Expected improvement as a function of the expected quality `Delta = mean - best` and the standard deviation."""
     quality = grid(POINTS, -REACH, REACH)
     deviation = SPREAD * (torch.arange(POINTS, dtype=torch.float64) + 1) / POINTS
     at = torch.cartesian_prod(quality, deviation)

@@ -1,4 +1,4 @@
-"""A noisy function of one variable that is easy where the data are dense and wiggles where they are sparse."""
+"""A noisy function of one variable that is smooth where the data are dense and oscillates where they are sparse."""
 
 import torch
 from pydantic import Field, PositiveFloat, PositiveInt
@@ -20,7 +20,7 @@ class LineOptions(Options):
 
     Attributes:
         n: number of observations.
-        crowding: inputs are `2 u^crowding - 1` of uniform `u`: dense on the left if more than 1, even at 1.
+        crowding: inputs are `2 u^crowding - 1` for uniform `u`: dense on the left above 1, uniform at 1.
         noise_std: standard deviation of the observation noise.
     """
 
@@ -30,7 +30,7 @@ class LineOptions(Options):
 
 
 def chirp(x: Tensor) -> Tensor:
-    """Return `sin(pi (x + 1.5)^2)`, whose waves shorten from left to right."""
+    """Return `sin(pi (x + 1.5)^2)`, whose wavelength falls from left to right."""
     return torch.sin(torch.pi * (x + 1.5).square())
 
 
@@ -43,5 +43,5 @@ def observe(options: LineOptions, generator: Generator) -> History:
 
 
 def fit_line(history: History) -> GP:
-    """Return the Gaussian process fitted to the observations."""
+    """Return the GP fitted to the observations."""
     return fit_process(history.X, history.Y, BOUNDS, MODEL)

@@ -1,4 +1,4 @@
-"""The cellular network of the radio problem and the gain of its antennas: LOCBO, figure 7."""
+"""The cellular network of the radio problem and its antenna gain: LOCBO, figure 7."""
 
 import pandas as pd
 import torch
@@ -17,32 +17,32 @@ class LayoutOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        tilts: degrees at which the gain of an antenna is shown.
+        tilts: tilts of the antenna, in degrees.
     """
 
     tilts: tuple[float, ...] = Field(default=(-30.0, 0.0, 40.0), min_length=1)
 
 
 def corners(corridor: tuple[tuple[float, float], tuple[float, float]]) -> Tensor:
-    """Return the corners of a rectangle, one after another round it: `4 x 2`."""
+    """Return the corners of a rectangle in order around it: `4 x 2`."""
     (left, right), (bottom, top) = corridor
     return torch.tensor([[left, bottom], [right, bottom], [right, top], [left, top]], dtype=torch.float64)
 
 
 def seen_from_nearest(problem: Radio) -> tuple[Tensor, Tensor]:
-    """Return the elevations of users on the ground (`36`) and of UAVs (`28`), each from the antenna nearest to it."""
+    """Return the elevations of ground users (`36`) and UAVs (`28`), each as seen from the nearest antenna."""
     layout, elevation = problem.layout, problem.links.elevation
     users = torch.cat([layout.ground, layout.uavs])
     nearest = torch.cdist(users, layout.sectors).argmin(dim=-1, keepdim=True)
-    found = elevation.gather(-1, nearest).squeeze(-1)
-    return found[: problem.links.ground], found[problem.links.ground :]
+    seen = elevation.gather(-1, nearest).squeeze(-1)
+    return seen[: problem.links.ground], seen[problem.links.ground :]
 
 
 @illustrations.register("radio-layout", LayoutOptions)
 def radio_layout(options: LayoutOptions, _: Generator) -> pd.DataFrame:
     """A map of antennas, users and corridors, and the gain of an antenna over elevation.
 
-    Nothing is drawn from the generator: the network is that of all trials.
+    It does not use the generator, since the network is that of all trials.
     """
     problem = Radio(RadioOptions())
     layout = problem.layout

@@ -1,4 +1,4 @@
-"""A target function of known norm beside draws of the process whose kernel it shares: CBO, figure 9."""
+"""A target function of known norm beside draws of the GP with the same kernel: CBO, figure 9."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ class FunctionOptions(RKHSOptions):
 
 
 def prior_draws(K: Tensor, draws: int, generator: Generator) -> Tensor:
-    """Return draws of `N(0, K)`, `draws x n`; by eigenvalues, for on a fine grid `K` is singular in floating point."""
+    """Return draws of `N(0, K)`, `draws x n`, by eigenvalues, since `K` is numerically singular on a fine grid."""
     values, vectors = torch.linalg.eigh(K)
     eps = torch.randn(draws, len(K), generator=generator, dtype=K.dtype)
     return eps * values.clamp_min(0.0).sqrt() @ vectors.mT

@@ -1,4 +1,4 @@
-"""Conformal and credible sets under the very process that the target is made from: CBO, figure 14."""
+"""Conformal and credible sets under the GP that generates the target: CBO, figure 14."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,14 +31,14 @@ class KnownKernelOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        kernel: of the function and of the model, with unit output scale.
-        lengthscale: of both.
+        kernel: kernel of the function and of the model, with unit output scale.
+        lengthscale: lengthscale of both.
         basis: number of basis points of the function.
         noise_std: standard deviation of the observation noise, which the model knows.
-        initial: observations at uniform points before the first query.
+        initial: number of observations at uniform points before the first query.
         steps: numbers of queries after which the sets are shown.
-        points: of the grid.
-        method: options of conformal UCB; its model is the known process.
+        points: number of points of the grid.
+        method: options of conformal UCB; its model is the known GP.
     """
 
     kernel: KernelName = "matern52"
@@ -63,10 +63,10 @@ class KnownKernelOptions(Options):
 
 
 def known_process(history: History, bounds: Tensor, options: KnownKernelOptions) -> GP:
-    """Return the process that the function is made from, conditioned on `history`: nothing is fitted.
+    """Return the GP that generates the function, conditioned on `history`: nothing is fitted.
 
-    Observations are standardised inside the process, and so is itself: zero mean, unit output scale and the noise are
-    what they are in the function's own units.
+    The GP standardises observations, and its hyperparameters with them: in the function's own units it has mean zero,
+    unit output scale and the known noise.
     """
     standardisation = standardisation_of(bounds, history.Y[:, 0])
     at = Hyperparameters(
@@ -79,14 +79,14 @@ def known_process(history: History, bounds: Tensor, options: KnownKernelOptions)
 
 
 class KnownKernelUCB(ConformalUpperConfidenceBound):
-    """Conformal UCB that knows the process."""
+    """Conformal UCB with the known GP."""
 
     def __init__(self, domain: Domain, options: KnownKernelOptions) -> None:
         super().__init__(domain, options.method)
         self.known = options
 
     def fit(self, data: History) -> list[GP]:
-        """Return the known process, conditioned."""
+        """Return the known GP, conditioned on `data`."""
         return [known_process(data, self.domain.bounds, self.known)]
 
 
@@ -98,7 +98,7 @@ def observations(function: RKHSFunction, X: Tensor, generator: Generator) -> Ten
 def run(
     function: RKHSFunction, options: KnownKernelOptions, generator: Generator
 ) -> list[tuple[History, Proposal, float]]:
-    """Return what was known, what is asked next and the miscoverage, after each number of queries in `steps`."""
+    """Return the history, the next proposal and the miscoverage level after each number of queries in `steps`."""
     method = KnownKernelUCB(Domain(Box(function.bounds)), options)
     first = torch.rand(options.initial, 1, generator=generator, dtype=torch.float64)
     history = History(first, observations(function, first, generator))

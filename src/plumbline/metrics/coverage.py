@@ -57,19 +57,19 @@ def query_coverage_gap(rows: pd.DataFrame) -> pd.Series:
     return metric(rows, "query_coverage") - metric(rows, "mean_nominal_coverage")
 
 
-@enter("running", "query_coverage_gap")
+@enter("running", "query_coverage_gap", better="lower")
 def query_coverage_error(rows: pd.DataFrame) -> pd.Series:
     """Return the size of the gap of query coverage."""
     return metric(rows, "query_coverage_gap").abs()
 
 
-@enter("running", "query_miscoverage", "notes")
+@enter("running", "query_miscoverage", "notes", better="lower")
 def miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
     """Return how far the share of missed observations lies above the bound of LOCBO's Lemma 1; it should not."""
     return metric(rows, "query_miscoverage") - metric(rows, "notes.bound_y")
 
 
-@enter("running", "f_miscoverage", "notes")
+@enter("running", "f_miscoverage", "notes", better="lower")
 def f_miscoverage_over_bound(rows: pd.DataFrame) -> pd.Series:
     """Return how far the share of missed noise-free values lies above the bound of LOCBO's Lemma 2."""
     return metric(rows, "f_miscoverage") - metric(rows, "notes.bound_f")
@@ -81,7 +81,7 @@ def set_width(rows: pd.DataFrame) -> pd.Series:
     return _of_level(rows, "width")
 
 
-@enter("running", "width")
+@enter("running", "width", better="lower")
 def vacuous_sets(rows: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose set was the whole line: it covers whatever comes."""
     widths = _of_level(queries(rows), "width")
@@ -100,7 +100,7 @@ def holdout_coverage_gap(rows: pd.DataFrame) -> pd.Series:
     return metric(rows, "holdout_coverage") - metric(rows, "nominal_coverage")
 
 
-@enter("round", "holdout_coverage_gap")
+@enter("round", "holdout_coverage_gap", better="lower")
 def holdout_coverage_error(rows: pd.DataFrame) -> pd.Series:
     """Return the size of the gap of holdout coverage."""
     return metric(rows, "holdout_coverage_gap").abs()

@@ -6,21 +6,24 @@ import numpy as np
 import pandas as pd
 
 from plumbline.forecasts.calibration_score import LEVELS
-from plumbline.metrics.registry import METRICS, Array, Metric, enter, of_trials
+from plumbline.metrics.registry import METRICS, Array, Better, Metric, enter, of_trials
 
 
 def _column(name: str) -> Callable[[pd.DataFrame], Array]:
     return lambda rows: rows[name].to_numpy(dtype=np.float64)
 
 
-for _name, _summary, _streamed in (
-    ("predicted_mean", "mean that was forecast of the observation", False),
-    ("predicted_sd", "standard deviation that was forecast of the observation", False),
-    ("pit", "forecast probability of at most the observation", False),
-    ("nll", "negative log density that was forecast at the observation", True),
-    ("crps", "continuous ranked probability score of the forecast", True),
-):
-    METRICS[_name] = Metric(_name, _summary, (_name,), "query", _column(_name), streamed=_streamed)
+SCORES: tuple[tuple[str, str, Better], ...] = (
+    ("predicted_mean", "mean that was forecast of the observation", ""),
+    ("predicted_sd", "standard deviation that was forecast of the observation", ""),
+    ("pit", "forecast probability of at most the observation", ""),
+    ("nll", "negative log density that was forecast at the observation", "lower"),
+    ("crps", "continuous ranked probability score of the forecast", "lower"),
+)
+"""Name, summary and better direction of each column of forecasts."""
+
+for _name, _summary, _better in SCORES:
+    METRICS[_name] = Metric(_name, _summary, (_name,), "query", _column(_name), bool(_better), _better)
 
 
 def calibration_scores(pit: Array) -> Array:
@@ -33,7 +36,7 @@ def calibration_scores(pit: Array) -> Array:
     return found
 
 
-@enter("running", "pit", streamed=True)
+@enter("running", "pit", streamed=True, better="lower")
 def calibration_score(rows: pd.DataFrame) -> Array:
     """Return the calibration score of all queries so far (CAL, section 5.1)."""
     return of_trials(rows, calibration_scores, rows["pit"].to_numpy(dtype=np.float64))

@@ -17,6 +17,7 @@ from plumbline.metrics.frames import lookup
 
 Array = NDArray[np.float64]
 Kind = Literal["query", "running", "round"]
+Better = Literal["higher", "lower", ""]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Metric:
             which stands until there is another; `round`, of a whole round.
         compute: rows to a value a row, NaN where it is not defined.
         streamed: whether MLflow gets it.
+        better: which direction is better, empty where neither is: coverage has a level to meet.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Metric:
     kind: Kind
     compute: Callable[[pd.DataFrame], Array | pd.Series]
     streamed: bool = False
+    better: Better = ""
 
 
 METRICS: dict[str, Metric] = {}
@@ -49,7 +52,7 @@ NOTE = "notes."
 
 
 def enter(
-    kind: Kind, *reads: str, streamed: bool = False
+    kind: Kind, *reads: str, streamed: bool = False, better: Better = ""
 ) -> Callable[[Callable[[pd.DataFrame], Array | pd.Series]], Callable[[pd.DataFrame], Array | pd.Series]]:
     """Register the decorated function; `reads` names columns, or other metrics whose columns it needs."""
 
@@ -58,7 +61,7 @@ def enter(
         columns = tuple(dict.fromkeys(column for names in nested for column in names))
         summary = (compute.__doc__ or "").strip().splitlines()[0].removeprefix("Return ").rstrip(".")
         name = compute.__name__
-        METRICS[name] = Metric(name, summary, columns, kind, compute, streamed)
+        METRICS[name] = Metric(name, summary, columns, kind, compute, streamed, better)
         return compute
 
     return enter
@@ -72,7 +75,7 @@ def find_metric(name: str) -> Metric:
     if name.startswith(NOTE) and note:
         summary = f"{note}, as it was noted"
         return Metric(name, summary, ("notes",), "round", lambda rows: lookup(rows["notes"], note), streamed=True)
-    raise unknown("metric", name, METRICS)
+    raise unknown("metric", name, METRICS, "plumbline classes metric")
 
 
 def check_metric(name: str) -> None:

@@ -55,25 +55,25 @@ def incumbents(y: Array, f: Array) -> Array:
     return np.where(place >= 0, f[place], np.nan)
 
 
-@enter("running", "y", "roles", streamed=True)
+@enter("running", "y", "roles", streamed=True, better="higher")
 def best_y(rows: pd.DataFrame) -> Array:
     """Return the best observation so far, of those whose observed constraints hold."""
     return of_trials(rows, np.fmax.accumulate, _feasible_objective(rows, "y"))
 
 
-@enter("running", "f", "roles", streamed=True)
+@enter("running", "f", "roles", streamed=True, better="higher")
 def best_f(rows: pd.DataFrame) -> Array:
     """Return the best noise-free value so far; with constraints, of feasible points, NaN before the first of them."""
     return of_trials(rows, np.fmax.accumulate, _feasible_objective(rows, "f"))
 
 
-@enter("running", "best_f")
+@enter("running", "best_f", better="higher")
 def best_query(rows: pd.DataFrame) -> pd.Series:
     """Return the best noise-free value of the queries so far: what was searched for, and not known to begin with."""
     return metric(queries(rows), "best_f")
 
 
-@enter("running", "y", "f", "roles", streamed=True)
+@enter("running", "y", "f", "roles", streamed=True, better="higher")
 def incumbent_f(rows: pd.DataFrame) -> Array:
     """Return the noise-free value of the best observation so far."""
     return of_trials(rows, incumbents, _feasible_objective(rows, "y"), _objective(rows, "f"))
@@ -84,7 +84,7 @@ def _violation(rows: pd.DataFrame) -> Array:
     return np.maximum(-inequalities, 0.0).sum(axis=1) + np.abs(equalities).sum(axis=1)
 
 
-@enter("query", "f", "roles", "optimum")
+@enter("query", "f", "roles", "optimum", better="lower")
 def instant_regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the noise-free value of this evaluation.
 
@@ -94,13 +94,13 @@ def instant_regret(rows: pd.DataFrame) -> Array:
     return np.maximum(gap, 0.0) + _violation(rows) if _constrained(rows) else gap
 
 
-@enter("running", "best_f", "optimum", streamed=True)
+@enter("running", "best_f", "optimum", streamed=True, better="lower")
 def regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the best noise-free value so far."""
     return _optimum(rows) - np.asarray(best_f(rows))
 
 
-@enter("running", "regret")
+@enter("running", "regret", better="lower")
 def queries_to_optimum(rows: pd.DataFrame) -> pd.Series:
     """Return how many queries so far it took to find the optimum: all of them where it is not found yet.
 
@@ -111,7 +111,7 @@ def queries_to_optimum(rows: pd.DataFrame) -> pd.Series:
     return looked_for.astype(float).groupby(rows["seed"]).cumsum().where(~np.isnan(_optimum(rows)))
 
 
-@enter("round", "optimum", "notes")
+@enter("round", "optimum", "notes", better="lower")
 def inference_regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the noise-free value of the point that the method holds to be it, where that was noted.
 
@@ -120,21 +120,21 @@ def inference_regret(rows: pd.DataFrame) -> Array:
     return _optimum(rows) - lookup(rows["notes"], "recommended_f")
 
 
-@enter("running", "y", "instant_regret", streamed=True)
+@enter("running", "y", "instant_regret", streamed=True, better="lower")
 def incumbent_regret(rows: pd.DataFrame) -> Array:
     """Return the regret of the best observation so far, as `instant_regret` has it."""
     best = _feasible_objective(rows, "y")
     return of_trials(rows, incumbents, best, np.asarray(instant_regret(rows)))
 
 
-@enter("running", "instant_regret")
+@enter("running", "instant_regret", better="lower")
 def cumulative_regret(rows: pd.DataFrame) -> pd.Series:
     """Return the sum of regrets of all queries so far; the initial design does not count."""
     asked = queries(rows)
     return metric(asked, "instant_regret").groupby(asked["seed"]).cumsum()
 
 
-@enter("running", "cumulative_regret")
+@enter("running", "cumulative_regret", better="lower")
 def cumulative_regret_area(rows: pd.DataFrame) -> pd.Series:
     """Return the area under the curve of cumulative regret so far, over the number of queries: its mean."""
     return running_mean(metric(rows, "cumulative_regret"), rows)
@@ -162,7 +162,7 @@ def regrets_of_rest(values: Array, greater: Array, equal: Array, after: Array, b
     return found
 
 
-@enter("running", "f", "roles", "optimum", "notes")
+@enter("running", "f", "roles", "optimum", "notes", better="lower")
 def ranking_regret(rows: pd.DataFrame) -> pd.Series:
     """Return the sum of regrets of all queries so far, each against the best row of a table that is left (CBO, C.3).
 
@@ -174,25 +174,25 @@ def ranking_regret(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(values, index=asked.index)
 
 
-@enter("running", "ranking_regret")
+@enter("running", "ranking_regret", better="lower")
 def ranking_regret_area(rows: pd.DataFrame) -> pd.Series:
     """Return the area under the curve of ranking regret so far, over the number of queries: its mean."""
     return running_mean(metric(rows, "ranking_regret"), rows)
 
 
-@enter("query", "f", "roles", streamed=True)
+@enter("query", "f", "roles", streamed=True, better="lower")
 def violation(rows: pd.DataFrame) -> Array:
     """Return by how much constraints fail: shortfalls and absolute equalities added up; NaN without constraints."""
     return _violation(rows) if _constrained(rows) else np.full(len(rows), np.nan)
 
 
-@enter("query", "f", "roles", streamed=True)
+@enter("query", "f", "roles", streamed=True, better="higher")
 def feasible(rows: pd.DataFrame) -> Array:
     """Return 1 where all constraints hold (equalities to within 1e-4), else 0; NaN without constraints."""
     return np.asarray(_feasible(rows, "f"), dtype=np.float64) if _constrained(rows) else np.full(len(rows), np.nan)
 
 
-@enter("running", "instant_regret", streamed=True)
+@enter("running", "instant_regret", streamed=True, better="lower")
 def penalty_regret(rows: pd.DataFrame) -> Array:
     """Return the least `instant_regret` so far; NaN without constraints."""
     if not _constrained(rows):
@@ -200,7 +200,7 @@ def penalty_regret(rows: pd.DataFrame) -> Array:
     return of_trials(rows, np.fmin.accumulate, np.asarray(instant_regret(rows)))
 
 
-@enter("running", "penalty_regret")
+@enter("running", "penalty_regret", better="lower")
 def log_penalty_regret(rows: pd.DataFrame) -> Array:
     """Return the decimal logarithm of `penalty_regret`, which counts as 1e-12 where it is less."""
     return np.log10(np.maximum(np.asarray(penalty_regret(rows)), LEAST_REGRET))
@@ -218,7 +218,7 @@ def regrets_of_rows(rows: Array, regrets: Array) -> Array:
     return np.where(named, regrets[np.where(named, rows, 0).astype(int)], np.nan)
 
 
-@enter("running", "instant_regret", "notes")
+@enter("running", "instant_regret", "notes", better="lower")
 def recommended_regret(rows: pd.DataFrame) -> Array:
     """Return the `instant_regret` of the point that is recommended after a round, as the method noted it in the next.
 
@@ -231,13 +231,13 @@ def recommended_regret(rows: pd.DataFrame) -> Array:
     return of_trials(rows, regrets_of_rows, notes, np.asarray(instant_regret(rows)))
 
 
-@enter("running", "recommended_regret")
+@enter("running", "recommended_regret", better="lower")
 def log_recommended_regret(rows: pd.DataFrame) -> Array:
     """Return the decimal logarithm of `recommended_regret`, which counts as 1e-12 where it is less."""
     return np.log10(np.maximum(np.asarray(recommended_regret(rows)), LEAST_REGRET))
 
 
-@enter("running", "f", "roles", "ref_point", streamed=True)
+@enter("running", "f", "roles", "ref_point", streamed=True, better="higher")
 def hypervolume(rows: pd.DataFrame) -> Array:
     """Return the volume that noise-free feasible values so far dominate above the reference point."""
     objectives, _, _ = _outcomes(rows, "f")

@@ -14,4 +14,4 @@ def _seconds(name: str) -> Callable[[pd.DataFrame], pd.Series]:
 
 for _name in SECONDS:
     _part = _name.removesuffix("_seconds")
-    METRICS[_name] = Metric(_name, f"seconds of a round: {_part}", (_name,), "round", _seconds(_name), streamed=True)
+    METRICS[_name] = Metric(_name, f"seconds of a round: {_part}", (_name,), "round", _seconds(_name), True, "lower")

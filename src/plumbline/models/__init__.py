@@ -1,1 +1,1 @@
-"""Probabilistic models of the objective."""
+"""Gaussian processes, sparse variational Gaussian processes and learned models."""

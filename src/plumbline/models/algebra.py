@@ -1,4 +1,4 @@
-"""Kernels, squared distances, and the derivative of the Cholesky factor."""
+"""Kernels, squared distances, and the gradient of the Cholesky factor."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 COINCIDENT = 1e-7
-"""Distance in lengthscales below which points are the same: distances have rounding errors of about that size."""
+"""Distance in lengthscales below which two points count as one: rounding errors of distances are about as large."""
 
 
 Kernel = Literal["rbf", "matern12", "matern32", "matern52"]
@@ -15,11 +15,11 @@ Kernel = Literal["rbf", "matern12", "matern32", "matern52"]
 
 
 SparseKernel = Literal["rbf", "matern52"]
-"""The kernels of sparse processes, which are smooth enough for gradients in inducing points."""
+"""The kernels of SVGPs: smooth enough for gradients with respect to inducing points."""
 
 
 def squared_exponential(r2: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the correlation at squared distances `r2`, and its slope `-2 dk/dr2`; both are the same here."""
+    """Return the correlation at squared distances `r2`, and its slope `-2 dk/dr2`, which is the same."""
     k = r2.mul(-0.5).exp_()
     return k, k
 
@@ -27,8 +27,8 @@ def squared_exponential(r2: Tensor) -> tuple[Tensor, Tensor]:
 def matern12(r2: Tensor) -> tuple[Tensor, Tensor]:
     """Return the Matern-1/2 correlation at squared distances `r2`, and its slope `-2 dk/dr2`.
 
-    The correlation has a kink where points coincide: its slope is infinite there, and said to be zero, the mean of what
-    it is on both sides.
+    The correlation has a kink where points coincide, and an infinite slope. We set the slope to zero there, the mean of
+    its one-sided derivatives.
     """
     r = r2.sqrt()
     k = r.neg().exp_()
@@ -61,8 +61,8 @@ CORRELATIONS: dict[Kernel, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
 def product(A: Tensor, B: Tensor) -> Tensor:
     """Return `A B` of `b x n x m` and `b x m x k` matrices.
 
-    A single row or column is summed by hand: BLAS would choose a routine by the number of matrices, and what becomes of
-    a seed would depend, in its last digit, on which others run with it.
+    A single row or column is summed explicitly. BLAS would choose its routine by the number of matrices, and the last
+    digit of a seed's numbers would depend on the seeds that run with it.
     """
     if B.shape[-1] == 1:
         return (A * B.mT).sum(-1, keepdim=True)
@@ -72,10 +72,10 @@ def product(A: Tensor, B: Tensor) -> Tensor:
 
 
 def add_product(C: Tensor, A: Tensor, B: Tensor, factor: float = 1.0) -> Tensor:
-    """Add `factor A B` to `C` in place, with the care of `product`; `factor` is a power of two, or minus one.
+    """Add `factor A B` to `C` in place, as exactly as `product`; `factor` is plus or minus a power of two.
 
-    A single inner column is multiplied first and added then: whether BLAS rounds in between depends on the number of
-    matrices too. By such factors multiplication is exact.
+    A single inner column is multiplied first and added afterwards: whether BLAS rounds in between depends on the number
+    of matrices too. Multiplication by such factors is exact.
     """
     if 1 in (*A.shape[-2:], B.shape[-1]):
         return C.add_(product(A, B), alpha=factor)
@@ -83,7 +83,7 @@ def add_product(C: Tensor, A: Tensor, B: Tensor, factor: float = 1.0) -> Tensor:
 
 
 def inner(A: Tensor, B: Tensor) -> Tensor:
-    """Return the sums of the products of elements of `b x n x k` matrices: `b`."""
+    """Return the Frobenius inner products of `b x n x k` matrices: `b`."""
     return (A * B).sum((-1, -2))
 
 
@@ -97,7 +97,7 @@ def squared_distances(A: Tensor, B: Tensor, norms: Tensor | None = None) -> Tens
 
     Args:
         A, B: points.
-        norms: squared norms of A where they are known, `b x n`.
+        norms: squared norms of A, `b x n`; None to compute them.
     """
     norms = squared_norms(A) if norms is None else norms
     both = norms.unsqueeze(-1) + (norms if B is A else squared_norms(B)).unsqueeze(-2)
@@ -107,26 +107,26 @@ def squared_distances(A: Tensor, B: Tensor, norms: Tensor | None = None) -> Tens
 def halved(E: Tensor) -> Tensor:
     """Return half of the symmetric matrix that has the lower triangle of `E`, its diagonal halved once more.
 
-    The heart of the reverse rule of the Cholesky factor (Murray, 2016).
+    It is the core of reverse-mode differentiation of the Cholesky factor (Murray, 2016).
 
     Args:
         E: `b x m x m`.
     """
     lower = E.tril()
-    found = (lower + lower.mT).mul_(0.5)
-    found.diagonal(dim1=-2, dim2=-1).mul_(0.5)
-    return found
+    symmetric = (lower + lower.mT).mul_(0.5)
+    symmetric.diagonal(dim1=-2, dim2=-1).mul_(0.5)
+    return symmetric
 
 
 def cholesky_vjp(factor: Tensor, grad_factor: Tensor) -> Tensor:
-    """Return the gradient in a matrix of what has a gradient in its Cholesky factor F: `F^-T halved(F' G) F^-1`.
+    """Return the gradient in a matrix, given the gradient G in its Cholesky factor F: `F^-T halved(F' G) F^-1`.
 
-    It is symmetric: each element and its mirror image count as variables of their own. What `G` has above the diagonal
-    makes no difference.
+    It is symmetric: each element and its mirror image count as separate variables. The part of `G` above the diagonal
+    is ignored.
 
     Args:
         factor: F, `b x q x q`.
-        to_factor: G, likewise.
+        grad_factor: G, likewise.
     """
     if factor.shape[-1] == 1:
         return 0.5 * grad_factor / factor
@@ -135,7 +135,7 @@ def cholesky_vjp(factor: Tensor, grad_factor: Tensor) -> Tensor:
 
 
 class _Correlation(torch.autograd.Function):
-    """Smooth for automatic differentiation where points coincide; the slope has no derivative of its own."""
+    """Correlations that autograd differentiates without NaN where points coincide; the slope is not differentiable."""
 
     @staticmethod
     def forward(ctx: Any, r2: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
@@ -152,5 +152,5 @@ class _Correlation(torch.autograd.Function):
 
 
 def correlations(r2: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
-    """Return correlations at squared distances of any shape, and slopes `-2 dk/dr2`; may be differentiated once."""
+    """Return correlations at squared distances of any shape, and slopes `-2 dk/dr2`; differentiable once."""
     return _Correlation.apply(r2, kernel) if r2.requires_grad else CORRELATIONS[kernel](r2)

@@ -1,4 +1,4 @@
-"""A fitted process as a model of BoTorch."""
+"""Fitted GPs and SVGPs as a BoTorch model."""
 
 from typing import Any, Protocol
 
@@ -12,14 +12,14 @@ from torch import Tensor
 
 
 class Process(Protocol):
-    """What is known of a function, in the problem's units."""
+    """A GP or an SVGP with its noise, in the units of the problem."""
 
-    def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
-        """Return means of f, `batch_shape x q`, and covariances, `batch_shape x q x q`, or variances alone.
+    def posterior_moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
+        """Return posterior means of f, `batch_shape x q`, and covariances, `batch_shape x q x q`, or variances.
 
         Args:
             X: `batch_shape x q x d`.
-            joint: covariances rather than variances.
+            joint: whether to return covariances rather than variances.
         """
         ...
 
@@ -30,11 +30,11 @@ class Process(Protocol):
 
 
 class ProcessModel(Model):
-    """Processes, one an outcome, as BoTorch's acquisition functions want them.
+    """Independent GPs or SVGPs, one per outcome, as a model for BoTorch's acquisition functions.
 
     Args:
-        processes: fitted, independent of each other.
-        noisy: whether to pass observations for the functions.
+        processes: fitted GPs or SVGPs.
+        noisy: whether posteriors are those of observations instead of f.
     """
 
     def __init__(self, *processes: Process, noisy: bool = False) -> None:
@@ -49,7 +49,7 @@ class ProcessModel(Model):
 
     @property
     def batch_shape(self) -> torch.Size:
-        """None."""
+        """The empty shape: one model."""
         return torch.Size()
 
     def posterior(
@@ -68,8 +68,8 @@ class ProcessModel(Model):
         return posterior if posterior_transform is None else posterior_transform(posterior)
 
     def _outcome(self, process: Process, X: Tensor, noisy: bool) -> MultivariateNormal:
-        mean, covariance = process.moments(X)
+        mean, covariance = process.posterior_moments(X)
         if noisy:
             covariance = covariance + process.noise_variance * torch.eye(X.shape[-2]).to(X)
-        # A lazy matrix, as GPyTorch's own: one with no Cholesky factor, such as a stale one may leave, has variances.
+        # Lazy, as in GPyTorch: the covariance of a stale SVGP may have no Cholesky factor, but still has variances.
         return MultivariateNormal(mean, to_linear_operator(covariance))

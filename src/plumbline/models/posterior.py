@@ -1,4 +1,4 @@
-"""What a search asks of a process: moments of f, with what pulls gradients in them back to the points."""
+"""Posteriors that a search needs of a GP or SVGP: means and deviations of f, with their vector-Jacobian products."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class MarginalPosterior(Protocol):
-    """What is said of f at `b` points, each on its own, in the units of the observations."""
+    """Marginal posteriors of f at `b` points, in the units of the observations."""
 
     @property
     def mean(self) -> Tensor:
@@ -23,13 +23,13 @@ class MarginalPosterior(Protocol):
         """Return the gradient in the points, `b x d`, of a function of `mean` and `sd`.
 
         Args:
-            to_mean, to_sd: `b`, its derivatives in them.
+            grad_mean, grad_sd: `b`, its derivatives in them.
         """
         ...
 
 
 class JointPosterior(Protocol):
-    """What is said of f at `b` batches of q points, likewise."""
+    """Joint posteriors of f at `b` batches of q points, in the units of the observations."""
 
     @property
     def mean(self) -> Tensor:
@@ -45,24 +45,24 @@ class JointPosterior(Protocol):
         """Return the gradient in the points, `b x q x d`, of a function of `mean` and `root`.
 
         Args:
-            to_mean: `b x q`, its derivatives in the means.
-            to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
+            grad_mean: `b x q`, its derivatives in the means.
+            grad_root: `b x q x q`, in the factors; entries above their diagonals are ignored.
         """
         ...
 
 
 class GaussianProcess(Protocol):
-    """A process, exact or sparse."""
+    """A GP or an SVGP."""
 
     @property
     def model(self) -> Model:
-        """The process as a model of BoTorch."""
+        """The GP or SVGP as a BoTorch model."""
         ...
 
     def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
-        """Return what is said of f at points, `b x d` in the problem's bounds."""
+        """Return the marginal posteriors of f at points, `b x d` in the problem's bounds."""
         ...
 
     def joint_posterior(self, X: Tensor) -> JointPosterior:
-        """Return what is said of f at batches, `b x q x d` in the problem's bounds."""
+        """Return the joint posteriors of f at batches, `b x q x d` in the problem's bounds."""
         ...

@@ -1,4 +1,4 @@
-"""What inputs and observations are divided by before a model sees them."""
+"""Affine transforms of inputs to the unit cube and of observations to mean zero and variance one."""
 
 from dataclasses import dataclass, replace
 
@@ -8,11 +8,11 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Standardisation:
-    """What inputs and observations are divided by: `(x - low) / width` and `(y - location) / scale`.
+    """The input transform `(x - low) / width` and the outcome transform `(y - location) / scale`.
 
     Attributes:
         low, width: `d`.
-        location, scale: of the observations.
+        location, scale: mean and standard deviation of the observations.
     """
 
     low: Tensor
@@ -21,7 +21,7 @@ class Standardisation:
     scale: float
 
     def inputs(self, X: Tensor) -> Tensor:
-        """Return points in the unit cube."""
+        """Return points of the problem's bounds in the unit cube."""
         return (X - self.low) / self.width
 
     def points(self, X: Tensor) -> Tensor:
@@ -33,22 +33,24 @@ class Standardisation:
         return (y - self.location) / self.scale
 
     def observations(self, standardised: Tensor) -> Tensor:
-        """Return what was standardised, in its own units."""
+        """Return standardised observations in their own units."""
         return self.location + self.scale * standardised
 
     def standardising(self, y: Tensor) -> "Standardisation":
-        """Return the same units of inputs, and those in which `y` (`n`) are standardised."""
-        found = standardisation_of(torch.stack([self.low, self.low + self.width]), y)
-        return replace(self, location=found.location, scale=found.scale)
+        """Return the same input transform, with the outcome transform that standardises `y` (`n`)."""
+        new = standardisation_of(torch.stack([self.low, self.low + self.width]), y)
+        return replace(self, location=new.location, scale=new.scale)
 
 
 def standardisation_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Standardisation:
-    """Return the units in which a box is the unit cube and observations are standardised; equal ones become zero.
+    """Return the transforms of a box to the unit cube, and of observations to mean zero and variance one.
+
+    Observations that are all equal become zero.
 
     Args:
         bounds: `2 x d`.
         y: `n`.
-        least: standard deviation below which observations are centred alone.
+        least: standard deviation below which observations are centred but not scaled.
     """
     spread = float(y.std()) if len(y) > 1 else 0.0
     least = max(least, 1e-12 * (1 + float(y.abs().max())))
@@ -56,6 +58,6 @@ def standardisation_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Standar
 
 
 def identity(dim: int) -> Standardisation:
-    """Return the units of inputs in the unit cube of dimension `dim`, and of observations that stay what they are."""
+    """Return the identity transforms of inputs of dimension `dim` and of observations."""
     zero = torch.zeros(dim, dtype=torch.float64)
     return Standardisation(zero, zero + 1, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What every problem has in common: what it is made of, what it may depend on, and the registry."""
+"""The definition of a problem, the context it is built in, and the registry of problems."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -18,20 +18,20 @@ problems = Registry("problem", "plumbline.problems")
 T = TypeVar("T")
 
 Observation = Callable[[Tensor, Sequence[Generator]], Tensor]
-"""Observations at `n x d` points, each with the chance of its own stream: `n x m`."""
+"""Observations at `n x d` points, each with randomness from its own stream: `n x m`."""
 
 Notes = Callable[[Tensor, Tensor], dict[str, float]]
-"""Numbers worth a column of a log, of the evaluations of a round: points `q x d` and noise-free values `q x m`. They
-follow from these alone: a trial that was killed notes the same."""
+"""Numbers that the log records for a round, as a function of points `q x d` and noise-free values `q x m` alone: a
+resumed trial notes the same."""
 
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """Where evaluations are made; none of it changes what comes of them, but for the rounding of another device.
+    """The context of evaluations. It does not change their results, except for the rounding of another device.
 
     Attributes:
-        device: where they may be computed.
-        unfinished: a file that is the problem's until its trial is over: what is there, it left when it was killed.
+        device: device for the computations.
+        unfinished: a file for the problem's own use until its trial is over; after a kill it holds the saved progress.
     """
 
     device: torch.device
@@ -40,22 +40,22 @@ class EvaluationContext:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is optimised.
+    """A problem of optimisation.
 
     Attributes:
-        function: a test problem of BoTorch's, whose noise-free values are to be maximised; constraints are its slack.
-        space: where it may be asked.
-        outcomes: what an evaluation returns, objectives first.
-        observe: how observations come about where they are not values plus Gaussian noise; None where they are.
+        function: a BoTorch test problem, whose noise-free values are to be maximised; constraints are its slack.
+        space: the search space.
+        outcomes: outcomes of an evaluation, objectives first.
+        observe: sampler of observations that are not values plus Gaussian noise; None where they are.
         optimum: the greatest feasible value of a single objective; None where it is unknown.
-        optimisers: `k x d`, where it is attained; None where that is unknown.
-        shift: where training inputs and queries come from, for problems that are about that.
-        holdout: `n x d` points kept aside to check predictions on; None for fresh ones.
+        optimisers: `k x d`, the maximisers; None where they are unknown.
+        shift: distributions of training inputs and queries, for problems with covariate shift.
+        holdout: `n x d` held-out points for checks of predictions; None for fresh ones.
         examples: draws n different points that are known before any evaluation, `n x d`; None where there are none.
-        may_fail: whether a value that is not finite is an observation: that the evaluation failed.
-        notes: what is noted of the evaluations of a round; None for nothing.
-        shared_chance: whether the i-th evaluation has the same chance in all trials, whatever their seeds.
-        prepare: is told, before the first evaluation of a trial, where they are made; None where they take no time.
+        may_fail: whether a value that is not finite means a failed evaluation instead of an error.
+        notes: notes of the evaluations of a round; None for none.
+        shared_chance: whether the i-th evaluation has the same randomness in all trials, whatever their seeds.
+        prepare: called with the context before the first evaluation of a trial; None for fast problems.
     """
 
     function: BaseTestProblem
@@ -84,13 +84,13 @@ class Problem:
 
 
 class SharedCache:
-    """What the problems of one job have in common, made once: no seed and no order of trials may show in it."""
+    """A cache shared by the problems of one job. Its entries must not depend on a seed or the order of trials."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
 
     def take(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made under a key; the first to ask makes it."""
+        """Return the entry of a key; the first call makes it."""
         if key not in self._made:
             self._made[key] = make()
         made: T = self._made[key]
@@ -99,12 +99,12 @@ class SharedCache:
 
 @dataclass(frozen=True)
 class Context:
-    """What a problem may depend on besides its options.
+    """Inputs of a problem besides its options.
 
     Attributes:
         data: the folder of built inputs.
-        generator: seeded by the trial.
-        shelf: of the job that the trial is part of.
+        generator: generator seeded by the trial.
+        shelf: shared cache of the trial's job.
     """
 
     data: Path

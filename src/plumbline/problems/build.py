@@ -1,4 +1,4 @@
-"""From a name and options, or from any test problem of BoTorch's, to a problem of the study."""
+"""Problems built from a name and options, or from any BoTorch test problem."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ def build_problem(name: str, options: dict[str, Any], context: Context) -> Probl
     """Return the problem called `name`.
 
     Raises:
-        PlumblineError: unknown name, or options that are not the problem's.
+        PlumblineError: the name is unknown, or the options are not the problem's.
     """
     entry = problems[name]
     made = entry.build(parse(entry.options, options, f"problem {name!r}"), context)
@@ -27,7 +27,7 @@ def build_problem(name: str, options: dict[str, Any], context: Context) -> Probl
 
 
 def problem_of(function: BaseTestProblem, **more: Any) -> Problem:
-    """Return a test problem of BoTorch's as a problem over its box; `more` replaces what is read off it."""
+    """Return a BoTorch test problem as a problem over its box; `more` overrides fields."""
     several = isinstance(function, MultiObjectiveTestProblem)
     objectives = function.num_objectives
     noise = _noises(function.noise_std, objectives)
@@ -52,7 +52,7 @@ def problem_of(function: BaseTestProblem, **more: Any) -> Problem:
 
 
 def with_noise(function: BaseTestProblem, options: ProblemOptions) -> BaseTestProblem:
-    """Return a test problem, its observations as noisy as `options` say."""
+    """Return a test problem with the observation noise of `options`."""
     if options.noise_scale is None:
         function.noise_std = options.noise_std
     else:
@@ -62,14 +62,14 @@ def with_noise(function: BaseTestProblem, options: ProblemOptions) -> BaseTestPr
 
 
 def _noises(noise: Noise | list[float] | None, outcomes: int) -> list[Noise]:
-    """Return the noise of each outcome; BoTorch has None, one number, or one an outcome."""
+    """Return the noise of each outcome; BoTorch has None, one number, or a number per outcome."""
     if isinstance(noise, list | tuple):
         return [one or 0.0 for one in noise]
     return [noise or 0.0] * outcomes
 
 
 def _optimal_value(function: BaseTestProblem) -> float | None:
-    """Return the greatest value, None where BoTorch does not know it."""
+    """Return the greatest value; None where BoTorch has none."""
     try:
         return float(function.optimal_value)
     except (AttributeError, NotImplementedError):
@@ -77,7 +77,7 @@ def _optimal_value(function: BaseTestProblem) -> float | None:
 
 
 def _optimisers(function: BaseTestProblem) -> Tensor | None:
-    """Return where the greatest value is attained, `k x d`; None where BoTorch does not know it."""
+    """Return the maximisers, `k x d`; None where BoTorch has none."""
     try:
         return function.optimizers.to(function.bounds)
     except (AttributeError, NotImplementedError):

@@ -1,9 +1,9 @@
-"""Hyperparameters of a convolutional network, each evaluation the training of one; CAL, section 5.3.2 and table 1.
+"""Hyperparameters of a convolutional network, where an evaluation trains a network; CAL, section 5.3.2 and table 1.
 
-A point is (batch size, log10 learning rate, log10 decay, log10 L2, hidden units, convolution channels). The share of
-test images that are taken for another class is to be minimised, so that values are minus that. In all trainings of a
-trial the same chance draws the weights and the order of the images, so that a point has one value; another seed of a
-trial has another chance. There is no noise beside it. A network that diverges is an observation of a failure.
+A point is (batch size, log10 learning rate, log10 decay, log10 L2, hidden units, convolution channels). Values are
+minus the test error, the share of misclassified test images. All trainings of a trial draw initial weights and the
+order of images from the same streams, which depend on the trial's seed. Hence a point has one value in a trial, and
+there is no other noise. A network that diverges is observed as a failure.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from plumbline.trainers.checkpoint import Checkpoint
 
 
 class Axis(NamedTuple):
-    """The range of a hyperparameter: of its logarithm to base ten where it is `logarithmic`; step 0 for none."""
+    """The range of a hyperparameter, of its logarithm to base ten if it is `logarithmic`; step 0 if continuous."""
 
     low: float
     high: float
@@ -51,9 +51,9 @@ class CnnOptions(Options):
     """Options of the problem.
 
     Attributes:
-        images: of `config/models.yaml`.
+        images: a data set of images in `config/models.yaml`.
         epochs: passes over the training images.
-        shrink: units and channels are those of a point divided by this.
+        shrink: divisor of a point's units and channels.
     """
 
     images: Annotated[str, Input("models/{}.npz")] = "cifar-10-images"
@@ -62,21 +62,21 @@ class CnnOptions(Options):
 
 
 class ConvolutionalNetwork(SyntheticTestFunction):
-    """Minus the share of test images that a network takes for another class; NaN where it diverges.
+    """Minus the test error of a network; NaN where it diverges.
 
     Attributes:
-        steps: `d`, 0 for inputs without.
+        steps: `d`, 0 for continuous inputs.
     """
 
     _is_minimization_by_default = False
 
     def __init__(self, images: Images, options: CnnOptions, seed: int) -> None:
-        """Make the problem.
+        """Create the problem.
 
         Args:
-            images: that networks learn from and are judged by.
-            options: of the problem.
-            seed: of all chance.
+            images: training and test images.
+            options: options of the problem.
+            seed: seed of all randomness.
         """
         self.dim = len(AXES)
         self.continuous_inds = list(range(self.dim))
@@ -93,25 +93,24 @@ class ConvolutionalNetwork(SyntheticTestFunction):
 
     @property
     def optimizers(self) -> Tensor:
-        """Nobody knows them."""
+        """Raise NotImplementedError: they are unknown."""
         raise NotImplementedError("The best hyperparameters of a network are not known.")
 
     def prepare(self, place: EvaluationContext) -> None:
-        """Train on the device of `place`, and go on with what lies unfinished there.
+        """Use the device of `place`, and resume the unfinished training saved there.
 
-        Errors of networks that were trained lie there as well: what a trial had not saved when it was killed is not
-        trained again.
+        The file also holds the errors of trained networks, so that a killed trial does not train them again.
         """
         self._device, self._lesson = place.device, None
-        asked = canonical_json([self.options.model_dump(mode="json"), self.seed])
-        self._checkpoint = Checkpoint(place.unfinished, asked)
+        identity = canonical_json([self.options.model_dump(mode="json"), self.seed])
+        self._checkpoint = Checkpoint(place.unfinished, identity)
         if saved := self._checkpoint.restore():
             self._errors = {Hyperparameters(*point): error for point, error in saved["errors"]}
             point, state = saved["training"]
             self._unfinished = Hyperparameters(*point), state
 
     def hyperparameters(self, x: Sequence[float]) -> Hyperparameters:
-        """Return the hyperparameters of a point (`d`) on its nearest steps, channels and units divided."""
+        """Return the hyperparameters of a point (`d`) rounded to its nearest steps, with channels and units divided."""
         bounds = torch.tensor(self._bounds, dtype=torch.float64).T
         put = on_steps(torch.tensor(x, dtype=torch.float64), bounds, self.steps).tolist()
         named = {
@@ -123,7 +122,7 @@ class ConvolutionalNetwork(SyntheticTestFunction):
         return Hyperparameters(**named)
 
     def error(self, chosen: Hyperparameters) -> float:
-        """Return the error of a network with these hyperparameters, trained if it has not been."""
+        """Return the test error of a network with these hyperparameters, after training it once."""
         if chosen not in self._errors:
             self._lesson = self._lesson or Lesson.of(self._images, self._device)
             training = Training(self._lesson, chosen, self.options.epochs, self.seed)

@@ -1,4 +1,4 @@
-"""Problems under constraints: the Branin function of the slides of BO in practice (BOWH-4), and Gramacy's."""
+"""Constrained problems: the Branin function of the slides of BO in practice (BOWH-4), and Gramacy's function."""
 
 import math
 from dataclasses import replace
@@ -16,26 +16,26 @@ PERIOD, MIDDLE = 0.336, 0.483
 """Distance between the feasible bands, and the middle of the second."""
 
 THRESHOLD = (0.75, 0.93, -0.21, 0.22, -0.27, 0.01, 0.18, -0.13)
-"""Coefficients of `cos(k pi x1)`, k = 0, 1, ...: what the wave must exceed; fitted to widths read off the figure."""
+"""Coefficients of `cos(k pi x1)`, k = 0, 1, ..., in the threshold of the wave; fitted to widths read off the figure."""
 
 NARROWING = 0.058
-"""By how much more the wave must exceed it in the middle band, and by how much less in the others."""
+"""Increase of the threshold in the middle band, and decrease in the others."""
 
 
 class ConstrainedBranin(ConstrainedSyntheticTestFunction):
-    """Branin's function with a slope on [0, 1]^2, an inequality that cuts out bands, and an equality: a parabola.
+    """Branin's function with a slope on [0, 1]^2, an inequality with feasible bands, and an equality on a parabola.
 
-    Reconstructed: the slides print no formula, and both constraints are fitted to their figure (page 68), the parabola
-    to within the line's width, the bands to within .007 of the edges that were read. With `u = (15 x1 - 5, 15 x2)`:
+    It is a reconstruction, since the slides print no formula. We fitted both constraints to their figure (page 68): the
+    parabola to within the line's width, the bands to within .007 of the edges. With `u = (15 x1 - 5, 15 x2)`:
 
-    * the objective, to be minimised, is Branin's function plus `5 u1`: the modified one of Forrester, Sobester & Keane
-      (2008). Along the parabola it is least at (.5065, .1827), where the figure marks the minimum, (.507, .183);
-      Branin's own is least at (.513, .146).
+    * the objective, to be minimised, is Branin's function plus `5 u1`, the modification by Forrester, Sobester & Keane
+      (2008). Its minimum along the parabola is at (.5065, .1827), and the figure marks (.507, .183). The minimum of
+      Branin's own function is at (.513, .146).
     * inequality: `cos(w) - .058 cos(w / 2) >= t(x1)`, with `w = 2 pi (x2 - .483) / .336` and a cosine series `t`: bands
       around x2 = .147, .483 and .819, which begin near x1 = .42 and whose middle one is closed from .65 to .706.
     * equality: `x2 = 20 (x1 - .65)^2 - .229`.
 
-    In units of their own, the constraints are of the order of one.
+    The constraints are of order one.
     """
 
     dim = 2
@@ -65,7 +65,7 @@ class ConstrainedBranin(ConstrainedSyntheticTestFunction):
 
 @problems.register("constrained-branin", Options, "2-d, one equality and one inequality of three bands")
 def constrained_branin(options: Options, _: Context) -> Problem:
-    """Return the constrained Branin function, to be maximised and without noise, of which the slides say nothing."""
+    """Return the constrained Branin function, to be maximised and without noise, which the slides do not mention."""
     problem = problem_of(ConstrainedBranin(negate=True))
     objective, bands, parabola = problem.outcomes
     named = (objective, replace(bands, name="bands"), replace(parabola, name="parabola", role="zero"))
@@ -73,7 +73,7 @@ def constrained_branin(options: Options, _: Context) -> Problem:
 
 
 class ConstrainedGramacy(synthetic.ConstrainedGramacy):
-    """BoTorch's constrained function of Gramacy et al. (2016), its minimum to full precision: regrets are small."""
+    """BoTorch's constrained function of Gramacy et al. (2016), with its minimum to full precision for small regrets."""
 
     _optimizers = [(0.195122688588, 0.404665363423)]  # noqa: RUF012
     _optimal_value = 0.599788052011

@@ -1,4 +1,4 @@
-"""Values and observations of a problem at given points, with chance that comes in from outside."""
+"""Values and observations of a problem at given points, with randomness passed in by the caller."""
 
 import math
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def evaluate(problem: Problem, X: Tensor, eps: Tensor) -> tuple[Tensor, Tensor]:
     Args:
         problem: the problem.
         X: `n x d`, in the problem's bounds.
-        eps: `n x m` standard normal draws. They come in from outside so that methods are compared on equal noise.
+        eps: `n x m` standard normal draws, passed in so that methods are compared on equal noise.
 
     Returns:
         `Y` and `F`, both `n x m`.
@@ -53,7 +53,7 @@ def observe(problem: Problem, X: Tensor, streams: Sequence[Generator]) -> tuple[
     Args:
         problem: the problem.
         X: in the problem's bounds.
-        streams: one an evaluation, so that its chance is the same under any method.
+        streams: a stream per evaluation, so that its randomness is the same under any method.
     """
     if problem.observe is not None:
         return problem.observe(X, streams), values(problem, X)
@@ -62,7 +62,7 @@ def observe(problem: Problem, X: Tensor, streams: Sequence[Generator]) -> tuple[
 
 
 def observe_holdout(problem: Problem, X: Tensor, stream: Generator) -> Tensor:
-    """Return observations at `X` (`n x d`) whose chance is that of one stream: `n x m`."""
+    """Return observations at `X` (`n x d`) with randomness from one stream: `n x m`."""
     if problem.observe is not None:
         return problem.observe(X, [stream] * len(X))
     eps = torch.randn(len(X), len(problem.outcomes), generator=stream, dtype=X.dtype)
@@ -70,9 +70,9 @@ def observe_holdout(problem: Problem, X: Tensor, stream: Generator) -> Tensor:
 
 
 def spread(function: BaseTestProblem, n: int = 4096) -> Tensor:
-    """Return the standard deviation of a noise-free function over its box, one an objective: `m`.
+    """Return the standard deviation of each objective of a noise-free function over its box: `m`.
 
-    It is taken over the first `n` points of the unscrambled Sobol sequence, so that it is always the same number.
+    The points are the first `n` of the unscrambled Sobol sequence, so the result is always the same.
     """
     unit = SobolEngine(function.dim).draw(n, dtype=function.bounds.dtype)
     X = function.bounds[0] + (function.bounds[1] - function.bounds[0]) * unit
@@ -81,12 +81,12 @@ def spread(function: BaseTestProblem, n: int = 4096) -> Tensor:
 
 @dataclass(frozen=True)
 class ProblemMetadata:
-    """What is known of a problem besides its values; the same for every evaluation.
+    """Known facts about a problem, the same for every evaluation.
 
     Attributes:
         optimum: the greatest feasible value of a single objective, NaN where it is unknown.
-        ref_point: what each of several objectives must exceed to count; None for one.
-        roles: of the outcomes: `objective`, `at_least_zero` or `zero`; empty where they are unknown.
+        ref_point: reference point of the hypervolume; None for a single objective.
+        roles: roles of the outcomes: `objective`, `at_least_zero` or `zero`; empty where they are unknown.
     """
 
     optimum: float = math.nan
@@ -95,7 +95,7 @@ class ProblemMetadata:
 
 
 def metadata_of(problem: Problem) -> ProblemMetadata:
-    """Return what is known of a problem."""
+    """Return the metadata of a problem."""
     point = reference_point(problem.outcomes)
     return ProblemMetadata(
         math.nan if problem.optimum is None else problem.optimum,
@@ -105,7 +105,7 @@ def metadata_of(problem: Problem) -> ProblemMetadata:
 
 
 def optima_of(problem: Problem) -> Tensor:
-    """Return where a problem is greatest: `n x d`, all places that are known.
+    """Return all known maximisers of a problem: `n x d`.
 
     Raises:
         PlumblineError: none is known.
@@ -116,57 +116,57 @@ def optima_of(problem: Problem) -> Tensor:
 
 
 def holdout_of(problem: Problem, size: int, stream: Generator) -> tuple[Tensor, Tensor]:
-    """Return points and observations that predictions are checked on besides the queries: `n x d` and `n x m`.
+    """Return held-out points and observations for checks of predictions: `n x d` and `n x m`.
 
-    They are `size` uniform ones, or those that the problem holds out itself.
+    They are `size` uniform points, or the problem's own holdout.
     """
     X = uniform(problem.bounds, size, stream) if problem.holdout is None else problem.holdout
     return X, observe_holdout(problem, X, stream)
 
 
 def notes_of(problem: Problem, X: Tensor, F: Tensor) -> dict[str, float]:
-    """Return what a problem notes of the evaluations of a round, under names that no note of a method's has.
+    """Return a problem's notes on the evaluations of a round, under names that no note of a method has.
 
     Args:
         problem: the problem.
         X: `q x d`.
         F: `q x m` values without noise.
     """
-    found = {} if problem.notes is None else problem.notes(X, F)
-    return {f"problem.{name}": value for name, value in found.items()}
+    notes = {} if problem.notes is None else problem.notes(X, F)
+    return {f"problem.{name}": value for name, value in notes.items()}
 
 
 def observed(
-    problem: Problem, name: str, X: Tensor, Y: Tensor, F: Tensor, asked: Tensor, first: int
+    problem: Problem, name: str, X: Tensor, Y: Tensor, F: Tensor, requested: Tensor, first: int
 ) -> tuple[Tensor, Tensor]:
-    """Return observations and values as they are logged: NaN for what was not asked for, or failed.
+    """Return observations and values as the log records them: NaN for outcomes that were not requested or failed.
 
     Args:
-        problem: which says whether its evaluations can fail.
-        name: of the problem, for the message.
+        problem: the problem, whose evaluations may fail.
+        name: name of the problem, for messages.
         X: `q x d`.
         Y: `q x m` observations.
         F: `q x m` values without noise.
-        asked: `q x m` booleans.
-        first: number of the first of the evaluations.
+        requested: `q x m` booleans, the outcomes of the ask requests.
+        first: index of the first evaluation.
 
     Returns:
         Two `q x m`.
 
     Raises:
-        PlumblineError: an outcome that is not finite although it may not fail, with its point and the remedy, or
-            `asked` of another shape.
+        PlumblineError: an outcome is not finite although evaluations cannot fail (the message gives point and remedy),
+            or `requested` has another shape.
     """
-    if asked.shape != Y.shape:
-        raise PlumblineError(f"a proposal asks for outcomes {tuple(asked.shape)}; there are {tuple(Y.shape)}")
-    failed = (~torch.isfinite(Y) & asked) | ~torch.isfinite(F)
+    if requested.shape != Y.shape:
+        raise PlumblineError(f"a proposal asks for outcomes {tuple(requested.shape)}; there are {tuple(Y.shape)}")
+    failed = (~torch.isfinite(Y) & requested) | ~torch.isfinite(F)
     if failed.any() and not problem.may_fail:
         i = int(failed.any(dim=-1).nonzero()[0])
         raise PlumblineError(
             f"problem {name!r} returned {Y[i].tolist()} at evaluation {first + i}, "
             f"x = {X[i].tolist()}: an objective must be finite; penalise such points in the problem instead, "
-            "or let it say that it `may_fail`"
+            "or set its `may_fail`"
         )
-    if bool(asked.all()) and not failed.any():
+    if bool(requested.all()) and not failed.any():
         return Y, F
-    return Y.where(asked & ~failed, torch.nan), F.where(torch.isfinite(F), torch.nan)
+    return Y.where(requested & ~failed, torch.nan), F.where(torch.isfinite(F), torch.nan)

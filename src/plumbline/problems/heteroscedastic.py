@@ -1,4 +1,4 @@
-"""Functions whose observation noise depends on where one looks; CBO, figure 6, and LOCBO, figures 4 to 6."""
+"""Functions with input-dependent observation noise; CBO, figure 6, and LOCBO, figures 4 to 6."""
 
 from abc import abstractmethod
 from typing import Literal
@@ -15,7 +15,7 @@ from plumbline.problems.base import Context, problems
 class Heteroscedastic(SyntheticTestFunction):
     """A function whose noise variance is a function of the input.
 
-    `noise_std` is a method here, which becomes the noise of its outcome.
+    `noise_std` is a method here, and becomes the noise of the outcome.
     """
 
     _is_minimization_by_default = False
@@ -28,7 +28,7 @@ class Heteroscedastic(SyntheticTestFunction):
 
     @abstractmethod
     def noise_variance(self, X: Tensor) -> Tensor:
-        """Return the shape of the noise variance at `X` (`n x d`) before `noise_factor`: `n`."""
+        """Return the noise variance at `X` (`n x d`) before multiplication by `noise_factor`: `n`."""
 
     def _noise_std(self, X: Tensor) -> Tensor:
         """Return the standard deviation of the noise at `X` (`batch x n x d`): `batch x n x 1`."""
@@ -43,8 +43,8 @@ class Heteroscedastic(SyntheticTestFunction):
 class Sinc(Heteroscedastic):
     r"""`(10 sin x + 1) sin(3x) / x` on [-10, 10], which is 3 at 0; noise variance `2 / (1 + exp(x/2))`.
 
-    The paper calls eps(x) the noise; its code uses it as a variance, and so does this. The noise is loud to the left,
-    where the variance tends to 2, and dies away to the right.
+    The paper calls eps(x) the noise. Its code uses it as a variance, and so do we. The noise is large on the left,
+    where the variance tends to 2, and vanishes to the right.
     """
 
     dim = 1
@@ -65,8 +65,9 @@ class Sinc(Heteroscedastic):
 class DoubleKnot(Heteroscedastic):
     r"""`-x_1 exp(-x_1^2 - x_2^2)` on [-2, 6]^2; noise variance 0.1 `||x||`; Gramacy (2005).
 
-    The paper's exponent is garbled; it has eps(x) proportional to `||x||`, and its code uses 0.1 `||x||` as a
-    variance. One hill, at (-1/sqrt 2, 0), and one hollow, in a corner of a box that is flat elsewhere.
+    The paper's exponent is garbled. It has eps(x) proportional to `||x||`, and its code uses 0.1 `||x||` as a
+    variance. The function has one maximum, at (-1/sqrt 2, 0), and one minimum, in a corner of a box that is flat
+    elsewhere.
     """
 
     dim = 2
@@ -85,7 +86,7 @@ class DoubleKnot(Heteroscedastic):
 class Rippled(Heteroscedastic):
     r"""`x sin(2x) + cos(pi x)` on [-5, 5]; noise variance `(|x| + 1) / 10`; LOCBO, section V-B.
 
-    The function is even: its two best points mirror each other, and lie where the noise is loud.
+    The function is even: its two maximisers mirror each other, and the noise is large there.
     """
 
     dim = 1
@@ -105,7 +106,7 @@ class Rippled(Heteroscedastic):
 class NoisyAckley(Heteroscedastic):
     r"""BoTorch's Ackley function in two dimensions, negated, on [-10, 10]^2; LOCBO, section V-C.
 
-    Noise variance `(||x|| + 10) / 20`: half a unit at the optimum, which is the origin, and 1.2 in the corners.
+    The noise variance is `(||x|| + 10) / 20`: 0.5 at the optimum, which is the origin, and 1.2 in the corners.
     """
 
     dim = 2
@@ -147,8 +148,8 @@ class NoisyAckleyOptions(Options):
     """Options of `ackley-noisy`.
 
     Attributes:
-        noise_factor: what the noise variance is multiplied by, 0 for none.
-        dim: 2, as the paper has it.
+        noise_factor: factor of the noise variance, 0 for no noise.
+        dim: 2, as in the paper.
     """
 
     noise_factor: NonNegativeFloat = 1.0

@@ -1,6 +1,6 @@
-"""The noise of CBO's figure 6 as its published script has it; the functions are the paper's.
+"""The noise of CBO's figure 6 as in its published script; the functions are the paper's.
 
-Both departures look like slips: the sign of the exponent, and an exponent where the dimension was meant.
+Both departures look like slips: the sign of the exponent, and the order of a norm passed in place of the dimension.
 """
 
 import torch
@@ -11,7 +11,7 @@ from plumbline.problems.heteroscedastic import DoubleKnot, DoubleKnotOptions, Si
 
 
 class PublishedSinc(Sinc):
-    """`sinc` with noise variance `2 / (1 + exp(-x/2))`: loud to the right instead of to the left."""
+    """`sinc` with noise variance `2 / (1 + exp(-x/2))`: large on the right instead of on the left."""
 
     def noise_variance(self, X: Tensor) -> Tensor:
         """Return `2 / (1 + exp(-x/2))`: `n`."""
@@ -19,10 +19,10 @@ class PublishedSinc(Sinc):
 
 
 class PublishedDoubleKnot(DoubleKnot):
-    """`double-knot` whose noise variance has `1 / (1 / |x_1| + 1 / |x_2|)` in place of the norm: none on the axes.
+    """`double-knot` with `1 / (1 / |x_1| + 1 / |x_2|)` in place of the norm in its noise variance: none on the axes.
 
-    The script takes the norm of exponent -1 over all points that it observes at once. Those of an initial design are
-    therefore observed with less noise still than here, where each point has its own.
+    The script takes the norm of order -1 over all points of one call. It therefore observes the points of an initial
+    design with even less noise than here, where each point has its own norm.
     """
 
     def noise_variance(self, X: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Flights of gymnasium's lunar lander under a heuristic controller.
 
-A lander is an environment as gymnasium has them: `reset(seed=)` and `step(action)`. Whoever makes one imports
-gymnasium, and nothing else does. There is no torch here, so that worker processes start soon.
+A lander is a gymnasium environment: `reset(seed=)` and `step(action)`. Only the functions that make one import
+gymnasium. The module does not import torch, so that worker processes start fast.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ Lander = Any
 MakeLander = Callable[[], Lander]
 
 NOTHING, LEFT, MAIN, RIGHT = range(4)
-"""Actions: which engine to fire."""
+"""Actions: the engine to fire."""
 
 PUSH = 1_500.0
-"""The greatest push at launch, along either axis, that the older environment has; gymnasium's has 1,000."""
+"""Greatest push at launch, along either axis, in the older environment; gymnasium's is 1,000."""
 
 LOST, LANDED = -250.0, 50.0
-"""The older environment's last reward: of a flight that ends otherwise than at rest, and of one that does."""
+"""The older environment's last reward: of a flight that does not end at rest, and of one that does."""
 
 
 def current_lander() -> Lander:
@@ -37,20 +37,20 @@ def older_lander() -> Lander:
 
 
 class StrongPush:
-    """Chance that pushes the lander harder at launch; all its other draws are those of `numpy.random.default_rng`."""
+    """Random generator with a stronger push at launch; its other draws are those of `numpy.random.default_rng`."""
 
     def __init__(self, seed: int, usual: float) -> None:
-        """Make it.
+        """Create the generator.
 
         Args:
-            seed: of the draws.
-            usual: the bound by which the push is told from other draws.
+            seed: seed of the draws.
+            usual: the bound that identifies the draws of the push.
         """
         self._chance = np.random.default_rng(seed)
         self._usual = usual
 
     def uniform(self, low: float, high: float, size: Any = None) -> Any:
-        """Return uniform draws between `low` and `high`; of the push, between its own bounds."""
+        """Return uniform draws between `low` and `high`, or between the stronger bounds for the push."""
         factor = PUSH / self._usual if high == self._usual else 1.0
         return self._chance.uniform(factor * low, factor * high, size)
 
@@ -58,22 +58,22 @@ class StrongPush:
 class OlderLander:
     """gymnasium's lander with the push and the rewards of an older environment.
 
-    That one has -250 in place of the step's reward for a crash, for leaving and for the thousandth step, 50 at rest,
-    and a push of up to 1,500. The physics are the same.
+    The last reward is -250 for a crash, for leaving and for the thousandth step, and 50 at rest; the push is up to
+    1,500. The physics are the same.
     """
 
     def __init__(self, lander: Lander) -> None:
         self._lander = lander
 
     def reset(self, seed: int) -> tuple[Any, Any]:
-        """Begin a flight over the terrain of `seed`, and return the state and nothing else of use."""
+        """Begin a flight over the terrain of `seed`; return the state and unused information."""
         from gymnasium.envs.box2d.lunar_lander import INITIAL_RANDOM
 
         self._lander.unwrapped.np_random = StrongPush(seed, INITIAL_RANDOM)
         return self._lander.reset()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, Any]:
-        """Go on for a fiftieth of a second; return state, reward, whether it is over, whether it took too long."""
+        """Advance by a fiftieth of a second; return state, reward, whether it has ended, and whether it timed out."""
         state, reward, ended, late, more = self._lander.step(action)
         if ended or late:
             reward = LOST if self._lander.unwrapped.lander.awake else LANDED
@@ -81,7 +81,7 @@ class OlderLander:
 
 
 def steer(state: Sequence[float], w: Sequence[float]) -> int:
-    """Return which engine the heuristic fires: gymnasium's example, its numbers as variables (Eriksson et al., 2019).
+    """Return the engine that the heuristic fires: gymnasium's example with variable numbers (Eriksson et al., 2019).
 
     Args:
         state: x, y, their velocities, angle, its velocity, whether the left and the right leg touch the ground.
@@ -112,6 +112,6 @@ def flight(lander: Lander, w: Sequence[float], terrain: int) -> float:
 
 
 def flights(make: MakeLander, w: Sequence[float], terrains: Sequence[int]) -> list[float]:
-    """Return the sum of rewards over each of some terrains, which are flown over one after another."""
+    """Return the sum of rewards over each terrain, flown in turn."""
     lander = make()
     return [flight(lander, w, terrain) for terrain in terrains]

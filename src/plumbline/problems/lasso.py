@@ -1,12 +1,12 @@
-r"""The penalties of a weighted Lasso, one a column, judged by cross-validation; LassoBench (Sehic et al., 2022).
+r"""The penalties of a weighted Lasso, one per column, scored by cross-validation; LassoBench (Sehic et al., 2022).
 
-With `n` rows of a table, labels `y` taken as numbers, and no intercept, a fold's coefficients are
+With `n` rows of a table, labels `y` as numbers, and no intercept, the coefficients of a fold are
 
 .. math:: b(w) = \arg\min_b \frac{1}{2 n} \lVert y - X b \rVert^2 + \sum_j w_j |b_j|,
 
-and what is to be maximised is minus the mean over five folds of the squared error on the rows that a fold holds back.
-The penalties are `w_j = alpha_min^((1 - x_j) / 2) alpha_max^((1 + x_j) / 2)` for `x` in [-1, 1]^d. With all of them at
-`alpha_max` every coefficient is zero, on all rows; `alpha_min` is a 100,000th of that.
+and the objective is minus the mean over five folds of the squared error on the held-out rows.
+The penalties are `w_j = alpha_min^((1 - x_j) / 2) alpha_max^((1 + x_j) / 2)` for `x` in [-1, 1]^d. If all are
+`alpha_max`, all coefficients fitted to all rows are zero; `alpha_min` is `alpha_max` divided by 100,000.
 """
 
 import math
@@ -32,30 +32,30 @@ from plumbline.problems.base import Context, problems
 Array = NDArray[np.float64]
 
 TESTED, FOLDS, SPLIT_SEED = 0.15, 5, 42
-"""The share of rows that is left out for a final test, the folds of the others, and the seed of both splits."""
+"""The share of rows reserved for a final test, the number of folds of the others, and the seed of both splits."""
 
 RANGE = 1e5
-"""The greatest penalty over the least."""
+"""Ratio of the greatest to the least penalty."""
 
 TOLERANCE = 1e-6
-"""Of the duality gap, as a share of the sum of squared labels. LassoBench has 1e-4, which moves values by some 1e-4;
-with this one they are right to 1e-6."""
+"""Tolerance of the duality gap, as a share of the sum of squared labels. LassoBench has 1e-4, which changes values by
+about 1e-4; with this tolerance they are accurate to 1e-6."""
 
 MOST_SWEEPS = 100_000
-"""Of coordinate descent. A few thousand do, also at the corners of the box."""
+"""Greatest number of sweeps of coordinate descent. A few thousand suffice, also at the corners of the box."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A regression and what its coefficients are judged by.
+    """A fold: training rows of a regression, and held-out rows for its error.
 
     Attributes:
-        X: `n x d`, the rows that it is fitted to.
+        X: `n x d`, the training rows.
         y: `n`.
         gram: `d x d`, X'X.
         Xy: `d`, X'y.
-        start: `d`, the coefficients without penalties, of least norm, where the descent begins.
-        X_held: `m x d`, the rows that it is judged by.
+        start: `d`, the start of the descent: the least-norm coefficients without penalties.
+        X_held: `m x d`, the held-out rows.
         y_held: `m`.
     """
 
@@ -69,7 +69,7 @@ class Fold:
 
 
 def make_fold(X: Array, y: Array, X_held: Array, y_held: Array) -> Fold:
-    """Return a fold with what does not depend on the penalties."""
+    """Return a fold with the quantities that do not depend on the penalties."""
     start = np.asarray(np.linalg.lstsq(X, y, rcond=None)[0], dtype=np.float64)
     return Fold(X, y, X.T @ X, X.T @ y, start, X_held, y_held)
 
@@ -83,14 +83,14 @@ def make_folds(X: Array, y: Array) -> Iterator[Fold]:
 def weighted_lasso(fold: Fold, w: Array, most_sweeps: int = MOST_SWEEPS) -> Array:
     """Return the coefficients of a fold under penalties `w` (`d`, positive): `d`.
 
-    They are those of the Lasso with penalty 1 on columns divided by `w`, times that, by coordinate descent on the Gram
-    matrix. Where the descent begins does not depend on what was asked before.
+    They are the coefficients of a Lasso with penalty 1 on columns divided by `w`, themselves divided by `w`.
+    Coordinate descent on the Gram matrix starts at the same point in each call.
 
     Raises:
         PlumblineError: the descent has not converged.
     """
     scaled = np.asfortranarray(fold.X / w)
-    _, found, _, sweeps = lasso_path(
+    _, coefficients, _, sweeps = lasso_path(
         scaled,
         fold.y,
         alphas=[1.0],
@@ -105,16 +105,16 @@ def weighted_lasso(fold: Fold, w: Array, most_sweeps: int = MOST_SWEEPS) -> Arra
         raise PlumblineError(
             f"a weighted Lasso has not converged in {most_sweeps} sweeps: penalties {w.min():.3g} to {w.max():.3g}"
         )
-    return found[:, 0] / w
+    return coefficients[:, 0] / w
 
 
 def error_on_held(fold: Fold, w: Array) -> float:
-    """Return the mean squared error on the rows that a fold holds back, under penalties `w` (`d`)."""
+    """Return the mean squared error on the held-out rows of a fold, under penalties `w` (`d`)."""
     return float(np.mean((fold.y_held - fold.X_held @ weighted_lasso(fold, w)) ** 2))
 
 
 class WeightedLasso(SyntheticTestFunction):
-    """Minus the cross-validated error of a weighted Lasso; to be maximised. The greatest value is not known.
+    """Minus the cross-validated error of a weighted Lasso; to be maximised. The greatest value is unknown.
 
     Attributes:
         alpha_max: the greatest penalty.
@@ -123,14 +123,14 @@ class WeightedLasso(SyntheticTestFunction):
     _is_minimization_by_default = False
 
     def __init__(self, X: Array, y: Array) -> None:
-        """Make the problem of a table.
+        """Create the problem of a table.
 
         Args:
             X: `n x d`, rows for a final test included.
             y: `n`.
 
         Raises:
-            PlumblineError: too few rows to split, or no column that has to do with the labels.
+            PlumblineError: too few rows to split, or no column is correlated with the labels.
         """
         if len(X) < 2 * FOLDS:
             raise PlumblineError(f"a table of {len(X)} rows cannot be split into {FOLDS} folds and a test")
@@ -150,7 +150,7 @@ class WeightedLasso(SyntheticTestFunction):
 
     @property
     def optimizers(self) -> Tensor:
-        """Raise NotImplementedError: nobody knows the best penalties."""
+        """Raise NotImplementedError: the best penalties are unknown."""
         raise NotImplementedError("The best penalties of the Lasso are not known.")
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
@@ -164,7 +164,7 @@ class LassoOptions(Options):
     """Options of `lasso-dna`.
 
     Attributes:
-        dataset: whose table of features is read.
+        dataset: data set whose table of features is read.
     """
 
     dataset: Annotated[str, Input("features/{}.parquet")] = "libsvm-dna"
@@ -172,7 +172,7 @@ class LassoOptions(Options):
 
 @problems.register("lasso-dna", LassoOptions)
 def lasso_dna(options: LassoOptions, context: Context) -> SyntheticTestFunction:
-    """180-d, the penalties of a Lasso that tells splice junctions of DNA apart (libsvm-dna)."""
+    """180-d, the penalties of a Lasso that classifies splice junctions of DNA (libsvm-dna)."""
     table = read_features(context.data / "features" / f"{options.dataset}.parquet")
     lacking = [name for name in (*dna.COLUMNS, dna.LABEL) if name not in table]
     if lacking:

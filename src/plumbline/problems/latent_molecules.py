@@ -1,11 +1,10 @@
-"""Molecules with a high score of GuacaMol, searched for in the latent space of a SELFIES-VAE; AABO, section 4.1.
+"""Molecules with a high GuacaMol score, optimised in the latent space of a SELFIES-VAE; AABO, section 4.1.
 
-A point is decoded to a SELFIES string and scored. What is no molecule counts as -0.01, below all scores: strings that
-SELFIES or RDKit cannot read, empty ones and, as in the published code, negative scores, of which GuacaMol has none.
-Hence `f == INVALID` counts failed decodings in a trial's records; how many a round had is noted too.
+A point is decoded to a SELFIES string and scored. Invalid strings have the value -0.01, below all scores: strings that
+SELFIES or RDKit cannot read, and empty ones. So do negative scores in the published code, but GuacaMol has none.
+Hence `f == INVALID` counts failed decodings in a trial's records; a note gives their number in a round.
 
-The published code samples each symbol, so that its objective is another at each evaluation. Here decoding is greedy and
-there is no noise.
+The published code samples each symbol, so that its objective is random. Here decoding is greedy, without noise.
 """
 
 from collections.abc import Sequence
@@ -30,22 +29,22 @@ from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of
 
 REACH = 8.0
-"""Of the box in every direction: the published encodings of 20,000 GuacaMol molecules lie between -6.4 and 7.3."""
+"""Half the side of the box: the published encodings of 20,000 GuacaMol molecules lie between -6.4 and 7.3."""
 
 INVALID = -0.01
-"""The value of what is no molecule."""
+"""Value of a string that is not a molecule."""
 
 BLOCK = 256
-"""Molecules of a table that are encoded, and decoded, at once."""
+"""Number of molecules of a table that are encoded, and decoded, together."""
 
 
 class GuacamolOptions(Options):
     """Options of the problem.
 
     Attributes:
-        objective: of GuacaMol, see `plumbline.data.sources.guacamol.OBJECTIVES`.
+        objective: objective of GuacaMol, see `plumbline.data.sources.guacamol.OBJECTIVES`.
         model: a trained SELFIES-VAE (`config/models.yaml`).
-        molecules: the dataset whose molecules, encoded, are the problem's examples: the design `examples` begins there.
+        molecules: the data set whose encoded molecules are the problem's examples, for the design `examples`.
     """
 
     objective: str
@@ -61,12 +60,12 @@ class GuacamolOptions(Options):
 
 
 class LatentMolecules(SyntheticTestFunction):
-    """The score of the molecule that a latent point is decoded to.
+    """The score of the molecule decoded from a latent point.
 
     Args:
-        model: that decodes.
-        objective: that scores.
-        examples: points whose strings are known; None for none.
+        model: decoder.
+        objective: score of a molecule.
+        examples: points with known strings; None for none.
     """
 
     _is_minimization_by_default = False
@@ -76,7 +75,7 @@ class LatentMolecules(SyntheticTestFunction):
         self.continuous_inds = list(range(self.dim))
         self._bounds = [(-REACH, REACH)] * self.dim
         super().__init__(dtype=torch.float64)
-        # A method, not the module itself: that would be cast to float64 together with this one.
+        # The method, since the module itself would be cast to float64 together with this one.
         self.decode = model.decode
         self.objective = objective
         self._decoded = {} if examples is None else examples.decoded
@@ -84,30 +83,30 @@ class LatentMolecules(SyntheticTestFunction):
 
     @property
     def optimizers(self) -> Tensor:
-        """Nobody knows them."""
+        """Raise NotImplementedError: they are unknown."""
         raise NotImplementedError("the best molecules of a latent space are not known")
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
-        """Return the values of points `... x d`: `...`. A molecule is scored once, however many points lead to it."""
+        """Return the values of points `... x d`: `...`. Each decoded molecule is scored once."""
         strings = self.strings(X.reshape(-1, self.dim))
         new = [string for string in dict.fromkeys(strings) if string not in self._known]
-        self._known.update(zip(new, worth(self.objective, new).tolist(), strict=True))
+        self._known.update(zip(new, values_of(self.objective, new).tolist(), strict=True))
         return X.new_tensor([self._known[string] for string in strings]).reshape(X.shape[:-1])
 
     def strings(self, X: Tensor) -> list[str]:
-        """Return what the points `n x d` are decoded to; those of examples are known."""
-        found = [self._decoded.get(row.tobytes()) for row in X.numpy()]
-        undecoded = X[[string is None for string in found]]
+        """Return the strings decoded from points `n x d`; those of examples are looked up."""
+        known = [self._decoded.get(row.tobytes()) for row in X.numpy()]
+        undecoded = X[[string is None for string in known]]
         new = iter(self.decode(undecoded) if len(undecoded) else [])
-        return [next(new) if string is None else string for string in found]
+        return [next(new) if string is None else string for string in known]
 
 
 def failed_decodings(X: Tensor, F: Tensor) -> dict[str, float]:
-    """Return how many of the values `F` (`q x 1`) are of what is no molecule."""
+    """Return the number of failed decodings among the values `F` (`q x 1`)."""
     return {"failed_decodings": float((F == INVALID).sum())}
 
 
-def worth(objective: Objective, strings: Sequence[str]) -> NDArray[np.float64]:
+def values_of(objective: Objective, strings: Sequence[str]) -> NDArray[np.float64]:
     """Return the values of n SELFIES strings, shape (n,): scores, or `INVALID`."""
     smiles = [smiles_of(string) for string in strings]
     scores = score_smiles(objective, smiles)
@@ -116,17 +115,17 @@ def worth(objective: Objective, strings: Sequence[str]) -> NDArray[np.float64]:
 
 
 class EncodedMolecules:
-    """Molecules as points of the box, and what these are decoded to.
+    """Molecules as points of the box, with their decoded strings.
 
-    Both in blocks of the table, whoever asks for which molecule: the last digits of a point, and the symbol at a tie,
-    depend on what is computed at once, and here on no seed.
+    We encode and decode fixed blocks of the table. The last digits of a point, and the symbol at a tie, depend on the
+    batch of a computation, and must not depend on a seed.
 
     Args:
-        model: that encodes them: where it is least unsure of each, or at the edge of the box where that is outside.
-        smiles: those that it cannot read are left out.
+        model: encoder. A point is the posterior mean of a molecule, clipped to the box.
+        smiles: molecules; unreadable ones are left out.
 
     Attributes:
-        decoded: strings, by the bytes of their points, of all blocks that were asked for.
+        decoded: strings of all blocks decoded so far, keyed by the bytes of their points.
     """
 
     def __init__(self, model: SelfiesVAE, smiles: Sequence[str]) -> None:
@@ -137,10 +136,10 @@ class EncodedMolecules:
         self._blocks: dict[int, Tensor] = {}
 
     def __call__(self, n: int, generator: Generator) -> Tensor:
-        """Return `n` different ones, `n x d`, in random order; each molecule is encoded once.
+        """Return `n` different points, `n x d`, in random order; each molecule is encoded once.
 
         Raises:
-            PlumblineError: there are fewer.
+            PlumblineError: there are fewer molecules.
         """
         if self._tokens is None:
             self._tokens = [tokens for one in self.smiles if (tokens := self._readable(one)) is not None]
@@ -180,9 +179,9 @@ def smiles_in(path: Path) -> list[str]:
     """Return the molecules of a features file.
 
     Raises:
-        PlumblineError: it has none.
+        PlumblineError: the file has no molecules.
     """
     table = read_features(path)
     if "smiles" not in table:
-        raise PlumblineError(f"dataset {path.stem!r} has no column smiles: it is not of molecules")
+        raise PlumblineError(f"dataset {path.stem!r} has no column smiles: it does not hold molecules")
     return list(table["smiles"])

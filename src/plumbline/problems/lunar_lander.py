@@ -1,7 +1,7 @@
-"""A lander's controller, judged by its mean reward over terrains; Eriksson et al. (2019), approximation-aware BO.
+"""The controller of a lunar lander, scored by its mean reward over terrains; Eriksson et al. (2019), AABO.
 
-Flights are always flown by worker processes, one of them where the job has one core: a process that hangs can be ended,
-a simulator that hangs inside its own step cannot. What comes out does not depend on how many there are.
+Worker processes simulate all flights, even if the job has one core: we can end a process that hangs, but not a
+simulator that hangs inside its own step. Results do not depend on the number of workers.
 """
 
 import math
@@ -24,27 +24,27 @@ from plumbline.problems.landing import MakeLander, current_lander, flights, olde
 NAME = "lunar-lander"
 
 GAIN = 2.0
-"""What the inputs are multiplied by to be gains and thresholds of the controller."""
+"""Factor from the inputs to the gains and thresholds of the controller."""
 
 IDLE = 60.0
-"""Seconds after which a worker without work ends; another one starts in half a second."""
+"""Seconds after which an idle worker ends; a new one starts in half a second."""
 
 ENVIRONMENT = {"SDL_VIDEODRIVER": "dummy", "OMP_NUM_THREADS": "1"}
-"""Of the workers: no window, and one thread."""
+"""Environment variables of the workers: no window, and one thread."""
 
 
 class LunarLanderOptions(Options):
     """Options of the lunar lander.
 
     Attributes:
-        variant: `text`, the mean over fixed random terrains in gymnasium's environment, or `code`, what the published
-            code computes: its environment seeds itself with 0 at every launch, so that all fifty terrains are one, and
-            is older than gymnasium's (see `plumbline.problems.landing.OlderLander`).
-        terrains: their number; the i-th has seed i, counted from 0. The push at launch and the engines' noise are fixed
-            by the same seed.
-        time_limit: seconds that the flights of one evaluation may take, before it is an error.
-        processes: workers; null for as many as the job has threads, which is better said by the cores of a task's
-            `resources`: options name a trial's random streams, and its results would not be those of another number.
+        variant: `text` for the mean over fixed random terrains in gymnasium's environment, or `code` for the published
+            code. Its environment seeds itself with 0 at every launch, so that all fifty terrains are one, and is older
+            than gymnasium's (see `plumbline.problems.landing.OlderLander`).
+        terrains: number of terrains. Seed i, counted from 0, fixes the i-th terrain, its push at launch and the
+            engines' noise.
+        time_limit: greatest number of seconds for the flights of one evaluation, beyond which it is an error.
+        processes: number of workers; null for the job's number of threads, which the cores of a task's `resources` set
+            better. Options name a trial's random streams, so another number of workers would give other results.
     """
 
     variant: Literal["text", "code"] = "text"
@@ -55,7 +55,7 @@ class LunarLanderOptions(Options):
     @model_validator(mode="after")
     def _one_terrain(self) -> Self:
         if self.variant == "code" and "terrains" in self.model_fields_set and self.terrains != 1:
-            raise ValueError("variant: code has one terrain, however often it is flown over: leave out `terrains`")
+            raise ValueError("variant: code has one terrain: leave out `terrains`")
         return self
 
     @property
@@ -65,7 +65,7 @@ class LunarLanderOptions(Options):
 
 
 class LunarLander(SyntheticTestFunction):
-    """The mean reward of a controller over fixed terrains; to be maximised. The greatest value is not known.
+    """The mean reward of a controller over fixed terrains; to be maximised. The greatest value is unknown.
 
     `x` in the unit cube is half of the twelve gains and thresholds of `plumbline.problems.landing.steer`.
     """
@@ -76,10 +76,10 @@ class LunarLander(SyntheticTestFunction):
     _is_minimization_by_default = False
 
     def __init__(self, options: LunarLanderOptions, make: MakeLander | None = None) -> None:
-        """Make the problem.
+        """Create the problem.
 
         Args:
-            options: of it.
+            options: options of the problem.
             make: returns an environment in a worker; None for that of the variant.
         """
         super().__init__()
@@ -89,7 +89,7 @@ class LunarLander(SyntheticTestFunction):
 
     @property
     def optimizers(self) -> Tensor:
-        """Raise NotImplementedError: nobody knows the best controller."""
+        """Raise NotImplementedError: the best controller is unknown."""
         raise NotImplementedError("The best controller of the lander is not known.")
 
     def rewards(self, x: Sequence[float]) -> list[float]:
@@ -97,20 +97,20 @@ class LunarLander(SyntheticTestFunction):
 
         Raises:
             PlumblineError: the flights take longer than the limit, or a reward is not finite.
-            ChildProcessError: a worker was killed, an accident of the machine.
+            ChildProcessError: the machine killed a worker.
         """
         seeds = self.options.seeds
         workers = min(self.options.processes or torch.get_num_threads(), len(seeds))
         w = [GAIN * one for one in x]
         if self._workers is None:
-            # Its own ones: those that joblib shares cannot be ended without harm to others.
+            # Own workers: ending those that joblib shares would harm others.
             self._workers = ProcessPoolExecutor(workers, timeout=IDLE, env=ENVIRONMENT)
         shares = [self._workers.submit(flights, self._make, w, seeds[first::workers]) for first in range(workers)]
         if wait(shares, self.options.time_limit).not_done:
             self._end_workers()
             raise PlumblineError(
                 f"problem {NAME!r}: an evaluation took longer than its `time_limit` of {self.options.time_limit:g} s, "
-                f"x = {list(x)}: raise it if flights are only slow"
+                f"x = {list(x)}: raise it if flights are merely slow"
             )
         rewards = [math.nan] * len(seeds)
         for first, share in enumerate(shares):

@@ -1,4 +1,4 @@
-"""Problems with several outcomes, all of them maximised; CBO, figure 12."""
+"""Multi-objective problems, with all objectives maximised; CBO, figure 12."""
 
 import torch
 from botorch.test_functions.multi_objective import BraninCurrin, MultiObjectiveTestProblem, Penicillin
@@ -18,8 +18,8 @@ class PenicillinOptions(ProblemOptions):
     """Options of the fermentation.
 
     Attributes:
-        reference_point: minus the yield, CO2 and time that hypervolumes lie below: BoTorch's of 2022, when CBO was
-            published. BoTorch 0.14 moved it to (25.935, 57.612, 935.5), above which volumes are six times as great.
+        reference_point: reference point of minus the yield, CO2 and time, all minimised: BoTorch's of 2022, when CBO
+            was published. BoTorch 0.14 changed it to (25.935, 57.612, 935.5), with volumes six times as great.
     """
 
     reference_point: tuple[float, float, float] = (1.85, 86.93, 514.70)
@@ -27,9 +27,9 @@ class PenicillinOptions(ProblemOptions):
 
 @problems.register("penicillin", PenicillinOptions, "7-d, three outcomes of a fermentation: yield, CO2 and time")
 def penicillin(options: PenicillinOptions, _: Context) -> MultiObjectiveTestProblem:
-    """Return the yield of penicillin, minus the CO2 and minus the time it takes, in the units of BoTorch's simulator.
+    """Return the yield of penicillin, minus its CO2 and minus its time, in the units of BoTorch's simulator.
 
-    BoTorch states all three for minimisation, the yield as minus the yield, so that one sign turns them all.
+    BoTorch minimises minus the yield, CO2 and time, so that one change of sign suffices.
     """
     function = Penicillin(negate=True)
     function.ref_point = -torch.tensor(options.reference_point, dtype=function.ref_point.dtype)

@@ -1,8 +1,8 @@
-"""Hyperparameters of online LDA on a grid that was evaluated in whole; CAL, section 5.3.1 and table 2.
+"""Hyperparameters of online LDA on a fully evaluated grid; CAL, section 5.3.1 and table 2.
 
-A point is (log2 minibatch, kappa, log2 tau0): the paper's log-scales, of which the grid has the powers of two. The
-perplexity on held-out documents is to be minimised, so that values are minus that. They are looked up: no trial learns
-anything (`plumbline.trainers.online_lda` did), and there is no noise. A point that failed is an observation of that.
+A point is (log2 minibatch, kappa, log2 tau0): on the paper's logarithmic scales, the grid takes powers of two. Values
+are minus the perplexity on held-out documents. Trials look them up in the grid that `plumbline.trainers.online_lda`
+evaluated, and there is no noise. A point that failed there is observed as a failure.
 """
 
 from typing import Annotated, Literal
@@ -20,16 +20,16 @@ from plumbline.problems.tabular import TabularProblem
 from plumbline.spaces.table import Table
 
 LOGARITHMIC = {"minibatch": True, "kappa": False, "tau0": True}
-"""The inputs, in their order, and which of them are powers of two."""
+"""The inputs, in their order, and whether the grid has powers of two."""
 
 
 class OnlineLdaOptions(Options):
     """Options of the problem.
 
     Attributes:
-        grid: a grid of `config/models.yaml`.
-        measure: `perplexity` of documents given the topics, or `with_topics`, scikit-learn's, in which the topics' own
-            share of the bound counts.
+        grid: a grid in `config/models.yaml`.
+        measure: `perplexity` of documents given the topics, or `with_topics`, scikit-learn's perplexity, which includes
+            the topics' own part of the bound.
     """
 
     grid: Annotated[str, Input("models/{}.npz")] = "online-lda"
@@ -48,7 +48,7 @@ def online_lda(options: OnlineLdaOptions, context: Context) -> Problem:
 
 
 def inputs(grid: HyperparameterGrid) -> Tensor:
-    """Return the points as the problem has them, `N x 3`.
+    """Return the points in the problem's inputs, `N x 3`.
 
     Raises:
         PlumblineError: a grid of other hyperparameters.

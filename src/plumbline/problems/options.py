@@ -12,8 +12,8 @@ class ProblemOptions(Options):
 
     Attributes:
         noise_std: standard deviation of the observation noise, in the units of the function.
-        noise_scale: the same in units of the function's own standard deviation over its box (see `spread`); it takes
-            the place of `noise_std`.
+        noise_scale: standard deviation of the noise in units of the function's own over its box (see `spread`); it
+            replaces `noise_std`.
     """
 
     noise_std: NonNegativeFloat = 0.0
@@ -21,13 +21,13 @@ class ProblemOptions(Options):
 
     @model_validator(mode="after")
     def _one_noise(self) -> Self:
-        # A default that is not 0 is no contradiction: `noise_scale` replaces it.
+        # Only an explicit `noise_std` contradicts `noise_scale`, which replaces a default.
         if self.noise_scale is not None and self.noise_std > 0 and "noise_std" in self.model_fields_set:
-            raise ValueError("noise_std and noise_scale are two ways to say one thing: give one of them")
+            raise ValueError("noise_std and noise_scale both set the noise: give one of them")
         return self
 
 
 class ScalableOptions(ProblemOptions):
-    """Options of a problem that exists in every dimension."""
+    """Options of a problem of any dimension."""
 
     dim: PositiveInt

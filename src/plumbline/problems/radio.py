@@ -1,13 +1,13 @@
 r"""Transmit power and antenna tilt of nine sectors that serve ground users and UAVs; LOCBO, section V-D and figure 7.
 
-The paper gives the three sites 200 m apart, three sectors of 120 degrees each on masts of 25 m, 36 users on the ground,
-28 UAVs in four corridors, the ranges of power and tilt, the rates (42), the objective (43) and its observations (44).
-All other numbers are those of the published code: where the sites are exactly, 2 GHz, the path losses of 3GPP TR 38.901
-(urban macro, out of sight on the ground and in sight in the air), the antenna, the noise power, the heights of users
-and UAVs, and the regions they are in. The paper lists shadow fading without its strength; the code has none, and nor
-has this problem unless asked.
+The paper has three sites 200 m apart, three sectors of 120 degrees each on masts of 25 m, 36 users on the ground and 28
+UAVs in four corridors. It gives the ranges of power and tilt, the rates (42), the objective (43) and its observations
+(44). All other numbers are those of the published code: the exact sites, 2 GHz, the antenna, the noise power, and the
+heights and regions of users and UAVs. Path losses are those of 3GPP TR 38.901 (urban macro, non-line-of-sight on the
+ground, line-of-sight in the air), as in the code. The paper lists shadow fading without its strength. The code has
+none, and neither has this problem by default.
 
-Angles are in degrees. Elevations are seen from the antenna: UAVs are above it, users on the ground below, and a
+Angles are in degrees. Elevations are relative to the antenna: UAVs are above it, users on the ground below, and a
 positive tilt points up. Powers are in dBm or mW, gains and losses in dB, distances in metres.
 """
 
@@ -30,20 +30,20 @@ from plumbline.spaces.blocks import Blocks
 from plumbline.spaces.box import Box
 
 SITES = ((0.0, 0.0), (0.0, 200.0), (171.0, 100.0))
-"""Where the masts are; in a hexagonal grid the third would be 2 m further."""
+"""Positions of the masts; in a hexagonal grid the third would be 2 m further away."""
 
 BORESIGHTS = (90.0, 210.0, 330.0)
 """Azimuths of the sectors of a site, counter-clockwise from the first axis."""
 
 OFFSET = 1.0
-"""Distance of a sector's antenna from the middle of its mast, along its boresight."""
+"""Distance of a sector's antenna from the axis of its mast, along its boresight."""
 
 MAST, GROUND, AIR = 25.0, 1.5, 150.0
 """Heights of antennas, of users on the ground and of UAVs."""
 
 USERS_PER_SECTOR = 4
 RING = (10.0, 120.0)
-"""Least and greatest horizontal distance of a user on the ground from the antenna whose sector it is in."""
+"""Least and greatest horizontal distance of a user on the ground from the antenna of its sector."""
 
 CORRIDORS = (
     ((-110.0, -100.0), (-100.0, 300.0)),
@@ -51,7 +51,7 @@ CORRIDORS = (
     ((270.0, 280.0), (-100.0, 300.0)),
     ((-100.0, 270.0), (-110.0, -100.0)),
 )
-"""The rectangles that UAVs fly in: first axis, second axis."""
+"""Rectangles of the UAVs' corridors: first axis, second axis."""
 
 UAVS_PER_CORRIDOR = 7
 
@@ -59,23 +59,23 @@ POWER, TILT = (6.0, 46.0), (-90.0, 90.0)
 """Ranges of a sector's power in dBm and of its tilt."""
 
 CARRIER = 2.0
-"""In GHz."""
+"""Carrier frequency in GHz."""
 
 NOISE = 1e-10
 """Thermal noise in mW, -100 dBm."""
 
 GAIN, FLOOR = 8.0, -30.0
-"""Of an antenna: along its axis, and at worst."""
+"""Gain of an antenna along its axis, and its least gain."""
 
 VERTICAL_BEAM, HORIZONTAL_BEAM = 10.0, 65.0
-"""Beamwidths between the directions of half power."""
+"""Half-power beamwidths."""
 
 NODE_SPACING = 0.4
 LOG_NODES = NODE_SPACING * torch.arange(-60, 66, dtype=torch.float64)
-"""Of the quadrature of `mean_rates`, from -24 to 26."""
+"""Nodes of the quadrature of `mean_rates`, from -24 to 26."""
 
 CHUNK = 2**16
-"""Numbers that an intermediate tensor may have: half a megabyte, which stays in a core's cache."""
+"""Greatest size of an intermediate tensor: half a megabyte, which stays in a core's cache."""
 
 
 def milliwatts(dbm: Tensor) -> Tensor:
@@ -97,9 +97,9 @@ def antenna_gain(tilt: Tensor, elevation: Tensor, azimuth: Tensor) -> Tensor:
     """Return the gain in dB of an antenna in a direction.
 
     Args:
-        tilt: of its axis, positive upwards.
-        elevation: of the direction, positive upwards.
-        azimuth: of the direction, from the boresight. All three broadcast.
+        tilt: tilt of its axis, positive upwards.
+        elevation: elevation of the direction, positive upwards.
+        azimuth: azimuth of the direction, from the boresight. All three broadcast.
     """
     vertical = 12 * ((tilt - elevation) / VERTICAL_BEAM) ** 2
     horizontal = 12 * (azimuth / HORIZONTAL_BEAM) ** 2
@@ -108,11 +108,11 @@ def antenna_gain(tilt: Tensor, elevation: Tensor, azimuth: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is on the map.
+    """Positions of antennas, users and UAVs.
 
     Attributes:
         sectors: `9 x 2`, the antennas; sector `3 i + j` is the j-th of site i.
-        boresights: `9`, their azimuths.
+        boresights: `9`, azimuths of the antennas.
         ground: `36 x 2`, users on the ground; four in sector 0, four in sector 1, ...
         uavs: `28 x 2`.
     """
@@ -130,17 +130,17 @@ def polar(radius: Tensor, azimuth: Tensor) -> Tensor:
 
 
 def make_layout(stream: Generator) -> Layout:
-    """Return the network, its users on the ground drawn from `stream`.
+    """Return the network, with users on the ground drawn from `stream`.
 
-    They are uniform over the ring about their antenna, within the 120 degrees of its sector. UAVs are equidistant on
-    the diagonal of their corridor, both ends included, so that where two corridors touch two UAVs share a place.
+    Users are uniform over the ring about their antenna, within the 120 degrees of its sector. UAVs are equidistant on
+    the diagonal of their corridor, both ends included. Two UAVs therefore coincide where two corridors touch.
     """
     boresights = torch.tensor(BORESIGHTS * len(SITES), dtype=torch.float64)
     sites = torch.tensor(SITES, dtype=torch.float64).repeat_interleave(len(BORESIGHTS), dim=0)
     sectors = sites + polar(torch.full_like(boresights, OFFSET), boresights)
     chance = torch.rand(len(sectors), USERS_PER_SECTOR, 2, generator=stream, dtype=torch.float64)
     inner, outer = RING
-    radius = (inner**2 + (outer**2 - inner**2) * chance[..., 0]).sqrt()  # area grows with the square
+    radius = (inner**2 + (outer**2 - inner**2) * chance[..., 0]).sqrt()  # area is proportional to the squared radius
     azimuth = boresights.unsqueeze(-1) + 120 * (chance[..., 1] - 0.5)
     ground = sectors.unsqueeze(1) + polar(radius, azimuth)
     ends = torch.tensor(CORRIDORS, dtype=torch.float64)  # corridor x axis x end
@@ -151,11 +151,11 @@ def make_layout(stream: Generator) -> Layout:
 
 @dataclass(frozen=True)
 class Links:
-    """From every antenna to every user, those on the ground first: what does not depend on power and tilt.
+    """Links from every antenna to every user, ground users first: the quantities independent of power and tilt.
 
     Attributes:
         loss: `users x sectors`, dB.
-        elevation: `users x sectors`, of the user seen from the antenna.
+        elevation: `users x sectors`, of the user above the antenna.
         azimuth: `users x sectors`, of the user from the boresight, in [-180, 180).
         ground: number of users on the ground.
     """
@@ -185,12 +185,12 @@ def make_links(layout: Layout) -> Links:
 
 
 def received_power(power: Tensor, tilt: Tensor, links: Links) -> Tensor:
-    """Return what users receive from sectors on average over fading, in mW: `... x users x sectors`.
+    """Return the powers that users receive from sectors, averaged over fading, in mW: `... x users x sectors`.
 
     Args:
         power: `... x sectors`, dBm.
         tilt: `... x sectors`.
-        links: between them.
+        links: links between sectors and users.
     """
     gain = antenna_gain(tilt.unsqueeze(-2), links.elevation, links.azimuth)
     return milliwatts(power.unsqueeze(-2) + gain - links.loss)
@@ -201,7 +201,7 @@ def rates(received: Tensor, fading: Tensor, noise: float = NOISE) -> Tensor:
 
     .. math:: R_k = \log_2\Big(1 + \frac{P_{k b_k} |h_{k b_k}|^2}{\sum_{b \ne b_k} P_{kb} |h_{kb}|^2 + \sigma^2}\Big),
 
-    where `b_k` is the sector that user k receives most from on average over fading.
+    where `b_k` is the sector of greatest average received power of user k.
 
     Args:
         received: `... x users x sectors`, P in mW.
@@ -211,7 +211,7 @@ def rates(received: Tensor, fading: Tensor, noise: float = NOISE) -> Tensor:
     faded = received * fading
     serving = received.argmax(dim=-1, keepdim=True).expand(*faded.shape[:-1], 1)
     signal = faded.gather(-1, serving).squeeze(-1)
-    # Summed without the signal: the difference of the sum and the signal would lose weak interference to rounding.
+    # Summed without the signal: subtracting it from the total would lose weak interference to rounding.
     interference = faded.scatter(-1, serving, 0.0).sum(dim=-1)
     return torch.log1p(signal / (interference + noise)) / math.log(2)
 
@@ -252,20 +252,20 @@ LAYOUT_SEED = 0
 
 
 class RadioOptions(Options):
-    """Options of `radio`. The defaults are the paper's; those of the published code are named where they differ.
+    """Options of `radio`. Defaults are the paper's; the text names values of the published code that differ.
 
     Attributes:
-        n_ch: channel realisations that an observation averages.
-        balance_on: whose average rate `BALANCE` multiplies, the others having the rest. Equation (43) has the UAVs; the
-            published code the ground users, as the parameter's name would have it.
-        uav_divisor: what the sum of the UAVs' rates is divided by. Equation (43) has their number; the published code
-            200, which makes them count for a seventh.
+        n_ch: number of channel realisations that an observation averages.
+        balance_on: group whose average rate has weight `BALANCE`; the other group has the rest. In equation (43) it is
+            the UAVs, in the published code the ground users, as the parameter's name suggests.
+        uav_divisor: divisor of the sum of the UAVs' rates. It is their number in equation (43), and 200 in the
+            published code, which reduces their weight to a seventh.
         uav_fading: whether links to UAVs fade, as in the paper; in the published code they do not.
         shadowing: standard deviation of log-normal shadow fading in dB, one draw for each user and site.
         truth_draws: None for the exact expectation (43) as the noise-free value; a number for the mean over so many
             fixed fadings, 100 in the published code.
-        proposals: `blocks` has methods change one sector's power and tilt a round, in turn; `box` all at once.
-        judge: whose objective the noise-free value is: `own`, or the `paper`'s, to say what a departure costs.
+        proposals: `blocks` if methods change one sector's power and tilt per round, in turn; `box` for all together.
+        judge: the objective of the noise-free value: `own`, or the `paper`'s, to measure the cost of a departure.
         shared_fadings: whether the i-th observation has the same fadings in all trials, as in the published code.
     """
 
@@ -289,14 +289,14 @@ class Radio(SyntheticTestFunction):
         R_k(h) \Big],
 
     of `x = [p_1, ..., p_9, theta_1, ..., theta_9]`, powers in dBm and tilts in degrees. An observation is the mean over
-    `n_ch` fadings of its own in place of the expectation: `observe`. The greatest value is not known.
+    `n_ch` fadings of its own in place of the expectation: `observe`. The greatest value is unknown.
 
     Attributes:
-        layout: where everything is.
+        layout: positions of antennas, users and UAVs.
         links: losses and angles between antennas and users.
         judge: the problem whose noise-free value is reported, or None for its own.
-        space: power and tilt of one sector at a time, or all at once. The first round of blocks keeps the others at
-            full power and level, as the published code does.
+        space: power and tilt of one sector at a time, or of all together. In the first round of blocks the other
+            sectors have full power and zero tilt, as in the published code.
     """
 
     dim = 2 * len(SITES) * len(BORESIGHTS)
@@ -307,7 +307,7 @@ class Radio(SyntheticTestFunction):
     def __init__(self, options: RadioOptions) -> None:
         super().__init__()
         self.options = options
-        # A stream each, so that no option changes what another one's draws are.
+        # Separate streams, so that no option changes the draws of another one.
         layout, shadow, fading = (generator("radio", LAYOUT_SEED, "problem", i) for i in range(3))
         self.layout = make_layout(layout)
         links = make_links(self.layout)
@@ -323,7 +323,7 @@ class Radio(SyntheticTestFunction):
         self._fixed = None if options.truth_draws is None else self.draw_fading(options.truth_draws, fading)
 
     def draw_fading(self, n: int, stream: Generator) -> Tensor:
-        """Return `|h|^2` of `n` channel realisations: `n x users x sectors`. The first are those of a smaller `n`."""
+        """Return `|h|^2` of `n` channel realisations, `n x users x sectors`; a smaller `n` gives the first of them."""
         chance = torch.rand(n, *self.links.loss.shape, generator=stream, dtype=torch.float64)
         fading = -torch.log1p(-chance)
         if not self.options.uav_fading:
@@ -331,7 +331,7 @@ class Radio(SyntheticTestFunction):
         return fading
 
     def received(self, X: Tensor) -> Tensor:
-        """Return what users receive on average over fading at `X` (`... x 18`), in mW: `... x users x sectors`."""
+        """Return received powers at `X` (`... x 18`), averaged over fading, in mW: `... x users x sectors`."""
         power, tilt = X.chunk(2, dim=-1)
         return received_power(power, tilt, self.links)
 
@@ -343,7 +343,7 @@ class Radio(SyntheticTestFunction):
         return weight * uavs.sum(dim=-1) / self.options.uav_divisor + (1 - weight) * ground.mean(dim=-1)
 
     def observe(self, X: Tensor, streams: Sequence[Generator]) -> Tensor:
-        """Return equation (44) at each row of `X` (`n x 18`), its fadings drawn from its own stream: `n x 1`."""
+        """Return equation (44) at each row of `X` (`n x 18`), with fadings from its own stream: `n x 1`."""
         size = max(1, CHUNK // (self.options.n_ch * self.links.loss.numel()))
         means = []
         for first in range(0, len(X), size):
@@ -362,7 +362,7 @@ class Radio(SyntheticTestFunction):
 
     @property
     def optimizers(self) -> Tensor:
-        """Raise NotImplementedError: nobody knows where it is greatest."""
+        """Raise NotImplementedError: the best configuration is unknown."""
         raise NotImplementedError("The best configuration of the network is not known.")
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
@@ -374,7 +374,7 @@ class Radio(SyntheticTestFunction):
         return torch.cat([self._truth(rows) for rows in chunks]).reshape(X.shape[:-1]).to(X)
 
     def _truth(self, X: Tensor) -> Tensor:
-        """Return the noise-free value at `X` (`n x 18`), all at once: `n`."""
+        """Return the noise-free value at `X` (`n x 18`) in one batch: `n`."""
         if self._fixed is not None:
             return self._capacities(X, self._fixed).mean(dim=-1)
         received = self.received(X)

@@ -20,21 +20,21 @@ from plumbline.problems.options import ScalableOptions
 KernelName = Literal["rbf", "matern52"]
 
 SEARCHED = 4096
-"""Sobol points, besides the basis, that the search for the maximum looks at."""
+"""Number of Sobol points that the search for the maximum evaluates besides the basis."""
 
 STARTS = 32
-"""The best of them that it climbs from."""
+"""Number of the best points that climbs start from."""
 
 
 class RKHSOptions(ScalableOptions):
     """Options of a random function from a kernel's Hilbert space.
 
     Attributes:
-        kernel: of unit output scale.
-        lengthscale: in the units of the unit cube, one for every axis.
+        kernel: kernel of unit output scale.
+        lengthscale: lengthscale in the unit cube, one for all axes.
         basis: number of basis points.
-        noise_variance: sigma^2 of algorithm 3, which the coefficients are regularised by; the noise of observations
-            is `noise_std`.
+        noise_variance: sigma^2 of algorithm 3, which regularises the coefficients; the noise of observations is
+            `noise_std`.
     """
 
     kernel: KernelName = "rbf"
@@ -44,9 +44,9 @@ class RKHSOptions(ScalableOptions):
 
 
 def make_kernel(name: KernelName, lengthscale: float) -> Kernel:
-    """Return a float64 kernel of unit output scale, its parameters fixed."""
+    """Return a float64 kernel of unit output scale with fixed parameters."""
     kernel = (RBFKernel() if name == "rbf" else MaternKernel(nu=2.5)).double()
-    kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)  # a float would come in as float32
+    kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)  # a float would be converted to float32
     return kernel.requires_grad_(False)
 
 
@@ -55,13 +55,13 @@ def draw_coefficients(K: Tensor, noise_variance: float, generator: Generator) ->
 
     .. math:: u \sim N(0, K), \quad y \sim N(u, \sigma^2 I), \quad c = (K + \sigma^2 I)^{-1} y.
 
-    `y` is drawn at once from its marginal `N(0, L L')` with `L L' = K + \sigma^2 I`, which is well conditioned where
+    `y` is drawn directly from its marginal `N(0, L L')` with `L L' = K + \sigma^2 I`, which is well conditioned where
     `K` alone is not; then `c = L^{-T} eps` for the same standard normal `eps`.
 
     Args:
         K: `n x n`, the kernel at the basis points.
         noise_variance: sigma^2.
-        generator: of the draw.
+        generator: generator of the draw.
     """
     n = len(K)
     L = torch.linalg.cholesky(K + noise_variance * torch.eye(n, dtype=K.dtype))
@@ -83,11 +83,11 @@ class RKHSFunction(SyntheticTestFunction):
     _is_minimization_by_default = False
 
     def __init__(self, kernel: Kernel, basis: Tensor, coefficients: Tensor) -> None:
-        """Make the function of a kernel, `n x d` basis points and `n` coefficients.
+        """Create the function of a kernel, `n x d` basis points and `n` coefficients.
 
-        Its maximum has no closed form: `optimal_value` is the best value that climbing by L-BFGS-B finds from the most
-        promising of the basis points and of 4,096 Sobol points, a lower bound that is always the same for the same
-        function. Far from the basis points f is nearly zero, so that they are where its hills are.
+        Its maximum has no closed form. `optimal_value` is the best value that L-BFGS-B finds from the best of the basis
+        points and of 4,096 Sobol points: a lower bound, always the same for the same function. Far from the basis
+        points f is nearly zero, so its maxima are near them.
         """
         self.dim = basis.shape[-1]
         self.continuous_inds = list(range(self.dim))
@@ -111,13 +111,13 @@ class RKHSFunction(SyntheticTestFunction):
         spread_out = SobolEngine(self.dim).draw(SEARCHED, dtype=self.basis.dtype)
         X = torch.cat([self.basis, spread_out])
         X = X[self._evaluate_true(X).argsort(descending=True, stable=True)[:STARTS]]
-        # First all at once, then the best by itself: a stopping rule for the sum of the climbs stops some early.
+        # All climbs together, then the best alone: a stopping rule for the sum of the climbs stops some too early.
         tops = climb(self._evaluate_true, X, tolerance=1e-9)
         return climb(self._evaluate_true, tops[self._evaluate_true(tops).argmax()].unsqueeze(0), tolerance=1e-15)
 
 
 def climb(f: Callable[[Tensor], Tensor], X: Tensor, tolerance: float) -> Tensor:
-    """Return where L-BFGS-B arrives from `X` (`n x d`), uphill on the sum of `f` in the unit cube: `n x d`."""
+    """Return the ends of L-BFGS-B from `X` (`n x d`), which maximises the sum of `f` in the unit cube: `n x d`."""
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         point = torch.from_numpy(flat).reshape(X.shape).requires_grad_()
@@ -126,8 +126,8 @@ def climb(f: Callable[[Tensor], Tensor], X: Tensor, tolerance: float) -> Tensor:
         return value.item(), slope.numpy().ravel()
 
     options = {"ftol": tolerance, "gtol": 1e-9, "maxiter": 500}
-    found = minimize(loss, X.numpy().ravel(), jac=True, method="L-BFGS-B", bounds=[(0, 1)] * X.numel(), options=options)
-    return torch.from_numpy(found.x).reshape(X.shape)
+    end = minimize(loss, X.numpy().ravel(), jac=True, method="L-BFGS-B", bounds=[(0, 1)] * X.numel(), options=options)
+    return torch.from_numpy(end.x).reshape(X.shape)
 
 
 @problems.register("rkhs", RKHSOptions)

@@ -1,12 +1,12 @@
-r"""A rover's way through a field of obstacles, a spline; Wang et al. (2018) with the obstacles of Maus et al. (2023).
+r"""A rover's path through obstacles, a spline; Wang et al. (2018) with the obstacles of Maus et al. (2023).
 
-`x = (dx_1, dy_1, ..., dx_30, dy_30)` are the steps between 31 points of the plane, from the start on. A cubic B-spline
-through the points is the rover's way, and what is to be maximised is
+`x = (dx_1, dy_1, ..., dx_30, dy_30)` are the steps between 31 points of the plane, beginning at the start. The path is
+a cubic B-spline through the points, and the reward, to be maximised, is
 
 .. math:: 5 - \int c\, ds - 100 \lVert p_{end} - p_{goal} \rVert_1, \quad c(p) = .05 + 20 [p \text{ is in an obstacle}],
 
-where all that is outside of the unit square is an obstacle, too. The way need not reach the goal. The numbers are
-those of the published code of approximation-aware BO (Maus et al., 2024), which rounds the rewards to float32.
+where the outside of the unit square is an obstacle too. The path need not reach the goal. The numbers are those of
+the published code of approximation-aware BO (Maus et al., 2024), which rounds the rewards to float32.
 """
 
 import numpy as np
@@ -26,44 +26,44 @@ STEPS = 30
 START, GOAL = (0.05, 0.05), (0.95, 0.95)
 
 SIDE = 0.08
-"""Of an obstacle, a square."""
+"""Side of an obstacle, a square."""
 
 MIDDLES = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
-"""Of the obstacles, along either axis: there is one at every pair but the first and the last."""
+"""Centres of the obstacles along either axis; there is one at every pair but the first and the last."""
 
 EDGES = np.stack([MIDDLES - SIDE / 2, MIDDLES + SIDE / 2], axis=1).ravel()
 
 COST, OBSTACLE_COST, GOAL_COST = 0.05, 20.0, 100.0
-"""Of a unit of length, of one in an obstacle besides, and of a unit of distance from the goal."""
+"""Costs of a unit of length, of a unit inside an obstacle in addition, and of a unit of distance from the goal."""
 
 OFFSET = 5.0
 
 PARAMETERS = np.linspace(0.0, 1.0, 1_000)
-"""Where the spline is read."""
+"""Parameters at which the spline is evaluated."""
 
 
 def way(steps: Array) -> Array:
     """Return 1,000 points of the spline through the running sums of `steps` (`n x 2`) from the start: `1,000 x 2`.
 
-    It interpolates with chord lengths as parameters and no knots at the second and the last but one point, as FITPACK's
-    `parcur` does. A point equal to the one before it is dropped. Through three points or two it is the parabola or the
-    line, and with one the rover stays where it is; the published code has no value there.
+    It interpolates with chord lengths as parameters and no knots at the second and the last but one point, as in
+    FITPACK's `parcur`. A point equal to the previous one is dropped. Through three points or two it is the parabola or
+    the line, and with one the rover does not move; the published code has no value there.
     """
     points = np.cumsum([START, *steps], axis=0)
     lengths = np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))
     if lengths[-1] == 0:
         return np.tile(points[0], (len(PARAMETERS), 1))
     parameters = np.concatenate([[0.0], lengths / lengths[-1]])
-    # By the parameter and not by the points, since two that differ in their last digits may share one.
+    # Compared by parameter, since points that differ in their last digits may share one.
     moved = np.concatenate([[True], np.diff(parameters) > 0])
     parameters, points = parameters[moved], points[moved]
     return make_interp_spline(parameters, points, k=min(3, len(points) - 1))(PARAMETERS)
 
 
 def blocked(points: Array) -> NDArray[np.bool_]:
-    """Return whether `points` (`n x 2`) are in an obstacle or outside of the unit square: `n`.
+    """Return whether `points` (`n x 2`) are in an obstacle or outside the unit square: `n`.
 
-    Squares hold their lower and left edges and not the others.
+    Obstacles contain their lower and left edges and not the others.
     """
     place = np.searchsorted(EDGES, points, side="right")  # odd between the edges of an obstacle, of number place // 2
     number = place // 2
@@ -73,7 +73,7 @@ def blocked(points: Array) -> NDArray[np.bool_]:
 
 
 def cost(points: Array) -> float:
-    """Return the cost of a way along `points` (`n x 2`), the distance of its end from the goal included."""
+    """Return the cost of a path along `points` (`n x 2`), including the distance of its end from the goal."""
     each = COST + OBSTACLE_COST * blocked(points)
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
     missed = np.abs(points[-1] - GOAL).sum()
@@ -81,9 +81,10 @@ def cost(points: Array) -> float:
 
 
 class Rover(SyntheticTestFunction):
-    """The reward of a rover's way through obstacles; to be maximised.
+    """The reward of a rover's path through obstacles; to be maximised.
 
-    The straight line would have 4.936, but there are obstacles on it: the greatest value is less, and not known.
+    A straight line without obstacles would have 4.936. There are obstacles on it, and the greatest value is less, but
+    unknown.
     """
 
     dim = 2 * STEPS
@@ -93,7 +94,7 @@ class Rover(SyntheticTestFunction):
 
     @property
     def optimizers(self) -> Tensor:
-        """Raise NotImplementedError: nobody knows the best way."""
+        """Raise NotImplementedError: the best path is unknown."""
         raise NotImplementedError("The best way of the rover is not known.")
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
@@ -104,5 +105,5 @@ class Rover(SyntheticTestFunction):
 
 @problems.register("rover", ProblemOptions)
 def rover(options: ProblemOptions, _: Context) -> SyntheticTestFunction:
-    """60-d, a rover's way through obstacles, thirty steps in the plane."""
+    """60-d, a rover's path through obstacles, thirty steps in the plane."""
     return with_noise(Rover(), options)

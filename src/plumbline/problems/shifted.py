@@ -13,12 +13,12 @@ from plumbline.problems.build import problem_of, with_noise
 from plumbline.problems.options import ProblemOptions
 
 SPREAD = 0.15
-"""Standard deviation of both distributions along every axis. The paper leaves it and the means open."""
+"""Standard deviation of both distributions along every axis. The paper specifies neither it nor the means."""
 
 BOX = (-0.5, 1.5)
 """The interval along every axis. The Hartmann function is defined everywhere and has no higher value outside the unit
-cube, but one draw in 250 of the Gaussians falls outside: it is evaluated where it is. The means lie within 0.15 of the
-centre along every axis, so that this interval ends 5.7 standard deviations or more away."""
+cube. One draw in 250 of the Gaussians falls outside, and is evaluated there. The means lie within 0.15 of the centre
+along every axis, so the ends of this interval are at least 5.7 standard deviations away."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Shift:
     sd: float
 
     def source(self, n: int, generator: Generator) -> Tensor:
-        """Return `n x d` draws from p, which training inputs come from."""
+        """Return `n x d` draws from p, the distribution of training inputs."""
         return self._draw(self.source_mean, n, generator)
 
     def target(self, n: int, generator: Generator) -> Tensor:
-        """Return `n x d` draws from p', which queries come from."""
+        """Return `n x d` draws from p', the distribution of queries."""
         return self._draw(self.target_mean, n, generator)
 
     def log_ratio(self, X: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ class Shift:
 
 
 def diagonal_shift(dim: int, distance: float, sd: float = SPREAD) -> Shift:
-    """Return two Gaussians whose means lie `distance` apart on the diagonal of the unit cube, its centre half-way."""
+    """Return two Gaussians with means `distance` apart on the diagonal of the unit cube, symmetric about its centre."""
     half = torch.full((dim,), distance / (2 * math.sqrt(dim)), dtype=torch.float64)
     return Shift(source_mean=0.5 - half, target_mean=0.5 + half, sd=sd)
 
@@ -64,9 +64,8 @@ class ShiftOptions(ProblemOptions):
 
     Attributes:
         noise_std: standard deviation of the observation noise.
-        shift: distance between the means of the two distributions, 0 for none. Both have standard deviation 0.15; the
-            weights of n points from the one, for expectations under the other, have an effective sample size of about
-            `n exp(-(shift / 0.15)^2)`.
+        shift: distance between the means of the two distributions, 0 for none. Both have standard deviation 0.15. The
+            importance weights of n points have an effective sample size of about `n exp(-(shift / 0.15)^2)`.
     """
 
     noise_std: NonNegativeFloat = 0.05

@@ -1,4 +1,4 @@
-"""Test functions of the literature: BoTorch's own classes where they exist, negated to be maximised."""
+"""Test functions of the literature, negated to be maximised: BoTorch's own classes where they exist."""
 
 from collections.abc import Callable
 from functools import partial
@@ -38,7 +38,7 @@ class Forrester(SyntheticTestFunction):
 
 
 class SixHumpCamel(synthetic.SixHumpCamel):
-    """BoTorch's six-hump camel function, its minimum to full precision: from 1.0316, regret would turn negative."""
+    """BoTorch's six-hump camel function, with its minimum to full precision: with 1.0316, regrets may be negative."""
 
     _optimal_value = -1.0316284534898774
 
@@ -61,10 +61,10 @@ class Alpine(SyntheticTestFunction):
 
 
 class RosenbrockOptions(ScalableOptions):
-    """Options of Rosenbrock's function, a sum over neighbouring coordinates: of one there is none.
+    """Options of Rosenbrock's function, a sum over pairs of neighbouring coordinates, hence of at least two inputs.
 
     Attributes:
-        interval: of every input; the customary other one is [-2.048, 2.048] (De Jong, 1975).
+        interval: interval of every input; another customary one is [-2.048, 2.048] (De Jong, 1975).
     """
 
     dim: int = Field(ge=2)
@@ -74,7 +74,7 @@ class RosenbrockOptions(ScalableOptions):
     def _optimum_is_inside(self) -> Self:
         low, high = self.interval
         if not low < 1 < high:
-            raise ValueError("interval: the optimum is at 1 in every input, and has to lie inside")
+            raise ValueError("interval: it must contain the optimum, which is at 1 in every input")
         return self
 
 

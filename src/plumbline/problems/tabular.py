@@ -1,4 +1,4 @@
-"""Problems over a table: a finite set of candidates with known features and values."""
+"""Problems over a table: finitely many candidates with known features and values."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -26,13 +26,13 @@ class TabularProblem(SyntheticTestFunction):
 
     Attributes:
         candidates: `N x d` features of the rows that may be queried.
-        holdout: `M x d` features of the rows that are kept aside to check predictions on.
+        holdout: `M x d` features of held-out rows for checks of predictions.
     """
 
     _is_minimization_by_default = False
 
     def __init__(self, candidates: Tensor, values: Tensor, holdout: Tensor, holdout_values: Tensor) -> None:
-        """Make a problem of a table.
+        """Create the problem of a table.
 
         Args:
             candidates: `N x d`, no two rows alike.
@@ -45,7 +45,7 @@ class TabularProblem(SyntheticTestFunction):
         self._optimal_value = float(values[~values.isnan()].max())
         rows = torch.cat([candidates, holdout])
         low, high = rows.amin(dim=0), rows.amax(dim=0)
-        # A column without spread still needs an interval to be normalised by.
+        # A constant column still needs an interval for normalisation.
         self._bounds = [(a, b if b > a else a + 1.0) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
         super().__init__(dtype=candidates.dtype)
         self.register_buffer("candidates", candidates)
@@ -61,8 +61,8 @@ class TabularProblem(SyntheticTestFunction):
 
 
 def places(values: Tensor) -> Notes:
-    """Return what notes of a single evaluation how many of `values` (`N`) are greater, how many are as great, and the
-    greatest of those that are less: the best row that is left follows from the notes of all rows that are taken."""
+    """Return the notes of a single evaluation in a table of `values` (`N`): the numbers of greater and of equal values,
+    and the greatest smaller value. The best remaining row follows from the notes of all evaluated rows."""
 
     def notes(X: Tensor, F: Tensor) -> dict[str, float]:
         if len(F) > 1:
@@ -79,10 +79,10 @@ def places(values: Tensor) -> Notes:
 
 
 def pool(n_rows: int, size: int, holdout_fraction: float, generator: Generator) -> tuple[Tensor, Tensor]:
-    """Return the row numbers of the candidates and of the holdout: a random pool of `size`, cut in two.
+    """Return the row numbers of candidates and holdout: a random pool of `size`, split in two.
 
     Raises:
-        PlumblineError: a table with fewer rows than the pool.
+        PlumblineError: the table has fewer rows than the pool.
     """
     if n_rows < size:
         raise PlumblineError(f"a pool of {size} rows from a table of {n_rows}: lower `pool` or build more features")
@@ -95,12 +95,12 @@ class RankingOptions(Options):
     """Options of the ranking problems; CBO, appendix C.3 and D.
 
     Attributes:
-        dataset: whose table of features is read.
+        dataset: data set whose table of features is read.
         target: the column to rank by.
-        pool: rows drawn from the table, holdout included.
-        holdout_fraction: share of the pool that is kept aside.
-        maximise: False for a target of which less is better, such as a docking score.
-        latent: a trained model (`config/models.yaml`) through which rows are seen, instead of by their features.
+        pool: number of rows drawn from the table, including the holdout.
+        holdout_fraction: share of the pool that is held out.
+        maximise: False for a target to be minimised, such as a docking score.
+        latent: a trained model (`config/models.yaml`) that maps features to inputs; None for the features.
     """
 
     dataset: Annotated[str, Input("features/{}.parquet")]
@@ -128,12 +128,12 @@ def ranking_problem(
     generator: Generator,
     latent: LinearLatent | None = None,
 ) -> Problem:
-    """Return the ranking problem over a random pool of the rows of `table`, seen by their `features`.
+    """Return the ranking problem over a random pool of the rows of `table`.
 
-    With a `latent` map rows are seen through it.
+    Inputs are the `features`, or their image under a `latent` map.
 
     Raises:
-        PlumblineError: a table without the features, a target that is none of its others, or a pool beyond its rows.
+        PlumblineError: the table lacks the features or the target, or has fewer rows than the pool.
     """
     lacking = [name for name in features if name not in table]
     if lacking:
@@ -154,7 +154,7 @@ def ranking_problem(
 
 
 def ranking(options: RankingOptions, features: Sequence[str], context: Context) -> Problem:
-    """Return the ranking problem of a built table, its inputs read from the data folder."""
+    """Return the ranking problem of a table in the data folder."""
     table = read_features(context.data / "features" / f"{options.dataset}.parquet")
     latent = None if options.latent is None else read_latent(context.data / "models" / f"{options.latent}.npz")
     return ranking_problem(table, features, options, context.generator, latent)

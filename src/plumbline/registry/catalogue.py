@@ -45,7 +45,7 @@ class Catalogue(Options):
         """Return the listing of `name`; raise PlumblineError with the nearest name if there is none."""
         listings: dict[str, Listing] = getattr(self, kind)
         if name not in listings:
-            raise unknown(kind, name, listings)
+            raise unknown(kind, name, listings, f"plumbline classes {kind}")
         return listings[name]
 
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
@@ -69,7 +69,7 @@ class Catalogue(Options):
 
 
 def _where_options_are(kind: Kind, name: str) -> str:
-    return f": `plumbline {kind}s {name}` shows them all" if kind in ("method", "problem") else ""
+    return f": `plumbline classes {kind} {name}` shows them all"
 
 
 def once(question: str, verify: Callable[[], object]) -> None:

@@ -86,7 +86,13 @@ class MethodRef(Named):
 
 
 class InitialDesign(Options):
-    """How a trial begins: `size` points by a registered `design` (see `plumbline.designs`) with its `options`."""
+    """How a trial begins.
+
+    Attributes:
+        design: a registered initial design (see `plumbline.designs`).
+        size: number of its points.
+        options: those of the design.
+    """
 
     design: str
     size: int = Field(ge=1, le=100_000)

@@ -81,7 +81,7 @@ class Registry:
                 _import(module)
         entries = self._entries if name in self._entries else self.entries()
         if name not in entries:
-            raise unknown(self.kind, name, entries)
+            raise unknown(self.kind, name, entries, f"plumbline classes {self.kind}")
         return entries[name]
 
     def _modules(self) -> dict[str, Path]:

@@ -20,8 +20,9 @@ PACKAGE = "plumbline"
 ROOT = Path(__file__).parents[1]
 
 NEUTRAL = frozenset(
-    f"{PACKAGE}.{name}"
+    f"{PACKAGE}{name and f'.{name}'}"
     for name in (
+        "",  # the package itself: names of the Python interface
         "core.errors",
         "core.files",
         "core.history",

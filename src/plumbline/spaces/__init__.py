@@ -1,1 +1,1 @@
-"""Where a method may look: boxes, tables of rows, and blocks of inputs that change together."""
+"""Search spaces: boxes, boxes with steps, tables of rows, and blocks of inputs that change together."""

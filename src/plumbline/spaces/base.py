@@ -1,4 +1,4 @@
-"""What every space can do: draw points, say what is left, cut itself to a region, and find where a utility peaks."""
+"""The interface of search spaces: random points, remaining points, restriction to a region, and maximisation."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,14 +12,14 @@ from plumbline.spaces.search import SearchOptions
 
 
 class Space(ABC):
-    """A set of points, `bounds` (`2 x d`) around it.
+    """A set of points with bounding box `bounds` (`2 x d`).
 
-    What may be asked for can depend on what was asked: a row of a table is there once, and blocks take turns. `settle`
-    says what there is to choose from in one round; only a settled space is searched.
+    The allowed queries may depend on earlier ones: a row of a table is allowed once, and blocks take turns. `settle`
+    returns the space of one round, and only a settled space is searched.
     """
 
     finite: ClassVar[bool] = False
-    """Whether it is a list of points of which each may be asked for once."""
+    """Whether the space is a list of points, each allowed as a query once."""
 
     def __init__(self, bounds: Tensor) -> None:
         self.bounds = bounds
@@ -36,11 +36,11 @@ class Space(ABC):
 
     @abstractmethod
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:
-        """Return `n x d` random points that may be asked for; fewer where fewer are left."""
+        """Return `n x d` random allowed points; fewer where fewer are left."""
 
     @abstractmethod
     def nearest(self, X: Tensor, history: History) -> Tensor:
-        """Return, for each row of `X` (`n x d`), a point near to it that may be asked for, no two alike."""
+        """Return, for each row of `X` (`n x d`), an allowed point near it, all of them distinct."""
 
     @abstractmethod
     def settle(self, history: History, generator: Generator) -> "Space":
@@ -48,19 +48,19 @@ class Space(ABC):
 
     @abstractmethod
     def within(self, region: Tensor, history: History, least: int) -> Self:
-        """Return the part inside `region` (`2 x d`), or all of it where fewer than `least` points are inside."""
+        """Return the part inside `region` (`2 x d`), or the full space where fewer than `least` points are inside."""
 
     @abstractmethod
-    def ends(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return where each climb to a peak of the utility in a settled space ended: `r x q x d`, the greatest first.
+    def ends(self, acquisition: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return the end of each climb of an acquisition function in a settled space, `r x q x d`, the best first.
 
-        It is the same for the same seed.
+        The ends are the same for the same seed.
         """
 
-    def maximise(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return the `q x d` points of greatest utility of a settled space; the same for the same seed."""
-        return self.ends(utility, q, options, seed)[0]
+    def maximise(self, acquisition: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return the `q x d` maximiser of an acquisition function in a settled space; the same for the same seed."""
+        return self.ends(acquisition, q, options, seed)[0]
 
     @abstractmethod
     def without(self, X: Tensor) -> Self:
-        """Return a settled space without the rows of `X` (`n x d`), where they could be asked for only once."""
+        """Return a settled space without the rows of `X` (`n x d`), if each is allowed only once."""

@@ -1,4 +1,4 @@
-"""A box whose inputs change together, one block a round in turn."""
+"""A box whose inputs change by blocks, one block per round in turn."""
 
 import torch
 from torch import Generator, Tensor
@@ -9,13 +9,13 @@ from plumbline.spaces.table import Table
 
 
 class Blocks(Box):
-    """Inputs that change together, one block a round in turn, while all others keep their values; LOCBO, section V-D.
+    """Inputs that change by blocks, one block per round in turn, while all others are fixed; LOCBO, section V-D.
 
     Attributes:
         indices: the inputs of each block.
-        start: `d`, what the other inputs keep in the first round; from then on they keep those of the best observation
-            among the points asked for, as in the published code (the paper does not say).
-        candidates: how many random values of a block a method chooses from.
+        start: `d`, values of the fixed inputs in the first round. From then on they are those of the best observed
+            query, as in the published code (the paper does not specify them).
+        candidates: number of random values of a block that a method chooses from.
     """
 
     def __init__(
@@ -28,11 +28,11 @@ class Blocks(Box):
 
     def settle(self, history: History, generator: Generator) -> Table:
         """Return `candidates` random points that differ in the block whose turn it is."""
-        asked = history.queries
-        block = list(self.indices[len(asked) % len(self.indices)])
+        queries = history.queries
+        block = list(self.indices[len(queries) % len(self.indices)])
         values = history.Y[history.initial :, 0].nan_to_num(nan=-torch.inf)
-        kept = asked[values.argmax()] if len(asked) else self.start
-        X = kept.repeat(self.candidates, 1)
+        best = queries[values.argmax()] if len(queries) else self.start
+        X = best.repeat(self.candidates, 1)
         low, high = self.bounds[:, block]
         X[:, block] = low + (high - low) * torch.rand(
             self.candidates, len(block), generator=generator, dtype=self.bounds.dtype
@@ -40,5 +40,5 @@ class Blocks(Box):
         return Table(self.bounds, X)
 
     def within(self, region: Tensor, history: History, least: int) -> "Blocks":
-        """Return the same blocks, their values drawn in the region."""
+        """Return the same blocks, with values drawn in the region."""
         return Blocks(region, self.indices, self.start, self.candidates)

@@ -1,4 +1,4 @@
-"""A box: multi-start L-BFGS-B finds where a utility is greatest."""
+"""A box, in which multi-start L-BFGS-B maximises an acquisition function."""
 
 from functools import partial
 from typing import Any, Self
@@ -25,10 +25,10 @@ def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
 
 
 def batches(bounds: Tensor, n: int, q: int, seed: int) -> Tensor:
-    """Return `n x q x d` points of a scrambled Sobol sequence in `bounds` (`2 x d`), put into batches by chance.
+    """Return `n x q x d` points of a scrambled Sobol sequence in `bounds` (`2 x d`), grouped into batches at random.
 
-    BoTorch has a sequence in `q d` dimensions, each point a batch: the 3,600 of Lasso-DNA take a fifth of a second to
-    scramble, again and again where too few utilities are above zero, up to half of a round.
+    BoTorch takes a sequence in `q d` dimensions, each point a batch. Scrambling the 3,600 dimensions of Lasso-DNA takes
+    a fifth of a second. BoTorch repeats it while too few acquisition values are positive: up to half of a round.
     """
     points = draw_sobol_samples(bounds, n * q, 1, seed=seed).squeeze(-2)
     if q > 1:
@@ -38,32 +38,32 @@ def batches(bounds: Tensor, n: int, q: int, seed: int) -> Tensor:
 
 def climb(
     starts: Tensor,
-    utility: AcquisitionFunction,
+    acquisition: AcquisitionFunction,
     lower_bounds: Tensor,
     upper_bounds: Tensor,
     options: dict[str, Any],
     fixed_features: dict[int, float] | None = None,
     **others: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Return the points that L-BFGS-B climbs to from `starts`, `r x q x d`, and their utilities, `r`.
+    """Return the ends of L-BFGS-B from `starts`, `r x q x d`, and their acquisition values, `r`.
 
-    All starts are climbed from at once, as BoTorch does; a climb that is given up (`patience` among the options) ends
-    by a gradient of zero. `optimize_acqf` passes no fixed inputs as an empty dictionary, for which BoTorch's own
-    function copies the points input by input in each evaluation and differentiates each copy: a tenth of the time of a
-    search in 20 dimensions, two thirds in 180.
+    Climbs from all starts run together, as in BoTorch. A climb that is stopped early (`patience` among the options)
+    gets a gradient of zero. `optimize_acqf` passes an empty dictionary when no inputs are fixed, which we replace by
+    None. For a dictionary BoTorch's own function copies the points input by input in each evaluation and differentiates
+    each copy: a tenth of the time of a search in 20 dimensions, two thirds in 180.
     """
     bounds = {"lower_bounds": lower_bounds, "upper_bounds": upper_bounds}
     options = dict(options)
     patience = options.pop("patience", None)
-    if not isinstance(utility, Differentiated):
+    if not isinstance(acquisition, Differentiated):
         return gen_candidates_scipy(
-            starts, utility, options=options, fixed_features=fixed_features or None, **bounds, **others
+            starts, acquisition, options=options, fixed_features=fixed_features or None, **bounds, **others
         )
     shape = starts.shape[1:]
     heat = None if patience is None else EarlyStopping(len(starts), patience)
 
     def loss(x: NDArray[np.float64], batch_indices: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        value, gradient = utility.value_and_gradient(torch.from_numpy(x).view(-1, *shape))
+        value, gradient = acquisition.value_and_gradient(torch.from_numpy(x).view(-1, *shape))
         if heat is not None:
             gradient = gradient.masked_fill(heat.lost(batch_indices, value)[:, None, None], 0.0)
         return -value.numpy(), -gradient.flatten(1).numpy()
@@ -77,7 +77,7 @@ def climb(
 
 
 class Box(Space):
-    """All points between lower and upper bounds; any of them may be asked for again."""
+    """All points between lower and upper bounds; any of them may be queried again."""
 
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:
         """Return `n x d` independent uniform points."""
@@ -88,21 +88,20 @@ class Box(Space):
         return X
 
     def settle(self, history: History, generator: Generator) -> Space:
-        """Return the box: it is the same in every round."""
+        """Return the box, which is the same in every round."""
         return self
 
     def within(self, region: Tensor, history: History, least: int) -> "Box":
-        """Return the region, which is cut to the box already."""
+        """Return the region, which is already inside the box."""
         return Box(region)
 
-    def ends(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return where each climb ended, `r x q x d`, the greatest utility first.
+    def ends(self, acquisition: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return the end of each climb, `r x q x d`, the best first.
 
-        A climb whose line search fails, as at a kink, ends where it is: BoTorch would throw all climbs away and begin
-        anew.
+        A climb whose line search fails, as at a kink, ends there; BoTorch would discard and restart all climbs.
         """
         X, values = optimize_acqf(
-            utility,
+            acquisition,
             self.bounds,
             q=q,
             num_restarts=options.restarts,
@@ -111,7 +110,7 @@ class Box(Space):
                 "seed": seed,
                 "maxiter": options.maxiter,
                 "patience": options.patience,
-                "nonnegative": isinstance(utility, Differentiated) and utility.nonnegative,
+                "nonnegative": isinstance(acquisition, Differentiated) and acquisition.nonnegative,
             },
             gen_candidates=climb,
             generator=partial(batches, self.bounds),

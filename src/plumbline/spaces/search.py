@@ -1,4 +1,4 @@
-"""How hard a space is searched, and which points lie in a region of it."""
+"""Options and early stopping of the multi-start search, and membership of a region."""
 
 from typing import Self
 
@@ -13,11 +13,11 @@ class SearchOptions(Options):
     """Options of the multi-start search in a box.
 
     Attributes:
-        restarts: climbs.
-        raw_samples: Sobol points that their starts are chosen from; as many as there are climbs where none is chosen.
-        maxiter: L-BFGS iterations of a climb.
-        patience: a climb is given up where it would take more than so many steps like its last to come to the best that
-            any has reached; null: none is. Of utilities with a gradient by hand.
+        restarts: number of climbs.
+        raw_samples: number of Sobol points that starts are chosen from; equal to `restarts` if none are chosen.
+        maxiter: greatest number of L-BFGS iterations of a climb.
+        patience: a climb stops when it would need more than so many steps like its last to reach the best value of all
+            climbs; null for no early stopping. It applies to acquisition functions with hand-written gradients.
     """
 
     restarts: PositiveInt = 10
@@ -35,11 +35,11 @@ class SearchOptions(Options):
 
 
 class EarlyStopping:
-    """Climbs that run together, and what each has reached.
+    """Early stopping of climbs that run together and cannot reach the best of them.
 
     Args:
-        climbs: how many.
-        patience: steps like its last that a climb is given to come to the best.
+        climbs: number of climbs.
+        patience: number of steps like its last that a climb may need to reach the best value.
     """
 
     def __init__(self, climbs: int, patience: float) -> None:
@@ -47,15 +47,15 @@ class EarlyStopping:
         self.patience = patience
 
     def lost(self, climbs: list[int], values: Tensor) -> Tensor:
-        """Return which of some climbs, that came to new values (`b`), have no prospect of coming to the best.
+        """Return a mask of the climbs that stop, given their new values (`b`).
 
-        One that tries a step too long, and comes to less than it had, is not judged by that.
+        A climb that tries too long a step, and reaches less than before, is not stopped for it.
         """
-        gain = values - self.reached[climbs]
+        increase = values - self.reached[climbs]
         self.reached[climbs] = torch.maximum(self.reached[climbs], values)
-        return (gain > 0) & (self.reached.max() - values > self.patience * gain)
+        return (increase > 0) & (self.reached.max() - values > self.patience * increase)
 
 
 def inside(X: Tensor, region: Tensor) -> Tensor:
-    """Return which of the points `X` (`n x d`) lie in `region` (`2 x d`): `n` booleans."""
+    """Return a mask of the points `X` (`n x d`) that lie in `region` (`2 x d`): `n` booleans."""
     return ((region[0] <= X) & (region[1] >= X)).all(dim=-1)

@@ -1,4 +1,4 @@
-"""A table of rows, each of which may be asked for once: enumeration finds where a utility is greatest."""
+"""A table of rows, each allowed as a query once; enumeration maximises an acquisition function."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ class Table(Space):
     finite: ClassVar[bool] = True
 
     def __init__(self, bounds: Tensor, rows: Tensor) -> None:
-        """Make the space of `rows` (`N x d`) inside of `bounds` (`2 x d`)."""
+        """Create the space of `rows` (`N x d`) inside `bounds` (`2 x d`)."""
         super().__init__(bounds)
         self.rows = rows
 
@@ -33,24 +33,24 @@ class Table(Space):
         return len(self.rows)
 
     def remaining(self, history: History) -> Tensor:
-        """Return the rows that were not evaluated yet: `n x d`.
+        """Return the rows that have not been evaluated: `n x d`.
 
         Raises:
-            PlumblineError: none is left.
+            PlumblineError: all rows have been evaluated.
         """
-        seen = (self.rows.unsqueeze(1) == history.X).all(dim=-1).any(dim=-1)
-        rest = self.rows[~seen]
+        evaluated = (self.rows.unsqueeze(1) == history.X).all(dim=-1).any(dim=-1)
+        rest = self.rows[~evaluated]
         if len(rest) == 0:
             raise PlumblineError("every row of the table has been evaluated: lower `rounds` or enlarge `pool`")
         return rest
 
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:
-        """Return `n x d` rows that are left, drawn without replacement."""
+        """Return `n x d` of the remaining rows, drawn without replacement."""
         rest = self.remaining(history)
         return rest[torch.randperm(len(rest), generator=generator)[:n]]
 
     def nearest(self, X: Tensor, history: History) -> Tensor:
-        """Return the row nearest to each of `X` (`n x d`) in the unit cube, each row once: at most `n x d`."""
+        """Return the row nearest to each point of `X` (`n x d`) in the unit cube, each row once: at most `n x d`."""
         rest = self.remaining(history)
         spread = self.bounds[1] - self.bounds[0]
         chosen: list[int] = []
@@ -60,25 +60,25 @@ class Table(Space):
         return rest[chosen]
 
     def settle(self, history: History, generator: Generator) -> "Table":
-        """Return the rows that are left."""
+        """Return the remaining rows."""
         return Table(self.bounds, self.remaining(history))
 
     def within(self, region: Tensor, history: History, least: int) -> "Table":
-        """Return the rows that are left in the region, or all that are left where those are fewer than `least`."""
+        """Return the remaining rows in the region, or all remaining rows where these are fewer than `least`."""
         rest = self.remaining(history)
         near = rest[inside(rest, region)]
         return Table(region, near) if len(near) >= least else Table(self.bounds, rest)
 
-    def ends(self, utility: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return the rows of greatest utility, one after another: there is one search, at most `1 x q x d`."""
-        return best_rows(utility, self.rows, q).unsqueeze(0)
+    def ends(self, acquisition: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+        """Return the rows of greatest acquisition value, chosen sequentially, as one search: at most `1 x q x d`."""
+        return best_rows(acquisition, self.rows, q).unsqueeze(0)
 
     def without(self, X: Tensor) -> "Table":
         """Return the other rows."""
         return Table(self.bounds, self.rows[(self.rows.unsqueeze(1) != X).any(dim=-1).all(dim=-1)])
 
 
-def best_rows(utility: AcquisitionFunction, rows: Tensor, q: int) -> Tensor:
-    """Return the `q x d` of `rows` (`N x d`) that maximise `utility`, one after another."""
-    X, _ = optimize_acqf_discrete(utility, q=q, choices=rows, return_acq_values=False)
+def best_rows(acquisition: AcquisitionFunction, rows: Tensor, q: int) -> Tensor:
+    """Return the `q x d` of `rows` (`N x d`) that maximise `acquisition`, chosen sequentially."""
+    X, _ = optimize_acqf_discrete(acquisition, q=q, choices=rows, return_acq_values=False)
     return X

@@ -2,7 +2,7 @@
 threshold.
 
 Intervals and probabilities belong together: a threshold is in the interval where neither probability is below 2.5%.
-docs/verdicts.md has their error rates, simulated, by seeds and distribution.
+docs/results/verdict-rule.md has their error rates, simulated, by seeds and distribution.
 """
 
 from abc import ABC, abstractmethod

@@ -13,7 +13,12 @@ from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef, 
 
 
 class Snapshots(Options):
-    """Pictures of the model on a grid of a one-dimensional problem: after which rounds, on how many points."""
+    """Pictures of the model on a grid of a one-dimensional problem.
+
+    Attributes:
+        rounds: after which rounds.
+        points: of the grid.
+    """
 
     rounds: tuple[PositiveInt, ...]
     points: int = Field(default=201, ge=2, le=10_000)

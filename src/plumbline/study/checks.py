@@ -21,19 +21,19 @@ Grid = Collection[tuple[str, str]]
 
 def check_methods_and_tasks(library: MethodsAndTasks) -> None:
     """Raise PlumblineError where a method or a problem is unknown or has other options."""
-    for label, method in library.methods.items():
-        catalogue().check("method", method.ref.name, method.ref.options, f"config/methods.yaml: {label}")
-    for name, task in library.tasks.items():
+    for method in library.methods.values():
+        catalogue().check("method", method.ref.name, method.ref.options, method.source)
+    for task in library.tasks.values():
         initial = task.budget.initial
-        catalogue().check("problem", task.problem.name, task.problem.options, f"config/tasks.yaml: {name}")
-        catalogue().check("design", initial.design, initial.options, f"config/tasks.yaml: {name}")
+        catalogue().check("problem", task.problem.name, task.problem.options, task.source)
+        catalogue().check("design", initial.design, initial.options, task.source)
 
 
 def check_inputs(library: MethodsAndTasks, models: Mapping[str, ModelEntry], datasets: Mapping[str, Dataset]) -> None:
     """Raise PlumblineError where options declare a dataset or a model that there is not."""
     declared: list[tuple[str, Kind, str, Json]] = [
-        *((f"config/methods.yaml: {x}", "method", m.ref.name, m.ref.options) for x, m in library.methods.items()),
-        *((f"config/tasks.yaml: {x}", "problem", t.problem.name, t.problem.options) for x, t in library.tasks.items()),
+        *((one.source, "method", one.ref.name, one.ref.options) for one in library.methods.values()),
+        *((one.source, "problem", one.problem.name, one.problem.options) for one in library.tasks.values()),
         *((f"config/models.yaml: {x}", "trainer", m.trainer, m.options) for x, m in models.items()),
     ]
     built = {

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from plumbline.core.options import Options
+from plumbline.study.inheritance import merge
 
 _AFTER = "@"
 
@@ -35,6 +36,14 @@ class Criterion(Options):
 
     Attributes:
         name: the tested quantity, in a few words.
+        statistic: its name; it is computed over seeds.
+        metric: the metric of each run.
+        of: the summary of a run.
+        location: mean or median over seeds.
+        direction: of the statistic's expected value.
+        threshold: that the statistic is expected to be less or greater than.
+        range: that the statistic is expected to be within.
+        options: of the statistic.
         after: share of the rounds after which the method's runs are read, the baseline's at their end: tests whether
             the method is faster.
         published: the document's value, where a text, a table or a figure gives it.
@@ -107,11 +116,21 @@ class ClaimTest(Criterion):
 class ClaimTests(Criterion):
     """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline].
 
-    Several `tasks` are a test each; the tasks of `also` are in each of them. Where tasks have methods of their own,
-    `cases` [task, method, baseline] name each test instead. Where the document's sentence says several things, `parts`
-    are the others: of one test with it.
+    Attributes:
+        like: `primary`, in a secondary test: it has the fields of the claim's (first) primary test, but for `parts` and
+            for those given here; null takes a field away.
+        task: one task.
+        tasks: several, a test each.
+        method: what is tested.
+        baseline: what it is compared with, where the statistic compares.
+        baseline_task: of the baseline, where that is another.
+        pairs: several [method, baseline], a test each.
+        also: tasks that are judged together with each `task`, in one sample.
+        cases: in the place of all these, [task, method, baseline] of each test, where tasks have methods of their own.
+        parts: further tests of the same claim, where the document's sentence says several things.
     """
 
+    like: Literal["", "primary"] = ""
     task: str | None = None
     tasks: tuple[str, ...] = ()
     method: str | None = None
@@ -151,17 +170,33 @@ class ClaimTests(Criterion):
 
 
 class Stuck(Options):
-    """A run counts as stuck if the final value of `metric` exceeds `above`."""
+    """When a run of a claim counts as stuck.
+
+    Attributes:
+        metric: whose final value is compared.
+        above: the greatest value of a run that is not stuck.
+    """
 
     metric: str
     above: float
 
 
 class Beyond(Options):
-    """Why no trial can decide about a claim."""
+    """Why no trial can decide about a claim.
+
+    Attributes:
+        verdict: in the place of one by trials.
+        because: the reason.
+    """
 
     verdict: Literal["cannot fail", "does not apply"]
     because: str
+
+
+def _like(primary: dict[str, Any], test: Any) -> Any:
+    if not (isinstance(test, dict) and test.get("like")):
+        return test
+    return {name: value for name, value in merge(primary, test).items() if value is not None}
 
 
 def _alternatives(written: Any) -> Any:
@@ -196,6 +231,18 @@ class Claim(Options):
     secondary: tuple[ClaimTests, ...] = ()
     stuck: Stuck | None = None
     beyond: Beyond | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _like_primary(cls, data: Any) -> Any:
+        """Give secondary tests that are `like: primary` its fields."""
+        if not (isinstance(data, dict) and isinstance(data.get("secondary"), list)):
+            return data
+        first = next(iter(_alternatives(data.get("primary")) or ()), None)
+        if not isinstance(first, dict):
+            return data
+        shared = {name: value for name, value in first.items() if name != "parts"}
+        return {**data, "secondary": [_like(shared, test) for test in data["secondary"]]}
 
     @property
     def tests(self) -> tuple[ClaimTest, ...]:

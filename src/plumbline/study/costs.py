@@ -9,8 +9,6 @@ from pathlib import Path
 from statistics import median
 
 import pandas as pd
-from rich.console import Console
-from rich.table import Table
 
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
@@ -134,40 +132,3 @@ def trainings(run: ResolvedRun, data: Path) -> list[Estimate]:
             hours = {False: 0.0, True: 0.0, model.resources.gpu > 0: model.hours or 0.0}
             found.append(Estimate(name, model.title, 0, 0, hours[False], hours[True], int(model.hours is None)))
     return found
-
-
-def _hours(hours: float) -> str:
-    return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
-
-
-def print_plan(run: ResolvedRun, store: Path, data: Path) -> None:
-    """Print the estimates as a table, with the sum."""
-    experiments, models = estimates(run, store, data), trainings(run, data)
-    rows = [*experiments, *models]
-    console = Console()
-    if not console.is_terminal:
-        console.width = 1000  # whoever reads the file or the pipe wants whole titles
-    title = f"preset {run.config.preset}, {run.config.data} data"
-    table = Table(title=title, title_justify="left", expand=console.is_terminal)
-    table.add_column("experiment", no_wrap=True)
-    table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
-    for column in ("trials", "done", "CPU", "GPU", "unmeasured"):
-        table.add_column(column, justify="right")
-    for some in (experiments, models):
-        for row in some:
-            cells = (row.trials, row.done, _hours(row.cpu_hours), _hours(row.gpu_hours), row.unknown)
-            table.add_row(row.experiment, row.title, *map(str, cells))
-        table.add_section()
-    total = (
-        sum(row.trials for row in rows),
-        sum(row.done for row in rows),
-        _hours(sum(row.cpu_hours for row in rows)),
-        _hours(sum(row.gpu_hours for row in rows)),
-        sum(row.unknown for row in rows),
-    )
-    table.add_row("all", "shared trials are counted in each", *map(str, total))
-    console.print(table)
-    print(
-        "CPU and GPU: what is left to do, on one core, from seconds measured in earlier trials, and for models that "
-        "are not trained yet as config/models.yaml expects; what is unmeasured is not counted"
-    )

@@ -11,15 +11,20 @@ from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, parse, read_yaml
 from plumbline.store.spec import Diagnostics
 from plumbline.study.claims import Claim
+from plumbline.study.inheritance import inherit
 
 Preset = Literal["quick", "desk", "paper"]
 MAX_SEEDS = 10_000
 
 
 class Block(Options):
-    """Tasks crossed with methods, by their names in the YAML files.
+    """Tasks crossed with methods; seeds 0, 1, ... are the same in all blocks, which pairs what is compared.
 
-    `rounds` replace the tasks' own, and `seeds` the experiment's: seeds 0, 1, ... are the same in all blocks.
+    Attributes:
+        tasks: names of tasks, or of families of them.
+        methods: names of methods, or of families of them.
+        rounds: in the place of the tasks' own.
+        seeds: in the place of the experiment's.
     """
 
     tasks: tuple[str, ...] = Field(min_length=1)
@@ -29,7 +34,14 @@ class Block(Options):
 
 
 class Scale(Options):
-    """What a preset changes of an experiment's published settings."""
+    """What a preset changes of an experiment's published settings.
+
+    Attributes:
+        seeds: in the place of the experiment's and of its blocks'.
+        rounds: in the place of the tasks' and of the blocks'.
+        grid: in the place of the experiment's.
+        diagnostics: in the place of the experiment's.
+    """
 
     seeds: int | None = Field(default=None, ge=1, le=MAX_SEEDS)
     rounds: int | None = Field(default=None, ge=0, le=100_000)
@@ -38,7 +50,12 @@ class Scale(Options):
 
 
 class Output(Options):
-    """A figure, a table or an illustration: its kind, with its options."""
+    """A figure, a table or an illustration.
+
+    Attributes:
+        kind: the registered name.
+        options: those of its kind.
+    """
 
     kind: str
     options: dict[str, Any] = Field(default_factory=dict)
@@ -49,17 +66,31 @@ class Experiment(Options):
 
     A preset that is null leaves the experiment out. Without a grid the experiment needs no trials; what a figure shows
     without any is its illustration.
+
+    Attributes:
+        like: another experiment of the file, whose fields this one has but for those given here.
+        title: of figure and table.
+        caption: what they show.
+        chosen: settings that the document leaves open, and what was chosen.
+        grid: blocks of tasks and methods.
+        seeds: so many trials of each method on each task.
+        diagnostics: what is checked of the model at every query.
+        illustration: what is computed for the figure besides trials, or in their place (see `plumbline.illustrations`).
+        figure: its kind, with its options.
+        table: its kind, with its options.
+        quick: what the preset changes; null leaves the experiment out.
+        desk: the same of this preset.
+        paper: the same of this preset.
     """
 
+    like: str = ""
     title: str
     caption: str = ""
     chosen: str = ""
-    """Settings that the document leaves open, and what was chosen."""
     grid: tuple[Block, ...] = ()
     seeds: int = Field(default=1, ge=1, le=MAX_SEEDS)
     diagnostics: Diagnostics = Diagnostics()
     illustration: Output | None = None
-    """What is computed for the figure besides trials, or in their place (see `plumbline.illustrations`)."""
     figure: Output | None = None
     table: Output | None = None
     quick: Scale | None = None
@@ -89,7 +120,16 @@ class Experiment(Options):
 
 
 class Hyperparameter(Options):
-    """One row of a search space: CAL, tables 1 and 2."""
+    """One row of a search space: CAL, tables 1 and 2.
+
+    Attributes:
+        name: of the hyperparameter.
+        low: least value.
+        high: greatest value.
+        scale: on which it is searched.
+        step: between values; null for any value.
+        integer: whether values are integers.
+    """
 
     name: str
     low: float
@@ -106,17 +146,24 @@ def _name_of_experiment(name: str) -> str:
 
 
 class Study(Options):
-    """A document's experiments."""
+    """A document's experiments and claims.
+
+    Attributes:
+        study: name of the file.
+        title: of the document.
+        citation: of the document.
+        spaces: search spaces of its tables, by name.
+        experiments: by the names that `--config experiments=...`, figures and claims use; none where claims are listed
+            and not run.
+        claims: by name.
+    """
 
     study: str
     title: str
     citation: str
     spaces: dict[str, tuple[Hyperparameter, ...]] = Field(default_factory=dict)
     experiments: dict[Annotated[str, AfterValidator(_name_of_experiment)], Experiment]
-    """May be empty: a document whose claims are listed, and none of them run."""
     claims: dict[str, Claim] = Field(default_factory=dict)
-    yaml_anchors: Any = None
-    """A place for YAML's own anchors."""
 
     def check(self, source: str) -> None:
         """Raise PlumblineError for a claim about an experiment that there is not, or about none."""
@@ -136,6 +183,10 @@ def load_study(path: Path) -> Study:
     Raises:
         PlumblineError: what is wrong, with file, field and what is allowed.
     """
-    study = parse(Study, read_yaml(path), path)
+    content = read_yaml(path)
+    if isinstance(content, dict) and isinstance(content.get("experiments"), dict):
+        inherited = inherit(content["experiments"], "experiment", lambda name: f"{path}: experiments.{name}")
+        content = {**content, "experiments": inherited}
+    study = parse(Study, content, path)
     study.check(str(path))
     return study

@@ -15,7 +15,7 @@ class Legend(Options):
         label: its words in legends.
         colour: one of `COLOURS`, or #rrggbb; empty for the next that is free.
         dashed: whether its lines are.
-        parameters: values of what its entry in `config/methods.yaml` varies: `{"alpha": 0.2}`.
+        parameters: values of what its entry in `config/methods` varies: `{"alpha": 0.2}`.
         entry: that entry, which a figure may name in place of all its variants; the method itself if it varies nothing.
     """
 

@@ -1,14 +1,16 @@
-"""The methods and tasks of all studies, by name: `config/methods.yaml` and `config/tasks.yaml`.
+"""The methods and tasks of all studies, by name: the files of `config/methods` and `config/tasks`.
 
-An entry may be `like` another, whose fields it has but for those that it gives itself; options are merged at any depth.
+An entry may be `like` another of any file, whose fields it has but for those that it gives itself; options are merged
+at any depth (see `plumbline.study.inheritance`).
 An entry that says `vary` stands for a family: one member a value, called `<entry>-<value>`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import Field
@@ -20,7 +22,8 @@ from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
 from plumbline.store.keys import with_stand_ins
 from plumbline.store.spec import Budget
-from plumbline.study.legends import Legend
+from plumbline.study.inheritance import inherit
+from plumbline.study.legends import COLOURS, Legend
 
 Value = bool | int | float | str
 EntryT = TypeVar("EntryT", bound="Entry")
@@ -35,28 +38,28 @@ class Entry(Options):
     vary: dict[str, tuple[Value, ...]] = Field(
         default_factory=dict, description="options, as `model.kernel`, with their values: one member a value"
     )
-    resources: Resources = Resources()
+    resources: Resources = Field(default=Resources(), description="what its jobs ask of a machine")
 
 
 class MethodEntry(Entry):
-    """An entry of `config/methods.yaml`: a registered method, its options, what it is called and how it looks."""
+    """An entry of `config/methods`: a registered method, its options, what it is called and how it looks."""
 
-    name: str
-    options: Json = Field(default_factory=dict)
+    name: str = Field(description="the registered class that proposes")
+    options: Json = Field(default_factory=dict, description="those of the class")
     legend: str = Field(default="", description="words of the legend; may hold {parameters} of `vary`")
-    colour: str = ""
-    dashed: bool = False
+    colour: str = Field(default="", description=f"{', '.join(COLOURS)} or #rrggbb; empty for the next that is free")
+    dashed: bool = Field(default=False, description="whether its lines are dashed")
 
 
 class TaskEntry(Entry):
-    """An entry of `config/tasks.yaml`: a registered problem, its options, and how long a trial goes on."""
+    """An entry of `config/tasks`: a registered problem, its options, and how long a trial goes on."""
 
-    problem: str
-    options: Json = Field(default_factory=dict)
+    problem: str = Field(description="the registered problem; `ackley-20` is `ackley` with option `dim: 20`")
+    options: Json = Field(default_factory=dict, description="those of the problem")
     title: str = Field(default="", description="what figures call it; may hold {options} of the problem")
     initial: InitialDesign
-    rounds: int = Field(ge=0, le=100_000)
-    q: int = Field(default=1, ge=1, le=1_000)
+    rounds: int = Field(ge=0, le=100_000, description="after the initial design; presets may have fewer")
+    q: int = Field(default=1, ge=1, le=1_000, description="evaluations a round")
     costly: bool = Field(default=False, description="evaluations take longer than what methods do, and other tasks do")
 
 
@@ -68,11 +71,12 @@ def replace_inputs(kind: Kind, named: NamedT, stand_ins: Mapping[str, str]) -> N
 
 @dataclass(frozen=True)
 class Method:
-    """A method with its name, its look, and what its jobs need."""
+    """A method with its name, its look, and what its jobs need; `source` is what errors about it begin with."""
 
     ref: MethodRef
     legend: Legend
     resources: Resources
+    source: str = field(default="", compare=False)
 
     def with_stand_ins(self, stand_ins: Mapping[str, str]) -> MethodRef:
         """Return the method on the datasets and models that stand in for its own, where any do."""
@@ -81,7 +85,10 @@ class Method:
 
 @dataclass(frozen=True)
 class Task:
-    """A problem with its budget; `parameters` are the values of what its entry varies."""
+    """A problem with its budget.
+
+    `parameters` are the values of what its entry varies; `source` is what errors about it begin with.
+    """
 
     name: str
     entry: str
@@ -91,6 +98,7 @@ class Task:
     parameters: dict[str, Value]
     resources: Resources
     costly: bool = False
+    source: str = field(default="", compare=False)
 
     def with_stand_ins(self, stand_ins: Mapping[str, str]) -> ProblemRef:
         """Return the problem on the datasets and models that stand in for its own, where any do."""
@@ -99,7 +107,7 @@ class Task:
     def title_with(self, stand_ins: Mapping[str, str]) -> str:
         """Return the title, filled in from the options in use."""
         options = self.with_stand_ins(stand_ins).options
-        return fill(self.title, {**options, **self.parameters}, f"config/tasks.yaml: {self.name}: title")
+        return fill(self.title, {**options, **self.parameters}, f"{self.source}: title")
 
 
 @dataclass(frozen=True)
@@ -130,9 +138,20 @@ class MethodsAndTasks:
         found: list[str] = []
         for name in names:
             if name not in members and name not in families:
-                raise unknown(kind, name, members.keys() | families.keys())
+                raise unknown_entry(kind, name, members.keys() | families.keys())
             found += [name] if name in members else families[name]
         return tuple(found)
+
+
+def unknown_entry(kind: str, name: str, known: Iterable[str]) -> PlumblineError:
+    """Return the error for a method or a task that has no entry, with what it is where a registered class is meant."""
+    registered = "method" if kind == "method" else "problem"
+    if name not in getattr(catalogue(), registered):
+        return unknown(kind, name, known, f"plumbline {kind}s")
+    return PlumblineError(
+        f"{name!r} is a registered class, no entry of config/{kind}s: "
+        f"enter it there, or name it on the command line: --{'class' if kind == 'method' else 'problem'} {name}"
+    )
 
 
 def _families(entries: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -150,40 +169,6 @@ def fill(template: str, values: Mapping[str, Any], source: str) -> str:
         raise PlumblineError(f"{source}: {unknown('field', str(error.args[0]), values)}") from error
     except (AttributeError, IndexError, ValueError) as error:
         raise PlumblineError(f"{source}: {template!r} cannot be filled in: {error}") from error
-
-
-def merge(below: Any, above: Any) -> Any:
-    """Return `above` laid over `below`: mappings are merged at any depth, anything else is replaced."""
-    if not (isinstance(below, dict) and isinstance(above, dict)):
-        return above
-    return below | {key: merge(below.get(key), value) for key, value in above.items()}
-
-
-def inherit(entries: Mapping[str, Any], kind: str, source: str) -> dict[str, Any]:
-    """Return the entries with what each has from the one that it is `like`; what that varies is not handed down.
-
-    Raises:
-        PlumblineError: an entry like one that there is not, or like itself.
-    """
-    done: dict[str, Any] = {}
-
-    def whole(name: str, heirs: tuple[str, ...]) -> Any:
-        if name in heirs:
-            raise PlumblineError(f"{source}: {name}: like itself: {' -> '.join((*heirs, name))}")
-        if name not in done:
-            entry = entries[name]
-            if not isinstance(entry, dict):
-                raise PlumblineError(f"{source}: {name}: an entry is a mapping of fields to values, not {entry!r}")
-            like = entry.get("like")
-            if like:
-                if not isinstance(like, str) or like not in entries:
-                    raise PlumblineError(f"{source}: {name}: like: {unknown(kind, str(like), entries)}")
-                parent = {key: value for key, value in whole(like, (*heirs, name)).items() if key != "vary"}
-                entry = merge(parent, entry)
-            done[name] = entry
-        return done[name]
-
-    return {name: whole(name, ()) for name in entries}
 
 
 def _with(options: Json, path: str, value: Value, source: str) -> Json:
@@ -217,7 +202,7 @@ def _last_parts(values: Mapping[str, Value], source: str) -> dict[str, Value]:
 
 
 def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str, Method]]:
-    """Yield the members of an entry of `config/methods.yaml`."""
+    """Yield the members of an entry of methods."""
     for label, values in members(name, entry):
         options = entry.options
         for path, value in values.items():
@@ -231,11 +216,11 @@ def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str
             "entry": name,
         }
         ref = {"name": entry.name, "options": options, "label": label}
-        yield label, Method(parse(MethodRef, ref, source), parse(Legend, legend, source), entry.resources)
+        yield label, Method(parse(MethodRef, ref, source), parse(Legend, legend, source), entry.resources, source)
 
 
 def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Task]]:
-    """Yield the members of an entry of `config/tasks.yaml`."""
+    """Yield the members of an entry of tasks."""
     budget = Budget(initial=entry.initial, rounds=entry.rounds, q=entry.q)
     for label, values in members(name, entry):
         problem = parse(ProblemRef, {"name": entry.problem, "options": entry.options}, source)
@@ -253,6 +238,7 @@ def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Ta
             _last_parts(values, source),
             entry.resources,
             entry.costly,
+            source,
         )
         task.title_with({})
         yield label, task
@@ -270,14 +256,18 @@ def _gather(
     kind: str,
     model: type[EntryT],
     members_of: Callable[[str, EntryT, str], Iterator[tuple[str, MemberT]]],
-    source: str,
+    files: Mapping[str, str],
 ) -> dict[str, MemberT]:
-    """Return the members of all entries of a file by name."""
+    """Return the members of all entries by name; `files` are those that entries stand in."""
     if not isinstance(data, dict):
-        raise PlumblineError(f"{source}: a mapping of names to {kind}s is expected")
+        raise PlumblineError(f"{kind}s: a mapping of names to {kind}s is expected")
+
+    def source(name: str) -> str:
+        return f"{files.get(name, f'{kind}s')}: {name}"
+
     found: dict[str, MemberT] = {}
-    for name, content in inherit(data, kind, source).items():
-        where = f"{source}: {name}"
+    for name, content in inherit(data, kind, source, own=("vary",)).items():
+        where = source(name)
         for label, member in members_of(name, parse(model, content, where), where):
             if label in found:
                 raise PlumblineError(f"{where}: there are two {kind}s called {label!r}")
@@ -286,20 +276,45 @@ def _gather(
 
 
 def parse_methods_and_tasks(
-    methods: Any, tasks: Any, sources: tuple[str, str] = ("methods", "tasks")
+    methods: Any,
+    tasks: Any,
+    files_of_methods: Mapping[str, str] = MappingProxyType({}),
+    files_of_tasks: Mapping[str, str] = MappingProxyType({}),
 ) -> MethodsAndTasks:
-    """Return the library of the two files' contents.
+    """Return the methods and tasks of mappings of names to entries; errors name the files that entries stand in.
 
     Raises:
         PlumblineError: what is wrong, with file, entry and field.
     """
     return MethodsAndTasks(
-        _gather(methods, "method", MethodEntry, methods_of, sources[0]),
-        _gather(tasks, "task", TaskEntry, tasks_of, sources[1]),
+        _gather(methods, "method", MethodEntry, methods_of, files_of_methods),
+        _gather(tasks, "task", TaskEntry, tasks_of, files_of_tasks),
     )
 
 
+def read_entries(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the entries of all files of a folder, and the file of each: `config/methods/conformal.yaml`.
+
+    Raises:
+        PlumblineError: a file that is no mapping, or an entry that is in two files.
+    """
+    entries: dict[str, Any] = {}
+    files: dict[str, str] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        file = str(path.relative_to(folder.parents[1]))
+        content = read_yaml(path) or {}
+        if not isinstance(content, dict):
+            raise PlumblineError(f"{file}: a mapping of names to entries is expected")
+        for name in content:
+            if name in entries:
+                raise PlumblineError(f"{file}: {name} is in {files[name]} too: rename one")
+        entries |= content
+        files |= dict.fromkeys(content, file)
+    return entries, files
+
+
 def load_methods_and_tasks(folder: Path) -> MethodsAndTasks:
-    """Read `methods.yaml` and `tasks.yaml` of the configuration's `folder`; see `parse_methods_and_tasks`."""
-    paths = folder / "methods.yaml", folder / "tasks.yaml"
-    return parse_methods_and_tasks(read_yaml(paths[0]), read_yaml(paths[1]), (str(paths[0]), str(paths[1])))
+    """Read the files of `methods` and `tasks` in the configuration's `folder`; see `parse_methods_and_tasks`."""
+    methods, files_of_methods = read_entries(folder / "methods")
+    tasks, files_of_tasks = read_entries(folder / "tasks")
+    return parse_methods_and_tasks(methods, tasks, files_of_methods, files_of_tasks)

@@ -125,7 +125,7 @@ class Plan:
         for study in self.studies.values():
             if name in study.experiments:
                 return study
-        raise unknown("experiment", name, self.names())
+        raise unknown("experiment", name, self.names(), "plumbline experiments")
 
     def experiment(self, name: str) -> Experiment:
         """Return experiment `name` at the preset's scale; raise PlumblineError where the preset leaves it out."""

@@ -1,4 +1,4 @@
-"""JSON schemas of the YAML files, by which editors complete and check.
+"""JSON schemas of the YAML files, by which editors complete and check, and the tables of `config/README.md`.
 
 Each YAML file names its schema in its first line. The schemas list the registered names, with the options of each.
 """
@@ -7,17 +7,41 @@ import json
 from pathlib import Path
 from typing import Any
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.files import write_text
 from plumbline.core.options import Options
-from plumbline.data.datasets import Dataset
+from plumbline.data.datasets import Dataset, Features
 from plumbline.data.models import ModelEntry
 from plumbline.registry.catalogue import Kind, catalogue
-from plumbline.study.experiments import Study
+from plumbline.registry.schema_options import Schema, options_of
+from plumbline.study.claims import Beyond, Claim, ClaimTests, Stuck
+from plumbline.study.experiments import Block, Experiment, Hyperparameter, Output, Scale, Study
 from plumbline.study.legends import COLOURS
 from plumbline.study.methods_and_tasks import MethodEntry, TaskEntry
 from plumbline.study.settings import Config
 
-Schema = dict[str, Any]
+TABLES: dict[str, type[Options]] = {
+    "Configuration (`config.yaml`, and `--config key=value`)": Config,
+    "Method (an entry of `methods/*.yaml`)": MethodEntry,
+    "Task (an entry of `tasks/*.yaml`)": TaskEntry,
+    "Study (a file of `studies`)": Study,
+    "Experiment (an entry of `experiments` in a study)": Experiment,
+    "Block (an item of `grid`)": Block,
+    "Scale (`quick`, `desk` and `paper` of an experiment)": Scale,
+    "Figure, table, illustration (of an experiment)": Output,
+    "Claim (an entry of `claims` in a study)": Claim,
+    "Test (`primary` and items of `secondary` in a claim)": ClaimTests,
+    "Stuck (of a claim)": Stuck,
+    "Beyond (of a claim)": Beyond,
+    "Hyperparameter (an item of a search space in `spaces`)": Hyperparameter,
+    "Model (an entry of `models.yaml`)": ModelEntry,
+    "Dataset (an entry of `datasets.yaml`)": Dataset,
+    "Features (of a dataset)": Features,
+}
+"""Tables of options, by title."""
+
+BEGIN, END = "<!-- options: written by `plumbline schema` -->", "<!-- end of options -->"
+
 DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 
@@ -34,12 +58,48 @@ def schemas() -> dict[str, Schema]:
 
 
 def write_schemas(folder: Path) -> list[Path]:
-    """Write every schema to `folder`, and return the files."""
+    """Write every schema to `folder`, and the tables of options into the README beside it; return the files."""
     paths = []
+    readme = folder.parent / "README.md"
+    if readme.is_file():
+        write_text(readme, with_tables(readme.read_text(encoding="utf-8")))
+        paths.append(readme)
     for name, schema in schemas().items():
         write_text(folder / name, json.dumps(schema, indent=2) + "\n")
         paths.append(folder / name)
     return paths
+
+
+def with_tables(text: str) -> str:
+    """Return the text of a README with the tables of options between its two markers.
+
+    Raises:
+        PlumblineError: there are no markers.
+    """
+    before, found, rest = text.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not (found and ended):
+        raise PlumblineError(f"no place for the tables of options: {BEGIN} ... {END}")
+    return f"{before}{BEGIN}\n\n{option_tables()}\n{END}{after}"
+
+
+def option_tables() -> str:
+    """Return the tables of all that the YAML files may say, in Markdown."""
+    return "\n".join(f"### {title}\n\n{_table(model)}" for title, model in TABLES.items())
+
+
+def _table(model: type[Options]) -> str:
+    rows = [
+        [f"`{row.option}`", _code(row.values), _code(row.default), row.description.rstrip(".")]
+        for row in options_of(model.model_json_schema())
+    ]
+    lines = [["field", "type", "default", "meaning"], ["---"] * 4, *rows]
+    escaped = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines]
+    return "".join(f"| {line} |\n" for line in escaped)
+
+
+def _code(text: str) -> str:
+    return {"": "", "(required)": "required"}.get(text, f"`{text}`")
 
 
 def _mapping(model: type[Options]) -> Schema:
@@ -124,10 +184,18 @@ def _study() -> Schema:
     properties = definitions["Experiment"]["properties"]
     for kind in ("illustration", "figure", "table"):
         one = {**output, "properties": {**output["properties"], "kind": {"enum": list(getattr(catalogue(), kind))}}}
-        definitions[f"Output.{kind}"] = _with_options(one, kind, "kind", definitions, lenient=False)
+        one.pop("required")  # an experiment may have it from the one that it is like
+        definitions[f"Output.{kind}"] = _with_options(one, kind, "kind", definitions, lenient=True)
         properties[kind] = {
             "anyOf": [{"$ref": f"#/$defs/Output.{kind}"}, {"type": "null"}],
             **{key: value for key, value in properties[kind].items() if key == "description"},
             "default": None,
         }
+    for name in ("Experiment", "ClaimTests"):
+        required = definitions[name].pop("required")
+        definitions[name] |= {"if": {"not": {"required": ["like"]}}, "then": {"required": required}}
+    fields = definitions["ClaimTests"]["properties"]
+    for name, field in fields.items():  # null takes away what the primary test has
+        words = {key: field[key] for key in ("title", "description", "default") if key in field}
+        fields[name] = {"anyOf": [field, {"type": "null"}], **words}
     return schema

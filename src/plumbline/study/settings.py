@@ -13,7 +13,7 @@ from plumbline.study.experiments import Preset
 class Config(Options):
     """What `config/*.yaml` and `snakemake --config` may say."""
 
-    preset: Preset = "quick"
+    preset: Preset = Field(default="quick", description="which of an experiment's scales is run")
     data: Literal["generated", "real"] = Field(
         default="generated", description="real datasets, or the generated stand-ins that need no network"
     )
@@ -33,8 +33,8 @@ class Config(Options):
     chunk: PositiveInt | None = Field(
         default=None, description="at most so many seeds a job; null for all that the method's resources allow"
     )
-    results: str = "results"
-    datasets: str = "data"
+    results: str = Field(default="results", description="the folder of records, figures, tables and reports")
+    datasets: str = Field(default="data", description="the folder of downloads, features and trained models")
     allow_incomplete: bool = Field(default=False, description="draw figures although trials failed, and say so in them")
 
 

@@ -1,1 +1,1 @@
-"""What trains the models that problems and methods read from files."""
+"""Trainers of the models that problems and methods read from files."""

@@ -1,4 +1,4 @@
-"""What every trainer has in common: what it may depend on, what it returns, and the registry."""
+"""The interface of trainers: the context, the result, and the registry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,15 +22,14 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What training may depend on besides options.
+    """Inputs of a training besides its options.
 
     Attributes:
         data: the folder of built features.
-        generator: seeded.
-        unfinished: a file that is the trainer's until it is done: what is there when it starts, it left when it was
-            killed.
-        device: where it may compute.
-        jobs: processes that it may have; what is learned is the same for any number.
+        generator: seeded generator.
+        unfinished: a file for the trainer's own use until it is done; after a kill it holds the saved progress.
+        device: device for the computations.
+        jobs: greatest number of processes; the model is the same for any number.
     """
 
     data: Path
@@ -42,7 +41,7 @@ class TrainingContext:
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model: `write` puts it into a file together with what it was trained from."""
+    """A trained model; `write` writes it to a file together with its provenance."""
 
     write: Callable[[Path, dict[str, Any]], None]
 
@@ -55,10 +54,10 @@ def train(
     device: torch.device = CPU,
     jobs: int = 1,
 ) -> None:
-    """Train model `name` and write it to `output`; one that was killed is gone on with, where its trainer can.
+    """Train model `name` and write it to `output`; a killed training is resumed if its trainer can.
 
     Raises:
-        PlumblineError: an unknown model or trainer, wrong options, or an input that is not there.
+        PlumblineError: the model or trainer is unknown, options are wrong, or an input is missing.
     """
     if name not in entries:
         raise unknown("model", name, entries)
@@ -68,5 +67,5 @@ def train(
     stream = torch.Generator().manual_seed(stream_seed(f"model {name}", entry.seed, "model"))
     unfinished = output.with_name(f".{output.stem}.unfinished")
     trained: Trained = trainer.build(options, TrainingContext(data, stream, unfinished, device, jobs))
-    # Not the title: the file's content is part of trials' keys.
+    # Without the title, since the file's content is part of trials' keys.
     trained.write(output, entry.model_dump(mode="json", include={"trainer", "options", "seed"}))

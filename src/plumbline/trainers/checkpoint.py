@@ -1,4 +1,4 @@
-"""What a training leaves on disk while it goes on, so that one that is killed ends as if it had not been."""
+"""Checkpoints of trainings, so that a resumed training ends like an uninterrupted one."""
 
 import pickle
 import warnings
@@ -14,32 +14,32 @@ State = dict[str, Any]
 
 
 class Checkpoint:
-    """The state of one unfinished training, in a file beside what it is to write.
+    """The state of an unfinished training, in a file beside its output.
 
     Args:
-        path: of the file.
-        asked: what the training rests on, its code included: a state of anything else is not gone on from.
-        seconds: between two saves.
+        path: path of the file.
+        identity: everything the training depends on, its code included: a state with another identity is not resumed.
+        seconds: least time between two saves.
     """
 
-    def __init__(self, path: Path, asked: str, seconds: float = 60.0) -> None:
+    def __init__(self, path: Path, identity: str, seconds: float = 60.0) -> None:
         self.path = path
-        self.asked = asked
+        self.identity = identity
         self.seconds = seconds
         self._saved = monotonic()
 
     def restore(self) -> State | None:
-        """Return what was saved last; None, with a warning where there is a file, if that is of no use."""
+        """Return the last saved state; None if there is none or, with a warning, if it cannot be used."""
         if not self.path.is_file():
             return None
         try:
             held = torch.load(self.path, weights_only=True)
-            if held["asked"] != self.asked:
+            if held["asked"] != self.identity:
                 raise ValueError("it is of another training")
             return held["state"]
         except (OSError, RuntimeError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
             reason = " ".join(str(error).split())[:200]
-            warnings.warn(f"{self.path} cannot be gone on from ({reason}): the training starts over", stacklevel=2)
+            warnings.warn(f"{self.path} cannot be resumed ({reason}): the training starts over", stacklevel=2)
             return None
 
     @property
@@ -48,11 +48,11 @@ class Checkpoint:
         return monotonic() - self._saved >= self.seconds
 
     def save(self, state: State) -> None:
-        """Replace what was saved."""
+        """Replace the saved state."""
         with files.atomic(self.path) as part:
-            torch.save({"asked": self.asked, "state": state}, part)
+            torch.save({"asked": self.identity, "state": state}, part)
         self._saved = monotonic()
 
     def remove(self) -> None:
-        """Forget it: the training is finished."""
+        """Delete the file after the end of the training."""
         self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Images for problems that learn from them: nothing is trained, archives are unpacked into our file."""
+"""Images for problems that train networks: archives are converted to our file, and nothing is trained."""
 
 from typing import Annotated
 
@@ -17,42 +17,42 @@ from plumbline.trainers.base import Trained, TrainingContext, trainers
 
 
 class ImageOptions(Options):
-    """Options of every trainer of this kind.
+    """Options of all trainers of images.
 
     Attributes:
-        a_class: images of each class, in either part; null for all that there are.
+        a_class: number of images of each class, in either part; null for all.
     """
 
     a_class: PositiveInt | None = None
 
 
 class CifarOptions(ImageOptions):
-    """Options of `cifar-10`: the archive among the downloads."""
+    """Options of `cifar-10`, with the downloaded archive."""
 
     archive: Annotated[str, Input("raw/{}")] = "cifar-10-python.tar.gz"
 
 
 class CifarJpegOptions(ImageOptions):
-    """Options of `cifar-10-jpegs`: the archive among the downloads."""
+    """Options of `cifar-10-jpegs`, with the downloaded archive."""
 
     archive: Annotated[str, Input("raw/{}")] = "cifar10-jpeg-subset.tar.gz"
 
 
 class SvhnOptions(ImageOptions):
-    """Options of `svhn`: the files among the downloads."""
+    """Options of `svhn`, with the downloaded files."""
 
     train: Annotated[str, Input("raw/{}")] = "train_32x32.mat"
     test: Annotated[str, Input("raw/{}")] = "test_32x32.mat"
 
 
 class DigitOptions(Options):
-    """Options of `generated-digits`: images of each digit, in either part."""
+    """Options of `generated-digits`: the number of images of each digit, in either part."""
 
     a_class: PositiveInt = 40
 
 
 def _kept(images: Images, options: ImageOptions, context: TrainingContext) -> Trained:
-    """Return the images, or as many of each class as are asked for."""
+    """Return the images, or the requested number of each class."""
     if options.a_class is None:
         return _written(images)
     generator = np.random.default_rng(draw_seed(context.generator))

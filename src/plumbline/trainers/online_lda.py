@@ -1,9 +1,8 @@
 """Evaluates online LDA (Hoffman, Blei & Bach, 2010) at every point of a grid; CAL, section 5.3.1.
 
-The learner is scikit-learn's `LatentDirichletAllocation` with `learning_method="online"`, its steps those of
-`plumbline.models.learned.online_lda`. All points have the same
-documents in the same order and begin at the same topics: what is left is a function of the hyperparameters, without
-noise, that is evaluated once and read by every trial from then on.
+The learner is scikit-learn's `LatentDirichletAllocation` with `learning_method="online"` and the steps of
+`plumbline.models.learned.online_lda`. All points have the same documents in the same order and the same initial topics.
+The result is a noise-free function of the hyperparameters, which is evaluated once and read by all trials.
 """
 
 import logging
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Point(NamedTuple):
-    """Hyperparameters: documents a step, and the decay and the offset of the rate `(tau0 + t)^-kappa` of step t."""
+    """Hyperparameters: documents per step, and the decay and the offset of the rate `(tau0 + t)^-kappa` of step t."""
 
     minibatch: int
     kappa: float
@@ -43,14 +42,14 @@ class Point(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a point came to; NaN where it failed, with the reason.
+    """Result of a point; NaN where it failed, with the reason.
 
     Attributes:
-        perplexity: of held-out documents, `exp(-bound / words)`, the bound being that of the documents given the topics
-            (Hoffman et al., section 4).
-        with_topics: the same, the topics' own share of the bound added: scikit-learn's `perplexity`.
-        passes: over the training documents until it had converged, or was stopped.
-        reason: why it failed; empty where it did not.
+        perplexity: perplexity of held-out documents, `exp(-bound / words)`, with the bound of the documents given the
+            topics (Hoffman et al., section 4).
+        with_topics: perplexity with the topics' own part of the bound added: scikit-learn's `perplexity`.
+        passes: number of passes over the training documents until convergence or the limit.
+        reason: reason of a failure; empty if there is none.
     """
 
     perplexity: float
@@ -60,17 +59,17 @@ class Outcome(NamedTuple):
 
 
 class OnlineLdaOptions(Options):
-    """Options of the trainer. The grid is CAL's table 2, its log-scales as powers of two: 288 points.
+    """Options of the trainer. The grid is CAL's table 2, with powers of two on its logarithmic scales: 288 points.
 
     Attributes:
-        dataset: whose table of features has the documents.
-        minibatch: documents a step.
-        kappa: decay of the learning rate. From above .5 on convergence is certain; the paper's grid has .5, too.
+        dataset: data set whose table of features has the documents.
+        minibatch: number of documents per step.
+        kappa: decay of the learning rate. Above .5 convergence is guaranteed; the paper's grid includes .5.
         tau0: offset of the learning rate.
-        topics: of the model; the priors of documents and topics are 1 / topics.
-        passes: over the training documents at most.
-        tolerance: converged is when a pass changes the perplexity of the first training documents, as many as there are
-            held-out ones, by less than this share.
+        topics: number of topics; the priors of documents and topics are 1 / topics.
+        passes: greatest number of passes over the training documents.
+        tolerance: learning has converged when a pass changes the perplexity of the first training documents, as many
+            as there are held-out ones, by less than this share.
     """
 
     dataset: Annotated[str, Input("features/{}.parquet")]
@@ -84,7 +83,7 @@ class OnlineLdaOptions(Options):
     tolerance: PositiveFloat = 0.001
 
     def points(self) -> list[Point]:
-        """Return the grid, points with small minibatches, which take longest, first."""
+        """Return the grid, with points of small minibatches, which take longest, first."""
         return [Point(*values) for values in product(self.minibatch, self.kappa, self.tau0)]
 
 
@@ -93,9 +92,9 @@ def online_lda(options: OnlineLdaOptions, context: TrainingContext) -> Trained:
     """The perplexity of online LDA on held-out documents at every point of a grid of its hyperparameters.
 
     Raises:
-        PlumblineError: features that are not there or are no documents, or no point that could be evaluated.
+        PlumblineError: the features are missing or hold no documents, or no point could be evaluated.
     """
-    # Without its kind's schema: else an edit of the code of molecules would throw the grid away.
+    # Read without the schema of its kind: otherwise an edit of the code of molecules would invalidate the grid.
     table, _ = read_table(context.data / "features" / f"{options.dataset}.parquet")
     for column in ("words", "part"):
         if column not in table:
@@ -103,8 +102,8 @@ def online_lda(options: OnlineLdaOptions, context: TrainingContext) -> Trained:
     train, held = counts(table)
     seed = draw_seed(context.generator)
     content = short_digest(table.to_csv(index=False))
-    asked = [options.model_dump(mode="json"), seed, source_digest(__name__), content]
-    checkpoint = Checkpoint(context.unfinished, canonical_json(asked))
+    identity = [options.model_dump(mode="json"), seed, source_digest(__name__), content]
+    checkpoint = Checkpoint(context.unfinished, canonical_json(identity))
     outcomes = evaluate_all(options, train, held, seed, checkpoint, context.jobs)
     failed = [one for one in outcomes if one.reason]
     if len(failed) == len(outcomes):
@@ -122,7 +121,7 @@ def online_lda(options: OnlineLdaOptions, context: TrainingContext) -> Trained:
 
 
 def counts(table: pd.DataFrame) -> tuple[csr_matrix, csr_matrix]:
-    """Return how often each document of the training part and of the test part has each word: two `n x words`."""
+    """Return the word counts of each document of the training part and of the test part: two `n x words`."""
     vectorizer = CountVectorizer(analyzer=str.split, dtype=np.float64)
     texts = {part: table.loc[table["part"] == part, "words"] for part in (TRAIN, TEST)}
     return vectorizer.fit_transform(texts[TRAIN]), vectorizer.transform(texts[TEST])
@@ -131,42 +130,42 @@ def counts(table: pd.DataFrame) -> tuple[csr_matrix, csr_matrix]:
 def evaluate_all(
     options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, checkpoint: Checkpoint, jobs: int = 1
 ) -> list[Outcome]:
-    """Return what each point of the grid comes to, those that the checkpoint has not evaluated again.
+    """Return the outcome of each point of the grid; those in the checkpoint are not evaluated again.
 
     The order is that of the grid, and the values are the same for any number of `jobs`.
     """
     points = options.points()
     saved = checkpoint.restore()
-    found = {index: Outcome(*one) for index, one in saved["outcomes"].items()} if saved else {}
-    if found:
-        log.info("going on after %d of %d points", len(found), len(points))
-    left = {index: point for index, point in enumerate(points) if index not in found}
+    outcomes = {index: Outcome(*one) for index, one in saved["outcomes"].items()} if saved else {}
+    if outcomes:
+        log.info("going on after %d of %d points", len(outcomes), len(points))
+    left = {index: point for index, point in enumerate(points) if index not in outcomes}
     for index, outcome in _outcomes(left, options, train, held, seed, jobs):
-        found[index] = outcome
-        checkpoint.save({"outcomes": {done: tuple(one) for done, one in found.items()}})
+        outcomes[index] = outcome
+        checkpoint.save({"outcomes": {done: tuple(one) for done, one in outcomes.items()}})
         if outcome.reason:
             log.warning("%s failed: %s", points[index], outcome.reason)
         else:
-            log.info("%d of %d, %s: %.2f", len(found), len(points), points[index], outcome.perplexity)
-    return [found[index] for index in range(len(points))]
+            log.info("%d of %d, %s: %.2f", len(outcomes), len(points), points[index], outcome.perplexity)
+    return [outcomes[index] for index in range(len(points))]
 
 
 def _outcomes(
     points: Mapping[int, Point], options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int, jobs: int
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield points' places in the grid and outcomes, as they are finished: a slow one holds up none that come after."""
+    """Yield indices in the grid and outcomes as points finish, so that a slow point does not delay others."""
     tasks = (delayed(_evaluated)(index, point, options, train, held, seed) for index, point in points.items())
     return Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2 * n_jobs", batch_size=1)(tasks)
 
 
-def _evaluated(index: int, *asked: Any) -> tuple[int, Outcome]:
-    return index, evaluate(*asked)
+def _evaluated(index: int, *inputs: Any) -> tuple[int, Outcome]:
+    return index, evaluate(*inputs)
 
 
 def evaluate(point: Point, options: OnlineLdaOptions, train: csr_matrix, held: csr_matrix, seed: int) -> Outcome:
-    """Return what a point comes to on held-out documents (`m x words`), learned from `train` (`n x words`).
+    """Return the outcome of a point on held-out documents (`m x words`), trained on `train` (`n x words`).
 
-    A learner that raises or whose perplexity is not finite has failed; the others are evaluated all the same.
+    A learner that raises or whose perplexity is not finite has failed, which does not affect the other points.
     """
     lda = LatentDirichletAllocation(
         options.topics,
@@ -188,7 +187,7 @@ def evaluate(point: Point, options: OnlineLdaOptions, train: csr_matrix, held: c
 
 
 def learn(lda: LatentDirichletAllocation, train: csr_matrix, watched: csr_matrix, options: OnlineLdaOptions) -> int:
-    """Pass over the training documents until the perplexity of `watched` has converged, and return how often."""
+    """Pass over the training documents until the perplexity of `watched` converges; return the number of passes."""
     before = np.inf
     for passed in range(1, options.passes + 1):
         partial_fit(lda, train)
@@ -200,9 +199,9 @@ def learn(lda: LatentDirichletAllocation, train: csr_matrix, watched: csr_matrix
 
 
 def perplexity_of_documents(lda: LatentDirichletAllocation, X: csr_matrix) -> float:
-    """Return the perplexity of documents (`n x words`) under topics that are given.
+    """Return the perplexity of documents (`n x words`) given the topics.
 
-    Among endlessly many documents like these the topics' own share of the bound is nothing.
+    In the limit of infinitely many documents the topics' own part of the bound vanishes.
     """
     documents = lda.total_samples
     try:

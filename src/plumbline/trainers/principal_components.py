@@ -20,7 +20,7 @@ class ComponentsOptions(Options):
     """Options of the trainer.
 
     Attributes:
-        dataset: whose table of features is learned from.
+        dataset: data set whose table of features is used.
         components: number of latent inputs.
     """
 
@@ -30,10 +30,10 @@ class ComponentsOptions(Options):
 
 @trainers.register("principal-components", ComponentsOptions)
 def principal_components(options: ComponentsOptions, context: TrainingContext) -> Trained:
-    """The directions along which standardised descriptors vary most.
+    """The principal components of standardised descriptors.
 
     Raises:
-        PlumblineError: more components than descriptors, or features that are not there.
+        PlumblineError: there are more components than descriptors, or the features are missing.
     """
     if options.components > len(DESCRIPTORS):
         raise PlumblineError(f"components: {options.components} of {len(DESCRIPTORS)} descriptors")
@@ -41,6 +41,6 @@ def principal_components(options: ComponentsOptions, context: TrainingContext) -
     X = table[list(DESCRIPTORS)].to_numpy("float64")
     scaler = StandardScaler().fit(X)
     seed = int(torch.randint(2**31 - 1, (1,), generator=context.generator))
-    found = PCA(options.components, svd_solver="full", random_state=seed).fit(scaler.transform(X))
-    latent = LinearLatent(tuple(DESCRIPTORS), scaler.mean_, scaler.scale_, found.components_)
+    pca = PCA(options.components, svd_solver="full", random_state=seed).fit(scaler.transform(X))
+    latent = LinearLatent(tuple(DESCRIPTORS), scaler.mean_, scaler.scale_, pca.components_)
     return Trained(lambda path, origin: write_latent(path, latent, origin))

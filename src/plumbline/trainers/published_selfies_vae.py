@@ -1,4 +1,4 @@
-"""The SELFIES-VAE that AABO published: nothing is trained, its weights are put into our file."""
+"""The SELFIES-VAE that AABO published: its weights are converted to our file, and nothing is trained."""
 
 from typing import Annotated, Literal
 
@@ -16,9 +16,9 @@ class PublishedOptions(Options):
     """Options of the trainer.
 
     Attributes:
-        weights: the file among the downloads.
-        start: what a string begins with. The published code samples with the embedding of the start symbol (`code`),
-            but trains with zeros in its place, which no training step has touched (`zeros`).
+        weights: the downloaded file.
+        start: beginning of a string. The published code samples with the embedding of the start symbol (`code`), which
+            no training step has changed, but trains with zeros in its place (`zeros`).
     """
 
     weights: Annotated[str, Input("raw/{}")] = "selfies-vae-state-dict.pt"
@@ -30,7 +30,7 @@ def published_selfies_vae(options: PublishedOptions, context: TrainingContext) -
     """The published SELFIES-VAE, read from the file of its weights.
 
     Raises:
-        PlumblineError: the file is not there, holds other weights, or more than weights.
+        PlumblineError: the file is missing, holds other weights, or more than weights.
     """
     path = context.data / "raw" / options.weights
     weights = read_state_dict(path)

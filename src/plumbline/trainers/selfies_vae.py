@@ -1,4 +1,4 @@
-"""Trains a SELFIES-VAE on the molecules of a dataset."""
+"""Training of a SELFIES-VAE on the molecules of a data set."""
 
 import json
 import logging
@@ -29,23 +29,23 @@ from plumbline.trainers.checkpoint import Checkpoint, State
 log = logging.getLogger(__name__)
 
 STEEPEST = 1.0
-"""Greatest norm of a gradient; a longer one is shortened."""
+"""Norm to which gradients are clipped."""
 
 
 class SelfiesVaeOptions(Options):
     """Options of the trainer.
 
     Attributes:
-        dataset: whose table of features has the molecules, in its column `smiles`.
+        dataset: data set whose table of features has the molecules, in its column `smiles`.
         architecture: sizes of the model.
-        epochs: how often each molecule is seen.
-        batch: molecules a step.
-        learning_rate: of Adam, at its greatest: it rises from 0 over `warmup` steps and falls to 0 as a cosine does.
-        warmup: steps.
-        kl_weight: of the Kullback-Leibler divergence from the prior, averaged over the latent space's dimensions, in
-            the loss, whose other term is the cross entropy averaged over tokens. (So the published code has it.)
-        holdout: molecules that are not learned from: how many of them are decoded from their encoding is measured.
-        samples: draws of the prior after each epoch, of which it is measured how many are molecules.
+        epochs: number of passes over the molecules.
+        batch: number of molecules per step.
+        learning_rate: greatest learning rate of Adam: it rises from 0 over `warmup` steps and falls to 0 like a cosine.
+        warmup: number of steps of the rise.
+        kl_weight: weight in the loss of the Kullback-Leibler divergence from the prior, averaged over the latent
+            dimensions; the other term is the cross entropy averaged over tokens, as in the published code.
+        holdout: number of held-out molecules, for the share that is reconstructed from the encoding.
+        samples: number of draws of the prior after each epoch, for the share that decodes to molecules.
     """
 
     dataset: Annotated[str, Input("features/{}.parquet")]
@@ -64,7 +64,7 @@ def selfies_vae(options: SelfiesVaeOptions, context: TrainingContext) -> Trained
     """A transformer variational autoencoder of molecules, written as SELFIES.
 
     Raises:
-        PlumblineError: features that are not there or have no molecules, or too few of them.
+        PlumblineError: the features are missing, or have no or too few molecules.
     """
     table = read_features(context.data / "features" / f"{options.dataset}.parquet")
     if "smiles" not in table:
@@ -76,8 +76,8 @@ def selfies_vae(options: SelfiesVaeOptions, context: TrainingContext) -> Trained
     order = torch.randperm(len(strings), generator=context.generator).tolist()
     vocabulary = vocabulary_of(strings)
     tokens = [vocabulary.tokens(strings[i]) for i in order]
-    asked = [options.model_dump(mode="json"), seed, source_digest(__name__), short_digest("\n".join(strings))]
-    checkpoint = Checkpoint(context.unfinished, canonical_json(asked))
+    identity = [options.model_dump(mode="json"), seed, source_digest(__name__), short_digest("\n".join(strings))]
+    checkpoint = Checkpoint(context.unfinished, canonical_json(identity))
     with torch.random.fork_rng(), rdBase.BlockLogs():
         torch.manual_seed(seed)
         model = SelfiesVAE(vocabulary, options.architecture).to(context.device)
@@ -91,9 +91,9 @@ def selfies_vae(options: SelfiesVaeOptions, context: TrainingContext) -> Trained
 
 
 def readable(smiles: Sequence[str], least: int) -> list[str]:
-    """Return the molecules as SELFIES, without those that have no string or have fewer than `least` or too many tokens.
+    """Return the molecules as SELFIES, without those that have no string, fewer than `least` tokens or too many.
 
-    They are counted in a warning.
+    A warning counts the omitted ones.
     """
     strings = [selfies_of(one) for one in smiles]
     kept = [string for string in strings if string is not None and least <= len(split(string)) + 1 <= LONGEST]
@@ -103,25 +103,25 @@ def readable(smiles: Sequence[str], least: int) -> list[str]:
 
 
 def batches(lengths: Sequence[int], size: int, generator: Generator) -> list[list[int]]:
-    """Return all row numbers in batches of at most `size`, of like lengths so that little is filled up, shuffled."""
+    """Return all row numbers in shuffled batches of at most `size` rows of similar lengths, for little padding."""
     noise = torch.rand(len(lengths), generator=generator)
     rows = torch.argsort(torch.tensor(lengths) + noise).split(size)
     return [rows[i].tolist() for i in torch.randperm(len(rows), generator=generator).tolist()]
 
 
 def learning_rate(step: int, steps: int, warmup: int, greatest: float) -> float:
-    """Return the rate of a step (0, 1, ..., `steps` - 1): rising straight to `greatest`, then falling as a cosine."""
+    """Return the rate of a step (0, 1, ..., `steps` - 1): linear rise to `greatest`, then cosine decay."""
     if step < warmup:
         return greatest * (step + 1) / warmup
     return greatest * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(steps - warmup, 1)))
 
 
 def losses(model: SelfiesVAE, tokens: Tensor) -> dict[str, Tensor]:
-    """Return what a step measures on padded tokens `n x T`, at a draw of each molecule's posterior.
+    """Return the losses of a step on padded tokens `n x T`, at a draw of each molecule's posterior.
 
     Returns:
-        `cross_entropy` in nats a token, `kl` in nats a dimension of the latent space, and `token_accuracy`, the share
-        of tokens that are the likeliest given those before them.
+        `cross_entropy` in nats per token, `kl` in nats per latent dimension, and `token_accuracy`, the share of tokens
+        that are the most likely given the previous ones.
     """
     mean, sd = model.posterior(tokens)
     logits = model.logits(mean + sd * torch.randn_like(sd), tokens)
@@ -136,14 +136,14 @@ def losses(model: SelfiesVAE, tokens: Tensor) -> dict[str, Tensor]:
 
 
 def reconstruction(model: SelfiesVAE, tokens: Sequence[Sequence[int]]) -> float:
-    """Return the share of molecules that are decoded, symbol by symbol, from the mean of their posterior."""
+    """Return the share of molecules that are reconstructed from the mean of their posterior by greedy decoding."""
     strings = [model.vocabulary.string(one) for one in tokens]
     decoded = model.decode(model.encode_tokens(tokens))
     return sum(one == other for one, other in zip(strings, decoded, strict=True)) / len(strings)
 
 
 def validity(model: SelfiesVAE, Z: Tensor) -> float:
-    """Return the share of latent points (`n x d`) that are decoded to a molecule of at least one atom."""
+    """Return the share of latent points (`n x d`) that decode to a molecule of at least one atom."""
     molecules = (Chem.MolFromSmiles(smiles_of(string)) for string in model.decode(Z))
     return sum(molecule is not None and molecule.GetNumAtoms() > 0 for molecule in molecules) / len(Z)
 
@@ -151,15 +151,15 @@ def validity(model: SelfiesVAE, Z: Tensor) -> float:
 class Training:
     """Epochs of Adam.
 
-    The chance of a step is derived from its number, so that there is none to be saved: a training that is killed and
-    gone on with ends with the same bytes.
+    The random stream of a step is derived from its number, so that no generator state is saved. A resumed training ends
+    with the same bytes as an uninterrupted one.
 
     Args:
-        model: to be trained.
-        tokens: of the molecules that it learns from.
-        held: of those that it does not.
-        options: of the trainer.
-        seed: of all chance.
+        model: the model, which is trained in place.
+        tokens: tokens of the training molecules.
+        held: tokens of the held-out molecules.
+        options: options of the trainer.
+        seed: seed of all streams.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Training:
         self.curves: Curves = []
 
     def run(self, checkpoint: Checkpoint) -> Curves:
-        """Train to the end, or go on from where the checkpoint is, and return the curves."""
+        """Train to the end, from the checkpoint if there is one, and return the curves."""
         saved = checkpoint.restore()
         if saved is not None:
             self.load(saved)
@@ -196,7 +196,7 @@ class Training:
         return self.curves
 
     def state(self) -> State:
-        """Return all that the rest of the training depends on."""
+        """Return the state that the rest of the training depends on."""
         return {
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
@@ -206,13 +206,13 @@ class Training:
         }
 
     def load(self, state: State) -> None:
-        """Go back to a state."""
+        """Restore a state."""
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.step, self.sums, self.curves = state["step"], dict(state["sums"]), list(state["curves"])
 
     def _rows(self) -> Iterator[list[int]]:
-        """Yield the molecules of each step that is left."""
+        """Yield the molecules of each remaining step."""
         lengths = [len(one) for one in self.tokens]
         for epoch in range(self.step // self.a_epoch, self.options.epochs):
             stream = Generator().manual_seed(stream_seed("batches", self.seed, "model", epoch))
@@ -222,8 +222,8 @@ class Training:
         options, model = self.options, self.model.train()
         torch.manual_seed(stream_seed("step", self.seed, "model", self.step))
         tokens = padded([self.tokens[i] for i in rows], model.vocabulary.stop).to(model.device)
-        found = losses(model, tokens)
-        loss = found["cross_entropy"] + options.kl_weight * found["kl"]
+        parts = losses(model, tokens)
+        loss = parts["cross_entropy"] + options.kl_weight * parts["kl"]
         if not loss.isfinite():
             raise PlumblineError(f"the loss is {loss:g} at step {self.step}: lower `learning_rate` or raise `warmup`")
         self.optimiser.zero_grad()
@@ -232,19 +232,19 @@ class Training:
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.step, self.steps, options.warmup, options.learning_rate)
         self.optimiser.step()
-        for name, value in {**found, "loss": loss}.items():
+        for name, value in {**parts, "loss": loss}.items():
             self.sums[name] = self.sums.get(name, 0.0) + float(value.detach()) * len(rows)
         self.step += 1
         if self.step % self.a_epoch == 0:
             self._measure()
 
     def _measure(self) -> None:
-        """Add what the epoch was like to the curves: its means over molecules, and what the model is worth now."""
+        """Add the epoch's means over molecules, and the model's reconstruction and validity, to the curves."""
         model = self.model.eval()
         means = {name: total / len(self.tokens) for name, total in self.sums.items()}
         dim = self.options.architecture.dim
         Z = torch.randn(self.options.samples, dim, generator=Generator().manual_seed(self.seed), dtype=torch.float64)
-        worth = {"reconstruction": reconstruction(model, self.held), "validity": validity(model, Z)}
-        self.curves.append({"epoch": self.step // self.a_epoch, **means, **worth})
+        quality = {"reconstruction": reconstruction(model, self.held), "validity": validity(model, Z)}
+        self.curves.append({"epoch": self.step // self.a_epoch, **means, **quality})
         self.sums = {}
         log.info("%s", json.dumps({name: round(value, 4) for name, value in self.curves[-1].items()}))

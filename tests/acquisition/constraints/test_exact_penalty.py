@@ -16,7 +16,7 @@ def program(processes: list[GP], roles: list[Role], X: Tensor, sqrt_beta: float,
     """Return the slides' objective, with the least slacks, turned round to be maximised: `n x d` to `n`."""
     value = torch.zeros(len(X), dtype=torch.float64)
     for process, role in zip(processes, roles, strict=True):
-        mean, variance = process.moments(X, joint=False)
+        mean, variance = process.posterior_moments(X, joint=False)
         wide = sqrt_beta * variance.sqrt()
         if role == "objective":
             value += mean + wide

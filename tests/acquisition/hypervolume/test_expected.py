@@ -99,7 +99,9 @@ def botorchs(utility: OutcomesAcquisition, Y: Tensor) -> AcquisitionFunction:
 
 def rounding(utility: OutcomesAcquisition, X: Tensor) -> float:
     """What rounding errors amount to: the more, the better points tell the values of others."""
-    processes = [known.told for known in utility.known] if isinstance(utility, NoisyHypervolume) else utility.processes
+    processes = (
+        [known.conditioned for known in utility.known] if isinstance(utility, NoisyHypervolume) else utility.processes
+    )
     roots = [root for one in processes for root in (one.root, one.joint_posterior(utility.with_pending(X)).factor)]
     return 1e-15 / min(float(root.diagonal(dim1=-2, dim2=-1).min()) for root in roots) ** 2
 

@@ -40,24 +40,24 @@ def test_its_gradient_is_that_of_differences(n: int, d: int, separately: bool, s
     _, gradient = found.value_and_gradient(X)
     for i in range(d):
         step = 1e-5 * torch.eye(d, dtype=torch.float64)[i]
-        ahead, behind = found.of_questions((X + step).squeeze(-2)), found.of_questions((X - step).squeeze(-2))
-        asked = found.of_questions(X.squeeze(-2)).argmax(0)
+        ahead, behind = found.of_requests((X + step).squeeze(-2)), found.of_requests((X - step).squeeze(-2))
+        asked = found.of_requests(X.squeeze(-2)).argmax(0)
         slope = ((ahead - behind) / 2e-5).gather(0, asked.unsqueeze(0))[0]
         torch.testing.assert_close(gradient[:, 0, i], slope, rtol=1e-3, atol=1e-5)
 
 
 def test_together_outcomes_say_the_sum_of_what_each_says() -> None:
     processes, X = made(6, 2), somewhere(5, 2)
-    one_by_one = utility(processes, ONE_BY_ONE).of_questions(X)
-    torch.testing.assert_close(3 * utility(processes, ALL).of_questions(X)[0], one_by_one.sum(0))
+    one_by_one = utility(processes, ONE_BY_ONE).of_requests(X)
+    torch.testing.assert_close(3 * utility(processes, ALL).of_requests(X)[0], one_by_one.sum(0))
 
 
 def test_information_is_divided_by_cost_and_the_best_question_is_asked() -> None:
     processes, X = made(6, 2), somewhere(40, 2)
     cheap, dear = (utility(processes, ONE_BY_ONE, costs) for costs in ((1.0, 1.0, 1.0), (1.0, 10.0, 100.0)))
-    each = cheap.of_questions(X)
+    each = cheap.of_requests(X)
     assert (each.argmax(0) != 0).any()
-    torch.testing.assert_close(dear.of_questions(X), each / torch.tensor([[1.0], [10.0], [100.0]]).double())
+    torch.testing.assert_close(dear.of_requests(X), each / torch.tensor([[1.0], [10.0], [100.0]]).double())
     torch.testing.assert_close(cheap(X.unsqueeze(-2)), each.amax(0))
     i = int((each.argmax(0) != 0).nonzero()[0])
     assert cheap.best_question(X[i : i + 1]) == (int(each[:, i].argmax()),)
@@ -69,7 +69,7 @@ def test_what_was_told_says_no_more() -> None:
     processes, x = made(6, 2), somewhere(1, 2, seed=9)
     before = utility(processes, ONE_BY_ONE)
     after = before.under([processes[0].told(x), *processes[1:]])
-    there, then = before.of_questions(x), after.of_questions(x)
+    there, then = before.of_requests(x), after.of_requests(x)
     assert then[0] < 1e-3 * there[0]
     torch.testing.assert_close(then[1:], there[1:])
 
@@ -118,13 +118,13 @@ def test_on_a_line_it_is_near_what_40_000_joint_draws_say(seed: int) -> None:
 
     F = []
     for process in processes:
-        mean, covariance = process.moments(grid)
+        mean, covariance = process.posterior_moments(grid)
         root = torch.linalg.cholesky(covariance + 1e-8 * torch.eye(len(grid)))
         F.append(mean + normal() @ root.mT)
     f, best = F[0].where(F[1] >= 0, -torch.inf).max(1)
     feasible = torch.isfinite(f)
     known = Peaks(grid[best[feasible][:400]], f[feasible][:400])
-    ours = ConstrainedInformation(processes, roles, known, (1.0, 1.0), [(0,), (1,)]).of_questions(grid)
+    ours = ConstrainedInformation(processes, roles, known, (1.0, 1.0), [(0,), (1,)]).of_requests(grid)
     ours = (ours * feasible.double().mean()).numpy()
     optimum = np.zeros(draws, dtype=np.int64)
     optimum[feasible] = 1 + 8 * in_bins(f[feasible].numpy(), 8) + in_bins(grid[best[feasible], 0].numpy(), 8)

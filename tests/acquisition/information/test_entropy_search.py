@@ -39,7 +39,7 @@ def optimum(process: GP, draws: int = 4) -> Peaks:
 
 def restandardised(process: GP, *points: Tensor) -> tuple[Tensor, Tensor]:
     """Return means of f and covariances, standardised, at points in the problem's bounds."""
-    mean, covariance = process.moments(torch.cat(points))
+    mean, covariance = process.posterior_moments(torch.cat(points))
     return process.standardisation.outputs(mean), covariance / process.standardisation.scale**2
 
 

@@ -15,7 +15,7 @@ def test_values_are_the_expected_gain_of_the_greatest_mean() -> None:
     process, points, X = made(8, 2, "matern52", 0, noise=0.1), somewhere(20, 2, seed=1), somewhere(50, 1, 2, seed=2)
     utility = DiscreteKnowledgeGradient(process, points, 32)
     targets = Targets(process, points)
-    gain, _ = targets.gains(X.squeeze(-2))
+    gain, _ = targets.mean_changes(X.squeeze(-2))
     means = targets.mean + gain.unsqueeze(-2) * standard_normal(32).unsqueeze(-1)
     torch.testing.assert_close(utility(X), means.amax(-1).mean(-1) - targets.mean.max())
     assert (utility(X) >= -1e-6).all()

@@ -17,7 +17,7 @@ def process_of(kernel: str = "matern52", deviation: float = 1.0) -> GP:
 def after(process: GP, query: torch.Tensor, Z: float, X: torch.Tensor) -> torch.Tensor:
     """Return the means at X once an observation at a query came Z deviations above its mean."""
     wide = process.absorbed
-    mean, variance = wide.moments(query, joint=False)
+    mean, variance = wide.posterior_moments(query, joint=False)
     noise = wide.at.noise[0] * wide.standardisation.scale**2
     return wide.joined(query, (mean + Z * (variance + noise).sqrt()).unsqueeze(-1)).marginal_posterior(X).mean
 
@@ -27,15 +27,15 @@ def after(process: GP, query: torch.Tensor, Z: float, X: torch.Tensor) -> torch.
 def test_gains_are_those_of_conditioning(kernel: str, deviation: float) -> None:
     process, queries, X = process_of(kernel, deviation), somewhere(4, 3, seed=2), somewhere(6, 3, seed=3)
     targets = Targets(process, X)
-    gains, _ = targets.gains(queries)
+    gains, _ = targets.mean_changes(queries)
     for query, gain in zip(queries, gains, strict=True):
         torch.testing.assert_close(targets.mean + 1.3 * gain, after(process, query.unsqueeze(0), 1.3, X))
 
 
 def test_each_query_may_have_targets_of_its_own() -> None:
     process, queries, X = process_of(), somewhere(4, 3, seed=2), somewhere(4, 5, 3, seed=3)
-    gains, _ = Targets(process, X).gains(queries)
-    alone = [Targets(process, X[i]).gains(queries[i : i + 1])[0][0] for i in range(4)]
+    gains, _ = Targets(process, X).mean_changes(queries)
+    alone = [Targets(process, X[i]).mean_changes(queries[i : i + 1])[0][0] for i in range(4)]
     torch.testing.assert_close(gains, torch.stack(alone))
     assert Targets(process, X).mean.shape == (4, 5)
 
@@ -46,10 +46,10 @@ def test_gradients_of_gains_are_finite_differences(own: bool, deviation: float) 
     process, queries = process_of(deviation=deviation), somewhere(4, 3, seed=2)
     targets = Targets(process, somewhere(4, 5, 3, seed=3) if own else somewhere(5, 3, seed=3))
     weights = torch.randn(4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    gradient = targets.gains(queries)[1](weights)
+    gradient = targets.mean_changes(queries)[1](weights)
     for j in range(3):
         aside = 1e-5 * torch.eye(3, dtype=torch.float64)[j]
-        slope = (targets.gains(queries + aside)[0] - targets.gains(queries - aside)[0]) / 2e-5
+        slope = (targets.mean_changes(queries + aside)[0] - targets.mean_changes(queries - aside)[0]) / 2e-5
         torch.testing.assert_close(gradient[:, j], (weights * slope).sum(-1), rtol=1e-5, atol=1e-6)
 
 

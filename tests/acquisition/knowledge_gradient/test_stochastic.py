@@ -27,7 +27,7 @@ def test_the_updated_mean_is_greatest_where_the_climb_ends() -> None:
     queries, few = somewhere(3, 1, seed=1), GRID[::100]
     Z = torch.randn(3, 4, generator=Generator().manual_seed(0), dtype=torch.float64)
     found = greatest_updated(process(), queries, Z, few, BOUNDS, 50)
-    gain, _ = Targets(process(), GRID).gains(queries)
+    gain, _ = Targets(process(), GRID).mean_changes(queries)
     greatest = (Targets(process(), GRID).mean + gain.unsqueeze(-2) * Z.unsqueeze(-1)).amax(-1)
     there, _ = updated_means(process(), queries.repeat_interleave(4, 0), Z.flatten())(found.flatten(0, 1))
     assert found.shape == (3, 4, 1)
@@ -43,7 +43,7 @@ def test_the_maximiser_may_be_held_where_it_is() -> None:
         return updated_means(process(), at, Z.flatten())(found.squeeze(1))[0]
 
     found = greatest_updated(process(), queries, Z, GRID[::20], BOUNDS, 100)
-    _, vjp = Targets(process(), found).gains(queries)
+    _, vjp = Targets(process(), found).mean_changes(queries)
     slope = (greatest(queries + step) - greatest(queries - step)) / (2 * step)
     torch.testing.assert_close(vjp(Z).squeeze(-1), slope, rtol=1e-2, atol=1e-3)
 
@@ -53,13 +53,13 @@ def test_the_estimate_has_the_mean_of_the_gradient_and_less_noise() -> None:
     queries = somewhere(4, 1, seed=6)
     _, exact = judge.value_and_gradient(queries.unsqueeze(-2))
     Z = torch.randn(4, 4000, generator=Generator().manual_seed(0), dtype=torch.float64)
-    gain, _ = judge.targets.gains(queries)
+    gain, _ = judge.targets.mean_changes(queries)
     found = GRID[::4][(judge.targets.mean + gain.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)]
     best = GRID[::4][judge.targets.mean.argmax()]
     estimate = envelope_gradient(process(), queries, Z, found, best)
     torch.testing.assert_close(estimate, exact.squeeze(-2), rtol=0.15, atol=0.02)
     single = [envelope_gradient(process(), queries, Z[:, i : i + 1], found[:, i : i + 1], best) for i in range(200)]
-    _, plain = Targets(process(), found[:, :200]).gains(queries)
+    _, plain = Targets(process(), found[:, :200]).mean_changes(queries)
     noisy = [plain(Z[:, :200] * (torch.arange(200) == i)) for i in range(200)]
     assert torch.stack(single).std(0).mean() < torch.stack(noisy).std(0).mean()
 

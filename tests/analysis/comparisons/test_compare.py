@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.analysis.comparisons.compare import Comparison, comparisons, print_comparisons
+from plumbline.analysis.comparisons.compare import comparisons
 from plumbline.analysis.evidence.runs import COLUMNS
 from plumbline.core.errors import PlumblineError
 
@@ -70,22 +70,28 @@ def test_seeds_without_a_value_are_left_out(table: pd.DataFrame) -> None:
     assert comparisons(table, "ours", "theirs", "regret")[0].seeds == SEEDS - 3
 
 
-def test_of_one_seed_there_is_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_one_seed_there_is_no_interval() -> None:
     both = pd.concat([runs("ours", np.ones(1)), runs("theirs", np.zeros(1))], ignore_index=True)
     found = comparisons(both, "ours", "theirs")
     assert (found[0].difference, found[0].low, found[0].high) == (1.0, -np.inf, np.inf)
-    print_comparisons(found, "ours", "theirs")
-    assert "–" in capsys.readouterr().out
+    assert found[0].p == 1.0
 
 
-def test_what_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "150")
-    one = Comparison("bowl", "regret", 12, 2.5, 1.0, 1.5, 1.25, 1.75, 1.4, 0.75)
-    print_comparisons([one], "ours", "theirs")
-    row = next(line for line in capsys.readouterr().out.splitlines() if "bowl" in line)
-    assert [cell.strip() for cell in row.strip("│").split("│")] == [
-        "bowl", "regret", "12", "2.5", "1", "1.5", "1.25 to 1.75", "1.4", "75%",
-    ]  # fmt: skip
+def test_p_and_the_direction(table: pd.DataFrame) -> None:
+    bowl, valley = comparisons(table, "ours", "theirs")
+    assert bowl.p < 0.01
+    assert valley.p == 1.0
+    assert bowl.better == "lower"
+    theirs = comparisons(table, "theirs", "ours")[0]
+    assert theirs.p == pytest.approx(bowl.p, rel=0.2)
+
+
+def test_a_metric_that_cannot_differ_is_left_out_unless_it_is_named(table: pd.DataFrame) -> None:
+    levels = [runs(method, np.full(SEEDS, 0.9), metric="nominal_coverage") for method in ("ours", "theirs")]
+    both = pd.concat([table, *levels], ignore_index=True)
+    assert {one.metric for one in comparisons(both, "ours", "theirs")} == {"regret"}
+    (named,) = comparisons(both, "ours", "theirs", "nominal_coverage")
+    assert (named.method, named.baseline, named.difference, named.p) == (0.9, 0.9, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(

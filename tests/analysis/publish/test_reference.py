@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import made_evidence as made
 import matplotlib.pyplot as plt
@@ -14,8 +14,6 @@ from PIL import Image
 
 from plumbline.analysis.outputs.style import PALETTE, house_style, panels
 from plumbline.analysis.publish.reference import (
-    MARKS,
-    NOT_JUDGED,
     combined_provenance,
     curves,
     doubt_table,
@@ -29,7 +27,7 @@ from plumbline.analysis.publish.reference import (
     verdict_summary,
     verdict_table,
 )
-from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict
+from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
@@ -198,17 +196,21 @@ class TestRunsThatAreKept:
 def test_verdicts_as_markdown() -> None:
     studies = list(planned("K2", "K10", "K1").studies.values())
     rows = [ROW | {"outcome": "open", "verdict": "partly"}]
-    rows += [ROW | {"claim": "K10", "outcome": outcome, "verdict": "partly"} for outcome in ("holds", "fails", "fails")]
-    rows += [ROW | {"role": "secondary", "outcome": "holds", "verdict": "partly"}]
-    assert verdict_table(studies, pd.DataFrame(rows)).splitlines()[2:] == [
+    rows += [
+        ROW | {"claim": "K10", "outcome": outcome, "verdict": "partly", "seeds": seeds}
+        for outcome, seeds in (("holds", 20), ("fails", 50), ("fails", 10))
+    ]
+    rows += [ROW | {"role": "secondary", "outcome": "holds", "verdict": "partly", "seeds": 2}]
+    doubts = pd.DataFrame({"claims": ["C3 K10"], "doubt": ["D."], "repair": ["R."]})
+    assert verdict_table(studies, pd.DataFrame(rows), doubts).splitlines()[2:] == [
         "| K1 | S. | **partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
         "| K2 | S. | not judged |  |  | – (5) | E |",
-        "| K10 | S. | **partly** | final regret | "
-        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 20 (5) | E |",
+        "| K10 | S. | **partly**, in doubt | final regret | "
+        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 10 to 50 (5) | E |",
     ]
     listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
     none = pd.DataFrame(columns=COLUMNS)
-    assert verdict_table(listed, none).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
+    assert verdict_table(listed, none, doubts).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -254,43 +256,18 @@ def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
         read_claims(tmp_path / "absent.csv")
 
 
-def test_a_summary_has_a_row_a_claim_by_document_and_those_that_are_not_run() -> None:
+def test_a_summary_counts_the_verdicts_of_each_document() -> None:
     stated = {"source": "p. 1", "statement": "S.", "seeds": 5}
     one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
     other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"title": "Another"})
-    row = {
-        "role": "primary",
-        "test": "T",
-        "outcome": "open",
-        "seeds": 9,
-        "ours": 1.0,
-        "low": 0.5,
-        "high": 2.0,
-        "data": "synthetic",
-        "missing": "",
-    }
-    claims = pd.DataFrame(
-        [
-            row | {"claim": "C1", "verdict": "partly"},
-            row | {"claim": "C1", "verdict": "partly", "ours": 3.0},
-            row | {"claim": "C10", "verdict": "reproduced"},
-            row | {"claim": "C10", "verdict": "reproduced", "role": "secondary"},
-        ]
-    )
-    doubts = pd.DataFrame({"claims": ["C3 C10"], "doubt": ["D."], "repair": ["R."]})
-    assert verdict_summary([one, other], claims, doubts).splitlines()[2:] == [
-        f"| | **{one.title}** | |",
-        "| C1 🔶 | S. | T: 2 open of 2 parts, with estimates from 1 to 3; 9 (5) |",
-        "| C3 – | S. |  |",
-        "| C10 🔵† | S. | T: 1 (0.5 to 2); 9 (5) |",
-        "| | **Another** | |",
-        "| A2 – | S. |  |",
+    found = [("C1", "partly"), ("C1", "partly"), ("C10", "reproduced"), ("A2", "partly")]
+    assert verdict_summary([one, other], pd.DataFrame(found, columns=["claim", "verdict"])).splitlines() == [
+        "| | reproduced | partly | not run or judged | claims |",
+        "|---|--:|--:|--:|--:|",
+        f"| {one.title} | 1 | 1 | 1 | 3 |",
+        "| Another | – | 1 | – | 1 |",
+        "| **all** | 1 | 2 | 1 | 4 |",
     ]
-
-
-def test_every_verdict_has_a_mark_of_its_own() -> None:
-    assert {*get_args(Verdict), NOT_JUDGED} == set(MARKS)
-    assert len(set(MARKS.values())) == len(MARKS)
 
 
 def test_doubts_lie_beside_the_claims(tmp_path: Path) -> None:

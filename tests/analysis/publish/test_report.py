@@ -9,6 +9,7 @@ import made_evidence as made
 import pandas as pd
 import pytest
 
+from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
 from plumbline.analysis.publish import report
 from plumbline.analysis.publish.report import data_uri, failures_in, hours_in, number, write_report
 from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict
@@ -141,6 +142,15 @@ class TestPage:
             assert f'class="verdict {verdict.replace(" ", "-")}"' in found.text
             assert f".{verdict.replace(' ', '-')} {{" in found.text
         assert found.words.index("K0") < found.words.index("MADE-F1: The first")
+
+    def test_verdicts_have_the_colours_of_the_figures(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder, claims=[claim_row()]))
+        for verdict in VERDICT_COLOURS:
+            assert f".{verdict.replace(' ', '-')} {{ background: {verdict_colour(verdict)};" in found.text
+
+    def test_seeds_are_those_of_all_parts(self, folder: Path) -> None:
+        claims = [claim_row(seeds=50), claim_row(seeds=10), claim_row(seeds=3, role="secondary")]
+        assert "10 to 50 seeds" in page(made.plan(experiments()), results(folder, claims=claims)).words
 
     def test_claims_are_seen_at_a_glance_by_document(self, folder: Path) -> None:
         claims = [claim_row(claim="K10"), claim_row(claim="K2", low=-1.9)]

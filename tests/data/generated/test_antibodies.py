@@ -1,6 +1,6 @@
 import pytest
 
-from plumbline.data.generated.antibodies import HEAVY_J, HEAVY_V, LIGHT_J, LIGHT_V, generated_antibodies, whole
+from plumbline.data.generated.antibodies import HEAVY_J, HEAVY_V, LIGHT_J, LIGHT_V, complete, generated_antibodies
 from plumbline.data.sources.antibodies import AMINO_ACIDS, DESCRIPTORS, HEAVY, LIGHT, describe_pairs
 
 PAIRS = generated_antibodies(200, 0)
@@ -17,16 +17,16 @@ def test_germline_segments_have_their_cysteines_where_everybody_has_them(segment
 @pytest.mark.parametrize("v", LIGHT_V)
 def test_unmutated_chains_are_whole(v: str) -> None:
     for j in LIGHT_J[v[:3]].values():
-        assert whole(LIGHT, LIGHT_V[v] + j)
+        assert complete(LIGHT, LIGHT_V[v] + j)
     for heavy in HEAVY_V.values():
-        assert all(whole(HEAVY, heavy + "DRG" + j) for j in HEAVY_J.values())
+        assert all(complete(HEAVY, heavy + "DRG" + j) for j in HEAVY_J.values())
 
 
 def test_a_piece_is_not_whole() -> None:
     chain = PAIRS[0].heavy
-    assert not whole(HEAVY, chain[1:])
-    assert not whole(HEAVY, chain[:-1])
-    assert not whole(HEAVY, chain + "A")
+    assert not complete(HEAVY, chain[1:])
+    assert not complete(HEAVY, chain[:-1])
+    assert not complete(HEAVY, chain + "A")
 
 
 def test_it_repeats_itself_and_another_seed_does_not() -> None:
@@ -37,8 +37,8 @@ def test_it_repeats_itself_and_another_seed_does_not() -> None:
 def test_all_differ_and_are_whole_v_domains() -> None:
     assert len(set(PAIRS)) == len(PAIRS) == 200
     for heavy, light in PAIRS:
-        assert whole(HEAVY, heavy)
-        assert whole(LIGHT, light)
+        assert complete(HEAVY, heavy)
+        assert complete(LIGHT, light)
         assert AMINO_ACIDS.issuperset(heavy + light)
 
 

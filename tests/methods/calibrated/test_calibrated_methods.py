@@ -84,7 +84,7 @@ def test_by_default_a_model_is_trained_on_each_split(base: str, splits: str) -> 
     for i in range(n) if splits == "leave-one-out" else range(2, n):
         train = [j for j in range(n) if j != i] if splits == "leave-one-out" else list(range(i))
         process = fit_process(X[train], Y[train], BOX, ModelOptions(**model))
-        mean, variance = process.moments(X[i : i + 1], joint=False)
+        mean, variance = process.posterior_moments(X[i : i + 1], joint=False)
         values.append(ndtr((Y[i] - mean) / (variance + process.noise_variance).sqrt()).item())
     found = ask(calibrated(place, base=base, base_options={**QUICK, "model": model}, splits=splits), place.history, 1)
     # Splits that are fitted at once have sums in another order.

@@ -113,7 +113,7 @@ def test_without_a_feasible_point_epbo_goes_on_as_ever() -> None:
     method = make("epbo-inf", "objective", "at_least_zero", model={}, sqrt_beta=6.0)
     models, U = method.fit(seen), rows(200, 1)
     round = Round(seen, seen, method.domain.space, 1, torch.Generator().manual_seed(0))
-    (bound, maybe), (mean, variance) = (models[i].moments(U, joint=False) for i in (0, 1))
+    (bound, maybe), (mean, variance) = (models[i].posterior_moments(U, joint=False) for i in (0, 1))
     holds = mean + 6 * variance.sqrt() >= 0
     assert 10 < holds.sum() < 190
     found = method.utility(models, round)(U.unsqueeze(-2))

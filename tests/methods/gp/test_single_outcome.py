@@ -57,7 +57,7 @@ def test_the_theoretical_schedule_counts_what_was_asked_for() -> None:
     schedule = ConfidenceSchedule(delta=0.2)
     assert method.sqrt_beta(5, 3) == schedule.sqrt_beta(4, 1)
     history = History(place.history.X, place.history.Y, initial=2)
-    mean, variance = method.fit(history).moments(history.X, joint=False)
+    mean, variance = method.fit(history).posterior_moments(history.X, joint=False)
     found = ask(method, history, 1).acquisition(history.X)
     torch.testing.assert_close(found, mean + schedule.sqrt_beta(4, 1) * variance.sqrt(), rtol=1e-5, atol=1e-5)
 
@@ -75,7 +75,9 @@ def test_the_point_of_greatest_mean_is_recommended_anywhere_in_a_box(name: str) 
     method = build_method(name, {**QUICK}, place.domain)
     X = recommend(method, place.history)
     grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
-    (of_grid, _), (found, _) = (method.fit(place.history).moments(points, joint=False) for points in (grid, X))
+    (of_grid, _), (found, _) = (
+        method.fit(place.history).posterior_moments(points, joint=False) for points in (grid, X)
+    )
     assert float(found) >= float(of_grid.max()) - 1e-6
     assert not (place.history.X == X).any()
 
@@ -96,7 +98,7 @@ def test_the_plug_in_incumbent_is_the_greatest_mean_at_observed_points(jitter: f
     place = Situation(Domain(Box(LINE)), History(X, torch.sin(6 * X) + 0.5 * noise))
     plug_in, plain = (build_method(name, {**QUICK, "jitter": jitter}, place.domain) for name in ("plug-in-ei", "ei"))
     process = plug_in.fit(place.history)
-    mean, _ = process.moments(X, joint=False)
+    mean, _ = process.posterior_moments(X, joint=False)
     spread = place.history.Y.std()
     assert plug_in.threshold(process, place.history).item() == pytest.approx((mean.max() + jitter * spread).item())
     assert plug_in.threshold(process, place.history) < plain.threshold(process, place.history)

@@ -50,7 +50,7 @@ def standardised(y: Tensor) -> Tensor:
 def scores(judging: Any, y: Tensor = Y_NEW) -> Array:
     """Return how far what is judged is from what it is judged by, in standard deviations."""
     of, stand_ins = judged(judging, process(), NEW, y)
-    mean, variance = of.moments(NEW, joint=False)
+    mean, variance = of.posterior_moments(NEW, joint=False)
     sd = (variance + of.noise_variance).sqrt()
     return ((stand_ins - mean) / sd).numpy()
 
@@ -83,7 +83,7 @@ def test_what_failed_is_neither_judged_nor_judges(judging: Any) -> None:
     found = scores(judging, one)
     assert np.isnan(found[1])
     of, y = judged(judging, process(), NEW[:1], Y_NEW[:1])
-    mean, variance = of.moments(NEW[:1], joint=False)
+    mean, variance = of.posterior_moments(NEW[:1], joint=False)
     assert found[0] == pytest.approx(float((y - mean) / (variance + of.noise_variance).sqrt()))
 
 
@@ -104,7 +104,7 @@ def test_thresholds_move_by_what_is_judged(judging: Any) -> None:
         y = forecast.mean + far * forecast.model_sd  # type: ignore[attr-defined, union-attr]
         method.tell(proposal.X, y.unsqueeze(-1))
         of, stand_in = judged(judging, fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y)
-        mean, variance = of.moments(proposal.X, joint=False)
+        mean, variance = of.posterior_moments(proposal.X, joint=False)
         z = float((stand_in - mean) / (variance + of.noise_variance).sqrt())
         missed = 2 * norm.sf(abs(z)) < 0.4
         assert float(method.threshold.constants) == pytest.approx(0.4 + 0.1 * (0.4 - missed))
@@ -117,7 +117,7 @@ def test_quantiles_are_judged_likewise() -> None:
     y = objective(proposal.X) + 200
     method.tell(proposal.X, y)
     of, _ = judged("conditioned-on-it", fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y[0])
-    mean, variance = of.moments(proposal.X, joint=False)
+    mean, variance = of.posterior_moments(proposal.X, joint=False)
     level = norm.cdf(float((y - mean) / (variance + of.noise_variance).sqrt()))
     events = np.array([level <= target for target in (0.25, 0.5, 0.75)])
     expected = np.array([0.25, 0.5, 0.75]) + 0.1 * (np.array([0.25, 0.5, 0.75]) - events)

@@ -1,4 +1,4 @@
-"""LOCBO's Lemma 3 as printed is no density of eq. 29; docs/localised-erratum.md, whose numbers are computed here."""
+"""LOCBO's Lemma 3 as printed is no density of eq. 29: the numbers of docs/methods/localised-erratum.md."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -335,9 +335,12 @@ def test_a_believer_expects_no_less_and_is_surer() -> None:
     place = box()
     process = fit_process(place.history.X, place.history.Y, BOX, ModelOptions())
     x, elsewhere = rows(1, 8), rows(5, 9)
-    (before, unsure), (after, surer) = process.moments(x), believing(process, x).moments(x)
+    (before, unsure), (after, surer) = process.posterior_moments(x), believing(process, x).posterior_moments(x)
     torch.testing.assert_close(after, before, rtol=1e-8, atol=1e-8)
     assert (surer < unsure).all()
     torch.testing.assert_close(
-        believing(process, x).moments(elsewhere)[0], process.moments(elsewhere)[0], rtol=1e-8, atol=1e-8
+        believing(process, x).posterior_moments(elsewhere)[0],
+        process.posterior_moments(elsewhere)[0],
+        rtol=1e-8,
+        atol=1e-8,
     )

@@ -1,4 +1,4 @@
-"""LOCBO's eq. 21, the update of OCBO's recalibrator: its sign; docs/localised-erratum.md."""
+"""LOCBO's eq. 21, the update of OCBO's recalibrator: its sign; docs/methods/localised-erratum.md."""
 
 import numpy as np
 import pytest

@@ -105,7 +105,7 @@ def test_the_process_goes_on_in_the_units_of_the_new_data(name: str) -> None:
     start = SparseMethod.start(method, round_of(place, history))
     X = rows(4, 3)
     assert start.standardisation.scale == pytest.approx(history.Y.std().item())
-    torch.testing.assert_close(start.moments(X)[0], before.moments(X)[0], rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(start.posterior_moments(X)[0], before.posterior_moments(X)[0], rtol=1e-4, atol=1e-3)
     assert torch.equal(start.parameters.inducing, before.parameters.inducing)
 
 
@@ -156,7 +156,7 @@ def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
     process = PlacedImprovement(Domain(Box(bounds)), options).fit(history)
     assert process.stale is not None
     points = Box(bounds).draw(2000, history, torch.Generator().manual_seed(1)).unsqueeze(-2)
-    A, B = process.seen(points)
+    A, B = process.project(points)
     left = process.parameters.outputscale + (B[..., :-1, :].square() - A.square()).sum(-2)
     assert float(left.min()) < 0, "else this tests nothing"
     assert float(ProcessModel(process).posterior(points).variance.min().detach()) > 0

@@ -19,7 +19,7 @@ def hedge(place: Situation, *members, **own) -> Hedge:
 def means(method: Hedge, place: Situation, nominees: list[torch.Tensor]) -> list[float]:
     """Standardised posterior means, by the way of the observations' units."""
     process = method.fit(place.history)
-    found = [process.moments(X, joint=False)[0].mean() for X in nominees]
+    found = [process.posterior_moments(X, joint=False)[0].mean() for X in nominees]
     Y = place.history.Y
     return [float((mean - Y.mean()) / Y.std()) for mean in found]
 

@@ -39,7 +39,7 @@ def test_lengthscales_are_the_estimates_divided_by_a_power_of_the_round(
     by_hand = conditioned(
         place.history.X, place.history.Y, BOX, "matern52", found.at._replace(lengthscale=plain(place) / divisor)
     )
-    torch.testing.assert_close(proposal.predict(points).mean, by_hand.moments(points, joint=False)[0])
+    torch.testing.assert_close(proposal.predict(points).mean, by_hand.posterior_moments(points, joint=False)[0])
     torch.testing.assert_close(method.predictor(place.history)(points).sd, proposal.predict(points).sd)
 
 
@@ -92,7 +92,7 @@ def test_information_is_that_of_a_gaussian() -> None:
 
 
 def test_the_bound_grows_with_the_norm_as_we_remember_the_paper() -> None:
-    """That the norm grows as g(t)^d is from memory: `docs/acquisitions/adaptation.md`."""
+    """That the norm grows as g(t)^d is from memory: `docs/methods/adaptive.md`."""
     at = Hyperparameters(0.3, BOX.new_tensor([0.08]), 2.0, BOX.new_tensor([0.2, 0.4]))
     process = conditioned(*(box().history.X, box().history.Y), BOX, "rbf", at)
     found = NormBound(initial=3.0, power=0.5, delta=0.05).sqrt_beta(process, 4, divisor=1.5)
@@ -108,7 +108,7 @@ def test_the_utility_is_the_bound_of_the_norm() -> None:
     sqrt_beta = NormBound(initial=1.5).sqrt_beta(process, 4, 4 ** (1 / 8))
     assert proposal.notes == {"lengthscale_divisor": 4 ** (1 / 8), "sqrt_beta": pytest.approx(sqrt_beta)}
     points = rows(5, 3)
-    mean, variance = process.moments(points, joint=False)
+    mean, variance = process.posterior_moments(points, joint=False)
     torch.testing.assert_close(proposal.acquisition(points), mean + sqrt_beta * variance.sqrt())
 
 

@@ -50,7 +50,7 @@ def test_leave_one_out_densities_are_those_of_the_others(kernel: str) -> None:
     X, Y = data()
     total = 0.0
     for i in range(len(Y)):
-        mean, variance = without(process, i).moments(X[i : i + 1], joint=False)
+        mean, variance = without(process, i).posterior_moments(X[i : i + 1], joint=False)
         forecast = torch.distributions.Normal(mean, (variance + process.noise_variance).sqrt())
         total += float(forecast.log_prob(Y[i])) + math.log(process.standardisation.scale)
     assert leave_one_out_density(process, OPTIONS) == pytest.approx(total, rel=1e-9)

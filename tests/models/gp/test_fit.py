@@ -13,7 +13,7 @@ from plumbline.models.gp.fit import NOISE_FLOOR, FitStoppedEarlyWarning, ModelOp
 def test_predicts_in_raw_units(options: ModelOptions) -> None:
     X, Y = data(8)
     process = fit_process(X, Y, BOUNDS, options)
-    mean, _ = process.moments(X)
+    mean, _ = process.posterior_moments(X)
     assert mean.dtype == torch.float64
     assert (mean - Y[:, 0]).abs().max() < 0.5 * Y.std()
     assert process.noise_variance == pytest.approx(float(process.noise) * float(Y.var()))
@@ -21,8 +21,8 @@ def test_predicts_in_raw_units(options: ModelOptions) -> None:
 
 def test_is_equivariant_to_units() -> None:
     X, Y = data()
-    here = fit_process(X, Y, BOUNDS, ModelOptions()).moments(X)[0]
-    there = fit_process(X * 10 - 3, Y * 1e3 + 7, BOUNDS * 10 - 3, ModelOptions()).moments(X * 10 - 3)[0]
+    here = fit_process(X, Y, BOUNDS, ModelOptions()).posterior_moments(X)[0]
+    there = fit_process(X * 10 - 3, Y * 1e3 + 7, BOUNDS * 10 - 3, ModelOptions()).posterior_moments(X * 10 - 3)[0]
     torch.testing.assert_close(there, here * 1e3 + 7, rtol=1e-5, atol=1e-2)
 
 
@@ -43,9 +43,11 @@ def test_raw_inputs_have_lengthscales_in_their_own_units() -> None:
     unit = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
     same = fit_process(X, Y, unit, ModelOptions(priors="botorch-0.9"))
     assert torch.equal(raw.lengthscale, same.lengthscale)
-    assert torch.equal(raw.moments(X)[0], same.moments(X)[0])
+    assert torch.equal(raw.posterior_moments(X)[0], same.posterior_moments(X)[0])
     cube = fit_process(X, Y, BOUNDS, ModelOptions(priors="botorch-0.9"))
-    assert not torch.allclose(raw.moments(uniform(3, seed=2))[0], cube.moments(uniform(3, seed=2))[0], rtol=1e-3)
+    assert not torch.allclose(
+        raw.posterior_moments(uniform(3, seed=2))[0], cube.posterior_moments(uniform(3, seed=2))[0], rtol=1e-3
+    )
     torch.testing.assert_close(raw.lengthscale_in(BOUNDS), raw.lengthscale / (BOUNDS[1] - BOUNDS[0]))
     assert torch.equal(cube.lengthscale_in(BOUNDS), cube.lengthscale)
 
@@ -70,7 +72,7 @@ def test_awkward_data(options: ModelOptions, case: str) -> None:
     if case == "doubled":
         X, Y = X.repeat(3, 1), Y.repeat(3, 1)
     process = fit_process(X, Y, BOUNDS, options)
-    mean, covariance = process.moments(uniform(4, seed=8))
+    mean, covariance = process.posterior_moments(uniform(4, seed=8))
     assert torch.isfinite(mean).all()
     assert (covariance.diagonal(dim1=-2, dim2=-1) > 0).all()
 
@@ -80,7 +82,7 @@ def test_any_dimension(d: int) -> None:
     bounds = torch.stack([torch.zeros(d), torch.ones(d)]).double()
     X = torch.rand(12, d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     process = fit_process(X, X.sum(-1, keepdim=True), bounds, ModelOptions())
-    assert torch.isfinite(process.moments(X)[0]).all()
+    assert torch.isfinite(process.posterior_moments(X)[0]).all()
 
 
 def test_an_optimiser_that_stops_early_is_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +111,9 @@ def test_data_sets_at_once_are_fitted_as_each_is_alone(options: ModelOptions) ->
             alone.standardisation.scale,
         )
         # Where a ridge is flat, either may stop first.
-        torch.testing.assert_close(at_once.moments(X)[0], alone.moments(X)[0], rtol=0, atol=0.01 * float(Y.std()))
+        torch.testing.assert_close(
+            at_once.posterior_moments(X)[0], alone.posterior_moments(X)[0], rtol=0, atol=0.01 * float(Y.std())
+        )
 
 
 def test_larger_stacks_are_fitted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

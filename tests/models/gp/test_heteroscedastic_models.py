@@ -103,7 +103,9 @@ def test_is_equivariant_to_units() -> None:
     X = torch.linspace(-9, 9, 7, dtype=torch.float64).unsqueeze(-1)
     with torch.no_grad():
         torch.testing.assert_close(there.noise_variance(X), 1e4 * here.noise_variance(X), rtol=1e-3, atol=0)
-        torch.testing.assert_close(there.mean.moments(X)[0], 100 * here.mean.moments(X)[0], rtol=1e-3, atol=0.1)
+        torch.testing.assert_close(
+            there.mean.posterior_moments(X)[0], 100 * here.mean.posterior_moments(X)[0], rtol=1e-3, atol=0.1
+        )
 
 
 def test_means_of_replicates_are_seen_through_the_smoothed_noise_over_their_number() -> None:
@@ -130,7 +132,7 @@ def test_fewer_than_two_replicated_places_mean_constant_noise(repeats: int) -> N
         torch.testing.assert_close(
             model.noise_variance(X[:3]), X.new_full((3,), plain.noise_variance), rtol=1e-9, atol=0
         )
-        torch.testing.assert_close(model.mean.moments(X)[0], plain.moments(X)[0])
+        torch.testing.assert_close(model.mean.posterior_moments(X)[0], plain.posterior_moments(X)[0])
         assert torch.equal(model.noise_variance_lower(X, 2.0), model.noise_variance(X, 2.0))
     assert model.noise_variance(X.reshape(-1, 3, 1)[:2] if repeats else X[:6].reshape(2, 3, 1)).shape == (2, 3)
 
@@ -144,7 +146,7 @@ def test_replicates_that_agree_leave_a_floor(places: int, priors: str) -> None:
     model = fit_heteroscedastic(X, Y, BOUNDS, ModelOptions(priors=priors))
     with torch.no_grad():
         noise = model.noise_variance(X) / Y.var()
-        errors = model.mean.moments(X)[0] - Y[:, 0]
+        errors = model.mean.posterior_moments(X)[0] - Y[:, 0]
     assert torch.isfinite(noise).all()
     assert (noise < 10 * VARIANCE_FLOOR).all()
     assert errors.abs().max() < 0.1
@@ -155,4 +157,4 @@ def test_observations_that_are_all_equal() -> None:
     model = fit_heteroscedastic(X, torch.ones_like(Y), BOUNDS, OPTIONS)
     with torch.no_grad():
         assert torch.isfinite(model.noise_variance(X)).all()
-        torch.testing.assert_close(model.mean.moments(X)[0], torch.ones_like(Y[:, 0]))
+        torch.testing.assert_close(model.mean.posterior_moments(X)[0], torch.ones_like(Y[:, 0]))

@@ -14,7 +14,7 @@ KERNELS = ["matern52", "matern32", "matern12", "rbf"]
 def test_moments_at_points_are_the_same() -> None:
     process = replace(made(), deviation=1.7)
     X = uniform(6, seed=2)
-    mean, variance = process.moments(X.unsqueeze(-2), joint=False)
+    mean, variance = process.posterior_moments(X.unsqueeze(-2), joint=False)
     seen = process.marginal_posterior(X)
     torch.testing.assert_close(seen.mean, mean.squeeze(-1))
     torch.testing.assert_close(seen.sd, variance.squeeze(-1).sqrt())
@@ -27,7 +27,7 @@ def test_gradients_of_moments(kernel: str, known: bool, near: bool, seed: int) -
     X = data()[0][:4] + 1e-6 if near else uniform(4, seed=seed)
     weights = torch.randn(2, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     leaf = X.clone().requires_grad_()
-    mean, variance = process.moments(leaf.unsqueeze(-2), joint=False)
+    mean, variance = process.posterior_moments(leaf.unsqueeze(-2), joint=False)
     value = weights[0] @ mean.squeeze(-1) + weights[1] @ variance.squeeze(-1).sqrt()
     (slope,) = torch.autograd.grad(value, leaf)
     found = process.marginal_posterior(X).vjp(*weights)
@@ -39,7 +39,7 @@ def test_gradients_of_moments(kernel: str, known: bool, near: bool, seed: int) -
 def test_joint_moments_of_batches_are_the_same(kernel: str, known: bool) -> None:
     process = replace(made(kernel, known), deviation=1.7)
     X = uniform(4, 3, seed=2)
-    mean, covariance = process.moments(X)
+    mean, covariance = process.posterior_moments(X)
     seen = process.joint_posterior(X)
     torch.testing.assert_close(seen.mean, mean)
     torch.testing.assert_close(seen.root @ seen.root.mT, covariance)
@@ -62,7 +62,7 @@ def test_gradients_of_joint_moments(kernel: str, known: bool, lengthscales: int,
         X[:, 0] = data()[0][:3] + 1e-4
     grad_mean, grad_root = normal(3, q, seed=seed), normal(3, q, q, seed=seed + 1)
     leaf = X.clone().requires_grad_()
-    mean, covariance = process.moments(leaf)
+    mean, covariance = process.posterior_moments(leaf)
     root = torch.linalg.cholesky(covariance)
     (slope,) = torch.autograd.grad((grad_mean * mean).sum() + (grad_root * root).sum(), leaf)
     # Rounding errors of a covariance count by its least conditional variance.
@@ -78,7 +78,7 @@ def test_a_batch_with_a_point_twice_has_a_factor(kernel: str) -> None:
     X[1:, 2] = X[1:, 0]
     with pytest.warns(match="not p.d."):
         seen = process.joint_posterior(X)
-    torch.testing.assert_close(seen.root @ seen.root.mT, process.moments(X)[1], rtol=1e-6, atol=1e-6 * 50**2)
+    torch.testing.assert_close(seen.root @ seen.root.mT, process.posterior_moments(X)[1], rtol=1e-6, atol=1e-6 * 50**2)
     assert torch.isfinite(seen.vjp(normal(3, 3, seed=0), normal(3, 3, 3, seed=1))).all()
 
 

@@ -23,10 +23,10 @@ def test_moments_are_gpytorchs(kernel: str, lengthscales: int, known: bool) -> N
     process = made(kernel, known, lengthscales)
     X = uniform(3, 4, seed=1)
     expected = gpytorch_model(process).posterior(X)
-    mean, covariance = process.moments(X)
+    mean, covariance = process.posterior_moments(X)
     torch.testing.assert_close(mean, expected.mean.squeeze(-1).detach(), rtol=1e-9, atol=1e-8)
     torch.testing.assert_close(covariance, expected.covariance_matrix.detach(), rtol=1e-6, atol=1e-5)
-    mean, variance = process.moments(X, joint=False)
+    mean, variance = process.posterior_moments(X, joint=False)
     torch.testing.assert_close(variance, expected.variance.squeeze(-1).detach(), rtol=1e-6, atol=1e-5)
     if not known:
         noisy = gpytorch_model(process).posterior(X, observation_noise=True)
@@ -38,7 +38,7 @@ def test_moments_are_gpytorchs(kernel: str, lengthscales: int, known: bool) -> N
 def test_values_that_it_is_told_leave_the_means_and_take_their_covariances_away() -> None:
     process, B, X = replace(made(), deviation=1.3), uniform(3, seed=4), uniform(5, 2, seed=5)
     told = process.told(B)
-    mean, covariance = process.moments(torch.cat([B.expand(5, -1, -1), X], -2))
+    mean, covariance = process.posterior_moments(torch.cat([B.expand(5, -1, -1), X], -2))
     cross, among = covariance[:, 3:, :3], covariance[:, :3, :3]
     seen = told.joint_posterior(X)
     torch.testing.assert_close(seen.mean, mean[:, 3:])
@@ -73,7 +73,7 @@ def test_more_data_at_the_same_hyperparameters() -> None:
     X, Y = data(12)
     part = conditioned(X[:9], Y[:9], BOUNDS, "rbf", made("rbf").at)
     whole = conditioned(X, Y, BOUNDS, "rbf", made("rbf").at, part.standardisation)
-    here, there = (one.moments(uniform(5, seed=3)) for one in (part.joined(X[9:], Y[9:]), whole))
+    here, there = (one.posterior_moments(uniform(5, seed=3)) for one in (part.joined(X[9:], Y[9:]), whole))
     torch.testing.assert_close(here[0], there[0])
     torch.testing.assert_close(here[1], there[1])
 
@@ -81,7 +81,7 @@ def test_more_data_at_the_same_hyperparameters() -> None:
 @pytest.mark.parametrize("known", [False, True])
 def test_residuals_and_forecasts_at_the_data(known: bool) -> None:
     process = made(known=known)
-    mean, variance = process.moments(data()[0], joint=False)
+    mean, variance = process.posterior_moments(data()[0], joint=False)
     torch.testing.assert_close(process.residuals, process.y - process.standardisation.outputs(mean))
     forecast = variance / process.standardisation.scale**2 + process.at.noise
     torch.testing.assert_close(process.forecast_variances, forecast)
@@ -91,7 +91,9 @@ def test_what_is_kept_may_be_differentiated_through() -> None:
     process, X = made(), uniform(2, 1, seed=1).requires_grad_()
     with torch.inference_mode():
         process.marginal_posterior(X.detach()[:, 0])
-    assert all(torch.isfinite(gradient).all() for gradient in torch.autograd.grad(process.moments(X)[0].sum(), X))
+    assert all(
+        torch.isfinite(gradient).all() for gradient in torch.autograd.grad(process.posterior_moments(X)[0].sum(), X)
+    )
 
 
 @pytest.mark.parametrize("options", CHOICES, ids=str)
@@ -125,4 +127,4 @@ def test_values_that_it_is_told_twice(scale: float) -> None:
     with pytest.warns(match="not p.d."):
         seen = process.told(X).joint_posterior(batches)
     assert torch.isfinite(seen.vjp(normal(8, 3, seed=0), normal(8, 3, 3, seed=1))).all()
-    torch.testing.assert_close(seen.mean, process.moments(batches)[0], rtol=1e-4, atol=1e-2)
+    torch.testing.assert_close(seen.mean, process.posterior_moments(batches)[0], rtol=1e-4, atol=1e-2)

@@ -28,7 +28,7 @@ def test_pixels_are_standardised_by_those_of_the_training_images() -> None:
     torch.testing.assert_close(lesson.mean.flatten().double(), pixels.mean(dim=(0, 2, 3)), rtol=1e-6, atol=0)
     sd = pixels.std(dim=(0, 2, 3), correction=0)
     torch.testing.assert_close(lesson.sd.flatten().double(), sd, rtol=1e-6, atol=0)
-    seen = lesson.seen(lesson.train.pixels)
+    seen = lesson.standardised(lesson.train.pixels)
     assert seen.dtype == torch.float32
     torch.testing.assert_close(seen.mean(dim=(0, 2, 3)), torch.zeros(3), rtol=0, atol=1e-5)
     torch.testing.assert_close(seen.std(dim=(0, 2, 3), correction=0), torch.ones(3), rtol=1e-5, atol=0)
@@ -56,7 +56,7 @@ def by_hand(training: Training, lesson: Lesson, chosen: Hyperparameters, rows: l
     weights = [one.detach().clone().requires_grad_() for one in training.weights]
     speeds = [torch.zeros_like(one) for one in weights]
     for step, at in enumerate(rows):
-        images, labels = lesson.seen(lesson.train.pixels[at]), lesson.train.labels[at]
+        images, labels = lesson.standardised(lesson.train.pixels[at]), lesson.train.labels[at]
         penalty = chosen.l2 / 2 * sum((one**2).sum() for one in weights)
         loss = functional.cross_entropy(logits(weights, images), labels) + penalty
         gradients = torch.autograd.grad(loss, weights)

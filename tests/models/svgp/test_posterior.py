@@ -65,7 +65,7 @@ def places(*size: int, near: bool = False, seed: int = 3) -> Tensor:
 @given(kernel=st.sampled_from(KERNELS), near=st.booleans(), seed=st.integers(0, 99))
 def test_moments_of_points_and_their_gradients(noisy: bool, kernel: SparseKernel, near: bool, seed: int) -> None:
     own, X = process(kernel, seed=seed), places(5, near=near, seed=seed).requires_grad_()
-    mean, variance = own.moments(X.unsqueeze(-2), joint=False)
+    mean, variance = own.posterior_moments(X.unsqueeze(-2), joint=False)
     sd = (variance + noisy * own.noise_variance).sqrt()
     seen = SVGPPosterior(own, noisy).marginal_posterior(X.detach())
     torch.testing.assert_close(seen.mean, mean.detach().flatten())
@@ -82,7 +82,7 @@ def test_moments_of_batches_and_their_gradients(
     noisy: bool, kernel: SparseKernel, near: bool, q: int, seed: int
 ) -> None:
     own, X = process(kernel, seed=seed), places(3, q, near=near, seed=seed).requires_grad_()
-    mean, covariance = own.moments(X)
+    mean, covariance = own.posterior_moments(X)
     covariance = covariance + noisy * own.noise_variance * torch.eye(q).to(X)
     root = torch.linalg.cholesky(covariance)
     seen = SVGPPosterior(own, noisy).joint_posterior(X.detach())

@@ -27,8 +27,8 @@ def somewhere(*size: int, seed: int = 3) -> torch.Tensor:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_moments_are_those_of_a_forward_pass(kernel: SparseKernel) -> None:
     own, X = process(kernel), somewhere(4, 5)
-    mean, covariance = own.moments(X)
-    same, variance = own.moments(X, joint=False)
+    mean, covariance = own.posterior_moments(X)
+    same, variance = own.posterior_moments(X, joint=False)
     passed = forward(own.row[None], own.layout, ELSEWHERE.inputs(X).reshape(1, 20, 3), kernel)
     torch.testing.assert_close(mean, -70 + 12 * passed.mean.reshape(4, 5), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(variance, 144 * passed.variance.reshape(4, 5), rtol=1e-7, atol=1e-7)
@@ -40,16 +40,16 @@ def test_moments_are_those_of_a_forward_pass(kernel: SparseKernel) -> None:
 
 def test_moments_of_single_points_and_of_deep_batches() -> None:
     own, X = process(), somewhere(2, 3, 4)
-    mean, covariance = own.moments(X)
+    mean, covariance = own.posterior_moments(X)
     assert (mean.shape, covariance.shape) == ((2, 3, 4), (2, 3, 4, 4))
-    alone, spread = own.moments(X[1, 2])
+    alone, spread = own.posterior_moments(X[1, 2])
     torch.testing.assert_close(mean[1, 2], alone)
     torch.testing.assert_close(covariance[1, 2], spread)
 
 
 def test_far_from_the_inducing_points_it_is_the_prior() -> None:
     own = process()
-    mean, variance = own.moments(ELSEWHERE.points(50 + uniform(1, 3)), joint=False)
+    mean, variance = own.posterior_moments(ELSEWHERE.points(50 + uniform(1, 3)), joint=False)
     parts = own.parameters
     assert mean.item() == pytest.approx(-70 + 12 * parts.constant.item())
     assert variance.item() == pytest.approx(144 * (parts.outputscale.item() + JITTER))
@@ -81,9 +81,11 @@ def test_posteriors_are_transformed() -> None:
 def test_gradients_in_points_are_finite_on_inducing_points_and_right_elsewhere(kernel: SparseKernel) -> None:
     own = process(kernel)
     X = somewhere(3, 2)
-    assert torch.autograd.gradcheck(lambda one: own.moments(one), X.clone().requires_grad_(), atol=1e-3, rtol=1e-4)
+    assert torch.autograd.gradcheck(
+        lambda one: own.posterior_moments(one), X.clone().requires_grad_(), atol=1e-3, rtol=1e-4
+    )
     there = ELSEWHERE.points(own.parameters.inducing[0, :2]).requires_grad_()
-    mean, covariance = own.moments(there)
+    mean, covariance = own.posterior_moments(there)
     (slope,) = torch.autograd.grad(mean.sum() + covariance.sum(), there)
     assert torch.isfinite(slope).all()
 
@@ -92,7 +94,7 @@ def test_other_units_are_other_words_for_the_same_beliefs() -> None:
     own, X = process(), somewhere(4, 3)
     other = own.restandardised(Standardisation(ELSEWHERE.low, ELSEWHERE.width, 3.0, 40.0))
     assert other.standardisation.scale == 40.0
-    (mean, covariance), (here, spread) = own.moments(X), other.moments(X)
+    (mean, covariance), (here, spread) = own.posterior_moments(X), other.posterior_moments(X)
     torch.testing.assert_close(mean, here, rtol=1e-4, atol=1e-3)
     torch.testing.assert_close(covariance, spread, rtol=1e-3, atol=2e-2)
     assert other.noise_variance == pytest.approx(own.noise_variance)
@@ -107,15 +109,15 @@ def test_a_stale_factor_stands_in_for_the_own_and_changes_units_with_it() -> Non
     stale = replace(own, row=row, stale=own.factor)
     assert torch.equal(stale.factor, own.factor)
     fresh = replace(stale, stale=None)
-    assert not torch.allclose(stale.moments(X)[0], fresh.moments(X)[0], atol=0.1)
+    assert not torch.allclose(stale.posterior_moments(X)[0], fresh.posterior_moments(X)[0], atol=0.1)
     # By hand: the old factor, in front of covariances with the new points.
     parts = stale.parameters
     A = torch.linalg.solve_triangular(own.factor, own.prior(parts.inducing[0], ELSEWHERE.inputs(X[0])), upper=False)
     mean = parts.constant + A.mT @ parts.mean[0]
-    torch.testing.assert_close(stale.moments(X)[0][0], -70 + 12 * mean, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(stale.posterior_moments(X)[0][0], -70 + 12 * mean, rtol=1e-9, atol=1e-9)
     other = stale.restandardised(Standardisation(ELSEWHERE.low, ELSEWHERE.width, 3.0, 40.0))
-    torch.testing.assert_close(other.moments(X)[0], stale.moments(X)[0], rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(other.moments(X)[1], stale.moments(X)[1], rtol=1e-3, atol=2e-2)
+    torch.testing.assert_close(other.posterior_moments(X)[0], stale.posterior_moments(X)[0], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(other.posterior_moments(X)[1], stale.posterior_moments(X)[1], rtol=1e-3, atol=2e-2)
 
 
 @pytest.mark.filterwarnings("ignore::gpytorch.utils.warnings.NumericalWarning")
@@ -124,7 +126,7 @@ def test_a_posterior_may_have_no_factor_as_long_as_nobody_samples_it() -> None:
     own = process()
     stale = replace(own, stale=own.factor / 2)
     X = ELSEWHERE.points(own.parameters.inducing[0].unsqueeze(1))
-    assert stale.moments(X)[1].min() < 0
+    assert stale.posterior_moments(X)[1].min() < 0
     posterior = ProcessModel(stale).posterior(X)
     assert (posterior.variance > 0).all()
     assert torch.isfinite(LogExpectedImprovement(ProcessModel(stale), -65.0)(X)).all()
@@ -137,7 +139,7 @@ def test_a_process_without_a_factor_says_so() -> None:
     parts.raw_lengthscale.fill_(10.0)
     parts.raw_outputscale.fill_(1e13)
     with pytest.raises(NotPSDError, match="no Cholesky factor"):
-        SVGP(rows[0], layout, "rbf", CUBE).moments(uniform(2, 3))
+        SVGP(rows[0], layout, "rbf", CUBE).posterior_moments(uniform(2, 3))
 
 
 @given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))

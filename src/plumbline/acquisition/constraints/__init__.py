@@ -1,1 +1,1 @@
-"""Acquisition functions under constraints, and what to recommend."""
+"""Constrained acquisition functions and recommendations."""

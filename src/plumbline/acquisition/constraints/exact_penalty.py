@@ -1,12 +1,12 @@
-"""The confidence bound under exact penalties of constraints (EPBO), and the smooth program that it is the value of.
+"""The confidence bound with exact penalties of constraints (EPBO), and its smooth constrained program.
 
-The slides have it as a minimum over a point and slacks (page 67):
+The slides state it as a minimum over a point and slacks (page 67):
 
     min  mean_f - sqrt(beta) sd_f + rho |slack|_1
     s.t. |mean_h| - sqrt(beta) sd_h <= slack_h,  mean_g - sqrt(beta) sd_g <= slack_g,  slack >= 0
 
-Here all is to be maximised, and inequalities are to be at least zero. With the least slacks put in, what is left is a
-function of the point alone, and a sum over outcomes; it has kinks, and as a rule its maximum lies on one.
+We maximise instead, and inequality constraints are to be at least zero. With the least slacks inserted, the objective
+is a function of the point alone: a sum over outcomes with kinks, on which its maximum usually lies.
 """
 
 from collections.abc import Sequence
@@ -26,22 +26,22 @@ from plumbline.models.gp.process import GP
 from plumbline.models.gp.stack import stacked
 
 HARD = 1e3
-"""What stands for an infinite rho: so many deviations of the objective for one of a constraint.
+"""The finite stand-in for an infinite rho: standard deviations of the objective per deviation of a constraint.
 
-A penalty that exceeds the program's multipliers has the maximiser of any greater one, which is why it is called exact.
+All penalties that exceed the program's multipliers have the same maximiser, hence the name exact.
 """
 
 ITERATIONS = 30
-"""Of the program, at most."""
+"""Greatest number of iterations of the program."""
 
 Array = NDArray[np.float64]
 
 SIGNS: dict[Role, tuple[float, ...]] = {"at_least_zero": (1.0,), "zero": (1.0, -1.0)}
-"""The signs that a constraint's function has in the bounds that must not be below zero."""
+"""Signs of a constraint in the program's bounds, which must be nonnegative."""
 
 
 def penalty(role: Role, sqrt_beta: float, rho: float) -> ClosedForm:
-    """Return `-rho slack`, the least slack that makes the constraint's confidence bound hold."""
+    """Return `-rho slack`, with the least slack at which the constraint's confidence bound holds."""
 
     def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         sign = -torch.ones_like(mean) if role == "at_least_zero" else mean.sign()
@@ -53,13 +53,13 @@ def penalty(role: Role, sqrt_beta: float, rho: float) -> ClosedForm:
 
 
 class ExactPenalty(SumOverOutcomes):
-    """The objective's upper confidence bound less rho times the slacks of the constraints; Lu & Paulson (2022).
+    """The objective's upper confidence bound minus rho times the slacks of the constraints; Lu & Paulson (2022).
 
     Args:
-        processes: one an outcome.
-        roles: of the outcomes, one of them the objective.
-        sqrt_beta: standard deviations in all bounds.
-        rho: units of the objective for one of a constraint; None for infinity (see `HARD`).
+        processes: a GP per outcome.
+        roles: roles of the outcomes, with one objective.
+        sqrt_beta: multiple of the standard deviation in all bounds.
+        rho: penalty in units of the objective per unit of a constraint; None for infinity (see `HARD`).
     """
 
     def __init__(self, processes: Sequence[GP], roles: Sequence[Role], sqrt_beta: float, rho: float | None) -> None:
@@ -73,90 +73,92 @@ class ExactPenalty(SumOverOutcomes):
         self.roles, self.sqrt_beta, self.rates = roles, sqrt_beta, rates
 
     def polished(self, X: Tensor, box: Tensor) -> Tensor:
-        """Return where the smooth program, begun at a point, comes to: a climb ends at a kink, this goes along it.
+        """Return the solution of the smooth program started at a point.
+
+        A climb ends at a kink; the program moves along it.
 
         Args:
-            X: `1 x d`, where a climb ended.
-            box: `2 x d`, to stay in.
+            X: `1 x d`, the end of a climb.
+            box: `2 x d`, the bounds.
 
         Returns:
-            `1 x d`; the point itself where nothing better is found.
+            `1 x d`; `X` itself if the solution is no better.
         """
         with torch.no_grad():
             program = Program(self, box)
             for slacks in (False, True):
-                found = program.solved(X, slacks)
-                if self.values(found.unsqueeze(0)) > self.values(X.unsqueeze(0)):
-                    return found
+                solution = program.solved(X, slacks)
+                if self.values(solution.unsqueeze(0)) > self.values(X.unsqueeze(0)):
+                    return solution
         return X
 
 
 class Program:
-    """The program over a point and slacks, in units of a box and of the processes.
+    """The program over a point and slacks, in units of a box and of the standardised outcomes.
 
     Args:
-        utility: what it is the program of.
-        box: `2 x d`, the points that there are.
+        acquisition: the penalised confidence bound.
+        box: `2 x d`, the feasible box.
     """
 
-    def __init__(self, utility: ExactPenalty, box: Tensor) -> None:
-        self.utility, self.box, self.width = utility, box, box[1] - box[0]
+    def __init__(self, acquisition: ExactPenalty, box: Tensor) -> None:
+        self.acquisition, self.box, self.width = acquisition, box, box[1] - box[0]
         self.dim = box.shape[-1]
-        self.scales = [process.standardisation.scale for process in utility.processes]
-        objective = utility.roles.index("objective")
+        self.scales = [process.standardisation.scale for process in acquisition.processes]
+        objective = acquisition.roles.index("objective")
         constraints = [i for i in range(len(self.scales)) if i != objective]
-        self.rates = np.array([utility.rates[i] * self.scales[i] / self.scales[objective] for i in constraints])
-        signed = [(i, sign) for i in constraints for sign in SIGNS[utility.roles[i]]]
+        self.rates = np.array([acquisition.rates[i] * self.scales[i] / self.scales[objective] for i in constraints])
+        signed = [(i, sign) for i in constraints for sign in SIGNS[acquisition.roles[i]]]
         bounds = [(objective, 1.0), *signed]
-        # Each bound is so much of a mean and of a standard deviation.
+        # Each bound is a weighted sum of a mean and a standard deviation.
         self.weights = (
             np.array([i for i, _ in bounds]),
-            np.array([[sign / self.scales[i], utility.sqrt_beta / self.scales[i]] for i, sign in bounds]),
+            np.array([[sign / self.scales[i], acquisition.sqrt_beta / self.scales[i]] for i, sign in bounds]),
         )
         self.own_slack = np.array([[float(i == j) for j in constraints] for i, _ in signed])
-        self.stacks = stacked(utility.processes)
+        self.stacks = stacked(acquisition.processes)
         self.at = lru_cache(maxsize=1)(self._at)
 
     def solved(self, X: Tensor, slacks: bool) -> Tensor:
-        """Return the point that the program leads to from `X`, both `1 x d`.
+        """Return the solution of the program started at `X`, both `1 x d`.
 
-        Without slacks, which is what an infinite rho asks for, the program is better conditioned than with dear ones.
+        Without slacks, as for an infinite rho, the program is better conditioned than with a large rho.
         """
         start = ((X[0] - self.box[0]) / self.width).clamp(0, 1).numpy()
-        lacking = np.where(self.own_slack > 0, -self.at(start.tobytes())[0][1:, None], 0.0).max(0).clip(0)
-        slack = lacking if slacks else lacking[:0]
+        least = np.where(self.own_slack > 0, -self.at(start.tobytes())[0][1:, None], 0.0).max(0).clip(0)
+        slack = least if slacks else least[:0]
         paid, own, d = self.rates[: len(slack)], self.own_slack[:, : len(slack)], self.dim
 
         def loss(z: Array) -> tuple[float, Array]:
             values, gradients = self.at(z[:d].tobytes())
             return paid @ z[d:] - values[0], np.concatenate([-gradients[0], paid])
 
-        held: dict[str, Any] = {
+        constraint: dict[str, Any] = {
             "type": "ineq",
             "fun": lambda z: self.at(z[:d].tobytes())[0][1:] + own @ z[d:],
             "jac": lambda z: np.hstack([self.at(z[:d].tobytes())[1][1:], own]),
         }
-        found = minimize(
+        solution = minimize(
             loss,
             np.concatenate([start, slack]),
             jac=True,
             method="SLSQP",
             bounds=[(0, 1)] * d + [(0, None)] * len(slack),
-            constraints=[held],
+            constraints=[constraint],
             options={"maxiter": ITERATIONS, "ftol": 1e-10},
         ).x[:d]
-        return (self.box[0] + self.width * torch.from_numpy(found)).clamp(self.box[0], self.box[1]).unsqueeze(0)
+        return (self.box[0] + self.width * torch.from_numpy(solution)).clamp(self.box[0], self.box[1]).unsqueeze(0)
 
     def _at(self, point: bytes) -> tuple[Array, Array]:
         """Return the confidence bounds at a point, the objective first, and their gradients."""
         x = (self.box[0] + self.width * torch.from_numpy(np.frombuffer(point).copy())).unsqueeze(0)
         order, values, slopes = [], [], []
         for members, stack in self.stacks:
-            seen = stack.marginal_posterior(x)
-            one, none = torch.ones_like(seen.mean), torch.zeros_like(seen.mean)
+            posterior = stack.marginal_posterior(x)
+            one, none = torch.ones_like(posterior.mean), torch.zeros_like(posterior.mean)
             order += members
-            values.append(torch.cat([seen.mean, seen.sd], -1))
-            slopes.append(torch.cat([seen.vjp(one, none), seen.vjp(none, one)], -2))
+            values.append(torch.cat([posterior.mean, posterior.sd], -1))
+            slopes.append(torch.cat([posterior.vjp(one, none), posterior.vjp(none, one)], -2))
         back = np.argsort(order)
         value, slope = torch.cat(values).numpy()[back], (torch.cat(slopes) * self.width).numpy()[back]
         which, weights = self.weights

@@ -1,6 +1,6 @@
-"""Utilities of one point under several independent exact processes, with gradients by hand: sums of a part an outcome.
+"""Acquisition functions of one point that are sums over outcomes with independent GPs, with hand-written gradients.
 
-The logarithm of constrained expected improvement is one: a product of what each outcome has to say.
+The log constrained expected improvement is one: its factors become terms of a sum.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from plumbline.spaces.with_gradient import Differentiated
 
 
 class SumOverOutcomes(Differentiated):
-    """The sum of a function an outcome of what its process says of f at a point.
+    """The sum over outcomes of a function of each outcome's marginal posterior at a point.
 
     Attributes:
-        processes: one an outcome, m of them.
-        parts: a function of means and standard deviations for each; None for an outcome that does not count.
-        groups: stacks of those that count, and their parts.
+        processes: a GP per outcome, m of them.
+        parts: a function of means and standard deviations per outcome; None for an outcome that is left out.
+        groups: stacks of the GPs with a part, and their parts.
     """
 
     def __init__(self, processes: Sequence[GP], parts: Sequence[ClosedForm | None]) -> None:
@@ -34,29 +34,29 @@ class SumOverOutcomes(Differentiated):
         self.groups = [(stack, [counted[i][1] for i in members]) for members, stack in stacks]
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
+        """Return the acquisition values of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
         value, gradient = X.new_zeros(len(X)), torch.zeros_like(X.squeeze(-2))
         for stack, parts in self.groups:
-            seen = stack.marginal_posterior(X.squeeze(-2))
-            own = [part(mean, sd) for part, mean, sd in zip(parts, seen.mean, seen.sd, strict=True)]
+            posterior = stack.marginal_posterior(X.squeeze(-2))
+            own = [part(mean, sd) for part, mean, sd in zip(parts, posterior.mean, posterior.sd, strict=True)]
             values, grad_mean, grad_sd = (torch.stack(each) for each in zip(*own, strict=True))
-            value, gradient = value + values.sum(0), gradient + seen.vjp(grad_mean, grad_sd).sum(0)
+            value, gradient = value + values.sum(0), gradient + posterior.vjp(grad_mean, grad_sd).sum(0)
         return value, gradient.unsqueeze(-2)
 
     def values(self, X: Tensor) -> Tensor:
-        """Return the utilities of `b x 1 x d` points: `b`."""
+        """Return the acquisition values of `b x 1 x d` points: `b`."""
         value = X.new_zeros(len(X))
         for stack, parts in self.groups:
-            seen = stack.marginal_posterior(X.squeeze(-2))
-            for part, mean, sd in zip(parts, seen.mean, seen.sd, strict=True):
+            posterior = stack.marginal_posterior(X.squeeze(-2))
+            for part, mean, sd in zip(parts, posterior.mean, posterior.sd, strict=True):
                 value = value + part(mean, sd)[0]
         return value
 
 
 def log_probability_of_zero(tolerance: float) -> ClosedForm:
-    """Return `log P(f <= tolerance) P(f >= -tolerance)`: the two inequalities that the slides make of an equality.
+    """Return `log P(f <= tolerance) P(f >= -tolerance)`: the slides split an equality into these two inequalities.
 
-    Not the probability of both at once: at tolerance 0, where that is zero, this is 1/4 at most.
+    The product is not the probability of both: at tolerance 0 that is zero, and the product is at most 1/4.
     """
 
     def value(mean: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -73,10 +73,10 @@ def log_constrained_improvement(
     """Return the logarithm of `EI(x) prod_i P(constraint i holds at x)`; Schonlau et al. (1998), Gardner et al. (2014).
 
     Args:
-        processes: one an outcome.
-        roles: of the outcomes.
-        best: feasible value to improve on; None where there is none yet: the objective does not count then.
-        tolerance: how far from zero an equality may be and hold.
+        processes: a GP per outcome.
+        roles: roles of the outcomes.
+        best: feasible incumbent value; None where there is none yet, and the objective is left out.
+        tolerance: greatest distance from zero at which an equality holds.
     """
     parts: dict[Role, ClosedForm | None] = {
         "objective": None if best is None else log_expected_improvement(best),

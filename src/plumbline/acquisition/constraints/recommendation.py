@@ -1,4 +1,4 @@
-"""Which point is held to be the constrained optimum, as things stand."""
+"""Recommendation of a point as the constrained optimum."""
 
 from collections.abc import Sequence
 
@@ -12,27 +12,27 @@ from plumbline.models.gp.process import GP
 
 
 def recommended(processes: Sequence[GP], roles: Sequence[Role], X: Tensor, confidence: float, tolerance: float) -> int:
-    """Return which of some points has the greatest mean of those that are feasible with so much confidence.
+    """Return the index of the point of greatest mean among those that are feasible with a given confidence.
 
-    Where none is, it is the one that is likeliest to be feasible. The rule of Gelbart, Snoek & Adams (2014).
+    If there is none, it is the point most likely to be feasible; Gelbart, Snoek & Adams (2014).
 
     Args:
-        processes: one an outcome.
-        roles: of the outcomes, one of them the objective.
+        processes: a GP per outcome.
+        roles: roles of the outcomes, with one objective.
         X: `n x d`.
         confidence: least probability that all constraints hold.
-        tolerance: how far from zero an equality may be and hold.
+        tolerance: greatest distance from zero at which an equality holds.
     """
     log_chance, mean = X.new_zeros(len(X)), X.new_zeros(len(X))
     with torch.no_grad():
         for process, role in zip(processes, roles, strict=True):
-            seen = process.marginal_posterior(X)
+            posterior = process.marginal_posterior(X)
             if role == "objective":
-                mean = seen.mean
+                mean = posterior.mean
             elif role == "at_least_zero":
-                log_chance = log_chance + log_ndtr(seen.mean / seen.sd)
+                log_chance = log_chance + log_ndtr(posterior.mean / posterior.sd)
             else:
-                ends = ((side * tolerance - seen.mean) / seen.sd for side in (-1, 1))
+                ends = ((side * tolerance - posterior.mean) / posterior.sd for side in (-1, 1))
                 log_chance = log_chance + log_prob_normal_in(*ends)
     sure = log_chance.exp() >= confidence
     return int((mean.where(sure, -torch.inf) if bool(sure.any()) else log_chance).argmax())

@@ -1,1 +1,1 @@
-"""Hypervolume improvement of several outcomes."""
+"""Expected hypervolume improvement of several objectives."""

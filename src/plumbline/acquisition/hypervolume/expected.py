@@ -1,6 +1,6 @@
-"""Expected hypervolume improvement of batches under independent exact processes, with its gradient by hand.
+"""Expected hypervolume improvement of batches under independent GPs, with hand-written gradients.
 
-BoTorch's values at the same base samples; by automatic differentiation a value and gradient takes many times as long.
+Values equal BoTorch's at the same base samples; automatic differentiation takes many times as long.
 """
 
 from abc import abstractmethod
@@ -20,24 +20,24 @@ from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 TAU_MAX_NOISY = 1e-3
-"""Width of the smooth minima over noisy fronts; BoTorch's."""
+"""Width of the smooth minima over noisy fronts; as in BoTorch."""
 
 
 def joint_draws(outcomes: int, samples: int, seed: int) -> Callable[[int], Tensor]:
-    """Return what makes base samples of several outcomes at k points, `m x k x S`, the same at every call.
+    """Return a sampler: k -> base samples of several outcomes at k points, `m x k x S`, the same at every call.
 
-    They are dealt out as by BoTorch's sampler with the same seed.
+    BoTorch's sampler with the same seed assigns the same samples to outcomes and points.
     """
     normal = normal_draws(samples, seed)
     return lambda k: normal(k * outcomes).unflatten(0, (k, outcomes)).transpose(0, 1)
 
 
 class OutcomesAcquisition(Differentiated):
-    """A function of joint draws of several outcomes; a subclass says how they are drawn.
+    """An acquisition function of joint draws of several outcomes; subclasses define the draws.
 
     Attributes:
-        processes: one an outcome, m of them.
-        integrand: what draws are worth.
+        processes: a GP per outcome, m of them.
+        integrand: integrand of the acquisition function.
     """
 
     integrand: OfOutcomes
@@ -48,31 +48,31 @@ class OutcomesAcquisition(Differentiated):
 
     @abstractmethod
     def draws(self, X: Tensor) -> list[Draws]:
-        """Return draws of each outcome at `b x q x d` points, and maybe more behind them."""
+        """Return draws of each outcome at `b x q x d` points, possibly followed by further points."""
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the utilities of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
+        """Return the acquisition values of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
         draws, vjps = zip(*self.draws(X), strict=True)
         value, derivatives = self.integrand(torch.stack(draws))
         parts = [vjp(grad_f) for vjp, grad_f in zip(vjps, derivatives(), strict=True)]
         return value, torch.stack(parts).sum(0)[:, : X.shape[-2]]
 
     def values(self, X: Tensor) -> Tensor:
-        """Return the utilities of `b x q x d` points: `b`."""
+        """Return the acquisition values of `b x q x d` points: `b`."""
         return self.integrand(torch.stack([f for f, _ in self.draws(X)]))[0]
 
 
 class ExpectedHypervolume(OutcomesAcquisition):
-    """The logarithm of the mean hypervolume that a batch, with the points that are pending, adds to a front.
+    """The log expected hypervolume that a batch and the pending points add to the front of the observations.
 
     It is BoTorch's `qLogExpectedHypervolumeImprovement`; Daulton et al. (2020), Ament et al. (2023).
 
     Args:
-        processes: one an outcome.
-        ref_point: `m`, what counts is above it.
+        processes: a GP per outcome.
+        ref_point: `m`, the reference point.
         Y: `n x m` observations.
-        samples: how many draws, `S`.
-        seed: of them.
+        samples: number of draws, `S`.
+        seed: seed of the draws.
     """
 
     def __init__(self, processes: Sequence[GP], ref_point: Tensor, Y: Tensor, samples: int, seed: int) -> None:
@@ -82,23 +82,23 @@ class ExpectedHypervolume(OutcomesAcquisition):
         self.set_X_pending(None)
 
     def draws(self, X: Tensor) -> list[Draws]:
-        """Return draws of each outcome at `b x q x d` points and at the p pending ones, `b x (q + p) x S`."""
+        """Return draws of each outcome at `b x q x d` points and at the p pending points, `b x (q + p) x S`."""
         X = self.with_pending(X)
         return [draws_at(process, X, z) for process, z in zip(self.processes, self.normal(X.shape[-2]), strict=True)]
 
 
 class NoisyHypervolume(OutcomesAcquisition):
-    """The logarithm of the mean hypervolume that a batch adds to the front of f at observed points, drawn too.
+    """The log expected hypervolume that a batch adds to the front of f at observed points, where f is drawn too.
 
-    Draws at the observed points, the baseline, are made once, as are their fronts; pending points become part of the
-    baseline. It is BoTorch's `qLogNoisyExpectedHypervolumeImprovement`; Daulton et al. (2021), Ament et al. (2023).
+    Draws at the observed points, the baseline, and their fronts are fixed; pending points join the baseline. It is
+    BoTorch's `qLogNoisyExpectedHypervolumeImprovement`; Daulton et al. (2021), Ament et al. (2023).
 
     Args:
-        processes: one an outcome.
-        ref_point: `m`, what counts is above it.
+        processes: a GP per outcome.
+        ref_point: `m`, the reference point.
         baseline: `k x d`, in the problem's bounds.
-        samples: how many draws, `S`.
-        seed: of them.
+        samples: number of draws, `S`.
+        seed: seed of the draws.
     """
 
     def __init__(self, processes: Sequence[GP], ref_point: Tensor, baseline: Tensor, samples: int, seed: int) -> None:
@@ -109,7 +109,7 @@ class NoisyHypervolume(OutcomesAcquisition):
         self.set_X_pending(None)
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
-        """Make points, `p x d`, part of the baseline besides its own."""
+        """Add pending points, `p x d`, to the baseline."""
         super().set_X_pending(X_pending)
         points = self.baseline if X_pending is None else torch.cat([self.baseline, X_pending])
         z = self.normal(len(points))
@@ -118,33 +118,33 @@ class NoisyHypervolume(OutcomesAcquisition):
         self.integrand = log_hypervolume_improvement(cells_between(*free_cells(self.ref_point, fronts)), TAU_MAX_NOISY)
 
     def draws(self, X: Tensor) -> list[Draws]:
-        """Return draws of each outcome at `b x q x d` points, each given its draw at the baseline: `b x q x S`."""
+        """Return draws of each outcome at `b x q x d` points, conditional on the baseline's draws: `b x q x S`."""
         z = self.further(X.shape[-2])
         return [known.at(X, one) for known, one in zip(self.known, z, strict=True)]
 
     def further(self, q: int) -> Tensor:
-        """Return base samples of q points more, `m x q x S`."""
+        """Return the base samples of q further points, `m x q x S`."""
         return self.normal(len(self.known[0].points) + q)[:, -q:]
 
 
 def noisy_hypervolume(
     processes: Sequence[GP], ref_point: Tensor, X: Tensor, samples: int, seed: int
 ) -> NoisyHypervolume:
-    """Return noisy hypervolume over those of the observed points X, `n x d`, that may be on the front."""
+    """Return noisy expected hypervolume improvement over the points among X, `n x d`, that may be on the front."""
     return NoisyHypervolume(processes, ref_point, X[may_be_on_front(processes, ref_point, X, seed)], samples, seed)
 
 
 def may_be_on_front(processes: Sequence[GP], ref_point: Tensor, X: Tensor, seed: int) -> Tensor:
-    """Return which of the points X, `n x d`, are on the front of f in some of many draws: BoTorch's rule.
+    """Return a mask of the points X, `n x d`, that are on the front of f in at least one draw: BoTorch's rule.
 
-    What is dominated by a point that counts for nothing counts for nothing itself: points that are never above the
-    reference point are left out before points are compared, which takes most of the time in BoTorch.
+    A point dominated by a point below the reference point is itself below it. We therefore drop points that are never
+    above the reference point before the comparison of points, which takes most of the time in BoTorch.
     """
     z = joint_draws(len(processes), PRUNING, seed)(len(X))
     f = torch.stack(
         [draws_at(process, X.unsqueeze(0), one)[0][0].mT for process, one in zip(processes, z, strict=True)], -1
     )
     above = (f > ref_point).all(-1)
-    kept = above.any(0)
-    kept[kept.clone()] = (is_non_dominated(f[:, kept], deduplicate=False) & above[:, kept]).any(0)
-    return kept
+    mask = above.any(0)
+    mask[mask.clone()] = (is_non_dominated(f[:, mask], deduplicate=False) & above[:, mask]).any(0)
+    return mask

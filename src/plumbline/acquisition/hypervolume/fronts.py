@@ -1,4 +1,4 @@
-"""What many fronts do not dominate, cut into cells: the fronts of all draws at once."""
+"""Partitioning of non-dominated regions into cells, batched over the fronts of all draws."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from torch import Tensor
 
 
 class Bounds(NamedTuple):
-    """Local upper bounds of what some points, of k fronts, dominate when less is better; Lacour et al. (2017).
+    """Local upper bounds of the dominated regions of k fronts under minimisation; Lacour et al. (2017).
 
     Attributes:
-        front: `r`, whose each is.
+        front: `r`, index of each bound's front.
         corner: `r x m`, the bounds.
-        defining: `r x m x m`, for each of the m coordinates of a bound the point that it is of.
+        defining: `r x m x m`, the point that defines each of the m coordinates of a bound.
     """
 
     front: Tensor
@@ -21,26 +21,26 @@ class Bounds(NamedTuple):
     defining: Tensor
 
     def rows(self, which: Tensor) -> "Bounds":
-        """Return some of them."""
+        """Return the bounds selected by `which`."""
         return Bounds(self.front[which], self.corner[which], self.defining[which])
 
     def below(self, points: Tensor) -> "Bounds":
-        """Return the bounds once points are among those that dominate, each front's one after another.
+        """Return the bounds after points are added to each front, one after another; algorithm 1.
 
-        A bound that a point is below gives way to those with one coordinate of the point, where that is no less than
-        the same coordinate of the points that define the others: algorithm 1.
+        A bound above a new point is replaced by bounds that take one coordinate from the point. Such a bound is kept if
+        that coordinate is no less than the same coordinate of the points that define its other coordinates.
 
         Args:
-            points: `k x n x m`; infinite ones are below no bound.
+            points: `k x n x m`; infinite points are below no bound.
         """
-        found = self
+        bounds = self
         for each in points.unbind(1):
-            point = each[found.front]
-            hit = (found.corner > point).all(-1)
+            point = each[bounds.front]
+            hit = (bounds.corner > point).all(-1)
             if not hit.any():
                 continue
-            split, point = found.rows(hit), point[hit]
-            parts = [found.rows(~hit)]
+            split, point = bounds.rows(hit), point[hit]
+            parts = [bounds.rows(~hit)]
             for j in range(point.shape[-1]):
                 others = torch.arange(point.shape[-1]) != j
                 bounded = point[:, j] >= split.defining[:, others, j].amax(-1)
@@ -48,42 +48,42 @@ class Bounds(NamedTuple):
                 part.corner[:, j] = point[bounded, j]
                 part.defining[:, j] = point[bounded]
                 parts.append(part)
-            found = Bounds(*(torch.cat(column) for column in zip(*parts, strict=True)))
-        return found
+            bounds = Bounds(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        return bounds
 
 
 def without_points(worst: Tensor, best: Tensor, k: int) -> Bounds:
-    """Return the bounds of k fronts without points, whose coordinates are between `best` and `worst`, both `m`."""
+    """Return the bounds of k empty fronts, whose coordinates are between `best` and `worst`, both `m`."""
     defining = best.expand(len(best), -1).clone()
     defining.diagonal().copy_(worst)
     return Bounds(torch.arange(k), worst.repeat(k, 1), defining.repeat(k, 1, 1))
 
 
 def side_by_side(front: Tensor, rows: Tensor, k: int, filling: float) -> Tensor:
-    """Return the rows, `r x m`, of each of k fronts, `k x n x m`: in their order, and filled up.
+    """Return the rows of each of k fronts as one padded tensor, `k x n x m`, in their order.
 
     Args:
-        front: `r`, whose each row is.
-        rows: what they are.
-        k: how many fronts.
-        filling: of those with fewer than the most.
+        front: `r`, index of each row's front.
+        rows: `r x m`.
+        k: number of fronts.
+        filling: padding of fronts with fewer rows than the largest.
     """
     order = front.argsort(stable=True)
     counts = front.bincount(minlength=k)
     place = torch.arange(len(front)) - (counts.cumsum(0) - counts)[front[order]]
-    found = rows.new_full((k, int(counts.max()), rows.shape[-1]), filling)
-    found[front[order], place] = rows[order]
-    return found
+    padded = rows.new_full((k, int(counts.max()), rows.shape[-1]), filling)
+    padded[front[order], place] = rows[order]
+    return padded
 
 
 def cells_of_fronts(ref_point: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the lower and upper corners of cells that fill what each of k draws does not dominate, `k x C x m`.
+    """Return the lower and upper corners of cells that partition the non-dominated region of k draws, `k x C x m`.
 
-    They are those of BoTorch's `FastNondominatedPartitioning`, which is of one draw: first the bounds of what is
-    dominated, then cells of what dominates these in turn. Draws with fewer cells have empty ones besides.
+    They are those of BoTorch's `FastNondominatedPartitioning`, which takes one draw: first the bounds of the dominated
+    region, then the cells of the region that dominates these bounds. Draws with fewer cells are padded with empty ones.
 
     Args:
-        ref_point: `m`, nothing counts that is not above it.
+        ref_point: `m`, the reference point.
         Y: `k x n x m`.
     """
     k, m = len(Y), Y.shape[-1]

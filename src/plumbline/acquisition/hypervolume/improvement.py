@@ -1,4 +1,4 @@
-"""What a batch of outcomes adds to the hypervolume that is dominated already."""
+"""Hypervolume improvement of a batch of outcomes over a front."""
 
 from itertools import combinations
 
@@ -10,14 +10,14 @@ from plumbline.acquisition.hypervolume.fronts import cells_of_fronts
 
 
 def free_cells(ref_point: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return lower and upper corners of boxes that fill what `Y` does not dominate above the reference point.
+    """Return lower and upper corners of boxes that partition the region above the reference point not dominated by Y.
 
     Args:
         ref_point: `m`.
         Y: `n x m`, or `k x n x m` for `k` draws.
 
     Returns:
-        Two `c x m`, or `k x c x m`: draws with fewer boxes have empty ones besides.
+        Two `c x m`, or `k x c x m`: draws with fewer boxes are padded with empty ones.
     """
     if Y.ndim == 3 and Y.shape[-1] > 2:
         return cells_of_fronts(ref_point, Y)
@@ -40,7 +40,7 @@ def hypervolume_improvement(f: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
     total = f.new_zeros(())
     for size in range(1, q + 1):
         subsets = torch.tensor(list(combinations(range(q), size)))
-        # A point that each of a subset dominates: the componentwise minimum.
+        # The componentwise minimum is the greatest point that all points of the subset dominate.
         overlap = f[..., subsets, :].amin(dim=-2)
         sides = torch.minimum(overlap.unsqueeze(-3), upper.unsqueeze(-2)) - lower.unsqueeze(-2)
         volume = sides.clamp_min(0.0).prod(dim=-1).sum(dim=(-2, -1))

@@ -1,12 +1,12 @@
-"""The logarithm of the mean hypervolume that draws of a batch add to a front: smooth, with its gradient by hand.
+"""The smooth log mean hypervolume that draws of a batch add to a front, with a hand-written gradient.
 
-BoTorch's `qLogEHVI` (Daulton et al., 2020; Ament et al., 2023), cell by cell and draw by draw. What a subset of a batch
-dominates together within a cell is a box: each of its sides is the smooth minimum of the side of the cell and of all
-points' smooth improvements over the cell's lower corner. Inclusion and exclusion sums these boxes.
+It is BoTorch's `qLogEHVI` (Daulton et al., 2020; Ament et al., 2023). The region of a cell that all points of a subset
+dominate is a box. Each of its sides is the smooth minimum of the cell's side and of the points' smooth improvements
+over the cell's lower corner. Inclusion-exclusion sums these boxes.
 
-A point in a draw improves on few of the cells. A bound of the box of each point in each cell, free of logarithms, tells
-which of them count: those that are left out, with all boxes of subsets within them, amount to less than 1e-10 of the
-sum. All else is computed once for each, however many subsets it is in.
+A point in a draw improves on few cells. A cheap bound of the box of each point in each cell selects them. The omitted
+boxes, with all boxes of subsets within them, are less than 1e-10 of the sum. Quantities of a selected point and cell
+are computed once for all subsets.
 """
 
 import math
@@ -21,27 +21,27 @@ from torch import Tensor
 from plumbline.acquisition.smooth_maximum import FAT, lesser, log_fat_relu, smooth_least
 
 OfOutcomes = Callable[[Tensor], tuple[Tensor, Callable[[], Tensor]]]
-"""Maps draws of m outcomes, `m x b x q x S`, to utilities, `b`, and what returns their derivatives in the draws."""
+"""Maps draws of m outcomes, `m x b x q x S`, to acquisition values, `b`, and a function that returns derivatives."""
 
 FARTHEST = 1e10
-"""Where a cell without an upper end is cut; BoTorch's."""
+"""Upper end of unbounded cells; as in BoTorch."""
 
 SHORTEST = 1e-300
-"""Least side of a cell: one that is empty has a logarithm all the same."""
+"""Least side of a cell, so that empty cells have a logarithm."""
 
 LEAST = 1e-18
-"""Boxes below this share of the greatest are left out."""
+"""Boxes below this share of the greatest are omitted."""
 
 AT_ONCE = 2**18
-"""Boxes that are bounded together: a few such arrays fit into a core's cache."""
+"""Number of boxes that are bounded together: a few arrays of this size fit into a core's cache."""
 
 
 class Cells(NamedTuple):
-    """Boxes that fill what a front does not dominate, of one front for all draws or one a draw.
+    """Cells that partition the non-dominated region of a front, with one front for all draws or one per draw.
 
     Attributes:
-        lower: `m x C x 1` or `m x C x S`, their lower corners.
-        length: likewise, their sides.
+        lower: `m x C x 1` or `m x C x S`, lower corners.
+        length: sides, of the same shape.
     """
 
     lower: Tensor
@@ -55,31 +55,31 @@ def cells_between(lower: Tensor, upper: Tensor) -> Cells:
 
 
 def log_hypervolume_improvement(cells: Cells, width: float) -> OfOutcomes:
-    """Return the logarithm of the mean hypervolume that a batch adds.
+    """Return the log mean hypervolume that a batch adds.
 
     Args:
-        cells: free of the front so far.
-        width: of smooth minima, in logarithms.
+        cells: partition of the non-dominated region.
+        width: width of smooth minima, in logarithms.
     """
 
     def value(f: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
         each = f[0, 0].numel() * cells.lower.shape[1]
-        found = [_log_sum(part, cells, width) for part in f.split(max(1, AT_ONCE // each), dim=1)]
-        values = torch.cat([some for some, _ in found]) - math.log(f.shape[-1])
-        return values, lambda: torch.cat([derivatives() for _, derivatives in found], 1)
+        sums = [_log_sum(part, cells, width) for part in f.split(max(1, AT_ONCE // each), dim=1)]
+        values = torch.cat([one for one, _ in sums]) - math.log(f.shape[-1])
+        return values, lambda: torch.cat([derivatives() for _, derivatives in sums], 1)
 
     return value
 
 
 def _bounds(f: Tensor, cells: Cells) -> Tensor:
-    """Return about what each point improves on each cell, `q x b x C x S`, and no less but near a cell's corner.
+    """Return approximate upper bounds of each point's improvement on each cell, `q x b x C x S`.
 
-    It lacks the small terms of smooth minima, and has `x+` for softplus: within 4e-5 of a corner, a side is up to eight
-    times as long.
+    They omit the small terms of smooth minima and use `x+` for softplus. They may be too
+    small only within 4e-5 of a cell's corner, where the exact side is up to eight times as long.
 
     Args:
         f: `m x q x b x S`.
-        cells: free.
+        cells: partition of the non-dominated region.
     """
     bounds, bell = torch.ones((), dtype=f.dtype), f.new_tensor(FAT * TAU_RELU**3)
     for outcome, lower, length in zip(f.unsqueeze(-2), *cells, strict=True):
@@ -90,18 +90,18 @@ def _bounds(f: Tensor, cells: Cells) -> Tensor:
 
 
 def _log_sum(f: Tensor, cells: Cells, width: float) -> tuple[Tensor, Callable[[], Tensor]]:
-    """Return logarithms of the hypervolumes that batches add, summed over draws, and what returns their derivatives.
+    """Return log hypervolumes that batches add, summed over draws, and a function that returns their derivatives.
 
     Args:
         f: `m x b x q x S`.
-        cells: free.
-        width: of smooth minima.
+        cells: partition of the non-dominated region.
+        width: width of smooth minima.
     """
     m, b, q, S = f.shape
     bounds = _bounds(f.transpose(1, 2).contiguous(), cells)
     top = bounds.amax((0, 2, 3))
     counts, batch, draw, cell = _places(bounds > LEAST * top[:, None, None], cells)
-    # Each point that counts somewhere, and where it does.
+    # The pairs of a point and a place where its improvement counts.
     point, where = counts.nonzero().unbind(1)
     source = ((batch * q)[where] + point) * S + draw[where]
     ahead = f.reshape(m, -1)[:, source] - cells.lower.view(m, -1)[:, cell[where]]
@@ -132,14 +132,15 @@ def _log_sum(f: Tensor, cells: Cells, width: float) -> tuple[Tensor, Callable[[]
 
 
 def _places(counts: Tensor, cells: Cells) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return where some point of a batch counts: n cells, each in one draw.
+    """Return the n places, each a cell in a draw, where at least one point of a batch counts.
 
     Args:
-        counts: `q x b x C x S`, whether each point does.
-        cells: free.
+        counts: `q x b x C x S`, whether each point counts there.
+        cells: partition of the non-dominated region.
 
     Returns:
-        Whether each point does there, `q x n`, and numbers of batches, of draws, and of cells or of those of all draws.
+        Whether each point counts at each place, `q x n`, and the indices of the place's batch, draw and cell. If each
+        draw has cells of its own, the index is among the cells of all draws.
     """
     q, _, C, S = counts.shape
     place = counts.any(0).view(-1).nonzero().squeeze(-1)
@@ -149,15 +150,15 @@ def _places(counts: Tensor, cells: Cells) -> tuple[Tensor, Tensor, Tensor, Tenso
 
 
 def _subsets(counts: Tensor, rank: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return subsets of so many points that all count somewhere, and where.
+    """Return the subsets of `size` points that all count at one place, with the place.
 
     Args:
-        counts: `q x n`, which points count at n places.
-        rank: `q x n`, the number of each of those.
-        size: i.
+        counts: `q x n`, whether each point counts at each of n places.
+        rank: `q x n`, the index of each pair of a point and a place that counts.
+        size: number of points in a subset, i.
 
     Returns:
-        The numbers of their points, `i x N`, and `N` places.
+        The indices of their pairs, `i x N`, and `N` places.
     """
     members, places = [], []
     for subset in map(list, combinations(range(len(counts)), size)):

@@ -1,1 +1,1 @@
-"""Entropy searches."""
+"""Entropy search and Thompson sampling."""

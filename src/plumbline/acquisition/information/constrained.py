@@ -1,13 +1,13 @@
-"""What observing some outcomes at a point says of the constrained optimum, per cost: joint entropy search.
+"""Constrained joint entropy search: information about the constrained optimum per cost of the observed outcomes.
 
-The optimum is where and how great, `(x*, f*)`. It says of the objective that f(x*) = f*, of an equality that it is zero
-at x*, of an inequality that it is at least zero there; that no other feasible point is better is left out. An
-observation at x and the value at x* are jointly normal, with a correlation r, so that each outcome has a law of its own
-given the optimum, and its information is the mean, over draws of the optimum, of that law's divergence from the law
-before. Outcomes are independent before and after: what several say together is the sum of what each of them says.
+The optimum is a point and a value, `(x*, f*)`. Given the optimum, f(x*) = f*, an equality is zero at x*, and an
+inequality is at least zero there. We omit that no other feasible point is better. An observation at x and the value at
+x* are jointly normal with correlation r, so each outcome has its own distribution given the optimum. Its information is
+the divergence of that distribution from the one before, averaged over draws of the optimum. Outcomes are independent
+before and after: the information of several is the sum of their informations.
 
-Gelbart, Snoek & Adams (2014) ask for single outcomes; Hernandez-Lobato et al. (2016) divide by their costs, and have
-such a sum for the optimum's place (PESC); (x*, f*) is that of Hvarfner et al. (2022) and Tu et al. (2022).
+Gelbart, Snoek & Adams (2014) evaluate single outcomes. Hernandez-Lobato et al. (2016) divide by costs, and use such a
+sum for the optimum's location (PESC). Hvarfner et al. (2022) and Tu et al. (2022) use (x*, f*).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,21 +25,20 @@ from plumbline.models.gp.process import GP, LEAST_VARIANCE
 from plumbline.spaces.with_gradient import Differentiated
 
 AskRequest = tuple[int, ...]
-"""Outcomes that are asked for together, by number."""
+"""Indices of outcomes that are evaluated together."""
 
 
 @dataclass(frozen=True)
 class OfOutcome:
-    """What is known of one outcome at P draws of the optimum.
+    """One outcome given P draws of the optimum.
 
     Attributes:
-        process: of the outcome.
-        noise: variance of an observation, standardised.
+        process: GP of the outcome.
+        noise: noise variance of an observation, standardised.
         U: `(n + P) x d`, the data's inputs and the optima in the unit cube.
         half: `P x n`, `R^-1 k` of the optima.
-        variance: of f at the optima, standardised, `P`.
-        away: in deviations there, how far the mean lies above zero for an inequality, the value above the mean for all
-            else: `P`.
+        variance: `P`, standardised variances of f at the optima.
+        away: `P`, in standard deviations: the mean for an inequality, otherwise the value minus the mean.
         divergence: maps squared correlations, `b x P`, and `away` to information.
     """
 
@@ -74,13 +73,13 @@ class OfOutcome:
 
 
 def of_outcome(process: GP, role: Role, optima: Peaks, noise: Tensor) -> OfOutcome:
-    """Return what is known of an outcome at draws of the optimum.
+    """Return an outcome given draws of the optimum.
 
     Args:
-        process: of the outcome.
-        role: of the outcome.
-        optima: in the problem's bounds and in units of the objective.
-        noise: variance of an observation, standardised.
+        process: GP of the outcome.
+        role: role of the outcome.
+        optima: draws in the problem's bounds and in units of the objective.
+        noise: noise variance of an observation, standardised.
     """
     there = process.marginal_posterior(optima.X)
     U = torch.cat([process.U, process.standardisation.inputs(optima.X)])
@@ -93,15 +92,15 @@ def of_outcome(process: GP, role: Role, optima: Peaks, noise: Tensor) -> OfOutco
 
 
 class ConstrainedInformation(Differentiated):
-    """The information per cost of the best of some questions: which outcomes to ask for at a point.
+    """The greatest information per cost among allowed sets of outcomes to evaluate at a point.
 
     Args:
-        processes: one an outcome, m of them.
-        roles: of the outcomes, one of them the objective.
-        optima: draws of the constrained optimum, P of them.
-        costs: of the outcomes.
-        questions: that can be asked.
-        noises: variances of observations, standardised; None for those of the processes.
+        processes: a GP per outcome, m of them.
+        roles: roles of the outcomes, with one objective.
+        optima: P draws of the constrained optimum.
+        costs: costs of the outcomes.
+        questions: allowed ask requests.
+        noises: standardised noise variances; None for those of the GPs.
     """
 
     nonnegative = True
@@ -121,31 +120,31 @@ class ConstrainedInformation(Differentiated):
         self.noises = [process.noise for process in processes] if noises is None else noises
         parts = zip(processes, roles, self.noises, strict=True)
         self.outcomes = [of_outcome(process, role, optima, noise) for process, role, noise in parts]
-        asked = [[float(i in question) for i in range(len(roles))] for question in questions]
-        shares = optima.f.new_tensor(asked)
+        included = [[float(i in question) for i in range(len(roles))] for question in questions]
+        shares = optima.f.new_tensor(included)
         self.shares = shares / (shares @ optima.f.new_tensor(costs)).unsqueeze(-1)
 
     def under(self, processes: Sequence[GP]) -> "ConstrainedInformation":
-        """Return the utility under processes that were told more, at the same draws and with the same noise."""
+        """Return the acquisition function under GPs with more data, at the same draws and with the same noise."""
         return ConstrainedInformation(processes, self.roles, self.optima, self.costs, self.questions, self.noises)
 
-    def of_questions(self, X: Tensor) -> Tensor:
-        """Return the information per cost of each question at points, `n x d`: `questions x n`."""
+    def of_requests(self, X: Tensor) -> Tensor:
+        """Return the information per cost of each ask request at points, `n x d`: `requests x n`."""
         with torch.no_grad():
             return self.shares @ torch.stack([outcome.at(X) for outcome in self.outcomes])
 
     def best_question(self, x: Tensor) -> AskRequest:
-        """Return the outcomes that are worth asking for at a point, `1 x d`."""
-        return self.questions[int(self.of_questions(x).argmax())]
+        """Return the ask request of greatest information per cost at a point, `1 x d`."""
+        return self.questions[int(self.of_requests(x).argmax())]
 
     def values(self, X: Tensor) -> Tensor:
-        """Return the utilities of `b x 1 x d` points: `b`."""
-        return self.of_questions(X.squeeze(-2)).amax(0)
+        """Return the acquisition values of `b x 1 x d` points: `b`."""
+        return self.of_requests(X.squeeze(-2)).amax(0)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the utilities of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
-        found = [outcome.with_gradient(X.squeeze(-2)) for outcome in self.outcomes]
-        values, gradients = (torch.stack(part) for part in zip(*found, strict=True))
+        """Return the acquisition values of `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
+        pairs = [outcome.with_gradient(X.squeeze(-2)) for outcome in self.outcomes]
+        values, gradients = (torch.stack(part) for part in zip(*pairs, strict=True))
         value, best = (self.shares @ values).max(0)
         gradient = (self.shares[best].mT.unsqueeze(-1) * gradients).sum(0)
         return value, gradient.unsqueeze(-2)

@@ -1,4 +1,4 @@
-"""Draws of the constrained optimum: where joint draws of objective and constraints are greatest and feasible."""
+"""Draws of the constrained optimum: feasible maximisers of joint draws of objective and constraints."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,16 +19,17 @@ from plumbline.spaces.search import inside
 from plumbline.spaces.table import Table
 
 STARTS = 2
-"""Climbs a draw, from the best of some points."""
+"""Number of climbs per draw, from the best starting points."""
 
 ITERATIONS = 15
-"""Of a climb, at most: five to ten are usual, and what has not ended by then seldom does, at many evaluations each."""
+"""Greatest number of iterations of a climb. Five to ten are usual; longer climbs seldom end, and each iteration costs
+many evaluations."""
 
 DEAR = 10.0
-"""Deviations of the objective that one of a constraint costs where starts are chosen."""
+"""Penalty in the choice of starts: standard deviations of the objective per deviation of a constraint."""
 
 HOLDS = 1e-6
-"""By how many deviations a constraint may fail and hold: what is left of one where a climb ends."""
+"""Tolerance of constraints in standard deviations: the violation that remains at the end of a climb."""
 
 Array = NDArray[np.float64]
 
@@ -36,28 +37,28 @@ Array = NDArray[np.float64]
 def constrained_peaks(
     paths: Sequence[Paths], roles: Sequence[Role], space: Space, raw_samples: int, seed: int
 ) -> Peaks:
-    """Return where each joint draw is greatest and feasible in a settled space; no numbers where that is nowhere.
+    """Return the feasible maximiser of each joint draw in a settled space; NaN where no point is feasible.
 
-    In a table it is at a row, or at a point that was observed. In a box each draw is climbed under its constraints, by
-    SLSQP, from the best of some Sobol points and of the data.
+    In a table it is a row or an observed point. In a box SLSQP climbs each draw under its constraints, from the best
+    Sobol points and data.
 
     Args:
-        paths: of each outcome, `P` draws.
-        roles: of the outcomes, one of them the objective.
-        space: settled.
-        raw_samples: Sobol points in a box.
-        seed: of the Sobol points.
+        paths: `P` draws of each outcome.
+        roles: roles of the outcomes, with one objective.
+        space: settled space.
+        raw_samples: number of Sobol points in a box.
+        seed: seed of the Sobol points.
     """
     objective = roles.index("objective")
     X = points_to_try(paths, space, raw_samples, seed)
     values = [path.everywhere(X) for path in paths]
-    lacking = sum(
+    violation = sum(
         (shortfall(f, path, role) for f, path, role in zip(values, paths, roles, strict=True)), X.new_zeros(())
     )
-    f, best = values[objective].where(lacking <= HOLDS, -torch.inf).max(-1)
+    f, best = values[objective].where(violation <= HOLDS, -torch.inf).max(-1)
     places = X[best]
     if not isinstance(space, Table):
-        score = values[objective] / paths[objective].process.standardisation.scale - DEAR * lacking
+        score = values[objective] / paths[objective].process.standardisation.scale - DEAR * violation
         starts = X[score.topk(min(STARTS, len(X)), dim=-1).indices]
         for i, own in enumerate(starts):
             draw = Draw([path.only([i]) for path in paths], roles, space.bounds)
@@ -65,12 +66,12 @@ def constrained_peaks(
                 end, value = draw.climbed(start)
                 if value > f[i]:
                     places[i], f[i] = end, value
-    found = torch.isfinite(f)
-    return Peaks(places.where(found.unsqueeze(-1), torch.nan), f.where(found, torch.nan))
+    feasible = torch.isfinite(f)
+    return Peaks(places.where(feasible.unsqueeze(-1), torch.nan), f.where(feasible, torch.nan))
 
 
 def points_to_try(paths: Sequence[Paths], space: Space, raw_samples: int, seed: int) -> Tensor:
-    """Return the rows of a table, or Sobol points of a box, and the data of all outcomes: `N x d`."""
+    """Return candidates for starts: rows of a table or Sobol points of a box, and the data of all outcomes, `N x d`."""
     if isinstance(space, Table):
         raw = space.rows
     else:
@@ -80,7 +81,7 @@ def points_to_try(paths: Sequence[Paths], space: Space, raw_samples: int, seed: 
 
 
 def shortfall(f: Tensor, path: Paths, role: Role) -> Tensor:
-    """Return by how many deviations of the observations values `f` of an outcome fail to hold."""
+    """Return the constraint violations of values `f` of an outcome, in standard deviations of the observations."""
     if role == "objective":
         return torch.zeros_like(f)
     fails = f.abs() if role == "zero" else (-f).clamp_min(0)
@@ -88,11 +89,11 @@ def shortfall(f: Tensor, path: Paths, role: Role) -> Tensor:
 
 
 class Draw:
-    """One joint draw of all outcomes as a smooth program, in the unit cube and in deviations of the observations.
+    """One joint draw of all outcomes as a smooth program, in the unit cube and in scaled outcomes.
 
     Args:
-        paths: one an outcome.
-        roles: of the outcomes.
+        paths: a path per outcome.
+        roles: roles of the outcomes.
         box: `2 x d`.
     """
 
@@ -104,27 +105,27 @@ class Draw:
         self.at = lru_cache(maxsize=1)(self._at)
 
     def climbed(self, start: Tensor) -> tuple[Tensor, float]:
-        """Return where a climb from `start` ends, both `d`, and the objective there.
+        """Return the end of a climb from `start`, both `d`, and the objective there.
 
-        It is minus infinity where a constraint fails.
+        The objective is minus infinity if a constraint is violated.
         """
-        found = minimize(
+        end = minimize(
             lambda u: tuple(-part[self.objective] for part in self.at(u.tobytes())),
             ((start - self.box[0]) / self.width).numpy(),
             jac=True,
             method="SLSQP",
             bounds=[(0, 1)] * len(start),
-            constraints=[self._held("ineq", "at_least_zero"), self._held("eq", "zero")],
+            constraints=[self._constraint("ineq", "at_least_zero"), self._constraint("eq", "zero")],
             options={"maxiter": ITERATIONS, "ftol": 1e-8},
         ).x.clip(0, 1)
-        values, _ = self.at(found.tobytes())
+        values, _ = self.at(end.tobytes())
         holds = (values[self.places["at_least_zero"]] >= -HOLDS).all() and (
             np.abs(values[self.places["zero"]]) <= HOLDS
         ).all()
         value = values[self.objective] * self.scale[self.objective] if holds else -np.inf
-        return self.box[0] + self.width * torch.from_numpy(found), float(value)
+        return self.box[0] + self.width * torch.from_numpy(end), float(value)
 
-    def _held(self, kind: str, role: Role) -> dict[str, Any]:
+    def _constraint(self, kind: str, role: Role) -> dict[str, Any]:
         places = self.places[role]
         return {
             "type": kind,
@@ -133,9 +134,9 @@ class Draw:
         }
 
     def _at(self, point: bytes) -> tuple[Array, Array]:
-        """Return all outcomes at a point, `m`, and their gradients, `m x d`."""
+        """Return all scaled outcomes at a point, `m`, and their gradients, `m x d`."""
         x = self.box[0] + self.width * torch.from_numpy(np.frombuffer(point).copy())
-        seen = [path.each(x.view(1, 1, -1)) for path in self.paths]
-        values = torch.cat([value.flatten() for value, _ in seen]).numpy()
-        gradients = (torch.cat([gradient.flatten(0, 1) for _, gradient in seen]) * self.width).numpy()
+        pairs = [path.each(x.view(1, 1, -1)) for path in self.paths]
+        values = torch.cat([value.flatten() for value, _ in pairs]).numpy()
+        gradients = (torch.cat([gradient.flatten(0, 1) for _, gradient in pairs]) * self.width).numpy()
         return values / self.scale, gradients / self.scale[:, None]

@@ -1,4 +1,4 @@
-"""How far a normal law moves where another variable is known, or known to be at least zero."""
+"""Divergence of a normal distribution from its conditional, given the value or the sign of a correlated variable."""
 
 import torch
 from torch import Tensor
@@ -7,37 +7,38 @@ from torch.special import log_ndtr, ndtr
 from plumbline.acquisition.quadrature import gauss_hermite
 
 NODES = 32
-"""Of the quadrature over an observation."""
+"""Number of nodes of the quadrature over an observation."""
 
 FAR = 5.0
-"""Deviations that a draw's value at its optimum lies from the mean there, at most: beyond are rounding errors."""
+"""Greatest distance, in standard deviations, of a draw's optimum from the mean there: beyond are rounding errors."""
 
 LEAST_SHARE = 1e-12
-"""What is left, at least, of a variance."""
+"""Least share of a variance that conditioning leaves."""
 
 
 def divergence_of_value(r2: Tensor, away: Tensor) -> Tensor:
-    """Return the divergence of a normal law, given the value of another variable, from the law before.
+    """Return the divergence of a normal distribution, given the value of another variable, from the one before.
 
-    `(r^2 (t^2 - 1) - log(1 - r^2)) / 2`.
+    It is `(r^2 (t^2 - 1) - log(1 - r^2)) / 2`.
 
     Args:
-        r2: squared correlations of the two.
-        away: t, how many deviations the value lies from its mean.
+        r2: squared correlations of the two variables.
+        away: t, the distance of the value from its mean in standard deviations.
     """
     return (r2 * (away.square() - 1) - torch.log1p(-r2)) / 2
 
 
 def divergence_of_sign(r2: Tensor, mean: Tensor) -> Tensor:
-    """Return the divergence of a normal law, given that another variable is at least zero, from the law before.
+    """Return the divergence of a normal distribution, given a nonnegative correlated variable, from the one before.
 
-    With z the one, standardised, and `pi(z) = Phi((mean + r z) / sqrt(1 - r^2))` the other's chance given it, that is
-    `E[pi log pi] / Phi(mean) - log Phi(mean)`. The mean is over z where r^2 is at most a half, where pi is smooth in
-    it; beyond, integrated by parts, it is over a normal w, of `(log Phi(w) + 1) Phi((mean - sqrt(1 - r^2) w) / r)`.
+    Let z be the standardised variable, and `pi(z) = Phi((mean + r z) / sqrt(1 - r^2))` the probability that the other
+    is at least zero given z. The divergence is `E[pi log pi] / Phi(mean) - log Phi(mean)`. For r^2 up to a half pi is
+    smooth, and the quadrature is over z. Beyond, integration by parts gives the mean over a normal w of
+    `(log Phi(w) + 1) Phi((mean - sqrt(1 - r^2) w) / r)`.
 
     Args:
-        r2: squared correlations of the two.
-        mean: of the other, in its deviations.
+        r2: squared correlations of the two variables.
+        mean: mean of the other variable in its standard deviations.
     """
     nodes, weights = (torch.from_numpy(part) for part in gauss_hermite(NODES))
     mean, r2 = mean.unsqueeze(-1), r2.unsqueeze(-1)
@@ -46,5 +47,5 @@ def divergence_of_sign(r2: Tensor, mean: Tensor) -> Tensor:
     over_z = ndtr(u) * log_ndtr(u)
     over_w = (log_ndtr(nodes) + 1) * ndtr((mean - (1 - strong).clamp_min(LEAST_SHARE).sqrt() * nodes) / strong.sqrt())
     log_chance = log_ndtr(mean.squeeze(-1))
-    found = (torch.where(r2 > 0.5, over_w, over_z) * weights).sum(-1) / log_chance.exp() - log_chance
-    return found.clamp_min(0)
+    divergence = (torch.where(r2 > 0.5, over_w, over_z) * weights).sum(-1) / log_chance.exp() - log_chance
+    return divergence.clamp_min(0)

@@ -1,4 +1,4 @@
-"""Normal laws cut to where all variables are positive, approximated by normal ones: expectation propagation."""
+"""Expectation propagation for normal distributions truncated to the positive orthant."""
 
 import math
 from typing import NamedTuple
@@ -8,20 +8,20 @@ from torch import Tensor
 from torch.special import log_ndtr
 
 SWEEPS = 50
-"""At most, through all variables."""
+"""Greatest number of sweeps through all variables."""
 
 SETTLED = 1e-3
-"""The last sweep moves no mean by more than this many deviations, and no deviation by more than this share."""
+"""Convergence: a sweep changes no mean by more than this many standard deviations, and none of these by this share."""
 
 CERTAIN = 1e-10
-"""A variable whose variance is less than this is not cut: it is a number, and its sign is what it is."""
+"""A variable with a variance below this is not truncated: it is a constant with a known sign."""
 
 LEAST_SHARE = 1e-8
-"""Share of a variance that is left by a cut, at least."""
+"""Least share of a variance that truncation leaves."""
 
 
 class Sites(NamedTuple):
-    """What each cut comes to: a factor `exp(nu x - tau x^2 / 2)` of the density.
+    """Sites of expectation propagation: factors `exp(nu x - tau x^2 / 2)` that approximate the truncations.
 
     Attributes:
         tau, nu: `batch x n`.
@@ -32,7 +32,7 @@ class Sites(NamedTuple):
 
 
 def cut(bound: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance of a standard normal variable that is known to lie above `-bound`."""
+    """Return mean and variance of a standard normal variable truncated to above `-bound`."""
     ratio = (-0.5 * bound.square() - 0.5 * math.log(2 * math.pi) - log_ndtr(bound)).exp()
     return ratio, (1 - (bound + ratio) * ratio).clamp_min(LEAST_SHARE)
 
@@ -40,7 +40,7 @@ def cut(bound: Tensor) -> tuple[Tensor, Tensor]:
 def positive_sites(mean: Tensor, covariance: Tensor) -> Sites:
     """Return the sites of expectation propagation for normal variables that are all positive.
 
-    One variable after another, with all laws of a batch at once; Cunningham, Hennig & Lacoste-Julien (2011).
+    Variables are updated in turn, for all distributions of a batch; Cunningham, Hennig & Lacoste-Julien (2011).
 
     Args:
         mean: `batch x n`.
@@ -61,9 +61,9 @@ def positive_sites(mean: Tensor, covariance: Tensor) -> Sites:
             new_nu = (away + deviation * shift) * (new_tau + precision) - away * precision
             more_tau = (new_tau - tau[:, i]).where(cuttable, 0.0)
             more_nu = (new_nu - nu[:, i]).where(cuttable, 0.0)
-            column, whole = S[:, :, i].clone(), 1 + more_tau * S[:, i, i]
-            m += ((more_nu - more_tau * m[:, i]) / whole).unsqueeze(-1) * column
-            S -= (more_tau / whole)[:, None, None] * column.unsqueeze(-1) * column.unsqueeze(-2)
+            column, divisor = S[:, :, i].clone(), 1 + more_tau * S[:, i, i]
+            m += ((more_nu - more_tau * m[:, i]) / divisor).unsqueeze(-1) * column
+            S -= (more_tau / divisor)[:, None, None] * column.unsqueeze(-1) * column.unsqueeze(-2)
             tau[:, i] += more_tau
             nu[:, i] += more_nu
         moved = torch.maximum((m - before).abs(), (deviations(S) - spread).abs())
@@ -73,14 +73,14 @@ def positive_sites(mean: Tensor, covariance: Tensor) -> Sites:
 
 
 def deviations(covariance: Tensor) -> Tensor:
-    """Return the standard deviations of covariances, `batch x n`, of what is certain the least."""
+    """Return the standard deviations of covariances, `batch x n`, at least the root of `CERTAIN`."""
     return covariance.diagonal(dim1=-2, dim2=-1).clamp_min(CERTAIN).sqrt()
 
 
 class Correction(NamedTuple):
-    """What sites do to the law of another variable, jointly normal with those that are cut.
+    """Effect of the sites on another variable that is jointly normal with the truncated ones.
 
-    Its mean moves by `c w` and its variance by `-c M c'`, with `c` its covariances with them.
+    Its mean changes by `c w` and its variance by `-c M c'`, with `c` its covariances with the truncated variables.
 
     Attributes:
         weight: `w`, `batch x n`.
@@ -97,7 +97,7 @@ def correction(mean: Tensor, covariance: Tensor, sites: Sites) -> Correction:
     Args:
         mean: d, `batch x n`.
         covariance: D, `batch x n x n`.
-        sites: of the cuts.
+        sites: sites of the truncations.
     """
     root = sites.tau.sqrt()
     B = root.unsqueeze(-1) * covariance * root.unsqueeze(-2)
@@ -105,6 +105,6 @@ def correction(mean: Tensor, covariance: Tensor, sites: Sites) -> Correction:
     factor = torch.linalg.cholesky(B)
     half = torch.linalg.solve_triangular(factor, torch.diag_embed(root), upper=False)
     M = half.mT @ half
-    # (I + T D)^-1 = I - M D, and nothing is divided by a tau that is zero.
+    # (I + T D)^-1 = I - M D, which avoids division by a zero tau.
     moved = sites.nu - sites.tau * mean
     return Correction(moved - (M @ (covariance @ moved.unsqueeze(-1))).squeeze(-1), M)

@@ -1,4 +1,4 @@
-"""A draw of f as a utility, and where draws are greatest: Thompson (1933), Wilson et al. (2020)."""
+"""Thompson sampling: draws of f as acquisition functions, with maximisers; Thompson (1933), Wilson et al. (2020)."""
 
 from typing import NamedTuple
 
@@ -15,14 +15,14 @@ from plumbline.spaces.table import Table
 from plumbline.spaces.with_gradient import Differentiated
 
 ALIKE = 1e-6
-"""Draws that differ by less than this, in the unit cube or in standard deviations of the observations, are one."""
+"""Draws count as equal below this difference, in the unit cube or in standard deviations of the observations."""
 
 
 class PathAcquisition(Differentiated):
     """The value of one draw of f at a point.
 
     Args:
-        path: one.
+        path: one draw.
     """
 
     def __init__(self, path: Paths) -> None:
@@ -40,22 +40,22 @@ class PathAcquisition(Differentiated):
 
 
 class Peaks(NamedTuple):
-    """Where draws of f are greatest: points, `P x d`, and values there, `P`."""
+    """Maximisers of draws of f, `P x d`, and their values, `P`."""
 
     X: Tensor
     f: Tensor
 
 
 def peaks(paths: Paths, space: Space, options: SearchOptions, seed: int) -> Peaks:
-    """Return where each path is greatest in a settled space: at a row of a table, or where climbs in a box end.
+    """Return the maximiser of each path in a settled space: a row of a table, or the best end of climbs in a box.
 
-    All paths are climbed at once, each from the best of some Sobol points and of the data.
+    Climbs of all paths run together, each from the best Sobol points and data.
 
     Args:
-        paths: to climb.
-        space: settled.
-        options: of the search.
-        seed: of the Sobol points.
+        paths: P paths.
+        space: settled space.
+        options: options of the search.
+        seed: seed of the Sobol points.
     """
     if isinstance(space, Table):
         f, best = paths.everywhere(space.rows).max(-1)
@@ -71,13 +71,13 @@ def peaks(paths: Paths, space: Space, options: SearchOptions, seed: int) -> Peak
 
 
 def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> tuple[Tensor, Tensor]:
-    """Return where L-BFGS-B ends on each path from starts of its own, and the path's values there.
+    """Return the ends of L-BFGS-B on each path from starts of its own, and the path's values there.
 
     Args:
-        paths: P of them.
+        paths: P paths.
         starts: `P x r x d`.
         bounds: `2 x d`.
-        maxiter: iterations of a climb at most.
+        maxiter: greatest number of iterations of a climb.
 
     Returns:
         `P x r x d` and `P x r`.
@@ -105,6 +105,6 @@ def standardised(process: GP, peaks: Peaks) -> Peaks:
 
 
 def degenerate(draws: Tensor) -> bool:
-    """Return whether draws of what is to be learnt, `P x k`, are no numbers, or all the same: there is nothing."""
+    """Return whether draws of the optimum, `P x k`, are NaN or all equal, so that there is nothing to learn."""
     spread = draws.amax(0) - draws.amin(0)
     return not bool(torch.isfinite(draws).all()) or bool((spread < ALIKE).all())

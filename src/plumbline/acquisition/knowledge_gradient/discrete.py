@@ -1,4 +1,4 @@
-"""The knowledge gradient of an exact process over finitely many points; Frazier et al. (2009), Scott et al. (2011)."""
+"""The knowledge gradient of a GP over finitely many points; Frazier et al. (2009), Scott et al. (2011)."""
 
 import torch
 from torch import Tensor
@@ -8,19 +8,19 @@ from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 AT_ONCE = 32
-"""Queries whose updated means are in memory at a time."""
+"""Number of queries whose updated means are in memory together."""
 
 
 class DiscreteKnowledgeGradient(Differentiated):
-    """`E max_t mu_n+1(x'_t) - max_t mu_n(x'_t)`, given that x is observed next, with noise.
+    """`E max_t mu_n+1(x'_t) - max_t mu_n(x'_t)`, where x is observed next, with noise.
 
-    The expectation is over one normal variable: a mean over equally likely quantiles. Points that are pending count as
-    if they had been seen, and had been what is expected there.
+    The expectation is over one normal variable: a mean over equally likely quantiles. Pending points count as observed
+    at their posterior means.
 
     Args:
-        process: fitted.
+        process: fitted GP.
         points: x', `T x d`, in the problem's bounds.
-        samples: quantiles.
+        samples: number of quantiles.
     """
 
     def __init__(self, process: GP, points: Tensor, samples: int) -> None:
@@ -31,7 +31,7 @@ class DiscreteKnowledgeGradient(Differentiated):
         self.set_X_pending(None)
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
-        """Go on as if `p x d` points had been seen."""
+        """Condition the GP on pending points, `p x d`, at their posterior means."""
         super().set_X_pending(X_pending)
         now = self.process if X_pending is None else believed(self.process, X_pending)
         self.targets = Targets(now, self.points)
@@ -41,19 +41,19 @@ class DiscreteKnowledgeGradient(Differentiated):
         """Return the values at `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
         values, gradients = [], []
         for part in X.squeeze(-2).split(AT_ONCE):
-            gain, vjp = self.targets.gains(part)
-            value, chosen = self._greatest(gain)
-            grad_gain = torch.zeros_like(gain).scatter_add_(-1, chosen, (self.Z / len(self.Z)).expand(chosen.shape))
+            change, vjp = self.targets.mean_changes(part)
+            value, chosen = self._greatest(change)
+            grad_change = torch.zeros_like(change).scatter_add_(-1, chosen, (self.Z / len(self.Z)).expand(chosen.shape))
             values.append(value)
-            gradients.append(vjp(grad_gain))
+            gradients.append(vjp(grad_change))
         return torch.cat(values), torch.cat(gradients).unsqueeze(-2)
 
     def values(self, X: Tensor) -> Tensor:
         """Return the values at `b x 1 x d` points: `b`."""
         parts = X.squeeze(-2).split(AT_ONCE)
-        return torch.cat([self._greatest(self.targets.gains(part)[0])[0] for part in parts])
+        return torch.cat([self._greatest(self.targets.mean_changes(part)[0])[0] for part in parts])
 
-    def _greatest(self, gain: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the expected gain of the greatest mean, `b`, and which one it is by quantile, `b x S`."""
-        greatest, chosen = (self.targets.mean.unsqueeze(-2) + gain.unsqueeze(-2) * self.Z.unsqueeze(-1)).max(-1)
+    def _greatest(self, change: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the expected increase of the greatest mean, `b`, and its index per quantile, `b x S`."""
+        greatest, chosen = (self.targets.mean.unsqueeze(-2) + change.unsqueeze(-2) * self.Z.unsqueeze(-1)).max(-1)
         return (greatest - self.best).mean(-1), chosen

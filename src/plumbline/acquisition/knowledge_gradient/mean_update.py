@@ -1,4 +1,4 @@
-"""What one observation does to the mean of an exact process elsewhere, with gradients by hand."""
+"""Updates of a GP's posterior mean by one observation, with hand-written gradients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,40 +13,40 @@ from plumbline.models.gp.process import GP, MarginalPosterior
 
 @dataclass(frozen=True)
 class Targets:
-    """Points whose means are watched.
+    """Points whose posterior means an observation updates.
 
     Attributes:
-        process: whose means they are.
-        X: `T x d` for all queries alike, or `b x T x d` for each of b queries its own; in the problem's bounds.
+        process: fitted GP.
+        X: `T x d`, shared by all queries, or `b x T x d`, one set per query; in the problem's bounds.
     """
 
     process: GP
     X: Tensor
 
     @cached_property
-    def seen(self) -> MarginalPosterior:
-        """What the process says of all of them."""
+    def posterior(self) -> MarginalPosterior:
+        """Marginal posteriors at all points."""
         return self.process.marginal_posterior(self.X.reshape(-1, self.X.shape[-1]))
 
     @property
     def mean(self) -> Tensor:
-        """Their means, in units of the observations: `T`, or `b x T`."""
-        return self.seen.mean.view(self.X.shape[:-1])
+        """Posterior means, in units of the observations: `T`, or `b x T`."""
+        return self.posterior.mean.view(self.X.shape[:-1])
 
-    def gains(self, queries: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return by how much a standard deviation of an observation at a query moves each mean.
+    def mean_changes(self, queries: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the change of each mean per standard deviation of an observation at a query.
 
-        It is `k_n(x', x) / sqrt(k_n(x, x) + noise)`: the mean at x' becomes `mean + gain Z`, with Z standard normal.
+        It is `k_n(x', x) / sqrt(k_n(x, x) + noise)`: the mean at x' becomes `mean + change Z`, with Z standard normal.
 
         Args:
             queries: `b x d`, in the problem's bounds.
 
         Returns:
-            `b x T` in units of the observations, and what maps the gradient in them to that in the queries, `b x d`.
+            `b x T` in units of the observations, and their vector-Jacobian product in the queries, `b x d`.
         """
         process, size = self.process, self.process.standardisation.scale * self.process.deviation
         at = process.marginal_posterior(queries)
-        half = self.seen.half.view(*self.X.shape[:-1], -1)
+        half = self.posterior.half.view(*self.X.shape[:-1], -1)
         half = half.expand(len(queries), *half.shape[-2:])
         U = process.standardisation.inputs(queries).unsqueeze(-2)
         others = process.standardisation.inputs(self.X)
@@ -54,8 +54,8 @@ class Targets:
         covariance = (prior - at.half.unsqueeze(-2) @ half.mT).squeeze(-2)
         spread = (at.spread.square() + process.noise).sqrt().unsqueeze(-1)
 
-        def vjp(grad_gain: Tensor) -> Tensor:
-            grad_covariance = size * grad_gain / spread
+        def vjp(grad_change: Tensor) -> Tensor:
+            grad_covariance = size * grad_change / spread
             grad_variance = -0.5 * (grad_covariance * covariance).sum(-1, keepdim=True) / spread.square()
             grad_half = -(grad_covariance.unsqueeze(-2) @ half).squeeze(-2) - 2 * grad_variance * at.half
             gradient = at.unscaled(at.vjp_covariances(grad_half @ process.inverse_root))
@@ -65,9 +65,9 @@ class Targets:
 
 
 def believed(process: GP, X: Tensor) -> GP:
-    """Return the process that has seen what it expects at points, `k x d`: its means stay, its variances shrink.
+    """Return the GP conditioned on its own means at points, `k x d`: means are unchanged, variances shrink.
 
-    Ginsbourger et al. (2010) call it the kriging believer, Desautels et al. (2014) hallucination.
+    Ginsbourger et al. (2010) call this the kriging believer, Desautels et al. (2014) hallucination.
     """
     return process.joined(X, process.marginal_posterior(X).mean.unsqueeze(-1))
 
@@ -76,25 +76,25 @@ EVERY = slice(None)
 
 
 class UpdatedMeans(Protocol):
-    """Means after observations, b of them, as functions of where."""
+    """Posterior means after each of b observations, as functions of the point."""
 
     def __call__(self, X: Tensor, rows: slice | list[int] = EVERY) -> tuple[Tensor, Tensor]:
-        """Return k of the means at a point each, `k`, and their gradients, `k x d`; `rows` says which k.
+        """Return k of the means, each at its own point, `k`, and their gradients, `k x d`.
 
         Args:
             X: `k x d`, in the problem's bounds.
-            rows: k of the b.
+            rows: indices of the k means among the b.
         """
         ...
 
 
 def updated_means(process: GP, queries: Tensor, Z: Tensor) -> UpdatedMeans:
-    """Return the mean after an observation `Z` standard deviations above its own, as a function of where.
+    """Return the posterior means after observations `Z` standard deviations above their expectation.
 
     Args:
-        process: before the observation.
-        queries: `b x d`, one for each mean.
-        Z: `b`.
+        process: GP before the observations.
+        queries: `b x d`, a query per mean.
+        Z: `b`, standardised observations.
 
     Returns:
         The b means, in the problem's bounds and units.
@@ -104,15 +104,15 @@ def updated_means(process: GP, queries: Tensor, Z: Tensor) -> UpdatedMeans:
     per_covariance = size * Z / (at.spread.square() + process.noise).sqrt()
     # The mean is linear in the covariances with the data and in the prior covariance with the query.
     grad_k = process.a - per_covariance.unsqueeze(-1) * (at.half @ process.inverse_root)
-    asked = process.standardisation.inputs(queries).unsqueeze(-2)
+    U = process.standardisation.inputs(queries).unsqueeze(-2)
 
     def means(X: Tensor, rows: slice | list[int] = EVERY) -> tuple[Tensor, Tensor]:
-        seen = process.marginal_posterior(X)
-        prior, vjp = process.prior_with_vjp(process.standardisation.inputs(X).unsqueeze(-2), asked[rows])
-        covariance = prior.view(-1) - (seen.half * at.half[rows]).sum(-1)
-        value = seen.location + per_covariance[rows] * covariance
-        # A copy, for it is overwritten.
-        gradient = seen.unscaled(seen.vjp_covariances(grad_k[rows].clone()))
+        posterior = process.marginal_posterior(X)
+        prior, vjp = process.prior_with_vjp(process.standardisation.inputs(X).unsqueeze(-2), U[rows])
+        covariance = prior.view(-1) - (posterior.half * at.half[rows]).sum(-1)
+        value = posterior.location + per_covariance[rows] * covariance
+        # A copy, since vjp_covariances overwrites it.
+        gradient = posterior.unscaled(posterior.vjp_covariances(grad_k[rows].clone()))
         gradient = gradient + vjp(per_covariance[rows, None, None]).squeeze(-2) / process.standardisation.width
         return process.standardisation.observations(value), process.standardisation.scale * gradient
 
@@ -120,5 +120,5 @@ def updated_means(process: GP, queries: Tensor, Z: Tensor) -> UpdatedMeans:
 
 
 def standard_normal(samples: int) -> Tensor:
-    """Return the quantiles of the standard normal distribution in the middle of as many equal parts."""
+    """Return standard normal quantiles at the midpoints of `samples` equal parts of [0, 1]."""
     return torch.special.ndtri((torch.arange(samples, dtype=torch.float64) + 0.5) / samples)

@@ -1,4 +1,4 @@
-"""The knowledge gradient in one shot: a query and what it leads to, climbed at once; Balandat et al. (2020)."""
+"""The one-shot knowledge gradient: joint search over a query and its fantasy maximisers; Balandat et al. (2020)."""
 
 import torch
 from torch import Tensor
@@ -9,14 +9,14 @@ from plumbline.spaces.with_gradient import Differentiated
 
 
 class OneShotKnowledgeGradient(Differentiated):
-    """`mean_i mu(x'_i) + sigma~(x'_i, x) Z_i` of a query x and of one point x' for each of S next observations.
+    """`mean_i mu(x'_i) + sigma~(x'_i, x) Z_i` of a query x and of a point x' for each of S fantasy observations.
 
-    Its maximum over all x' is the sample average of the knowledge gradient, but for the greatest mean so far. It is
-    BoTorch's `qKnowledgeGradient` of one query; by automatic differentiation a value and gradient takes 30 to 90
-    times as long.
+    Its maximum over all x', minus the greatest current mean, is the sample average of the knowledge gradient. It is
+    BoTorch's `qKnowledgeGradient` of one query; automatic differentiation takes 30 to 90 times as long per value and
+    gradient.
 
     Args:
-        process: fitted.
+        process: fitted GP.
         Z: `S`, standard normal.
     """
 
@@ -29,17 +29,17 @@ class OneShotKnowledgeGradient(Differentiated):
         """Return the values of `b x (1 + S) x d` points, the query first, `b`, and their derivatives."""
         query, ends = X[:, 0], X[:, 1:]
         size, samples = len(X), len(self.Z)
-        _, vjp = Targets(self.process, ends).gains(query)
+        _, vjp = Targets(self.process, ends).mean_changes(query)
         means = updated_means(self.process, query.repeat_interleave(samples, 0), self.Z.repeat(size))
-        value, to_ends = means(ends.reshape(-1, X.shape[-1]))
+        value, grad_ends = means(ends.reshape(-1, X.shape[-1]))
         grad_query = vjp((self.Z / samples).expand(size, samples))
-        gradient = torch.cat([grad_query.unsqueeze(1), to_ends.view_as(ends) / samples], 1)
+        gradient = torch.cat([grad_query.unsqueeze(1), grad_ends.view_as(ends) / samples], 1)
         return value.view(size, samples).mean(-1), gradient
 
 
 def good_starts(process: GP, queries: Tensor, points: Tensor, Z: Tensor) -> Tensor:
-    """Return queries, `b x d`, with the best of some points (`T x d`) for each next observation: `b x (1 + S) x d`."""
+    """Return queries, `b x d`, each with the best of `points` (`T x d`) for each fantasy: `b x (1 + S) x d`."""
     targets = Targets(process, points)
-    gain, _ = targets.gains(queries)
-    best = (targets.mean + gain.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)
+    change, _ = targets.mean_changes(queries)
+    best = (targets.mean + change.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)
     return torch.cat([queries.unsqueeze(1), points[best]], 1)

@@ -1,4 +1,4 @@
-"""The knowledge gradient climbed by stochastic gradients: Wu & Frazier (2016)."""
+"""Stochastic gradient ascent of the knowledge gradient: Wu & Frazier (2016)."""
 
 import torch
 from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
@@ -20,8 +20,8 @@ class AscentOptions(Options):
     """Options of stochastic gradient ascent.
 
     Attributes:
-        steps: of each climb.
-        learning_rate: of Adam in the unit cube; it falls with the square root of the step.
+        steps: number of ascent steps.
+        learning_rate: learning rate of Adam in the unit cube; it falls with the square root of the step.
     """
 
     steps: PositiveInt = 50
@@ -29,13 +29,13 @@ class AscentOptions(Options):
 
 
 def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bounds: Tensor, maxiter: int) -> Tensor:
-    """Return where the mean is greatest after an observation at each query: a climb from the best of some points.
+    """Return maximisers of the mean after an observation at each query, by a climb from the best of `points`.
 
     Args:
-        process: before the observation.
+        process: GP before the observation.
         queries: `b x d`, in the problem's bounds.
-        Z: `b x s`, standard normal: the observations.
-        points: `T x d`, where climbs begin.
+        Z: `b x s`, standardised observations.
+        points: `T x d`, candidates for starts of climbs.
         bounds: `2 x d`.
         maxiter: iterations of a climb.
 
@@ -43,8 +43,8 @@ def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bo
         `b x s x d`.
     """
     targets = Targets(process, points)
-    gain, _ = targets.gains(queries)
-    starts = points[(targets.mean + gain.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)].flatten(0, 1)
+    change, _ = targets.mean_changes(queries)
+    starts = points[(targets.mean + change.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)].flatten(0, 1)
     means = updated_means(process, queries.repeat_interleave(Z.shape[-1], 0), Z.flatten())
 
     def loss(x, batch_indices):  # type: ignore[no-untyped-def]
@@ -57,24 +57,24 @@ def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bo
     return torch.from_numpy(ends).view(*Z.shape, -1)
 
 
-def envelope_gradient(process: GP, queries: Tensor, Z: Tensor, found: Tensor, best: Tensor) -> Tensor:
-    """Return estimates of the knowledge gradient's gradient in queries: the means of `Z` times that of the gain at x*.
+def envelope_gradient(process: GP, queries: Tensor, Z: Tensor, maximisers: Tensor, best: Tensor) -> Tensor:
+    """Return estimates of the knowledge gradient's gradient in queries: means of `Z` times the gradient at x*.
 
-    The same at a fixed point has mean zero: taken off, it leaves no noise where an observation does not change which
-    point is best.
+    The same term at a fixed point has mean zero. Subtracting it, a control variate, leaves no noise where an
+    observation does not change the maximiser.
 
     Args:
-        process: fitted.
+        process: fitted GP.
         queries: `b x d`.
         Z: `b x s`, standard normal.
-        found: x*, where the updated means are greatest, `b x s x d`.
-        best: the fixed point, `d`: where the mean is greatest before.
+        maximisers: x*, maximisers of the updated means, `b x s x d`.
+        best: the fixed point, `d`: the maximiser of the current mean.
 
     Returns:
         `b x d`.
     """
-    watched = torch.cat([found, best.expand(len(queries), 1, -1)], 1)
-    _, vjp = Targets(process, watched).gains(queries)
+    points = torch.cat([maximisers, best.expand(len(queries), 1, -1)], 1)
+    _, vjp = Targets(process, points).mean_changes(queries)
     return vjp(torch.cat([Z, -Z.sum(-1, keepdim=True)], -1) / Z.shape[-1])
 
 
@@ -86,21 +86,21 @@ def ascend(
     options: AscentOptions,
     generator: Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Return where stochastic gradient ascent of the knowledge gradient ends, averaged over the last half of its steps.
+    """Return the ends of stochastic gradient ascent of the knowledge gradient, averaged over the last half of steps.
 
-    The gradient in x of `max_x' mu_n+1(x')` is that of `mu_n+1(x*)`, with the maximiser x* held where it is (the
-    envelope theorem). It is unbiased as far as maximisers are found.
+    The gradient in x of `max_x' mu_n+1(x')` is that of `mu_n+1(x*)` at a fixed maximiser x* (the envelope theorem).
+    It is unbiased if the inner climbs find the maximisers.
 
     Args:
-        process: fitted.
+        process: fitted GP.
         starts: `b x d`.
-        points: `T x d`, where inner climbs begin; from the second step on also where those before ended.
+        points: `T x d`, candidates for starts of inner climbs; later steps add the previous maximisers.
         bounds: `2 x d`.
         options: steps and their sizes.
-        generator: of the observations.
+        generator: generator of the fantasy observations.
 
     Returns:
-        `b x d`, and the maximisers of the last step, `(b s) x d`: good points to judge the ends by.
+        `b x d`, and the maximisers of the last step, `(b s) x d`: good points for evaluating the ends.
     """
     low, width = bounds[0], bounds[1] - bounds[0]
     at = (starts - low) / width
@@ -110,12 +110,12 @@ def ascend(
     for step in range(options.steps):
         queries = low + width * at
         Z = torch.randn(len(at), SAMPLES, generator=generator, dtype=at.dtype)
-        found = greatest_updated(process, queries, Z, torch.cat([points, maximisers]), bounds, INNER)
-        at.grad = envelope_gradient(process, queries, Z, found, best) * width / process.standardisation.scale
+        peaks = greatest_updated(process, queries, Z, torch.cat([points, maximisers]), bounds, INNER)
+        at.grad = envelope_gradient(process, queries, Z, peaks, best) * width / process.standardisation.scale
         adam.param_groups[0]["lr"] = options.learning_rate / (1 + step) ** 0.5
         adam.step()
         at.clamp_(0.0, 1.0)
         if 2 * step >= options.steps - 1:
             average += at
-        maximisers = found.flatten(0, 1)
+        maximisers = peaks.flatten(0, 1)
     return low + width * average / len(range(options.steps // 2, options.steps)), maximisers

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import is_color_like, to_rgb
+from matplotlib.colors import is_color_like, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -100,6 +100,21 @@ def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
     """Return `colour` on white: opaque, for bars side by side would show where transparent ones overlap."""
     red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
     return red, green, blue
+
+
+VERDICT_COLOURS = {
+    "reproduced": "blue",
+    "partly": "yellow",
+    "not reproduced": "red",
+    "inconclusive at this scale": "grey",
+}
+"""The colours of verdicts, in figures and on pages; a verdict on a claim that is not tested has none."""
+
+
+def verdict_colour(verdict: str) -> str:
+    """The colour of a verdict, as `#rrggbb`: light enough for black words on it, and white for those without one."""
+    name = VERDICT_COLOURS.get(verdict)
+    return "#ffffff" if name is None else to_hex(tint(colour(name), 0.7))
 
 
 def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

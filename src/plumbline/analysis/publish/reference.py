@@ -2,19 +2,18 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
-from plumbline.analysis.publish.answer import write_answer
-from plumbline.analysis.publish.small_samples import write_small_samples
 from plumbline.analysis.verdicts.judge import RUNS, judge_reference, runs_for_outputs, runs_from_records
-from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, counts
+from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict, by_number, counts
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, write_text
 from plumbline.metrics.registry import by_round, columns_of
@@ -22,6 +21,7 @@ from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
 from plumbline.store.records import read_table, write_frame
+from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
 
@@ -138,45 +138,16 @@ def one_effect(one: pd.Series) -> str:
     return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
 
 
-def verdict_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """Return the verdicts as a Markdown table, a row a claim, those too that are not judged yet or not run."""
-    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    primary = claims[claims["role"] == "primary"]
-    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
-    for name, claim in sorted(
-        ((name, claim) for study in studies for name, claim in study.claims.items()), key=lambda one: by_number(one[0])
-    ):
-        verdict = "not judged" if claim.experiments else "not run"
-        experiments = ", ".join(claim.experiments) or "–"
-        cells = [name, claim.statement, verdict, "", "", f"– ({claim.seeds or '–'})", experiments]
-        if name in tests_of:
-            first = tests_of[name].iloc[0]
-            cells[2:6] = [
-                f"**{first['verdict']}**",
-                first["test"],
-                effect(tests_of[name]),
-                f"{first['seeds']} ({claim.seeds or '–'})",
-            ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+def seeds_of(tests: pd.DataFrame) -> str:
+    """The number of seeds of some tests: `50`, or `10 to 50` where they differ."""
+    least, most = int(tests["seeds"].min()), int(tests["seeds"].max())
+    return str(least) if least == most else f"{least} to {most}"
 
 
 NOT_JUDGED = "not run or judged"
 
-MARKS = {
-    "reproduced": "🔵",
-    "partly": "🔶",
-    "not reproduced": "🟥",
-    "inconclusive at this scale": "⚪",
-    "cannot fail": "⬜",
-    "does not apply": "◇",
-    NOT_JUDGED: "–",
-}
-"""Marks of verdicts, distinguishable by shape alone."""
-
-DOUBTED = "†"
-"""Beside the mark of a doubtful verdict."""
+IN_DOUBT = "in doubt"
+"""Beside a doubtful verdict."""
 
 
 def read_doubts(claims: Path) -> pd.DataFrame:
@@ -185,22 +156,60 @@ def read_doubts(claims: Path) -> pd.DataFrame:
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["claims", "doubt", "repair"])
 
 
-def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
-    """Return the verdicts as a Markdown table by document: a claim's mark, its statement, and what was measured."""
+def claims_of(studies: Iterable[Study]) -> list[tuple[str, Claim]]:
+    """The claims of studies, in order: C2 before C10."""
+    claims = (one for study in studies for one in study.claims.items())
+    return sorted(claims, key=lambda one: by_number(one[0]))
+
+
+def verdict_rows(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts, a row a claim, with those that are not judged yet or not run.
+
+    Seeds are those of the parts of the primary test, from the fewest to the most; `paper_seeds` are the paper's.
+    """
     primary = claims[claims["role"] == "primary"]
     tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
     doubted = {name for names in doubts["claims"] for name in names.split()}
-    lines = ["| | claim | measured: estimate, 95% interval; seeds (the paper's) |", "|---|---|---|"]
-    for study in studies:
-        lines.append(f"| | **{study.title}** | |")
-        for name in sorted(study.claims, key=by_number):
-            claim, tests = study.claims[name], tests_of.get(name)
-            mark, measured = MARKS[NOT_JUDGED], ""
-            if tests is not None:
-                first = tests.iloc[0]
-                mark = MARKS[first["verdict"]] + DOUBTED * (name in doubted)
-                measured = f"{first['test']}: {effect(tests)}; {first['seeds']} ({claim.seeds or '–'})"
-            lines.append(f"| {name} {mark} | {claim.statement} | {measured} |")
+    studies = list(studies)
+    paper_of = {name: study.study for study in studies for name in study.claims}
+    rows = []
+    for name, claim in claims_of(studies):
+        cells = ["not judged" if claim.experiments else "not run", False, "", "", ""]
+        if name in tests_of:
+            tests = tests_of[name]
+            verdict, test = tests["verdict"].iloc[0], tests["test"].iloc[0]
+            cells = [verdict, name in doubted, test, effect(tests), seeds_of(tests)]
+        rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(claim.experiments)])
+    columns = ["claim", "paper", "statement", "verdict", "in_doubt", "measured", "estimate", "seeds", "paper_seeds"]
+    return pd.DataFrame(rows, columns=[*columns, "experiments"])
+
+
+def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
+    """The verdicts of `verdict_rows` as a Markdown table."""
+    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for one in verdict_rows(studies, claims, doubts).to_dict("records"):
+        judged = bool(one["seeds"])
+        verdict = f"**{one['verdict']}**" + f", {IN_DOUBT}" * one["in_doubt"] if judged else one["verdict"]
+        seeds = f"{one['seeds'] or '–'} ({one['paper_seeds'] or '–'})"
+        cells = [one["claim"], one["statement"], verdict, one["measured"], one["estimate"], seeds]
+        lines.append(f"| {' | '.join(cells)} | {one['experiments'] or '–'} |")
+    return "\n".join(lines)
+
+
+def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
+    """The number of claims of each document with each verdict, as a Markdown table with a row of totals."""
+    studies = list(studies)
+    verdict_of = claims.drop_duplicates("claim").set_index("claim")["verdict"]
+    found = {
+        study.title: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study])) for study in studies
+    }
+    found["**all**"] = sum(found.values(), Counter())
+    columns = [one for one in (*get_args(Verdict), NOT_JUDGED) if found["**all**"][one]]
+    lines = [f"| | {' | '.join(columns)} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
+    for title, count in found.items():
+        cells = [str(count[one] or "–") for one in columns]
+        lines.append(f"| {title} | {' | '.join(cells)} | {count.total()} |")
     return "\n".join(lines)
 
 
@@ -276,6 +285,10 @@ def keep_verdicts(studies: Collection[Study], reference: Path) -> None:
 
     The two figures that sum them up are drawn anew too.
     """
+    # Drawing takes seconds to import: who only reads verdicts need not wait for it.
+    from plumbline.analysis.publish.answer import write_answer
+    from plumbline.analysis.publish.small_samples import write_small_samples
+
     path = reference / "claims.csv"
     claims = judge_reference(studies, reference)
     if path.is_file():

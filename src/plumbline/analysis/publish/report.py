@@ -12,7 +12,8 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from plumbline.analysis.evidence.collect import failures_of
-from plumbline.analysis.publish.reference import effect, read_claims
+from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
+from plumbline.analysis.publish.reference import effect, read_claims, seeds_of
 from plumbline.analysis.verdicts.verdict import by_number, counts
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import write_text
@@ -95,7 +96,7 @@ def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
         primary = tests[tests["role"] == "primary"]
         first = rows[0]
         seen = None if pd.isna(first["pattern"]) else round(100 * first["pattern"])
-        words = {"counts": counts(primary["outcome"]), "measured": effect(primary)}
+        words = {"counts": counts(primary["outcome"]), "measured": effect(primary), "seeds": seeds_of(primary)}
         grouped.append({**first, "tests": rows, "seen": seen, **words})
     return grouped
 
@@ -131,6 +132,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
     template = package_files("plumbline.analysis").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
     page = environment.from_string(template).render(
         run=run,
+        verdict_colours={verdict: verdict_colour(verdict) for verdict in VERDICT_COLOURS},
         documents=by_document(run.studies.values(), grouped_claims(claims)),
         not_run=[
             (name, claim)

@@ -10,13 +10,6 @@ from plumbline.analysis.outputs import style
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.files import atomic
 
-VERDICT_COLOURS = {
-    "reproduced": "blue",
-    "partly": "yellow",
-    "not reproduced": "red",
-    "inconclusive at this scale": "grey",
-}
-
 ALIKE = "if methods were alike"
 
 
@@ -47,10 +40,10 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
     """
     figure, ((ax,),) = style.panels(1, 1)
     figure.set_size_inches(2.1 * style.PANEL[0], 0.9 + 0.36 * len(found))
-    for verdict, name in VERDICT_COLOURS.items():
+    for verdict in style.VERDICT_COLOURS:
         rows = found.index[found["verdict"] == verdict]
         if len(rows):
-            ax.barh(rows, found.loc[rows, "pattern"], 0.62, color=style.tint(style.colour(name), 0.7), label=verdict)
+            ax.barh(rows, found.loc[rows, "pattern"], 0.62, color=style.verdict_colour(verdict), label=verdict)
     ax.scatter(found["chance"], found.index, s=90, c="black", marker="|", label=ALIKE, zorder=3)
     for row, (share, alike) in enumerate(found[["pattern", "chance"]].itertuples(index=False, name=None)):
         ax.text(

@@ -1,4 +1,4 @@
-"""Verdicts on published claims; `docs/verdicts.md` has the rule and its error rates."""
+"""Verdicts on published claims; `docs/results/verdict-rule.md` has the rule and its error rates."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -1,1 +1,1 @@
-"""Generated stand-ins, which need no network."""
+"""Generated stand-ins for real data sets, which need no network."""

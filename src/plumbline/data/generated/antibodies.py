@@ -1,4 +1,4 @@
-"""A dataset that needs no download: antibodies made by recombining and mutating human germline segments."""
+"""Generated antibodies: recombined and mutated human germline segments."""
 
 import re
 
@@ -22,32 +22,32 @@ LIGHT_J: dict[str, dict[str, str]] = {
     "IGK": {"IGKJ1": "WTFGQGTKVEIK", "IGKJ4": "LTFGGGTKVEIK"},
     "IGL": {"IGLJ2": "VVFGGGTKLTVL"},
 }
-"""Human germline segments as amino acids, a few of the most used."""
+"""Some of the most used human germline segments, as amino acids."""
 
 RESIDUES = "ADEFGHIKLMNPQRSTVY"
-"""What mutations and junctions are drawn from: a cysteine or tryptophan more would blur where the domain begins."""
+"""Residues of mutations and junctions. A further cysteine or tryptophan would make the domain's start ambiguous."""
 
 JUNCTION = range(3, 13)
 MUTATED = 0.2
-"""The largest share of residues that is changed; somatic hypermutation reaches it."""
+"""Greatest share of mutated residues; somatic hypermutation reaches it."""
 
 
 def mutate(chain: str, skeleton: re.Pattern[str], generator: Generator) -> str:
-    """Return `chain` with up to a fifth of its residues replaced, such that it still is one whole V domain."""
+    """Return `chain` with up to a fifth of its residues replaced, such that it is still one complete V domain."""
     mutated = list(chain)
     rate = generator.uniform(0.0, MUTATED)
     for place in np.flatnonzero(generator.random(len(chain)) < rate):
         old = mutated[place]
         mutated[place] = RESIDUES[int(generator.integers(len(RESIDUES)))]
-        if not whole(skeleton, "".join(mutated)):
+        if not complete(skeleton, "".join(mutated)):
             mutated[place] = old
     return "".join(mutated)
 
 
-def whole(skeleton: re.Pattern[str], chain: str) -> bool:
-    """Return whether `chain` is a V domain from end to end, whatever residue stands before it.
+def complete(skeleton: re.Pattern[str], chain: str) -> bool:
+    """Return whether `chain` is a V domain from end to end, for any residue before it.
 
-    A lambda chain whose fifth residue is a glutamine too would take the last one of the leader for its first.
+    If the fifth residue of a lambda chain is a glutamine too, the pattern takes the leader's last residue as the first.
     """
     match = skeleton.match(chain)
     return match is not None and match[1] == chain and skeleton.match(f"X{chain}") is None
@@ -69,11 +69,11 @@ def _antibody(generator: Generator) -> Pair:
 def generated_antibodies(size: int, seed: int) -> list[Pair]:
     """Return `size` different pairs of V domains; the same for the same seed.
 
-    A heavy chain is a V and a J segment with a random junction between them, a light chain the two segments alone; each
-    residue then has a chance of up to a fifth, drawn for each chain, to be replaced by another.
+    A heavy chain is a V and a J segment with a random junction between them; a light chain is the two segments alone.
+    Each residue is then replaced by another with a probability of up to a fifth, drawn for each chain.
     """
     generator = np.random.default_rng(seed)
-    found: dict[Pair, None] = {}
-    while len(found) < size:
-        found[_antibody(generator)] = None
-    return list(found)
+    pairs: dict[Pair, None] = {}
+    while len(pairs) < size:
+        pairs[_antibody(generator)] = None
+    return list(pairs)

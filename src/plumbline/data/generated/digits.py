@@ -1,4 +1,4 @@
-"""Images that need no download: digits of three by five dots, moved about, light on dark, under noise."""
+"""Generated images: noisy digits of three by five dots, light on dark, at random positions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,19 @@ GLYPHS = (
 """Rows of dots of each digit."""
 
 SIZE = 12
-"""Pixels of a side; a dot has two by two of them."""
+"""Side of an image in pixels; a dot has two by two pixels."""
 
 CONTRAST = 150.0
-"""The darkest light, of 255; the lightest dark is as far from the other end."""
+"""Least value of a light pixel, of 255; dark pixels are symmetric."""
 
 NOISE = 20.0
-"""Standard deviation, of 255."""
+"""Standard deviation of the noise, of 255."""
 
 CLASSES = tuple(map(str, range(10)))
 
 
 def glyph(digit: int) -> NDArray[np.bool_]:
-    """Return where a digit has ink: `10 x 6` pixels."""
+    """Return a mask of the pixels of a digit: `10 x 6`."""
     dots = np.array([[dot == "#" for dot in row] for row in GLYPHS[digit].split("/")])
     return np.kron(dots, np.ones((2, 2), dtype=bool)).astype(bool)
 
@@ -53,5 +53,5 @@ def _part(a_class: int, generator: np.random.Generator) -> Part:
 
 
 def generated_digits(a_class: int, generator: np.random.Generator) -> Images:
-    """Return as many images of each digit to learn from, and as many to be judged by, in random order."""
+    """Return `a_class` training and as many test images of each digit, in random order."""
     return Images(CLASSES, _part(a_class, generator), _part(a_class, generator))

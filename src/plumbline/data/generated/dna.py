@@ -1,4 +1,4 @@
-"""A dataset that needs no download: random nucleotides, with what marks the ends of introns planted in the middle."""
+"""Generated DNA: random nucleotides with the consensus motifs of intron ends in the middle."""
 
 import numpy as np
 import pandas as pd
@@ -10,20 +10,20 @@ from plumbline.data.sources.dna import ACCEPTOR, CODE, COLUMNS, DONOR, LABEL, LA
 LETTERS = "".join(CODE)
 
 MOTIFS = {DONOR: (28, "AGGTAAGT"), ACCEPTOR: (16, "TTTCTTTCCTCCAG")}
-"""Where the consensus of a junction begins, and what it is; its GT or AG is where the real data have theirs."""
+"""Start and letters of the consensus of a junction; its GT or AG is at the same positions as in the real data."""
 
 CERTAIN = {DONOR: (30, 31), ACCEPTOR: (28, 29)}
-"""The places of GT and AG, which all junctions of their kind have."""
+"""Positions of GT and AG, which all junctions of their kind have."""
 
 KEPT = 0.7
-"""The chance of any other letter of a motif to be planted."""
+"""Probability of any other letter of a motif."""
 
 SHARES = (0.25, 0.25, 0.5)
-"""Of the labels: about those of the real data."""
+"""Shares of the labels, about those of the real data."""
 
 
 def _sequence(label: float, generator: Generator) -> NDArray[np.intp]:
-    """Return `60` numbers of letters."""
+    """Return the indices of `60` letters."""
     sequence = generator.integers(len(LETTERS), size=NUCLEOTIDES)
     if label in MOTIFS:
         first, motif = MOTIFS[label]

@@ -1,4 +1,4 @@
-"""Datasets that need no download: molecules made by mutating well-known drugs in SELFIES space."""
+"""Generated molecules: well-known drugs mutated in SELFIES space."""
 
 from collections.abc import Sequence
 
@@ -68,7 +68,7 @@ DRUGS: dict[str, str] = {
     "tramadol": "COc1cccc(c1)C1(O)CCCCC1CN(C)C",
     "zolpidem": "Cc1ccc(cc1)-c1nc2ccc(C)cn2c1CC(=O)N(C)C",
 }
-"""Drugs that everyone has heard of, without stereochemistry."""
+"""Well-known drugs, without stereochemistry."""
 
 MUTATIONS = 4
 CROSSOVER = 0.3
@@ -94,7 +94,7 @@ def cross(first: list[str], second: list[str], generator: Generator) -> list[str
 
 
 def acceptable(smiles: str) -> str | None:
-    """Return canonical SMILES of a whole molecule of drug-like size, without radicals or macrocycles; else None."""
+    """Return the canonical SMILES of one molecule of drug-like size, without radicals or macrocycles; else None."""
     molecule = Chem.MolFromSmiles(smiles)
     if molecule is None or "." in smiles or molecule.GetNumHeavyAtoms() not in HEAVY_ATOMS:
         return None
@@ -106,15 +106,15 @@ def acceptable(smiles: str) -> str | None:
 def generated_molecules(size: int, seed: int) -> list[str]:
     """Return `size` different molecules as canonical SMILES; the same for the same seed.
 
-    A child is a drug, sometimes crossed with another, after one to four random changes of its SELFIES tokens, which
-    are drawn from those of the drugs; every SELFIES is a molecule, and those of odd size are left out.
+    A child is a drug, sometimes crossed with another, after one to four random changes of its SELFIES tokens. New
+    tokens are drawn from those of the drugs. Every SELFIES is a molecule; molecules of unusual size are left out.
     """
     generator = np.random.default_rng(seed)
     parents = [list(selfies.split_selfies(selfies.encoder(smiles))) for smiles in DRUGS.values()]
     alphabet = sorted({token for parent in parents for token in parent})
-    found: dict[str, None] = {}
+    molecules: dict[str, None] = {}
     with rdBase.BlockLogs():
-        while len(found) < size:
+        while len(molecules) < size:
             child = parents[int(generator.integers(len(parents)))]
             if generator.random() < CROSSOVER:
                 child = cross(child, parents[int(generator.integers(len(parents)))], generator)
@@ -122,18 +122,18 @@ def generated_molecules(size: int, seed: int) -> list[str]:
                 child = mutate(child, alphabet, generator)
             smiles = acceptable(selfies.decoder("".join(child)))
             if smiles is not None:
-                found[smiles] = None
-    return list(found)
+                molecules[smiles] = None
+    return list(molecules)
 
 
 def made_up_docking_scores(table: pd.DataFrame) -> pd.Series:
-    """Return a number a molecule that is no docking score: a smooth function of three descriptors and of logP.
+    """Return a synthetic score for each molecule: a smooth function of three descriptors and logP.
 
-    It has the range of one (-12 to -3, the lower the better) and like one falls with size, up to a point; and it has
-    the best molecules in the middle of two other descriptors, so that a model has something to learn.
+    Like a docking score it has a range of -12 to -3, lower is better, and it falls with size up to a point. It is best
+    at intermediate values of two other descriptors, so that a model can learn it.
 
     Args:
-        table: of `describe_molecules`.
+        table: a table of `describe_molecules`.
     """
     size = 1 / (1 + np.exp(-(table["heavy_atom_mol_wt"] - 280) / 60))
     charge = np.exp(-(((table["max_partial_charge"] - 0.22) / 0.1) ** 2))

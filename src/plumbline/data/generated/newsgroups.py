@@ -1,11 +1,11 @@
-"""A dataset that needs no download: documents of made-up words, drawn from a small topic model."""
+"""Generated documents of made-up words, drawn from a small topic model."""
 
 from itertools import product
 
 import numpy as np
 
 TOPICS, WORDS, LENGTH = 5, 120, 30
-"""Topics, different words, and words of a document on average."""
+"""Numbers of topics and of different words, and average number of words of a document."""
 
 TOPIC_PRIOR, WORD_PRIOR = 0.1, 0.05
 """Parameters of the Dirichlet distributions of a document's topics and of a topic's words."""
@@ -18,7 +18,7 @@ def made_up_words(size: int) -> list[str]:
 
 
 def generated_newsgroups(size: int, seed: int) -> dict[str, list[str]]:
-    """Return the words of `size` documents by name: latent Dirichlet allocation as a way to make documents."""
+    """Return the words of `size` documents by name, drawn from the model of latent Dirichlet allocation."""
     generator = np.random.default_rng(seed)
     words = np.array(made_up_words(WORDS))
     topics = generator.dirichlet([WORD_PRIOR] * WORDS, size=TOPICS)

@@ -1,1 +1,1 @@
-"""Readers of real datasets."""
+"""Readers of real data sets."""

@@ -1,4 +1,4 @@
-"""Antibodies as rows: V domains cut out of contigs, and BioPython descriptors of both chains."""
+"""Tables of antibodies: V domains extracted from contigs, and BioPython descriptors of both chains."""
 
 import csv
 import gzip
@@ -44,30 +44,30 @@ MEASURES: dict[str, Callable[[ProteinAnalysis], float]] = {
     "extinction_reduced": lambda chain: chain.molar_extinction_coefficient()[0],
     "extinction_oxidised": lambda chain: chain.molar_extinction_coefficient()[1],
 }
-"""What BioPython's ProteinAnalysis says of a chain, but for its instability index, which is the target."""
+"""BioPython's ProteinAnalysis of a chain, except for its instability index, which is the target."""
 
 DESCRIPTORS = tuple(f"{chain}_{name}" for chain in CHAINS for name in MEASURES)
 TARGETS = ("stability",)
 
 AMINO_ACIDS = frozenset("ACDEFGHIKLMNPQRSTVWY")
 
-# The skeleton that all V domains have: the first framework region of known length up to its cysteine, the tryptophan
-# of the second one, the cysteine that ends the third one, and the J motif with the residues of J after it. Counting
-# back from the first cysteine is what removes the leader. Heavy chains have it at 22; light chains at 23 (kappa) or
-# 22 (lambda), and a glutamine at 6 that tells which. Lookahead, so that overlapping matches are all seen.
+# The skeleton of all V domains: the first framework region of known length up to its cysteine, the tryptophan of the
+# second, the cysteine that ends the third, and the J motif with the following residues of J. Counting back from the
+# first cysteine removes the leader. Heavy chains have it at 22. Light chains have it at 23 (kappa) or 22 (lambda), and
+# a glutamine at 6 identifies them. Lookahead finds overlapping matches too.
 HEAVY = re.compile(r"(?=(.{21}C.{8,20}W.{40,90}C.{2,45}WG.G.{7}))")
 LIGHT = re.compile(r"(?=(.{5}Q.{15,16}C.{8,20}W.{40,90}C.{2,25}FG.G.{6}))")
 
 
 def open_frames(nucleotides: str) -> Iterator[str]:
-    """Yield what lies between stop codons in the three forward reading frames, as amino acids."""
+    """Yield the sequences between stop codons in the three forward reading frames, as amino acids."""
     for start in range(3):
-        whole = nucleotides[start : len(nucleotides) - (len(nucleotides) - start) % 3]
-        yield from str(Seq(whole).translate()).split("*")
+        codons = nucleotides[start : len(nucleotides) - (len(nucleotides) - start) % 3]
+        yield from str(Seq(codons).translate()).split("*")
 
 
 def v_domain(nucleotides: str, skeleton: re.Pattern[str]) -> str | None:
-    """Return the V domain in a contig, from the germline's first residue to J's last one; None if there is none.
+    """Return the V domain in a contig, from the germline's first residue to J's last; None if there is none.
 
     Args:
         nucleotides: the contig, 5' to 3', leader and constant region included.
@@ -79,10 +79,10 @@ def v_domain(nucleotides: str, skeleton: re.Pattern[str]) -> str | None:
 def read_contigs(path: Path) -> list[Pair]:
     """Return the pairs in a gzipped FASTA file in which heavy and light contigs of a cell alternate.
 
-    Left out, with a warning that counts them: pairs of which a chain shows no V domain.
+    Pairs with a chain without a V domain are left out, with a warning that counts them.
 
     Raises:
-        PlumblineError: a file that is damaged, or whose contigs do not alternate.
+        PlumblineError: the file is damaged, or its contigs do not alternate.
     """
     records = list(SeqIO.parse(io.StringIO(_unpack(path)), "fasta"))
     found = list(_pairs(path, [(record.id, str(record.seq)) for record in records]))
@@ -110,11 +110,11 @@ def _cell(name: str, chain: str) -> str | None:
 def read_oas_csv(path: Path) -> list[Pair]:
     """Return the pairs in a csv of the Observed Antibody Space: gzip, one line of metadata before the header.
 
-    The published files are two gzip members, metadata and table, one after the other: a reader of one member would
-    see no table at all. Gaps of the alignment are removed.
+    The published files are two consecutive gzip members, metadata and table, both of which must be read. Gaps of the
+    alignment are removed.
 
     Raises:
-        PlumblineError: a file that is damaged or lacks a column.
+        PlumblineError: the file is damaged or lacks a column.
     """
     lines = _unpack(path).split("\n", 1)
     rows = csv.DictReader(io.StringIO(lines[1] if len(lines) > 1 else ""), strict=True)
@@ -132,10 +132,10 @@ def read_oas_csv(path: Path) -> list[Pair]:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Return the pairs in a FASTA file of contigs or in a csv of the Observed Antibody Space, told by its name.
+    """Return the pairs in a FASTA file of contigs or a csv of the Observed Antibody Space, depending on its suffix.
 
     Raises:
-        PlumblineError: another kind of file, or a damaged one.
+        PlumblineError: the file is of another kind, or damaged.
     """
     if ".fasta" in path.suffixes:
         return read_contigs(path)
@@ -156,7 +156,7 @@ def _say_how_many(total: int, kept: int, why: str) -> None:
 
 
 def describe_pair(pair: Pair) -> dict[str, float | str] | None:
-    """Return sequences, descriptors and target; None for a residue that is no amino acid, such as X.
+    """Return sequences, descriptors and target; None if a residue is not an amino acid, such as X.
 
     The target, stability, is minus the mean of the two chains' instability indices (Guruprasad et al., 1990).
     """
@@ -179,10 +179,10 @@ def _describe_some(pairs: Iterable[Pair]) -> list[dict[str, float | str] | None]
 
 
 def describe_pairs(pairs: Sequence[Pair], jobs: int = 1, block: int = 500) -> pd.DataFrame:
-    """Return one row a pair: `heavy`, `light`, the descriptors, the target; the same for any number of `jobs`.
+    """Return a row per pair: `heavy`, `light`, the descriptors, the target; the same for any number of `jobs`.
 
-    Left out, with a warning that counts them: pairs with a residue that is no amino acid, and rows whose descriptors
-    another row has already, since a tabular problem finds a row by its features.
+    Pairs with a residue that is not an amino acid are left out, with a warning that counts them. So are rows with the
+    descriptors of an earlier row, since a tabular problem finds a row by its features.
     """
     blocks = [pairs[start : start + block] for start in range(0, len(pairs), block)]
     described = Parallel(n_jobs=jobs)(delayed(_describe_some)(one) for one in blocks)

@@ -1,4 +1,4 @@
-"""Compressed archives, read in memory: nothing in them is written to the disk."""
+"""Compressed archives, read in memory without extraction to disk."""
 
 import gzip
 import io
@@ -11,12 +11,12 @@ from plumbline.core.errors import PlumblineError
 
 
 def members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each regular file of a .tar.gz; links are passed over.
+    """Yield name and content of each regular file of a .tar.gz, without links.
 
-    It is decompressed in whole first: a truncated one is found out before anything of it is used.
+    The archive is decompressed completely first, so that a truncated one is detected before any content is used.
 
     Raises:
-        PlumblineError: an archive that is damaged, or none at all; with the remedy.
+        PlumblineError: the archive is missing or damaged; the message has the remedy.
     """
     try:
         with tarfile.open(fileobj=io.BytesIO(gzip.decompress(path.read_bytes())), mode="r:") as archive:

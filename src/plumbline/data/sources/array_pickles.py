@@ -1,7 +1,7 @@
-"""Pickles of which nothing is believed but arrays of numbers.
+"""A safe reader of pickles that hold arrays of numbers.
 
-To read a pickle is to run a program: it may name any function that can be imported and have it called. This reader
-knows the three names that an array of NumPy's is made with, those of Python 2 too, and refuses all others.
+Reading a pickle runs a program, which may import and call any function. This reader allows the three names that
+reconstruct a NumPy array, including those of Python 2, and refuses all others.
 """
 
 import io
@@ -12,7 +12,7 @@ import numpy as np
 from numpy._core.multiarray import _reconstruct
 
 MODULES = ("numpy.core.multiarray", "numpy._core.multiarray")
-"""Where NumPy 1 and NumPy 2 keep what makes an array."""
+"""Modules of the functions that reconstruct an array, in NumPy 1 and NumPy 2."""
 
 ADMITTED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): np.ndarray,
@@ -29,14 +29,14 @@ class _Reader(pickle.Unpickler):
 
 
 def read_pickle(content: bytes) -> Any:
-    """Return numbers, texts, arrays, and lists and dictionaries of them; texts of Python 2 are bytes.
+    """Return numbers, strings, arrays, and lists and dictionaries of them; strings of Python 2 are bytes.
 
     Raises:
-        pickle.UnpicklingError: anything else, or a damaged pickle.
+        pickle.UnpicklingError: the pickle holds anything else, or is damaged.
     """
     try:
         return _Reader(io.BytesIO(content), encoding="bytes").load()
     except pickle.UnpicklingError:
         raise
-    except Exception as error:  # a damaged pickle is a program with errors: it may raise anything
+    except Exception as error:  # a damaged pickle may raise any error
         raise pickle.UnpicklingError(f"{type(error).__name__}: {error}") from error

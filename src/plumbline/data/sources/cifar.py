@@ -1,4 +1,4 @@
-"""CIFAR-10 (Krizhevsky, 2009): from its archive of pickles, or from an archive of images as JPEGs."""
+"""Readers of CIFAR-10 (Krizhevsky, 2009), from its archive of pickles or an archive of JPEG images."""
 
 import io
 import pickle
@@ -28,10 +28,10 @@ JPEG = re.compile(r"cifar10/(train|test)/([a-z]+)/[^/]+\.jpe?g")
 
 
 def read_cifar(path: Path) -> Images:
-    """Return the images of `cifar-10-python.tar.gz`: 50,000 to learn from, 10,000 to be judged by.
+    """Return the images of `cifar-10-python.tar.gz`: 50,000 for training and 10,000 for testing.
 
     Raises:
-        PlumblineError: an archive that is damaged, has other members, or pickles of anything but arrays.
+        PlumblineError: the archive is damaged, has other members, or has pickles of other objects than arrays.
     """
     wanted = (*TRAIN, TEST, META)
     held: dict[str, dict[bytes, Any]] = {}
@@ -53,13 +53,13 @@ def read_cifar(path: Path) -> Images:
 
 def _mapping(content: bytes, source: str) -> dict[bytes, Any]:
     try:
-        found = read_pickle(content)
+        mapping = read_pickle(content)
     except pickle.UnpicklingError as error:
         reason = " ".join(str(error).split())[:200]
         raise PlumblineError(f"{source} is refused ({reason}): delete the archive and fetch it again") from error
-    if not isinstance(found, dict):
+    if not isinstance(mapping, dict):
         raise PlumblineError(f"{source} holds no mapping: it is not of CIFAR-10")
-    return found
+    return mapping
 
 
 def _part(batch: dict[bytes, Any], source: str) -> Part:
@@ -77,20 +77,19 @@ def _part(batch: dict[bytes, Any], source: str) -> Part:
 def read_cifar_jpegs(path: Path) -> Images:
     """Return the images of an archive of `cifar10/{train,test}/CLASS/*.jpg`, in the order of their names.
 
-    Classes are numbered in the order of the alphabet, which is CIFAR-10's own. What comes out of a JPEG may differ by
-    a shade from one version of the decoder to the next.
+    Classes are numbered in alphabetical order, as in CIFAR-10. Pixels may differ by one level between versions of the
+    JPEG decoder.
 
     Raises:
-        PlumblineError: an archive that is damaged or has no such images, or an image that is damaged or of another
-            size.
+        PlumblineError: the archive is damaged or has no such images, or an image is damaged or of another size.
     """
-    found = sorted(
+    images = sorted(
         (match[1], match[2], name, content) for name, content in members(path) if (match := JPEG.fullmatch(name))
     )
-    classes = tuple(sorted({label for _, label, _, _ in found}))
+    classes = tuple(sorted({label for _, label, _, _ in images}))
     parts = {}
     for part in ("train", "test"):
-        ours = [(label, name, content) for of, label, name, content in found if of == part]
+        ours = [(label, name, content) for of, label, name, content in images if of == part]
         lacking = set(classes) - {label for label, _, _ in ours}
         if lacking or not ours:
             of_class = f" of {min(lacking)}" if lacking else ""

@@ -1,4 +1,4 @@
-"""Splice junctions of DNA as rows of binary digits: LIBSVM's copy of the Statlog data set `dna`."""
+"""Reader of splice junctions of DNA as binary features: LIBSVM's copy of the Statlog data set `dna`."""
 
 from pathlib import Path
 
@@ -9,23 +9,23 @@ from plumbline.core.errors import PlumblineError
 NUCLEOTIDES = 60
 
 CODE = {"A": (1.0, 0.0, 0.0), "C": (0.0, 1.0, 0.0), "G": (0.0, 0.0, 1.0), "T": (0.0, 0.0, 0.0)}
-"""A nucleotide's three digits."""
+"""The three binary features of a nucleotide."""
 
 COLUMNS = tuple(f"x{i + 1}" for i in range(3 * NUCLEOTIDES))
-"""The digits, those of the first nucleotide first."""
+"""The features, those of the first nucleotide first."""
 
 LABEL = "label"
 DONOR, ACCEPTOR, NEITHER = LABELS = (1.0, 2.0, 3.0)
-"""What is in the middle: an intron's beginning, its end, or none of them."""
+"""Labels: the middle of the sequence is an intron's start, its end, or neither."""
 
 
 def read_dna(path: Path) -> pd.DataFrame:
-    """Return one row a sequence: its digits and its label.
+    """Return a row per sequence: its features and its label.
 
     Raises:
-        PlumblineError: a file that is damaged, or has other columns.
+        PlumblineError: the file is damaged, or has other columns.
     """
-    from sklearn.datasets import load_svmlight_file  # takes a second, which who reads other tables need not wait for
+    from sklearn.datasets import load_svmlight_file  # imported here since it takes a second
 
     try:
         digits, label = load_svmlight_file(str(path), n_features=len(COLUMNS))

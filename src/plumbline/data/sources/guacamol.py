@@ -1,13 +1,13 @@
-"""GuacaMol's goal-directed objectives: numbers from 0 to 1 that say how well a molecule does what a brief asks for.
+"""GuacaMol's goal-directed objectives: scores of molecules between 0 and 1.
 
 Source: Brown, Fiscato, Segler & Vaucher, "GuacaMol: Benchmarking Models for de Novo Molecular Design", J. Chem. Inf.
-Model. 59(3), 2019. Where the paper and its published code disagree (for Fexofenadine MPO the paper has a standard
-deviation of 2 for TPSA and for logP, the code 10 and 1), the constants are the code's, in the second version of its
-benchmarks: later work, and the scores that others publish, are made with those. 120 molecules with nine published
-scores each, made with an RDKit of years ago, agree to 1e-15: no property differs there between the versions.
+Model. 59(3), 2019. The paper and its published code disagree in some constants. We take the code's, in the second
+version of its benchmarks, as later work and published scores do. For Fexofenadine MPO, for instance, the paper has a
+standard deviation of 2 for TPSA and for logP, and the code has 10 and 1. Nine published scores of each of 120
+molecules, computed with an old RDKit, agree to 1e-15: their properties do not differ between the versions.
 
-An objective is a geometric mean of parts. A part is a property of the molecule (how like a drug it is, logP, how many
-fluorine atoms it has) and a modifier, which maps the property to [0, 1].
+An objective is a geometric mean of parts. A part is a property of the molecule (drug-likeness, logP, its number of
+fluorine atoms) and a modifier, which maps the property to [0, 1].
 """
 
 import re
@@ -28,7 +28,7 @@ from rdkit.DataStructs import TanimotoSimilarity
 Numbers = NDArray[np.float64]
 
 Fingerprint = Literal["ECFP4", "ECFP6", "FCFP4", "AP"]
-"""Circular fingerprints of diameter 4 and 6, one with pharmacophoric features for atoms, and atom pairs."""
+"""Circular fingerprints of diameter 4 and 6, one of them with pharmacophoric atom features, and atom pairs."""
 
 
 @cache
@@ -42,7 +42,7 @@ def _generator(kind: Fingerprint) -> Any:
 
 
 def fingerprint(molecule: Chem.Mol, kind: Fingerprint) -> Any:
-    """Return the sparse fingerprint of a molecule, which counts how often each fragment is there, none folded away."""
+    """Return the sparse count fingerprint of a molecule, without folding."""
     return _generator(kind).GetSparseCountFingerprint(molecule)
 
 
@@ -52,7 +52,7 @@ def _target_fingerprint(smiles: str, kind: Fingerprint) -> Any:
 
 
 class Measured:
-    """A molecule, and what has been measured of it: each thing once, however many objectives ask."""
+    """A molecule with cached properties, each computed once for all objectives."""
 
     def __init__(self, molecule: Chem.Mol) -> None:
         self.molecule = molecule
@@ -67,12 +67,12 @@ class Measured:
 
     @cached_property
     def atoms(self) -> Counter[str]:
-        """How many atoms of each element there are, hydrogen included."""
-        found: Counter[str] = Counter()
+        """Number of atoms of each element, hydrogen included."""
+        counts: Counter[str] = Counter()
         for atom in self.molecule.GetAtoms():
-            found[atom.GetSymbol()] += 1
-            found["H"] += atom.GetTotalNumHs()  # those that are no atoms of the graph
-        return found
+            counts[atom.GetSymbol()] += 1
+            counts["H"] += atom.GetTotalNumHs()  # implicit hydrogens, which are not atoms of the graph
+        return counts
 
     def value(self, measure: "Property") -> float:
         """Return a property of the molecule."""
@@ -98,7 +98,7 @@ class Similarity:
 
 @dataclass(frozen=True)
 class Atoms:
-    """How many atoms of an element the molecule has, hydrogen included."""
+    """Number of atoms of an element, hydrogen included."""
 
     element: str
 
@@ -109,10 +109,10 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Isomer:
-    """How close, in [0, 1], the molecule's formula is to one given: 1 for isomers of each other.
+    """Closeness, in [0, 1], of the molecule's formula to a given one: 1 for isomers.
 
-    The geometric mean of a Gaussian of standard deviation 1 for each element of the formula, and one of standard
-    deviation 2 for the number of all atoms, through which elements beside the formula count.
+    It is the geometric mean of Gaussian scores: of standard deviation 1 for each element of the formula, and 2 for the
+    total number of atoms, which accounts for other elements.
     """
 
     formula: str
@@ -127,14 +127,14 @@ class Isomer:
 
 @cache
 def parse_formula(formula: str) -> Mapping[str, int]:
-    """Return how many atoms of each element a molecular formula has, such as C9H10N2O2PF2Cl.
+    """Return the number of atoms of each element in a molecular formula, such as C9H10N2O2PF2Cl.
 
     Raises:
-        ValueError: what is no formula, or has an element twice.
+        ValueError: the text is not a formula, or has an element twice.
     """
-    found = re.findall(r"([A-Z][a-z]?)([1-9]\d*)?", formula)
-    counts = {element: int(count or 1) for element, count in found}
-    if not found or len(counts) < len(found) or "".join(element + count for element, count in found) != formula:
+    parts = re.findall(r"([A-Z][a-z]?)([1-9]\d*)?", formula)
+    counts = {element: int(count or 1) for element, count in parts}
+    if not parts or len(counts) < len(parts) or "".join(element + count for element, count in parts) != formula:
         raise ValueError(f"{formula!r} is no molecular formula with each element once")
     return counts
 
@@ -150,12 +150,12 @@ def tpsa(measured: Measured) -> float:
 
 
 def rings(measured: Measured) -> float:
-    """Return the number of rings in the smallest set of them."""
+    """Return the number of rings in the smallest set of smallest rings."""
     return rdMolDescriptors.CalcNumRings(measured.molecule)
 
 
 def aromatic_rings(measured: Measured) -> float:
-    """Return the number of aromatic rings in the smallest set of rings."""
+    """Return the number of aromatic rings in the smallest set of smallest rings."""
     return rdMolDescriptors.CalcNumAromaticRings(measured.molecule)
 
 
@@ -163,65 +163,65 @@ Modifier = Callable[[Numbers], Numbers]
 
 
 def as_is(x: Numbers) -> Numbers:
-    """Return what is in [0, 1] already."""
+    """Return a property that is already in [0, 1]."""
     return x
 
 
 @dataclass(frozen=True)
 class Thresholded:
-    """In proportion to the property from 0 up to a threshold, 1 above it, 0 below 0."""
+    """Proportional to the property from 0 up to a threshold, 1 above it, 0 below 0."""
 
     threshold: float
 
     def __call__(self, x: Numbers) -> Numbers:
-        """Return what the values `x` of the property are worth, each in [0, 1]."""
+        """Return the scores of the values `x` of the property, each in [0, 1]."""
         return np.clip(x / self.threshold, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """1 where the property is `mu`, falling to both sides like a normal density of standard deviation `sigma`."""
+    """A Gaussian of the property about `mu` with standard deviation `sigma` and maximum 1."""
 
     mu: float
     sigma: float
 
     def __call__(self, x: Numbers) -> Numbers:
-        """Return what the values `x` of the property are worth, each in [0, 1]."""
+        """Return the scores of the values `x` of the property, each in [0, 1]."""
         return np.exp(-0.5 * ((x - self.mu) / self.sigma) ** 2)
 
 
 @dataclass(frozen=True)
 class MinGaussian(Gaussian):
-    """For a property that is to be small: 1 up to `mu`, half of a Gaussian above it."""
+    """For a property to be minimised: 1 up to `mu`, half of a Gaussian above it."""
 
     def __call__(self, x: Numbers) -> Numbers:
-        """Return what the values `x` of the property are worth, each in [0, 1]."""
+        """Return the scores of the values `x` of the property, each in [0, 1]."""
         return super().__call__(np.maximum(x, self.mu))
 
 
 @dataclass(frozen=True)
 class MaxGaussian(Gaussian):
-    """For a property that is to be large: 1 from `mu`, half of a Gaussian below it."""
+    """For a property to be maximised: 1 from `mu`, half of a Gaussian below it."""
 
     def __call__(self, x: Numbers) -> Numbers:
-        """Return what the values `x` of the property are worth, each in [0, 1]."""
+        """Return the scores of the values `x` of the property, each in [0, 1]."""
         return super().__call__(np.minimum(x, self.mu))
 
 
 def geometric_mean(parts: Numbers) -> Numbers:
-    """Return the geometric mean over the first axis of numbers that are not negative."""
+    """Return the geometric mean over the first axis of nonnegative numbers."""
     return np.prod(parts, axis=0) ** (1 / len(parts))
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What is asked of a molecule: parts, each a property and its modifier, and the mean that combines them.
+    """An objective: parts, each a property and its modifier, and the mean that combines them.
 
     Attributes:
         name: in the registry and in tables.
-        title: as in the paper.
-        parts: at least one.
-        combine: takes the parts, k x n, to n scores.
+        title: its title in the paper.
+        parts: at least one part.
+        combine: maps the parts, k x n, to n scores.
     """
 
     name: str
@@ -284,7 +284,7 @@ OBJECTIVES: Mapping[str, Objective] = {
             "Sitagliptin MPO",
             (
                 (Similarity(SITAGLIPTIN, "ECFP4"), Gaussian(0.0, 0.1)),
-                # Sitagliptin's own logP and TPSA: its properties are wanted in a molecule that is unlike it.
+                # Sitagliptin's own logP and TPSA: the objective wants its properties in a dissimilar molecule.
                 (logp, Gaussian(2.0165, 0.2)),
                 (tpsa, Gaussian(77.04, 5.0)),
                 (Isomer("C16H15F6N5O"), as_is),
@@ -337,20 +337,20 @@ def score(objective: Objective, molecules: Sequence[Chem.Mol | None]) -> Numbers
     """Return the scores of n molecules, to be maximised, shape (n,); NaN for None.
 
     Args:
-        objective: of `OBJECTIVES`, or one like them.
-        molecules: sanitised, as RDKit's parsers return them; they are not changed. One without atoms is like nothing:
-            each of `OBJECTIVES` but Sitagliptin MPO is 0 there.
+        objective: one of `OBJECTIVES`, or a similar one.
+        molecules: sanitised, as RDKit's parsers return them; they are not changed. Without atoms, the score is 0 for
+            each of `OBJECTIVES` except Sitagliptin MPO.
 
     Raises:
-        RuntimeError: RDKit's, for a molecule that was not sanitised.
+        RuntimeError: RDKit raises it for a molecule that was not sanitised.
     """
     return _score(objective, _measured(molecules))
 
 
 def score_smiles(objective: Objective, smiles: Sequence[str]) -> Numbers:
-    """Return the scores of n molecules, shape (n,); NaN for SMILES that are no molecule, of which RDKit says nothing.
+    """Return the scores of n molecules, shape (n,); NaN for invalid SMILES, without RDKit's messages.
 
-    See `score`, also for the molecule without atoms, which is what an empty string is.
+    See `score`, also for the molecule without atoms, which an empty string denotes.
     """
     return score(objective, _parsed(smiles))
 
@@ -361,7 +361,7 @@ def _score_some(smiles: Sequence[str]) -> dict[str, Numbers]:
 
 
 def score_table(smiles: Sequence[str], jobs: int = 1, block: int = 500) -> pd.DataFrame:
-    """Return a row a molecule and a column an objective, named like it; the same for any number of `jobs`."""
+    """Return a row per molecule and a column per objective, named after it; the same for any number of `jobs`."""
     blocks = [smiles[start : start + block] for start in range(0, len(smiles), block)]
     scored = Parallel(n_jobs=jobs)(delayed(_score_some)(one) for one in blocks)
     columns = {name: np.concatenate([np.empty(0), *(one[name] for one in scored)]) for name in OBJECTIVES}

@@ -1,4 +1,4 @@
-"""Small images with labels, in two parts: what is learned from, and what the learner is judged by."""
+"""Small labelled images, in a training and a test part."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Part:
 
     Attributes:
         pixels: `n x channels x height x width`, 0 to 255.
-        labels: `n`, numbers of classes.
+        labels: `n`, indices of classes.
     """
 
     pixels: Pixels
@@ -29,9 +29,9 @@ class Images:
     """A data set of images.
 
     Attributes:
-        classes: names, in the order of their numbers.
-        train: what is learned from.
-        test: what is judged by.
+        classes: names, in the order of their indices.
+        train: training images.
+        test: test images.
     """
 
     classes: tuple[str, ...]
@@ -40,14 +40,14 @@ class Images:
 
 
 def some_of_each(part: Part, number: int, generator: np.random.Generator) -> Part:
-    """Return `number` images of each class, drawn without replacement, in the order in which they are.
+    """Return `number` images of each class, drawn without replacement, in their original order.
 
     Raises:
-        PlumblineError: a class with fewer.
+        PlumblineError: a class has fewer images.
     """
-    found, counts = np.unique(part.labels, return_counts=True)
+    labels, counts = np.unique(part.labels, return_counts=True)
     if counts.min() < number:
         raise PlumblineError(f"{number} images of each class: one has {counts.min()} only, lower `a_class`")
-    drawn = [generator.permutation(np.flatnonzero(part.labels == label))[:number] for label in found]
+    drawn = [generator.permutation(np.flatnonzero(part.labels == label))[:number] for label in labels]
     rows = np.sort(np.concatenate(drawn))
     return Part(part.pixels[rows], part.labels[rows])

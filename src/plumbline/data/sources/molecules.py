@@ -1,4 +1,4 @@
-"""Molecules as rows: RDKit descriptors and the targets that the studies rank by."""
+"""Tables of molecules: RDKit descriptors and the targets of ranking problems."""
 
 import gzip
 import logging
@@ -41,24 +41,24 @@ DESCRIPTORS: dict[str, Callable[[Any], float]] = {
 TARGETS = ("logp", "penalized_logp", "qed", "sa")
 
 DOCKING = "3pbl_docking"
-"""The target of CBO's docking problem: the score of DRD3 (PDB entry 3pbl), the lower the better."""
+"""The target of CBO's docking problem: the docking score for DRD3 (PDB entry 3pbl); lower is better."""
 
 PUBLISHED_NAMES = {"logP": "logp", "penalized_logP": "penalized_logp", "SA": "sa"}
-"""What the published table of docking scores calls the targets that are ours, too."""
+"""Our targets under their names in the published table of docking scores."""
 
-# Mean and standard deviation over ZINC250k of logP, minus the SA score, and minus the large-ring penalty. Two sets are
-# in use in public code; this is the one that CBO's published table was made with (510 of its 512 rows agree to 1e-14).
-# The other (2.4570953..., 1.4343244...) moves the target by 0.001 to 0.1.
+# Mean and standard deviation over ZINC250k of logP, minus the SA score, and minus the large-ring penalty. Public code
+# uses two sets. CBO's published table was made with this one (510 of its 512 rows agree to 1e-14). The other
+# (2.4570953..., 1.4343244...) changes the target by 0.001 to 0.1.
 LOGP_MEAN, LOGP_SD = 2.45777691, 1.43341767
 SA_MEAN, SA_SD = -3.05352042, 0.83460587
 RING_MEAN, RING_SD = -0.04861121, 0.28746695
 
 
 def read_smiles(path: Path, member: str | None = None) -> list[str]:
-    """Return the SMILES in a text file, one a line; gzipped, or `member` of a tar.gz.
+    """Return the SMILES in a text file, one per line; gzipped, or `member` of a tar.gz.
 
     Raises:
-        PlumblineError: an archive that is truncated, corrupt or without the member.
+        PlumblineError: the archive is truncated or corrupt, or lacks the member.
     """
     try:
         if member is not None:
@@ -85,10 +85,10 @@ def sample_rows(rows: Sequence[T], n: int, seed: int) -> list[T]:
 
 
 def large_ring_penalty(molecule: Any) -> int:
-    """Return how many atoms the largest cycle of the molecule's graph has beyond six.
+    """Return the number of atoms beyond six in the largest cycle of the molecule's graph.
 
-    The literature takes the cycles from networkx's basis, which is not the smallest one: a fused ring system may count
-    as one large ring. RDKit's smallest rings give another value for one molecule in 230 of ZINC (22 of 5,000).
+    The literature takes cycles from networkx's basis, which is not minimal: a fused ring system may count as one large
+    ring. RDKit's smallest rings give another value for one molecule in 230 of ZINC (22 of 5,000).
     """
     cycles = networkx.cycle_basis(networkx.Graph(Chem.GetAdjacencyMatrix(molecule)))
     return max(max(map(len, cycles), default=0) - 6, 0)
@@ -100,7 +100,7 @@ def penalized_logp(logp: float, sa: float, ring_penalty: float) -> float:
 
 
 def describe_molecule(smiles: str) -> dict[str, Any] | None:
-    """Return canonical SMILES, descriptors and targets; None for SMILES that are no molecule."""
+    """Return canonical SMILES, descriptors and targets; None for invalid SMILES."""
     molecule = Chem.MolFromSmiles(smiles)
     if molecule is None:
         return None
@@ -121,17 +121,17 @@ def _describe_some(smiles: Sequence[str]) -> list[dict[str, Any] | None]:
 
 
 def describe_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 500) -> pd.DataFrame:
-    """Return one row a molecule: `smiles`, the descriptors, the targets; the same for any number of `jobs`.
+    """Return a row per molecule: `smiles`, the descriptors, the targets; the same for any number of `jobs`.
 
-    Left out, with a warning that counts them: SMILES that do not parse, rows with a descriptor that is not finite, and
-    rows whose molecule or descriptors another row has already, since a tabular problem finds a row by its features.
+    Invalid SMILES and rows with a descriptor that is not finite are left out, with a warning that counts them. So are
+    rows with the molecule or descriptors of an earlier row, since a tabular problem finds a row by its features.
     """
     blocks = [smiles[start : start + block] for start in range(0, len(smiles), block)]
     described = Parallel(n_jobs=jobs)(delayed(_describe_some)(one) for one in blocks)
     rows = [row for one in described for row in one]
     table = pd.DataFrame([row for row in rows if row is not None], columns=["smiles", *DESCRIPTORS, *TARGETS])
     finite = np.isfinite(table[[*DESCRIPTORS, *TARGETS]].to_numpy("float64")).all(axis=1)
-    # Both: the same molecule written in another order may differ in the last bit of a partial charge.
+    # Both, since a partial charge may differ in its last bit for the same molecule with another order of atoms.
     first = ~(table.duplicated(subset=list(DESCRIPTORS)) | table.duplicated(subset="smiles")).to_numpy()
     kept = table[finite & first].reset_index(drop=True)
     log.log(
@@ -152,19 +152,19 @@ def _canonical_some(smiles: Sequence[str]) -> list[str | None]:
 
 
 def canonical_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 5000) -> pd.DataFrame:
-    """Return one row a molecule: its canonical SMILES in `smiles`; the same for any number of `jobs`.
+    """Return a row per molecule: its canonical SMILES in `smiles`; the same for any number of `jobs`.
 
-    Left out, with a warning that counts them: SMILES that do not parse, and molecules that another row has already.
+    Invalid SMILES and repeated molecules are left out, with a warning that counts them.
     """
     blocks = [smiles[start : start + block] for start in range(0, len(smiles), block)]
-    found = [one for some in Parallel(n_jobs=jobs)(delayed(_canonical_some)(one) for one in blocks) for one in some]
-    parsed = [one for one in found if one is not None]
+    canonical = [one for some in Parallel(n_jobs=jobs)(delayed(_canonical_some)(one) for one in blocks) for one in some]
+    parsed = [one for one in canonical if one is not None]
     kept = list(dict.fromkeys(parsed))
     log.log(
         logging.WARNING if len(kept) < len(smiles) else logging.INFO,
         "%d molecules: %d do not parse, %d repeat another",
         len(smiles),
-        len(found) - len(parsed),
+        len(canonical) - len(parsed),
         len(parsed) - len(kept),
     )
     return pd.DataFrame({"smiles": pd.Series(kept, dtype="str")})
@@ -173,11 +173,11 @@ def canonical_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 5000)
 def read_docking(path: Path) -> pd.DataFrame:
     """Return CBO's published table of docking scores: `smiles`, its own descriptors and targets, `3pbl_docking`.
 
-    Nothing is computed. Rows whose molecule or descriptors another row has already are left out, with a warning that
+    Nothing is computed. Rows with the molecule or descriptors of an earlier row are left out, with a warning that
     counts them.
 
     Raises:
-        PlumblineError: a file that is no csv, lacks a column, or has text for a number.
+        PlumblineError: the file is not a csv, lacks a column, or has text for a number.
     """
     columns = ["smiles", *DESCRIPTORS, *TARGETS, DOCKING]
     try:

@@ -1,4 +1,4 @@
-"""Street View House Numbers, cropped digits (Netzer et al., 2011): two files of MATLAB's."""
+"""Reader of Street View House Numbers, cropped digits (Netzer et al., 2011), from two MATLAB files."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def read_svhn(train: Path, test: Path) -> Images:
     """Return the digits of `train_32x32.mat` (73,257) and of `test_32x32.mat` (26,032).
 
     Raises:
-        PlumblineError: a file that is not there, is damaged, or holds something else; with the remedy.
+        PlumblineError: a file is missing, damaged, or has other content; the message has the remedy.
     """
     return Images(DIGITS, _part(train), _part(test))
 
@@ -28,7 +28,7 @@ def _part(path: Path) -> Part:
         X, y = held["X"], held["y"].ravel().astype(np.int64)
         if X.dtype != np.uint8 or X.shape != (32, 32, 3, len(y)) or not np.isin(y, range(1, 11)).all():
             raise ValueError(f"X is {X.dtype} {X.shape} for {len(y)} labels {y.min()} to {y.max()}")
-    except Exception as error:  # SciPy's reader raises anything on a damaged file
+    except Exception as error:  # SciPy's reader may raise any error on a damaged file
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise PlumblineError(f"{path} is no file of SVHN's digits ({reason}): delete it and fetch it again") from error
     # A zero has the label 10.

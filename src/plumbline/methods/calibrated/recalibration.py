@@ -59,7 +59,7 @@ def gp_level_map(pit: Array) -> LevelMap:
     process = fitted(sample, "rbf", _PROCESS, identity(1))
 
     def level_map(levels: Array) -> Array:
-        mean, _ = process.moments(torch.from_numpy(levels).unsqueeze(-1), joint=False)
+        mean, _ = process.posterior_moments(torch.from_numpy(levels).unsqueeze(-1), joint=False)
         return np.clip(levels + mean.numpy(), 0.0, 1.0)
 
     return level_map

@@ -88,7 +88,7 @@ def refitted(fit: Fit, process: GP, X: Tensor, Y: Tensor, splits: Splits, fit_ea
 
 def _forecast(process: GP, X: Tensor, y: Tensor) -> Tensor:
     """Return the CDF value of an observation `y` (`1`) at `X` (`1 x d`)."""
-    mean, variance = process.moments(X, joint=False)
+    mean, variance = process.posterior_moments(X, joint=False)
     return ndtr((y - mean) / (variance + process.noise_variance).sqrt())
 
 

@@ -2,8 +2,8 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Literal, get_args
 
 import torch
 from botorch.generation.gen import gen_candidates_scipy
@@ -12,7 +12,6 @@ from torch import Generator, Tensor
 
 from plumbline.core.alpha import Alpha, alpha_at
 from plumbline.core.history import History
-from plumbline.core.options import Options
 from plumbline.core.seeding import draw_seed
 from plumbline.methods.base import Predictor, Takes, methods
 from plumbline.methods.composed import Choice, ComposedMethod, Round
@@ -41,6 +40,8 @@ from plumbline.methods.conformal.search import (
     worth_of,
 )
 from plumbline.methods.conformal.sets import ConformalPredictive
+from plumbline.methods.conformal.variants import CODE, DEPARTURES, ConformalDeparture, IncumbentDeparture
+from plumbline.methods.variants import Json, Variant, VariantOptions
 from plumbline.models.gp.fit import ModelOptions, fit_outcomes, unknowns_of
 from plumbline.models.gp.process import GP
 from plumbline.spaces.table import Table, best_rows
@@ -62,7 +63,7 @@ class NoiseAtBoundWarning(UserWarning):
     """The noise variance of the fitted model lies at the bound of its range."""
 
 
-class ConformalOptions(Options):
+class ConformalOptions(VariantOptions):
     """Options of conformal Bayesian optimisation; defaults of CBO, appendix D.
 
     Attributes:
@@ -75,7 +76,11 @@ class ConformalOptions(Options):
             set: what they would be worth without that mask, or chance, as in CBO's code.
         randomised: whether coverage is that of Algorithm 2's sets instead of Algorithm 1's.
         stale: whether model, level and incumbent stay as the initial design has them, as in the script of figure 6.
+        variant: `paper`; `code`, the published search; or a list of departures of the published code.
     """
+
+    departures: ClassVar[Mapping[str, Json]] = {name: DEPARTURES[name] for name in get_args(ConformalDeparture)}
+    code: ClassVar[tuple[str, ...]] = CODE
 
     model: ModelOptions = ModelOptions(priors="conformal")
     alpha: Alpha = "max(.05, 1/sqrt(n))"
@@ -85,6 +90,7 @@ class ConformalOptions(Options):
     worthless: Literal["unmasked", "chance"] = "unmasked"
     randomised: bool = False
     stale: bool = False
+    variant: Variant[ConformalDeparture] = "paper"
 
     @field_validator("model")
     @classmethod
@@ -102,7 +108,10 @@ class ConformalIncumbentOptions(ConformalOptions):
             later version of CBO's code, whose model has all data.
     """
 
+    departures: ClassVar[Mapping[str, Json]] = DEPARTURES
+
     incumbent_share: float = Field(default=1.0, gt=0.0, le=1.0)
+    variant: Variant[ConformalDeparture | IncumbentDeparture] = "paper"  # type: ignore[assignment]
 
     def rivals(self, n: int, generator: Generator) -> Tensor | None:
         """Return which of `n` data are to be improved on; None for all of them."""

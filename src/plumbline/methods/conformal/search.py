@@ -1,7 +1,7 @@
 """Stochastic gradient Langevin dynamics in the unit cube, with a density ratio that is learned on the way.
 
 By default steps are plain ones, as CBO's Algorithm 4 reads. The published code (88f337f) walks otherwise; each of its
-departures is an option, and `config/methods.yaml` has them all at once, as `cucb-code` and its like.
+departures is an option, and `config/methods/conformal.yaml` has them all at once, as `cucb-code` and its like.
 """
 
 import math

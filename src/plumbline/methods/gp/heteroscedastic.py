@@ -104,7 +104,7 @@ def predictor_of(model: HeteroscedasticGP) -> Predictor:
 
     def predict(points: Tensor) -> GaussianPredictive:
         with torch.no_grad():
-            mean, variance = model.mean.moments(points, joint=False)
+            mean, variance = model.mean.posterior_moments(points, joint=False)
             return GaussianPredictive(mean, (variance + model.noise_variance(points)).sqrt())
 
     return predict
@@ -186,7 +186,7 @@ class PenalisedImprovementMethod(HeteroscedasticMethod):
     def utility(self, surrogate: HeteroscedasticGP, round: Round) -> AcquisitionFunction:
         """Return penalised expected improvement, of a batch by Monte Carlo."""
         beta = self.options.beta
-        best = surrogate.mean.moments(round.data.X, joint=False)[0].max()
+        best = surrogate.mean.posterior_moments(round.data.X, joint=False)[0].max()
         base = (
             AnalyticAcquisition(surrogate.mean, expected_improvement(best))
             if round.q == 1

@@ -124,7 +124,7 @@ def gaussian_predictor(process: GP) -> Callable[[Tensor], GaussianPredictive]:
 
     def predict(points: Tensor) -> GaussianPredictive:
         with torch.no_grad():
-            mean, variance = process.moments(points, joint=False)
+            mean, variance = process.posterior_moments(points, joint=False)
             return GaussianPredictive(mean, (variance + process.noise_variance).sqrt())
 
     return predict
@@ -196,7 +196,7 @@ class PlugInExpectedImprovementMethod(ExpectedImprovementMethod):
     def threshold(self, surrogate: GP, data: History) -> Tensor:
         """Return the greatest mean at observed points, and the jitter."""
         with torch.no_grad():
-            mean, _ = surrogate.moments(data.X, joint=False)
+            mean, _ = surrogate.posterior_moments(data.X, joint=False)
         return improvement_threshold(data, self.options.jitter, mean.max())
 
 

@@ -3,7 +3,7 @@
 The scripts add up two parts of a posterior of f, of labels inside the set and of labels beyond it, and integrate the
 gain over each. Both parts are laws of `acquisition.localised_law`, weighted: the tails as coded are those of another
 model, whose labels have standard deviation `sqrt(2) S^2` and whose values have `sqrt(2) s^2 / g` given a label, because
-eq. 45 takes squares of what is squared already (docs/localised-erratum.md derives it).
+eq. 45 takes squares of what is squared already (docs/methods/localised-erratum.md derives it).
 """
 
 import math

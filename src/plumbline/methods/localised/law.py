@@ -5,7 +5,7 @@ With labels `z = (y - mu) / S` and values `u = (f - mu) / sqrt(g S^2)`, eq. 28 a
 uniform on the set `[-zeta, zeta]` with probability `1 - alpha`, standard Gaussian beyond it with probability `alpha`.
 
 The law is symmetric. Everything is computed for `u <= 0`, where it is a sum of positive terms that keep their digits,
-and reflected; docs/localised-erratum.md derives it.
+and reflected; docs/methods/localised-erratum.md derives it.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """LOCBO: sets whose level is corrected online, where the misses happen."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -19,6 +19,8 @@ from plumbline.methods.localised.law import Slopes
 from plumbline.methods.localised.online import OnlineAcquisition, OnlineMethod, OnlineMethodOptions, WithSlopes
 from plumbline.methods.localised.posterior import CalibratedPosterior
 from plumbline.methods.localised.thresholds import CoverageBound
+from plumbline.methods.localised.variants import CODE, DEPARTURES, OnlineDeparture, PosteriorDeparture
+from plumbline.methods.variants import Json, Variant
 from plumbline.models.gp.process import GP
 
 NO_INCUMBENT = -100.0
@@ -36,7 +38,7 @@ class LocalisedOptions(OnlineMethodOptions):
 
 
 class LocalisedImprovementOptions(LocalisedOptions):
-    """Options of LOCBO with expected improvement; but for the defaults they are departures of its published scripts.
+    """Options of LOCBO with expected improvement; `variant` sets them, which are departures of the published scripts.
 
     Attributes:
         tails: of the posterior: of eq. 29, or as coded in both scripts.
@@ -50,12 +52,16 @@ class LocalisedImprovementOptions(LocalisedOptions):
             as in the radio script.
     """
 
+    departures: ClassVar[Mapping[str, Json]] = DEPARTURES
+    code: ClassVar[tuple[str, ...]] = CODE
+
     tails: Tails = "equation-29"
     inside: Inside = "uniform"
     extremes: Extremes = "clipped"
     integral: Integral = "exact"
     label_mean: Literal["fitted", "zero"] = "fitted"
     incumbent: Literal["all", "queries"] = "all"
+    variant: Variant[OnlineDeparture | PosteriorDeparture] = "paper"  # type: ignore[assignment]
 
     @property
     def scripted(self) -> bool:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from pydantic import PositiveInt
@@ -20,12 +20,14 @@ from plumbline.methods.localised.as_published import Judging, RefitSchedule, jud
 from plumbline.methods.localised.forecasts import QuantilePredictive
 from plumbline.methods.localised.law import Slopes
 from plumbline.methods.localised.thresholds import OnlineOptions, OnlineThreshold, clipped_with_vjp
+from plumbline.methods.localised.variants import ONLINE_CODE, ONLINE_DEPARTURES, OnlineDeparture
+from plumbline.methods.variants import Json, Variant, VariantOptions
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 
-class OnlineMethodOptions(GPOptions):
+class OnlineMethodOptions(GPOptions, VariantOptions):
     """Options of every method with online conformal prediction.
 
     Attributes:
@@ -35,13 +37,18 @@ class OnlineMethodOptions(GPOptions):
         judging: by which forecast an observation is found to be covered or missed.
         refit_every: hyperparameters are fitted in rounds that this divides, and are at their initial values before; in
             other rounds data are added alone.
+        variant: `paper`; `code`, the published script for Ackley's function; or a list of departures.
     """
+
+    departures: ClassVar[Mapping[str, Json]] = ONLINE_DEPARTURES
+    code: ClassVar[tuple[str, ...]] = ONLINE_CODE
 
     model: ModelOptions = ModelOptions(priors="none", ard=False)
     online: OnlineOptions = OnlineOptions()
     units: Literal["problem", "cube"] = "problem"
     judging: Judging = "before"
     refit_every: PositiveInt = 1
+    variant: Variant[OnlineDeparture] = "paper"
 
 
 WithSlopes = Callable[..., tuple[Tensor, Slopes]]
@@ -252,5 +259,5 @@ def believing(process: GP, x: Tensor) -> GP:
 
     Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).
     """
-    expected, _ = process.moments(x, joint=False)
+    expected, _ = process.posterior_moments(x, joint=False)
     return process.joined(x, expected.unsqueeze(-1))

@@ -4,7 +4,7 @@ A label is uniform on the set `[L, U]` with mass `1 - alpha` and follows the mod
 with mass `alpha` (eq. 28); given a label, `f` is Gaussian with mean `g y + (1 - g) mu` and variance `s2n g` (eq. 29).
 
 The paper's Lemma 3 states the density of `f` with slips that leave it without a finite mass and without consistent
-units; docs/localised-erratum.md lists them and derives the form that is used here.
+units; docs/methods/localised-erratum.md lists them and derives the form that is used here.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Approximation-aware Bayesian optimisation: a query and the sparse process behind it, refined by the EULBO.
 
 Maus, Kim, Pleiss, Eriksson, Cunningham & Gardner, Approximation-aware Bayesian optimization (NeurIPS 2024).
-docs/approximation-aware.md says what the text leaves open, what was chosen, and what the published code does.
+docs/methods/approximation-aware.md says what the text leaves open, what was chosen, and what the published code does.
 """
 
 from abc import abstractmethod

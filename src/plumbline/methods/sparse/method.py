@@ -195,7 +195,7 @@ class SparseMethod(ComposedMethod[SVGP]):
 
         def predict(points: Tensor) -> GaussianPredictive:
             with torch.no_grad():
-                mean, variance = surrogate.moments(points.unsqueeze(-2), joint=False)
+                mean, variance = surrogate.posterior_moments(points.unsqueeze(-2), joint=False)
                 return GaussianPredictive(mean.squeeze(-1), (variance.squeeze(-1) + surrogate.noise_variance).sqrt())
 
         return predict

@@ -1,32 +1,15 @@
-"""Options of methods with a sparse variational process, and what AABO's published code does otherwise."""
+"""Options of methods with an SVGP, and the departures of AABO's published code from its text."""
 
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 from pydantic import PositiveInt
 
 from plumbline.core.options import Options
+from plumbline.methods.variants import Variant, departures_of
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.models.svgp.objective import Objective
 from plumbline.spaces.search import SearchOptions
-
-DepartureT = TypeVar("DepartureT", bound=str)
-
-Variant = Literal["paper", "code"] | tuple[DepartureT, ...]
-"""`paper`; `code`, the published code where it departs from the text; or some of its departures."""
-
-
-def departures_of(variant: Variant[DepartureT], every: tuple[DepartureT, ...]) -> frozenset[DepartureT]:
-    """Return what a method does as the published code does it.
-
-    Args:
-        variant: that is asked for.
-        every: departure that there is.
-    """
-    if isinstance(variant, str):
-        return frozenset(every if variant == "code" else ())
-    return frozenset(variant)
-
 
 Departure = Literal[
     "raw-inputs",
@@ -45,7 +28,7 @@ Departure = Literal[
     "uncentred-update",
     "doubled-noise",
 ]
-"""What the published code does otherwise; docs/approximation-aware.md has each in words."""
+"""Departures of AABO's published code from its text; docs/methods/text-against-code.md has each in words."""
 
 DEPARTURES: tuple[Departure, ...] = get_args(Departure)
 
@@ -64,7 +47,7 @@ class SparseOptions(Options):
         improvement: expected improvement, or its logarithm: the same maximiser, gradients that do not vanish.
         search: the multi-start search for the acquisition's maximiser.
         mc_samples: quasi-random samples of utilities without a closed form.
-        variant: `paper`; `code`, the published code where it departs from the text; or some of its departures.
+        variant: `paper`; `code`, with all departures of the published code; or a list of departures.
     """
 
     kernel: SparseKernel = "rbf"

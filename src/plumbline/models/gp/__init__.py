@@ -1,1 +1,1 @@
-"""Exact Gaussian processes."""
+"""Gaussian processes (GPs), conditioned exactly on all data."""

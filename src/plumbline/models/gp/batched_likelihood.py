@@ -1,4 +1,4 @@
-"""Marginal likelihoods of samples of one size at once, and their maxima: alone, most of their time is overhead."""
+"""Batched marginal likelihoods of data sets of one size, and their maxima: one by one, most of the time is overhead."""
 
 import math
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 
 from plumbline.models.algebra import CORRELATIONS, Kernel, squared_distances
-from plumbline.models.gp.likelihood import LOG_2PI, Hyperparameters, Sample, Unknowns, Written
+from plumbline.models.gp.likelihood import LOG_2PI, Hyperparameters, Sample, Unknowns, Values
 from plumbline.models.gp.priors import Array
 
 ELEMENTS = 2**17
-"""Of a stack of covariances at most: larger ones leave the processor's cache."""
+"""Greatest number of elements of a batch of covariances: larger ones exceed the processor's cache."""
 
 
 class StackedHyperparameters(NamedTuple):
-    """Of m processes; see `Hyperparameters`.
+    """Hyperparameters of m GPs; see `Hyperparameters`.
 
     Attributes:
         constant, outputscale: `m`.
@@ -34,17 +34,17 @@ class StackedHyperparameters(NamedTuple):
     lengthscale: Tensor
 
     def of(self, i: int) -> Hyperparameters:
-        """Return those of one process."""
+        """Return the hyperparameters of GP i."""
         return Hyperparameters(float(self.constant[i]), self.noise[i], float(self.outputscale[i]), self.lengthscale[i])
 
 
 @dataclass(frozen=True)
 class SampleStack:
-    """Samples of one size; see `Sample`.
+    """Data sets of one size; see `Sample`.
 
     Attributes:
-        X: `m x n x d`, the points of each about their mean, which keeps digits.
-        squares: likewise, of the coordinates.
+        X: `m x n x d`, the inputs of each data set minus their mean, which avoids cancellation.
+        squares: `m x n x d`, squares of their coordinates.
         y: `m x n`.
     """
 
@@ -53,13 +53,13 @@ class SampleStack:
     y: Tensor
 
     def only(self, rows: list[int]) -> "SampleStack":
-        """Return some of the samples."""
+        """Return the samples with numbers `rows`."""
         return self if len(rows) == len(self.y) else SampleStack(self.X[rows], self.squares[rows], self.y[rows])
 
     def log_likelihoods(self, at: StackedHyperparameters, kernel: Kernel) -> tuple[Tensor, StackedHyperparameters]:
-        """Return `Sample.log_likelihood` of each sample at its hyperparameters, `m`, and the gradients.
+        """Return the log marginal likelihood of each sample at its hyperparameters, `m`, and the gradients.
 
-        One whose covariance has no Cholesky factor is taken alone, where it is given jitter; NaN if that does not help.
+        A sample whose covariance has no Cholesky factor is computed separately with jitter; NaN if that fails too.
         """
         X, y = self.X, self.y
         scaled = X / at.lengthscale.unsqueeze(-2)
@@ -90,7 +90,7 @@ class SampleStack:
     def _alone(
         self, i: int, at: StackedHyperparameters, kernel: Kernel, values: Tensor, gradients: StackedHyperparameters
     ) -> None:
-        """Write the value and the gradient of one sample by itself."""
+        """Write the value and the gradient of sample i, computed separately, into `values` and `gradients`."""
         try:
             values[i], own = Sample(self.X[i], self.y[i]).log_likelihood(at.of(i), kernel)
         except (NanError, NotPSDError):
@@ -101,32 +101,32 @@ class SampleStack:
 
 
 def stack_of(samples: Sequence[Sample]) -> SampleStack:
-    """Return samples of one size as a stack."""
+    """Return samples of one size as one batch."""
     X = torch.stack([sample.X for sample in samples])
     X = X - X.mean(-2, keepdim=True)
     return SampleStack(X, X.square(), torch.stack([sample.y for sample in samples]))
 
 
 def penalised_each(raw: Array, unknowns: Unknowns, samples: SampleStack, kernel: Kernel) -> tuple[Array, Array]:
-    """Return `Unknowns.penalised` of each sample, `m`, and the gradients in the real numbers, `m x k`.
+    """Return the penalised log likelihood of each sample, `m`, and its gradients in the raw parameters, `m x k`.
 
     Args:
         raw: `m x k`.
-        unknowns: what is fitted; noise is.
-        samples: m.
-        kernel: of unit variance.
+        unknowns: the fitted hyperparameters; the noise is one.
+        samples: m data sets.
+        kernel: kernel of unit variance.
     """
-    written = unknowns.written(raw)
-    values, to = samples.log_likelihoods(_hyperparameters(raw, unknowns, written), kernel)
+    positive = unknowns.positive(raw)
+    values, to = samples.log_likelihoods(_hyperparameters(raw, unknowns, positive), kernel)
     derivatives = to.noise.numpy(), to.outputscale.unsqueeze(-1).numpy(), to.lengthscale.numpy()
-    value, gradient = unknowns.with_priors(values.numpy(), to.constant.numpy(), derivatives, written)
+    value, gradient = unknowns.with_priors(values.numpy(), to.constant.numpy(), derivatives, positive)
     n = samples.y.shape[-1]
     return value / n, gradient / n
 
 
-def _hyperparameters(raw: Array, unknowns: Unknowns, written: Written) -> StackedHyperparameters:
+def _hyperparameters(raw: Array, unknowns: Unknowns, positive: Values) -> StackedHyperparameters:
     m, known = len(raw), unknowns.known
-    (noise, _), (outputscale, _), (lengthscale, _) = written
+    (noise, _), (outputscale, _), (lengthscale, _) = positive
     return StackedHyperparameters(
         torch.from_numpy(raw[:, 0]),
         torch.from_numpy(noise),
@@ -136,10 +136,10 @@ def _hyperparameters(raw: Array, unknowns: Unknowns, written: Written) -> Stacke
 
 
 def maximise_each(unknowns: Unknowns, samples: SampleStack, kernel: Kernel) -> list[Array | None]:
-    """Return the real numbers of a (penalised) maximum for each of m samples, or None.
+    """Return the raw parameters of a (penalised) maximum for each of m samples, or None.
 
-    What `maximise` finds from its first start, by the same L-BFGS-B, in step with the others. None where that ends
-    without having converged.
+    The maxima are those that `maximise` finds from its first start, by the same L-BFGS-B, here batched over samples.
+    None where L-BFGS-B ends without convergence.
     """
 
     def loss(raw: Array, batch_indices: list[int]) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""By what exact processes of the same data are compared: how well each explains them."""
+"""Model-selection criteria for GPs of the same data."""
 
 import math
 from collections.abc import Callable
@@ -8,26 +8,26 @@ from plumbline.models.gp.fit import ModelOptions, unknowns_of
 from plumbline.models.gp.process import GP
 
 Criterion = Literal["likelihood", "bic", "leave-one-out"]
-"""The log marginal likelihood, that less what the fitted hyperparameters cost, or leave-one-out log densities."""
+"""The log marginal likelihood, minus half the Bayesian information criterion, or the leave-one-out log density."""
 
 
 def log_likelihood(process: GP, options: ModelOptions) -> float:
-    """Return `log N(y; constant, K + noise)` of the standardised observations, without priors of hyperparameters."""
+    """Return `log N(y; constant, K + noise)` of the standardised observations, without hyperparameter priors."""
     misfit = 0.5 * process.whitened.square().sum().item()
     return -misfit - process.root.diagonal().log().sum().item() - 0.5 * len(process.y) * math.log(2 * math.pi)
 
 
 def bayesian_information(process: GP, options: ModelOptions) -> float:
-    """Return the log likelihood less `k log(n) / 2` for k fitted hyperparameters: -1/2 of the BIC; Schwarz (1978)."""
+    """Return the log likelihood minus `k log(n) / 2` for k fitted hyperparameters: -BIC / 2; Schwarz (1978)."""
     fitted = len(unknowns_of(process.U.shape[-1], options).start())
     return log_likelihood(process, options) - 0.5 * fitted * math.log(len(process.y))
 
 
 def leave_one_out_density(process: GP, options: ModelOptions) -> float:
-    """Return the sum of the log densities of each observation given all others; Rasmussen & Williams (2006), eq. 5.11.
+    """Return the sum of the log densities of each observation given the others; Rasmussen & Williams (2006), eq. 5.11.
 
-    With `B = (K + noise)^-1` and `a = B (y - constant)` the forecast of `y_i` has variance `1 / B_ii`, and its error is
-    `a_i / B_ii`. Hyperparameters are those of all data.
+    With `B = (K + noise)^-1` and `a = B (y - constant)` the forecast of `y_i` has variance `1 / B_ii` and error
+    `a_i / B_ii`. The hyperparameters are those fitted to all data.
     """
     scores = process.a.square() / process.precision
     return 0.5 * (process.precision.log() - scores - math.log(2 * math.pi)).sum().item()
@@ -38,4 +38,4 @@ CRITERIA: dict[Criterion, Callable[[GP, ModelOptions], float]] = {
     "bic": bayesian_information,
     "leave-one-out": leave_one_out_density,
 }
-"""What is the greater the better, of a process and the options that it was fitted under."""
+"""Criteria of a GP and the options of its fit; greater is better."""

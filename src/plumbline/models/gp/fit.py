@@ -1,4 +1,4 @@
-"""How exact Gaussian processes are fitted."""
+"""Fitting of GPs by (penalised) marginal likelihood."""
 
 import math
 import warnings
@@ -24,11 +24,11 @@ NOISE_FLOOR = 1e-6
 """Least noise variance under maximum likelihood, in units of the variance of the observations."""
 
 KNOWN_NOISE_FLOOR = 1e-6
-"""Least noise variance that is given, likewise; GPyTorch's."""
+"""Least value of known noise variances, in the same units; as in GPyTorch."""
 
 
 class ModelOptions(Options):
-    """Options of an exact Gaussian process.
+    """Options of a GP.
 
     Attributes:
         kernel: the squared exponential, or Matern-1/2, -3/2 or -5/2.
@@ -36,9 +36,9 @@ class ModelOptions(Options):
             before version 0.12, Gamma(3, 6) on lengthscales, Gamma(2, 0.15) on the output scale, Gamma(1.1, 0.05) on
             the noise variance. `conformal`: the first two of these, noise variance in [5e-4, 0.5] (CBO, appendix D).
             `none`: maximum likelihood.
-        ard: one lengthscale an input, or one for all.
-        lengthscale: a known one, which is then not fitted: for well-specified models.
-        inputs: what lengthscales and their priors are measured in: sides of the problem's box, or its own units.
+        ard: whether each input has its own lengthscale.
+        lengthscale: a known lengthscale, which is not fitted: for well-specified models.
+        inputs: unit of lengthscales and their priors: sides of the problem's box, or the problem's own units.
     """
 
     kernel: Kernel = "matern52"
@@ -50,29 +50,27 @@ class ModelOptions(Options):
     @model_validator(mode="after")
     def _botorch_priors_are_ard(self) -> Self:
         if self.priors == "botorch" and not self.ard:
-            raise ValueError(
-                "BoTorch's dimension-scaled priors are for `ard: true`; take `priors: none` or `conformal`"
-            )
+            raise ValueError("BoTorch's dimension-scaled priors need `ard: true`; take `priors: none` or `conformal`")
         return self
 
     def box(self, bounds: Tensor) -> Tensor:
-        """Return the box whose sides lengthscales are measured in, `2 x d`: the problem's, or one of unit sides."""
+        """Return the box in whose sides lengthscales are measured, `2 x d`: the problem's, or one of unit sides."""
         return (
             bounds if self.inputs == "cube" else torch.stack([torch.zeros_like(bounds[0]), torch.ones_like(bounds[0])])
         )
 
 
 def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) -> Unknowns:
-    """Return what is fitted of a process over the unit cube of dimension `dim`.
+    """Return the unknown hyperparameters of a GP over the unit cube of dimension `dim`.
 
     Args:
         dim: `d`.
         options: kernel and priors.
-        noise: `n` known variances of the observations, standardised; None where one is fitted.
+        noise: `n` known noise variances, standardised; None if one noise variance is fitted.
     """
     inputs = dim if options.ard else 1
     if options.priors == "botorch":
-        # Hvarfner, Hellsten & Nardi (2024), as BoTorch has them.
+        # Hvarfner, Hellsten & Nardi (2024), as in BoTorch.
         prior, of_noise = LogNormal(math.sqrt(2) + 0.5 * math.log(dim), math.sqrt(3)), LogNormal(-4.0, 1.0)
         lengthscale = Hyperparameter(inputs, Bounded(0.025), prior.mode, prior)
         outputscale = Hyperparameter(0, Softplus(), 1.0)
@@ -101,7 +99,7 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
 
 
 class FitStoppedEarlyWarning(RuntimeWarning):
-    """An optimiser of hyperparameters ended without having converged, and began anew elsewhere."""
+    """The optimiser of the hyperparameters stopped without convergence and restarted elsewhere."""
 
 
 def fit_process(
@@ -112,18 +110,19 @@ def fit_process(
     variance: Tensor | None = None,
     standardisation: Standardisation | None = None,
 ) -> GP:
-    """Return a process with hyperparameters at a (penalised) maximum of the marginal likelihood.
+    """Return a GP with hyperparameters at a (penalised) maximum of the marginal likelihood.
 
     Args:
         X: `n x d`, in the problem's bounds.
         Y: `n x 1`.
         bounds: `2 x d`.
         options: kernel and priors.
-        variance: `n` known noise variances; None where one for all is fitted.
-        units: of inputs and observations; None for those of the options, and mean zero and variance one.
+        variance: `n` known noise variances; None if one noise variance is fitted.
+        standardisation: transforms of inputs and observations; None for the box of the options, and mean zero and
+            variance one.
 
     Raises:
-        botorch.exceptions.ModelFittingError: no attempt of the optimiser came to a number.
+        botorch.exceptions.ModelFittingError: the likelihood is NaN or infinite at the end of every attempt.
     """
     standardisation = standardisation or standardisation_of(options.box(bounds), Y[:, 0])
     sample = Sample(standardisation.inputs(X), standardisation.outputs(Y[:, 0]))
@@ -132,9 +131,9 @@ def fit_process(
 
 
 def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> list[GP | None]:
-    """Return what `fit_process` makes of each of m data sets of one size, at once: several times faster for small ones.
+    """Return the `fit_process` of each of m data sets of one size, batched: several times faster for small ones.
 
-    None where the optimiser does not converge from its first start, and `fit_process` would begin anew.
+    None where the optimiser does not converge from its first start, where `fit_process` would restart.
 
     Args:
         X: `m x n x d`, in the problem's bounds.
@@ -146,27 +145,27 @@ def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> lis
     samples = [Sample(unit.inputs(x), unit.outputs(y[:, 0])) for unit, x, y in zip(standardisation, X, Y, strict=True)]
     unknowns = unknowns_of(X.shape[-1], options)
     size = max(1, ELEMENTS // X.shape[1] ** 2)
-    found: list[Array | None] = []
+    maxima: list[Array | None] = []
     with torch.inference_mode():
         for first in range(0, len(samples), size):
-            found += maximise_each(unknowns, stack_of(samples[first : first + size]), options.kernel)
+            maxima += maximise_each(unknowns, stack_of(samples[first : first + size]), options.kernel)
     return [
         None if raw is None else GP(sample.X, sample.y, unit, options.kernel, unknowns.values(raw))
-        for raw, sample, unit in zip(found, samples, standardisation, strict=True)
+        for raw, sample, unit in zip(maxima, samples, standardisation, strict=True)
     ]
 
 
 def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[GP]:
-    """Return one process an outcome, each on the points where that outcome was observed; see `fit_process`."""
-    seen = torch.isfinite(data.Y).unbind(-1)
+    """Return a GP per outcome, each fitted to the points where that outcome was observed; see `fit_process`."""
+    observed = torch.isfinite(data.Y).unbind(-1)
     return [
         fit_process(data.X[there], y[there], bounds, options)
-        for there, y in zip(seen, data.Y.split(1, dim=-1), strict=True)
+        for there, y in zip(observed, data.Y.split(1, dim=-1), strict=True)
     ]
 
 
 def fitted(sample: Sample, kernel: Kernel, unknowns: Unknowns, standardisation: Standardisation) -> GP:
-    """Return the process of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
+    """Return the GP of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
     objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
     with torch.inference_mode():
         raw, failed = maximise(objective, unknowns, np.random.default_rng(0))

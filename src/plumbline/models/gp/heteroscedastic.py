@@ -1,8 +1,8 @@
 """Gaussian processes with input-dependent noise, estimated from replicated observations.
 
-Two processes, one after the other: the logarithm of the noise variance is a process seen through the sample variances
-of replicates, and the function is a process seen through the means of replicates, with the noise that the first one
-predicts ("most likely" noise, Kersting et al. 2007; from replicates, Ankenman et al. 2010).
+The model is two GPs, fitted in turn. A GP of the log noise variance is conditioned on the sample variances of
+replicates. A GP of the function is conditioned on the means of replicates, with the noise that the first GP predicts
+("most likely" noise, Kersting et al. 2007; from replicates, Ankenman et al. 2010).
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ VARIANCE_FLOOR = 1e-5
 LEAST_SPREAD = 1.0
 """Least prior standard deviation of the log noise variance.
 
-It is what the sampling error of four replicates amounts to (trigamma(3/2) = 0.93): sample variances that differ by
-less say nothing against a noise that varies this much where there are no replicates.
+It is about the sampling error of four replicates (trigamma(3/2) = 0.93). Sample variances that differ by less do not
+contradict noise that varies this much where there are no replicates.
 """
 
 
@@ -43,7 +43,7 @@ class Groups:
 
     @property
     def replicated(self) -> Tensor:
-        """Which groups have two observations or more: `g` booleans."""
+        """Mask of the groups with two observations or more: `g` booleans."""
         return self.size >= 2
 
 
@@ -80,9 +80,9 @@ class HeteroscedasticGP:
     """A Gaussian process of the function and one of the logarithm of its noise variance.
 
     Attributes:
-        mean: the process of the function.
-        log_noise: the process of the log noise variance; None where the noise is taken for constant.
-        constant: the noise variance where it is taken for constant.
+        mean: the GP of the function.
+        log_noise: the GP of the log noise variance; None where the noise is assumed constant.
+        constant: the noise variance where it is assumed constant.
     """
 
     mean: GP
@@ -93,11 +93,11 @@ class HeteroscedasticGP:
         """Return the noise variance at `X`: `... x d` in, `...` out.
 
         It is `exp(m + deviations * s)` with the mean m and standard deviation s of the log noise variance: the median
-        at 0, confidence bounds elsewhere. Where the noise is taken for constant the bounds coincide.
+        at 0, confidence bounds elsewhere. Where the noise is assumed constant the bounds coincide.
         """
         if self.log_noise is None:
             return X.new_full(X.shape[:-1], self.constant)
-        mean, variance = self.log_noise.moments(X.unsqueeze(-2), joint=False)
+        mean, variance = self.log_noise.posterior_moments(X.unsqueeze(-2), joint=False)
         return (mean + deviations * variance.sqrt()).squeeze(-1).exp()
 
     def noise_variance_lower(self, X: Tensor, sqrt_beta: float) -> Tensor:
@@ -106,19 +106,19 @@ class HeteroscedasticGP:
 
 
 def fit_heteroscedastic(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> HeteroscedasticGP:
-    """Return the processes of the function and of its noise.
+    """Return the GPs of the function and of its noise.
 
-    Fewer than two replicated locations cannot tell how the noise varies: the model is then the homoscedastic process
-    of all observations, whose fitted noise variance is pooled over replicates and residuals alike.
+    Fewer than two replicated locations do not show how the noise varies. The model is then the homoscedastic GP of all
+    observations, whose noise variance is fitted to replicates and residuals alike.
 
     Args:
         X: `n x d`, in the problem's bounds; rows that are exactly equal are replicates.
         Y: `n x 1`.
         bounds: `2 x d`.
-        options: kernel and priors of either process.
+        options: kernel and priors of both GPs.
 
     Raises:
-        botorch.exceptions.ModelFittingError: no attempt of the optimiser succeeded.
+        botorch.exceptions.ModelFittingError: the likelihood is NaN or infinite at the end of every attempt.
     """
     groups = group(X, Y)
     if groups.replicated.sum() < 2:
@@ -126,14 +126,14 @@ def fit_heteroscedastic(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOpti
         return HeteroscedasticGP(process, None, process.noise_variance)
     least = VARIANCE_FLOOR * (Y.var().item() or 1.0)
     log_noise = _fit_log_noise(groups, least, bounds, options)
-    noise = log_noise.moments(groups.X, joint=False)[0].exp()
+    noise = log_noise.posterior_moments(groups.X, joint=False)[0].exp()
     known = (noise / groups.size).clamp_min(least)
     mean = fit_process(groups.X, groups.mean.unsqueeze(-1), bounds, options, known)
     return HeteroscedasticGP(mean, log_noise, float("nan"))
 
 
 def _fit_log_noise(groups: Groups, least: float, bounds: Tensor, options: ModelOptions) -> GP:
-    """Return the process of the log noise variance, from the groups with replicates."""
+    """Return the GP of the log noise variance, fitted to the groups with replicates."""
     some = groups.replicated
     estimate, error = log_variance_estimate(groups.variance[some].clamp_min(least), groups.size[some])
     standardisation = standardisation_of(options.box(bounds), estimate, LEAST_SPREAD)

@@ -1,6 +1,6 @@
-"""The marginal likelihood of an exact Gaussian process with its gradient, and its (penalised) maximum.
+"""The marginal likelihood of a GP with its gradient, and its (penalised) maximum.
 
-docs/exact.md derives the formulas. GPyTorch's kernels and automatic differentiation take six times the time around
+docs/methods/gp.md derives the formulas. GPyTorch's kernels and automatic differentiation take six times the time around
 matrices of some hundred rows.
 """
 
@@ -23,19 +23,19 @@ from plumbline.models.algebra import CORRELATIONS, Kernel, squared_distances
 from plumbline.models.gp.priors import ANY, Array, Hyperparameter
 
 ATTEMPTS = 5
-"""Starts of the optimiser at most, the first included; as BoTorch's."""
+"""Greatest number of starts of the optimiser, the first included; as in BoTorch."""
 
 LOG_2PI = math.log(2 * math.pi)
 
 
 class Hyperparameters(NamedTuple):
-    """Of a process with a constant mean, in standardised units.
+    """Hyperparameters of a GP with a constant mean, in standardised units.
 
     Attributes:
         constant: the prior mean.
-        noise: variance of each observation, `n`, or one for all, `1`.
+        noise: noise variance of each observation, `n`, or of all, `1`.
         outputscale: prior variance of f.
-        lengthscale: `d`, or one for all inputs, `1`.
+        lengthscale: lengthscales, `d`, or one for all inputs, `1`.
     """
 
     constant: float
@@ -44,18 +44,18 @@ class Hyperparameters(NamedTuple):
     lengthscale: Tensor
 
 
-Written = list[tuple[Array, Array]]
-"""Noise, outputscale and lengthscales, and their derivatives in the real numbers that they are written as."""
+Values = list[tuple[Array, Array]]
+"""Noise, outputscale and lengthscales, and their derivatives in the raw parameters."""
 
 _NONE = torch.empty(0, dtype=torch.float64)
 
 NOTHING_KNOWN = Hyperparameters(math.nan, _NONE, 1.0, _NONE)
-"""The values of hyperparameters that are known, where none is but an outputscale of one."""
+"""Known hyperparameters where only the outputscale, one, is known."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Data whose likelihood is wanted at many hyperparameters.
+    """A data set whose likelihood is evaluated at many hyperparameters.
 
     Attributes:
         X: `n x d`.
@@ -67,7 +67,7 @@ class Sample:
 
     @cached_property
     def centred(self) -> tuple[Tensor, Tensor]:
-        """The points about their mean, which keeps digits, and the squares of their coordinates."""
+        """The points minus their mean, which avoids cancellation, and the squares of their coordinates."""
         X = self.X - self.X.mean(0)
         return X, X.square()
 
@@ -75,15 +75,15 @@ class Sample:
         """Return `log N(y; constant, K + diag(noise))` and its gradient; Rasmussen & Williams (2006), eq. 5.8 and 5.9.
 
         With `A = K + diag(noise)`, `a = A^-1 (y - constant)` and `G = (a a' - A^-1) / 2` the derivative in A is G.
-        That in a lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = G * -2 dk/dr^2`, whose squares are
-        multiplied out: two matrix products in place of n^2 d differences.
+        The derivative in a lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = G * -2 dk/dr^2`. Expanded
+        squares need two matrix products in place of n^2 d differences.
 
         Args:
-            at: where.
-            kernel: of unit variance.
+            at: the hyperparameters.
+            kernel: kernel of unit variance.
 
         Raises:
-            NanError, NotPSDError: the covariance is no number, or has no Cholesky factor, not even with jitter.
+            NanError, NotPSDError: the covariance has NaN entries, or no Cholesky factor even with jitter.
         """
         (X, squares), y = self.centred, self.y
         scaled = (X / at.lengthscale).unsqueeze(0)
@@ -111,11 +111,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What is fitted; a hyperparameter of size 0 is known.
+    """The hyperparameters that are fitted; one of size 0 is known.
 
     Attributes:
-        noise, outputscale, lengthscale: of the process.
-        known: the values of those that are known.
+        noise, outputscale, lengthscale: the positive hyperparameters.
+        known: values of the known hyperparameters.
         constant: whether the prior mean is fitted; else it is zero.
     """
 
@@ -127,70 +127,70 @@ class Unknowns:
 
     @property
     def parts(self) -> tuple[Hyperparameter, Hyperparameter, Hyperparameter]:
-        """The hyperparameters in the order of their real numbers, which come after the prior mean."""
+        """The positive hyperparameters in the order of their raw parameters, which follow the prior mean."""
         return self.noise, self.outputscale, self.lengthscale
 
     def start(self) -> Array:
-        """Return the real numbers that fitting begins with: those of GPyTorch's modules."""
+        """Return the raw parameters of the first start: those of GPyTorch's modules."""
         return np.concatenate([[0.0], *(part.start() for part in self.parts)])
 
     def another_start(self, generator: np.random.Generator) -> Array:
-        """Return others."""
+        """Return random raw parameters to restart from."""
         return np.concatenate([[0.0], *(part.another_start(generator) for part in self.parts)])
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Return the least and the greatest of each real number."""
+        """Return the bounds of each raw parameter."""
         return [
             ANY if self.constant else (0.0, 0.0),
-            *(part.written.range for part in self.parts for _ in range(part.size)),
+            *(part.transform.range for part in self.parts for _ in range(part.size)),
         ]
 
     @cached_property
     def places(self) -> list[slice]:
-        """Where the real numbers of each are."""
+        """Slices of the raw parameters of each part."""
         ends = np.cumsum([1, *(part.size for part in self.parts)]).tolist()
         return [slice(start, end) for start, end in pairwise(ends)]
 
     def values(self, raw: Array) -> Hyperparameters:
-        """Return the hyperparameters of real numbers."""
-        return self._hyperparameters(raw, self.written(raw))
+        """Return the hyperparameters of raw parameters."""
+        return self._hyperparameters(raw, self.positive(raw))
 
     def penalised(self, raw: Array, sample: Sample, kernel: Kernel) -> tuple[float, Array]:
-        """Return the logarithms of likelihood and priors per datum, and the gradient in the real numbers."""
-        written = self.written(raw)
-        value, to = sample.log_likelihood(self._hyperparameters(raw, written), kernel)
-        derivatives = to.noise.numpy(), np.array([to.outputscale]), to.lengthscale.numpy()
-        found, gradient = self.with_priors(np.array(value), np.array(to.constant), derivatives, written)
-        return float(found) / len(sample.y), gradient / len(sample.y)
+        """Return the penalised log likelihood (priors added) per datum, and its gradient in the raw parameters."""
+        positive = self.positive(raw)
+        value, grad = sample.log_likelihood(self._hyperparameters(raw, positive), kernel)
+        derivatives = grad.noise.numpy(), np.array([grad.outputscale]), grad.lengthscale.numpy()
+        penalised, gradient = self.with_priors(np.array(value), np.array(grad.constant), derivatives, positive)
+        return float(penalised) / len(sample.y), gradient / len(sample.y)
 
-    def written(self, raw: Array) -> Written:
-        """Return the positive numbers of each part, which real ones (`... x k`) stand for; empty where it is known."""
-        return [part.written.value(raw[..., place]) for part, place in zip(self.parts, self.places, strict=True)]
+    def positive(self, raw: Array) -> Values:
+        """Return each part's hyperparameters at raw parameters (`... x k`) and their derivatives; empty where known."""
+        return [part.transform.value(raw[..., place]) for part, place in zip(self.parts, self.places, strict=True)]
 
     def with_priors(
-        self, value: Array, grad_constant: Array, derivatives: tuple[Array, Array, Array], written: Written
+        self, value: Array, grad_constant: Array, derivatives: tuple[Array, Array, Array], positive: Values
     ) -> tuple[Array, Array]:
-        """Return the logarithms of likelihoods and priors, `...`, and the gradients in the real numbers, `... x k`.
+        """Return penalised log likelihoods, `...`, and their gradients in the raw parameters, `... x k`.
 
         Args:
-            value: logarithms of likelihoods, `...`.
-            to_constant: their derivatives in the prior means, `...`.
-            derivatives: in the noise, the outputscale and the lengthscales; not read where these are known.
-            written: what `written` returns.
+            value: log likelihoods, `...`.
+            grad_constant: their derivatives in the prior means, `...`.
+            derivatives: their derivatives in noise, outputscale and lengthscales; ignored where these are known.
+            positive: the result of `positive`.
         """
         gradient = np.empty((*value.shape, self.places[-1].stop))
         gradient[..., 0] = grad_constant
-        for part, place, (number, slope), derivative in zip(self.parts, self.places, written, derivatives, strict=True):
+        for part, place, (number, slope), grad in zip(self.parts, self.places, positive, derivatives, strict=True):
             if part.size:
                 if part.prior is not None:
                     density, score = part.prior.log_density(number)
                     value = value + density.sum(-1)
-                    derivative = derivative + score
-                gradient[..., place] = derivative * slope
+                    grad = grad + score
+                gradient[..., place] = grad * slope
         return value, gradient
 
-    def _hyperparameters(self, raw: Array, written: Written) -> Hyperparameters:
-        (noise, _), (outputscale, _), (lengthscale, _) = written
+    def _hyperparameters(self, raw: Array, positive: Values) -> Hyperparameters:
+        (noise, _), (outputscale, _), (lengthscale, _) = positive
         return Hyperparameters(
             float(raw[0]),
             torch.from_numpy(noise) if self.noise.size else self.known.noise,
@@ -200,22 +200,22 @@ class Unknowns:
 
 
 Objective = Callable[[Array], tuple[float, Array]]
-"""Maps real numbers to a value and its gradient; raises NanError or NotPSDError where there is none."""
+"""Maps raw parameters to a value and its gradient; raises NanError or NotPSDError where it is undefined."""
 
 
 def maximise(objective: Objective, unknowns: Unknowns, generator: np.random.Generator) -> tuple[Array, list[str]]:
-    """Return the real numbers of a (penalised) maximum, and what attempts at it that failed said.
+    """Return the raw parameters of a (penalised) maximum, and the messages of failed attempts.
 
-    L-BFGS-B from GPyTorch's initial values; where it ends without having converged, from draws of the priors, as
-    BoTorch does. If none of the attempts converges the best end of all is taken.
+    L-BFGS-B starts at GPyTorch's initial values. Where it stops without convergence it restarts at draws of the priors,
+    as in BoTorch. If no attempt converges, the best end point is returned.
 
     Args:
-        objective: to be maximised.
-        unknowns: what is fitted.
-        generator: of other starts.
+        objective: function to maximise.
+        unknowns: the fitted hyperparameters.
+        generator: generator of the restarts.
 
     Raises:
-        ModelFittingError: no attempt came to a number.
+        ModelFittingError: the objective is NaN or infinite at the end of every attempt.
     """
 
     def loss(raw: Array) -> tuple[float, Array]:
@@ -235,5 +235,5 @@ def maximise(objective: Objective, unknowns: Unknowns, generator: np.random.Gene
             return end.x, [str(other.message) for other in ends[:-1]]
     finite = [end for end in ends if math.isfinite(end.fun)]
     if not finite:
-        raise ModelFittingError("the marginal likelihood is no number at any of the optimiser's starts")
+        raise ModelFittingError("the marginal likelihood is NaN or infinite from each of the optimiser's starts")
     return min(finite, key=lambda end: float(end.fun)).x, [str(end.message) for end in ends]

@@ -1,7 +1,7 @@
-"""Draws of a whole function from an exact process by Matheron's rule: Wilson et al. (2020).
+"""Draws of a function from the posterior of a GP by Matheron's rule: Wilson et al. (2020).
 
-A draw of the prior in random Fourier features, plus the kernel's functions at the data that make it a draw of the
-posterior: once made, it is evaluated anywhere, with its gradient, in a time that does not grow with what was evaluated.
+A path is a draw of the prior in random Fourier features plus an update in kernel functions at the data, which makes it
+a draw of the posterior. Its values and gradients at any point cost a time that does not grow with earlier evaluations.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from plumbline.models.algebra import Kernel, correlations, squared_distances
 from plumbline.models.gp.process import GP
 
 FEATURES = 512
-"""Random frequencies of a draw of the prior; each has a cosine and a sine."""
+"""Number of random frequencies of a draw of the prior; each has a cosine and a sine."""
 
 DEGREES_OF_FREEDOM: dict[Kernel, int] = {"matern12": 1, "matern32": 3, "matern52": 5}
-"""Of the spectral densities of the Matern kernels, which are Student's: twice their order."""
+"""Degrees of freedom of the Matern kernels' spectral densities, which are Student's t: twice the kernel's order."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Paths:
     """P draws of f, `constant + Phi(x) w + k(x, U) v`.
 
     Attributes:
-        process: whose draws they are.
-        frequencies: `F x d`, of inputs in lengthscales.
-        cosines, sines: `P x F`, their weights.
-        update: `P x n`, the weights v of the kernel's functions at the data.
+        process: the GP whose posterior is drawn from.
+        frequencies: `F x d`, for inputs in lengthscales.
+        cosines, sines: `P x F`, weights w of the cosines and sines.
+        update: `P x n`, weights v of the kernel functions at the data.
     """
 
     process: GP
@@ -41,12 +41,12 @@ class Paths:
         return len(self.update)
 
     def only(self, chosen: Sequence[int]) -> "Paths":
-        """Return some of the paths; one may be chosen several times."""
+        """Return the paths with numbers `chosen`, in which a number may occur several times."""
         rows = list(chosen)
         return replace(self, cosines=self.cosines[rows], sines=self.sines[rows], update=self.update[rows])
 
     def everywhere(self, X: Tensor) -> Tensor:
-        """Return all paths at the same points, `n x d` in the problem's bounds: `P x n`, in the observations' units."""
+        """Return all paths at the same points, `n x d` in the problem's bounds: `P x n`, in units of observations."""
         process = self.process
         scaled = process.standardisation.inputs(X) / process.at.lengthscale
         k = process.prior(process.standardisation.inputs(X), process.U)
@@ -55,7 +55,7 @@ class Paths:
         return process.standardisation.observations(process.at.constant + drawn)
 
     def each(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Return each path at points of its own, `P x n x d` in the problem's bounds, and its gradients there.
+        """Return the values and gradients of each path at points of its own, `P x n x d` in the problem's bounds.
 
         Returns:
             `P x n` and `P x n x d`, in units of the observations.
@@ -68,10 +68,10 @@ class Paths:
         cosine, sine = waves(scaled, self.frequencies)
         a, b, v = self.cosines.unsqueeze(1), self.sines.unsqueeze(1), self.update.unsqueeze(1)
         value = (cosine * a).sum(-1) + (sine * b).sum(-1) + (correlation * v).sum(-1)
-        towards = slope * v
+        weights = slope * v
         # The derivative of k(x, u) in scaled inputs is -slope (x - u).
-        gradient = (cosine * b - sine * a) @ self.frequencies + towards @ process.scaled
-        gradient -= towards.sum(-1, keepdim=True) * scaled
+        gradient = (cosine * b - sine * a) @ self.frequencies + weights @ process.scaled
+        gradient -= weights.sum(-1, keepdim=True) * scaled
         gradient *= process.standardisation.scale / (process.at.lengthscale * process.standardisation.width)
         return process.standardisation.observations(process.at.constant + value), gradient
 
@@ -85,7 +85,7 @@ def waves(scaled: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
 def draw_frequencies(kernel: Kernel, features: int, dim: int, generator: Generator) -> Tensor:
     """Return draws, `features x dim`, from the spectral density of a kernel of unit lengthscale.
 
-    That of the squared exponential is normal, that of Matern-nu Student's with 2 nu degrees of freedom.
+    The squared exponential's is normal, that of Matern-nu Student's t with 2 nu degrees of freedom.
     """
     normal = torch.randn(features, dim, generator=generator, dtype=torch.float64)
     if kernel == "rbf":
@@ -96,15 +96,15 @@ def draw_frequencies(kernel: Kernel, features: int, dim: int, generator: Generat
 
 
 def draw_paths(process: GP, paths: int, generator: Generator, features: int = FEATURES) -> Paths:
-    """Return draws of f from the posterior of an exact process.
+    """Return draws of f from the posterior of a GP.
 
     The update is `(K + noise)^-1 (y - constant - prior draw - noise draw)`.
 
     Args:
-        process: fitted.
-        paths: how many, P.
-        generator: seeded.
-        features: random frequencies, F.
+        process: fitted GP.
+        paths: number P of draws.
+        generator: seeded generator.
+        features: number F of random frequencies.
     """
 
     def normal(*shape: int) -> Tensor:
@@ -116,6 +116,6 @@ def draw_paths(process: GP, paths: int, generator: Generator, features: int = FE
     cosines, sines = size * normal(paths, features), size * normal(paths, features)
     cosine, sine = waves(process.scaled, frequencies)
     noise = process.at.noise.sqrt() * normal(paths, len(process.y))
-    away = cosines @ cosine.mT + sines @ sine.mT + noise
-    change = -(away @ process.inverse_root.mT) @ process.inverse_root
+    prior_draws = cosines @ cosine.mT + sines @ sine.mT + noise
+    change = -(prior_draws @ process.inverse_root.mT) @ process.inverse_root
     return Paths(process, frequencies, cosines, sines, process.a + change)

@@ -1,10 +1,10 @@
-"""Exact Gaussian processes: data, hyperparameters, the factors of their covariance, and what is told later."""
+"""Gaussian processes (GPs) conditioned on data: Cholesky factors, posteriors and their gradients."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
@@ -15,16 +15,13 @@ from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.standardisation import Standardisation, standardisation_of
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class MarginalPosterior:
-    """What a process says of f at `b` points, each on its own.
+    """Marginal posteriors of f at `b` points.
 
     Attributes:
-        process: whose they are.
+        process: the GP.
         scaled: `b x d`, the points in lengthscales.
         slope: `b x n`, `-2 dk/dr^2` of their correlations with the data.
         half: `b x n`, `R^-1 k`.
@@ -53,19 +50,19 @@ class MarginalPosterior:
         """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
 
         Args:
-            to_mean, to_sd: `b`, its derivatives in them.
+            grad_mean, grad_sd: `b`, its derivatives in them.
         """
         scale = self.process.standardisation.scale
         return self.vjp_standardised(scale * grad_mean, scale * self.process.deviation * grad_sd)
 
     def vjp_standardised(self, grad_location: Tensor, grad_spread: Tensor) -> Tensor:
-        """Return the same of a function of `location` and `spread`.
+        """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `location` and `spread`.
 
         With `k = k(x, U)` the mean is `k' a` and the variance `s - |R^-1 k|^2`; the derivative of `k_i` in scaled
         inputs is `-slope_i (x - u_i)`.
 
         Args:
-            to_location, to_spread: `b`, its derivatives in them.
+            grad_location, grad_spread: `b`, its derivatives in them.
         """
         grad_half = (-grad_spread / self.spread).unsqueeze(-1) * self.half
         grad_k = torch.addr(grad_half @ self.process.inverse_root, grad_location, self.process.a)
@@ -75,22 +72,22 @@ class MarginalPosterior:
         """Return the gradient in the scaled points, `b x d`, of a function of the prior covariances with the data.
 
         Args:
-            to_k: `b x n`, its derivatives in them; overwritten.
+            grad_k: `b x n`, its derivatives in them; overwritten.
         """
         weights = grad_k.mul_(self.slope).mul_(self.process.at.outputscale)
         return weights @ self.process.scaled - weights.sum(-1, keepdim=True) * self.scaled
 
     def unscaled(self, gradient: Tensor) -> Tensor:
-        """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
+        """Convert a gradient in lengthscales to the problem's bounds; both `b x d`."""
         return gradient / (self.process.at.lengthscale * self.process.standardisation.width)
 
 
 @dataclass(frozen=True)
 class JointPosterior:
-    """What a process says of f at `b` batches of q points.
+    """Joint posteriors of f at `b` batches of q points.
 
     Attributes:
-        points: of all of them, `b q`, each on its own.
+        points: marginal posteriors of all `b q` points.
         slope: `b x q x q`, `-2 dk/dr^2` of the correlations within the batches.
         half: `b x q x n`, `R^-1 k`.
         factor: `b x q x q`, the Cholesky factors of the covariances `k(X, X) - half half'`, in standardised units.
@@ -103,7 +100,7 @@ class JointPosterior:
 
     @property
     def process(self) -> "GP":
-        """Whose they are."""
+        """The GP."""
         return self.points.process
 
     @property
@@ -120,19 +117,19 @@ class JointPosterior:
         """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
 
         Args:
-            to_mean: `b x q`, its derivatives in the means.
-            to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
+            grad_mean: `b x q`, its derivatives in the means.
+            grad_root: `b x q x q`, in the factors; entries above their diagonals are ignored.
         """
         scale = self.process.standardisation.scale
         grad_half = (scale * grad_mean).unsqueeze(-1) * self.process.whitened
         return self.vjp_standardised(grad_half, scale * self.process.deviation * grad_root)
 
     def vjp_standardised(self, grad_half: Tensor, grad_factor: Tensor) -> Tensor:
-        """Return the same of a function of `half` and `factor`.
+        """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `half` and `factor`.
 
         Args:
-            to_half: `b x q x n`, its derivatives in `half` itself: not by way of `factor`; overwritten.
-            to_factor: `b x q x q`, in the factors.
+            grad_half: `b x q x n`, its partial derivatives in `half` at fixed `factor`; overwritten.
+            grad_factor: `b x q x q`, in the factors.
         """
         points, process = self.points, self.process
         grad_covariance = cholesky_vjp(self.factor, grad_factor)
@@ -146,28 +143,28 @@ class JointPosterior:
 
 
 LEAST_VARIANCE = 1e-12
-"""Least variance of f, standardised: below it are rounding errors."""
+"""Least standardised variance of f: smaller ones are rounding errors."""
 
 JITTER = 1e-8
-"""What a covariance without a Cholesky factor is given first, as a share of the prior variance of f; GPyTorch's."""
+"""First jitter of a covariance without a Cholesky factor, as a share of the prior variance of f; as in GPyTorch."""
 
 
-def kept(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
-    """Return a property that is computed once, out of inference mode: what is kept may be differentiated through."""
+def cached(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
+    """Return a property that is computed once, outside inference mode, so that autograd may use it."""
     return cached_property(torch.inference_mode(mode=False)(compute))
 
 
 @dataclass(frozen=True)
 class GP:
-    """An exact Gaussian process with a constant mean and a stationary kernel, conditioned on data.
+    """A Gaussian process (GP) with a constant mean and a stationary kernel, conditioned exactly on data.
 
     Attributes:
         U: `n x d`, the data's inputs in the unit cube.
         y: `n`, their standardised observations.
-        units: of inputs and observations.
-        kernel: of unit variance.
+        standardisation: transforms of inputs and observations.
+        kernel: kernel of unit variance.
         at: the hyperparameters.
-        deviation: what all standard deviations of forecasts are multiplied by, where a recalibrated process is seen.
+        deviation: factor of all predictive standard deviations of a recalibrated GP.
     """
 
     U: Tensor
@@ -179,29 +176,29 @@ class GP:
 
     @property
     def lengthscale(self) -> Tensor:
-        """Lengthscales in the units of the inputs, the unit cube as a rule: `d`, or one for all inputs."""
+        """Lengthscales of standardised inputs, usually in the unit cube: `d`, or one for all inputs."""
         return self.at.lengthscale
 
     def lengthscale_in(self, bounds: Tensor) -> Tensor:
-        """Return the lengthscales in sides of a box, `2 x d`: `d`, or one for all inputs."""
+        """Return the lengthscales in units of the sides of a box, `2 x d`: `d`, or one for all inputs."""
         share = self.standardisation.width / (bounds[1] - bounds[0])
         return self.at.lengthscale if bool((share == 1).all()) else self.at.lengthscale * share
 
-    @kept
+    @cached
     def noise(self) -> Tensor:
-        """Variance of an observation where it is the same for all, a scalar; else NaN."""
+        """The noise variance, a scalar; NaN if it differs between observations."""
         return self.at.noise[0] if len(self.at.noise) == 1 else self.y.new_tensor(math.nan)
 
     @property
     def noise_variance(self) -> float:
-        """The same, in the units of the observations, as forecasts have it."""
+        """The noise variance of forecasts, in the units of the observations."""
         return float(self.noise) * (self.standardisation.scale * self.deviation) ** 2
 
     @property
     def absorbed(self) -> "GP":
-        """The same process with its deviation in the hyperparameters: prior variance and noise are multiplied alike.
+        """The same GP with its deviation absorbed into prior variance and noise.
 
-        Means do not change by that.
+        Its means are unchanged.
         """
         wider = self.deviation**2
         at = self.at._replace(outputscale=self.at.outputscale * wider, noise=self.at.noise * wider)
@@ -209,51 +206,51 @@ class GP:
 
     @property
     def model(self) -> ProcessModel:
-        """The process as a model of BoTorch."""
+        """The GP as a BoTorch model."""
         return ProcessModel(self)
 
-    @kept
+    @cached
     def scaled(self) -> Tensor:
         """The data's inputs in lengthscales, `n x d`."""
         return self.U / self.at.lengthscale
 
-    @kept
+    @cached
     def root(self) -> Tensor:
         """The Cholesky factor R of `K + diag(noise)`, `n x n`.
 
         Raises:
-            NotPSDError: there is none, not even with jitter.
+            NotPSDError: there is none even with jitter.
         """
         covariance = self.prior(self.U, self.U)
         covariance.diagonal().add_(self.at.noise)
         return self.factor(covariance)
 
-    @kept
+    @cached
     def inverse_root(self) -> Tensor:
         """`R^-1`, `n x n`."""
         return torch.linalg.solve_triangular(self.root, torch.eye(len(self.y)).to(self.y), upper=False)
 
-    @kept
+    @cached
     def whitened(self) -> Tensor:
         """`R^-1 (y - constant)`, `n`: scores of one-step-ahead forecasts in the order of the data."""
         return self.inverse_root @ (self.y - self.at.constant)
 
-    @kept
+    @cached
     def a(self) -> Tensor:
         """`(K + diag(noise))^-1 (y - constant)`, `n`."""
         return self.inverse_root.mT @ self.whitened
 
-    @kept
+    @cached
     def precision(self) -> Tensor:
         """The diagonal of `(K + diag(noise))^-1`, `n`."""
         return self.inverse_root.square().sum(0)
 
-    @kept
+    @cached
     def residuals(self) -> Tensor:
-        """What is left of the observations: `y` less the means of f at their inputs, `n`; `noise a`."""
+        """Observations minus posterior means of f at their inputs, `n`: `noise a`."""
         return self.at.noise * self.a
 
-    @kept
+    @cached
     def forecast_variances(self) -> Tensor:
         """Variances of new observations at the data's inputs, `n`: `2 noise - noise^2 precision`."""
         return 2 * self.at.noise - self.at.noise.square() * self.precision
@@ -261,11 +258,11 @@ class GP:
     def factor(self, covariance: Tensor) -> Tensor:
         """Return the Cholesky factors of standardised covariances, `batch_shape x a x a`.
 
-        One that has none, such as that of a batch with a point in it twice, is given a growing jitter, as everywhere in
-        BoTorch; here it is a share of the prior variance of f, so that it is the same in all units.
+        A covariance without one, such as that of a batch with a repeated point, gets a growing jitter, as in BoTorch.
+        Here the jitter is a share of the prior variance of f, so that it does not depend on units.
 
         Raises:
-            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+            NanError, NotPSDError: a covariance has NaN entries, or no factor even with jitter.
         """
         return psd_safe_cholesky(covariance, jitter=JITTER * self.at.outputscale)
 
@@ -281,9 +278,9 @@ class GP:
         return self.at.outputscale * correlations(r2, self.kernel)[0].reshape(*A.shape[:-1], B.shape[-2])
 
     def prior_with_vjp(self, A: Tensor, B: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return prior covariances of f and what pulls gradients in them back to `A`.
+        """Return prior covariances of f and their vector-Jacobian product in `A`.
 
-        With `H = to_K * s * slope` the gradient is `(H B - diag(H 1) A) / lengthscale`, points in lengthscales.
+        With `H = grad_K * s * slope` the gradient is `(H B - diag(H 1) A) / lengthscale`, points in lengthscales.
 
         Args:
             A: `b x a x d`, in the unit cube.
@@ -298,12 +295,12 @@ class GP:
 
         return correlation * self.at.outputscale, vjp
 
-    def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
-        """Return means of f and their covariances, or variances alone, in the units of the observations.
+    def posterior_moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
+        """Return posterior means of f and covariances, or variances, in the units of the observations.
 
         Args:
             X: `batch_shape x q x d`, in the problem's bounds.
-            joint: covariances of the q points rather than variances.
+            joint: whether to return covariances of the q points rather than variances.
 
         Returns:
             `batch_shape x q`, and `batch_shape x q x q` or `batch_shape x q`.
@@ -318,7 +315,7 @@ class GP:
         return mean, variance * (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
 
     def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
-        """Return mean and standard deviation of f at points, each on its own, with what their gradients need.
+        """Return the marginal posteriors of f at points.
 
         Args:
             X: `b x d`, in the problem's bounds.
@@ -331,13 +328,13 @@ class GP:
         return MarginalPosterior(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
 
     def joint_posterior(self, X: Tensor) -> JointPosterior:
-        """Return what is said of f at batches of points jointly, with what gradients need.
+        """Return the joint posteriors of f at batches of points.
 
         Args:
             X: `b x q x d`, in the problem's bounds.
 
         Raises:
-            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+            NanError, NotPSDError: a covariance has NaN entries, or no factor even with jitter.
         """
         points = self.marginal_posterior(X.flatten(0, 1))
         half, scaled = points.half.view(*X.shape[:-1], -1), points.scaled.view(X.shape)
@@ -346,7 +343,7 @@ class GP:
         return JointPosterior(points, slope, half, self.factor(covariance))
 
     def joined(self, X: Tensor, Y: Tensor) -> "GP":
-        """Return the process conditioned on more data, at the same hyperparameters and in the same units.
+        """Return the GP conditioned on more data, with the same hyperparameters and standardisation.
 
         Args:
             X: `k x d`, in the problem's bounds.
@@ -356,11 +353,11 @@ class GP:
         return replace(self, U=torch.cat([self.U, self.standardisation.inputs(X)]), y=torch.cat([self.y, y]))
 
     def told(self, X: Tensor) -> "GP":
-        """Return the process that is told the values of f at points, free of noise, and finds its means there.
+        """Return the GP conditioned on noise-free values of f at points, equal to its posterior means there.
 
-        Its means are those of the process. Its covariances are those given f at the points, whatever it is there. If f
-        is `mean + L z` at the points, with L the last block of `root`, the mean elsewhere moves by `half z`, with the
-        last k columns of `half`.
+        Its means are unchanged. Its covariances are those given f at the points, which do not depend on the values. If
+        f is `mean + L z` at the points, with L the last block of `root`, the mean elsewhere moves by `half z`, with
+        the last k columns of `half`.
 
         Args:
             X: `k x d`, in the problem's bounds.
@@ -380,9 +377,9 @@ def conditioned(
     at: Hyperparameters,
     standardisation: Standardisation | None = None,
 ) -> GP:
-    """Return a process at known hyperparameters, conditioned on data: nothing is fitted.
+    """Return a GP with known hyperparameters, conditioned on data: nothing is fitted.
 
-    Args as of `fit_process`; `at` is in `units`.
+    Args as for `fit_process`; the hyperparameters `at` are in standardised units.
     """
     standardisation = standardisation or standardisation_of(bounds, Y[:, 0])
     return GP(standardisation.inputs(X), standardisation.outputs(Y[:, 0]), standardisation, kernel, at)

@@ -1,4 +1,4 @@
-"""What several exact processes on the same inputs say of points, at once: alone, most of their time is overhead."""
+"""Batched posteriors of several GPs on the same inputs: one by one, most of the time is overhead."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from plumbline.models.gp.process import GP, LEAST_VARIANCE
 
 
 class GPStack:
-    """Processes that have their inputs, their box and their kernel in common.
+    """GPs with the same inputs, box and kernel.
 
     Attributes:
-        processes: m of them.
+        processes: m GPs.
     """
 
     def __init__(self, processes: Sequence[GP]) -> None:
@@ -36,7 +36,7 @@ class GPStack:
         return self.scaled.new_tensor(numbers).unsqueeze(-1)
 
     def marginal_posterior(self, X: Tensor) -> "StackPosterior":
-        """Return mean and standard deviation of each f at points, each on its own, with what their gradients need.
+        """Return the marginal posteriors of each f at points.
 
         Args:
             X: `b x d`, in the problem's bounds.
@@ -51,14 +51,14 @@ class GPStack:
 
 @dataclass(frozen=True)
 class StackPosterior:
-    """What m processes say of f at `b` points, each on its own; see `MarginalPosterior`.
+    """Marginal posteriors of m GPs at `b` points; see `MarginalPosterior`.
 
     Attributes:
-        stack: of the processes.
+        stack: the m GPs.
         scaled: `m x b x d`, the points in lengthscales.
         slope: `m x b x n`, `-2 dk/dr^2` of their correlations with the data.
         half: `m x b x n`, `R^-1 k`.
-        mean: of f, `m x b`, in the units of the observations.
+        mean: means of f, `m x b`, in the units of the observations.
         spread: standard deviations, `m x b`, standardised.
     """
 
@@ -75,10 +75,10 @@ class StackPosterior:
         return self.stack.spread * self.spread
 
     def vjp(self, grad_mean: Tensor, grad_sd: Tensor) -> Tensor:
-        """Return gradients in the points, `m x b x d` in the problem's bounds, of a function of each mean and sd.
+        """Return gradients in the points, `m x b x d` in the problem's bounds, of functions of each GP's mean and sd.
 
         Args:
-            to_mean, to_sd: `m x b`, its derivatives in them.
+            grad_mean, grad_sd: `m x b`, its derivatives in them.
         """
         stack = self.stack
         grad_half = (-stack.spread * grad_sd / self.spread).unsqueeze(-1) * self.half
@@ -89,7 +89,7 @@ class StackPosterior:
 
 
 def stacked(processes: Sequence[GP]) -> list[tuple[list[int], GPStack]]:
-    """Return processes as stacks, as few as their inputs allow, and which are in each."""
+    """Return the fewest stacks that hold all GPs, each with the numbers of its GPs."""
     groups: list[list[int]] = []
     for i, process in enumerate(processes):
         alike = (group for group in groups if _share_inputs(processes[group[0]], process))

@@ -1,1 +1,1 @@
-"""Trained networks, evaluated grids, and their files."""
+"""Trained networks, evaluated grids of hyperparameters, and their files."""

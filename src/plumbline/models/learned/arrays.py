@@ -1,4 +1,4 @@
-"""Trained models as files of arrays: NumPy's npz, with what they were trained from."""
+"""Trained models as npz files of arrays, with their provenance."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from plumbline.core.errors import PlumblineError
 Arrays = Mapping[str, NDArray[Any]]
 
 Curves = list[dict[str, float]]
-"""What was measured after each `epoch` of a training; files keep it as the array `curves`."""
+"""Measurements after each `epoch` of a training; files store them as the array `curves`."""
 
 
 def write_arrays(path: Path, arrays: Arrays, origin: Mapping[str, Any]) -> None:
-    """Write a model atomically, with what it was trained from; the same model is the same bytes."""
+    """Write a model atomically, with its provenance; equal models give equal bytes."""
     with files.atomic(path) as part, part.open("wb") as stream:
         np.savez(stream, **arrays, origin=as_json(origin))  # type: ignore[arg-type]
 
@@ -30,8 +30,8 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
     """Yield the arrays of a model.
 
     Raises:
-        PlumblineError: not there, or corrupt (what the block raises for an array that is missing or odd included);
-            with the remedy.
+        PlumblineError: the file is missing or corrupt, or the block raises for a missing or invalid array; the message
+            has the remedy.
     """
     try:
         with np.load(path) as held:
@@ -44,11 +44,11 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
 
 
 def as_json(data: Any) -> NDArray[np.str_]:
-    """Return `data` as an array of one text; equal data, equal text."""
+    """Return `data` as an array of one string; equal data give equal strings."""
     return np.array(json.dumps(data, sort_keys=True))
 
 
 def read_curves(path: Path) -> Curves:
-    """Return the curves of a training, none where it has no epochs; raises as `read_arrays` does."""
+    """Return the curves of a training, empty if it has no epochs; raises like `read_arrays`."""
     with read_arrays(path) as held:
         return json.loads(str(held["curves"])) if "curves" in held else []

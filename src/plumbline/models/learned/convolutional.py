@@ -1,8 +1,8 @@
-"""A small convolutional network and its training by stochastic gradients, which can be gone on with after a kill.
+"""A small convolutional network and its training by stochastic gradient descent, which can resume after a kill.
 
-CAL, section 5.3.2, does not say what its network is. This one has two convolutions of 3 x 3, each with ReLU and a
-maximum over 2 x 2, one hidden layer, and the classes; nothing is dropped out, normalised or augmented. Weights and
-gradients are float32, as networks are trained; what a training comes to is a share of images, float64.
+CAL, section 5.3.2, does not specify its network. Ours has two 3 x 3 convolutions, each with ReLU and 2 x 2 max pooling,
+one hidden layer, and an output layer, without dropout, normalisation or augmentation. Weights and gradients are
+float32, as usual for networks; the test error is a share of images, float64.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,22 +19,22 @@ from plumbline.core.seeding import stream_seed
 from plumbline.data.sources.images import Images, Part
 
 MOMENTUM = 0.9
-"""Of stochastic gradients."""
+"""Momentum of stochastic gradient descent."""
 
 AT_ONCE = 1_000
-"""Images that are classified together."""
+"""Number of images that are classified together."""
 
 
 class Hyperparameters(NamedTuple):
-    """What is tuned; CAL, table 1.
+    """The tuned hyperparameters; CAL, table 1.
 
     Attributes:
-        batch: images a step.
-        learning_rate: of the first step.
+        batch: number of images per step.
+        learning_rate: learning rate of the first step.
         decay: step t = 0, 1, ... has the rate `learning_rate / (1 + decay t)`.
-        l2: half of this times the sum of all squared weights is added to the loss.
-        units: of the hidden layer.
-        channels: of each convolution.
+        l2: weight decay; half of it times the sum of all squared weights is added to the loss.
+        units: units of the hidden layer.
+        channels: channels of each convolution.
     """
 
     batch: int
@@ -47,7 +47,7 @@ class Hyperparameters(NamedTuple):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Labelled images where they are computed with.
+    """Labelled images on a device.
 
     Attributes:
         pixels: `n x channels x height x width`, 0 to 255.
@@ -59,7 +59,7 @@ class Loaded:
 
     @classmethod
     def of(cls, part: Part, device: torch.device) -> "Loaded":
-        """Return the images on a device, the channels of a pixel side by side: convolutions take half the time."""
+        """Return the images on a device, in channels-last layout: convolutions take half the time."""
         pixels = torch.from_numpy(part.pixels).contiguous(memory_format=torch.channels_last)
         return cls(pixels.to(device), torch.from_numpy(part.labels).to(device))
 
@@ -69,13 +69,13 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What networks learn and are judged by, on one device.
+    """A data set of images on one device.
 
     Attributes:
-        train: what is learned from.
-        test: what is judged by.
-        classes: their number.
-        mean, sd: of the training images' pixels, `channels x 1 x 1`.
+        train: training images.
+        test: test images.
+        classes: number of classes.
+        mean, sd: mean and standard deviation of the training images' pixels, `channels x 1 x 1`.
     """
 
     train: Loaded
@@ -88,7 +88,7 @@ class Lesson:
     def of(cls, images: Images, device: torch.device) -> "Lesson":
         """Return a data set of images on a device."""
         pixels = torch.from_numpy(images.train.pixels)
-        # Counted: a copy of 50,000 images in floating point would be eight times their size.
+        # From counts of values: a floating-point copy of 50,000 images would take eight times their size.
         counts = torch.stack([channel.flatten().bincount(minlength=256) for channel in pixels.unbind(1)]).double()
         shares, values = counts / counts.sum(dim=1, keepdim=True), torch.arange(256, dtype=torch.float64)
         mean = shares @ values
@@ -100,7 +100,7 @@ class Lesson:
             *(one.float().view(-1, 1, 1).to(device) for one in (mean, sd)),
         )
 
-    def seen(self, pixels: Tensor) -> Tensor:
+    def standardised(self, pixels: Tensor) -> Tensor:
         """Return standardised pixels, float32."""
         return (pixels.float() - self.mean) / self.sd
 
@@ -108,14 +108,14 @@ class Lesson:
 def initial_weights(
     sizes: Sequence[int], channels: int, units: int, classes: int, generator: Generator
 ) -> list[Tensor]:
-    """Return weights and biases of each layer, by He's rule, drawn on the CPU.
+    """Return weights and biases of each layer, by He initialisation, drawn on the CPU.
 
     Args:
         sizes: channels, height and width of an image.
-        channels: of each convolution.
-        units: of the hidden layer.
-        classes: their number.
-        generator: seeded.
+        channels: channels of each convolution.
+        units: units of the hidden layer.
+        classes: number of classes.
+        generator: seeded generator.
     """
     colours, height, width = sizes
     shapes = [
@@ -133,7 +133,7 @@ def initial_weights(
 def logits(weights: Sequence[Tensor], images: Tensor) -> Tensor:
     """Return the logits of standardised images (`n x channels x height x width`): `n x classes`."""
     first, first_bias, second, second_bias, hidden, hidden_bias, last, last_bias = weights
-    # The maximum before ReLU: the same numbers, for a quarter of the work.
+    # Max pooling before ReLU gives the same numbers for a quarter of the work.
     found = functional.max_pool2d(functional.conv2d(images, first, first_bias, padding=1), 2).relu()
     found = functional.max_pool2d(functional.conv2d(found, second, second_bias, padding=1), 2).relu()
     found = functional.linear(found.flatten(1), hidden, hidden_bias).relu()
@@ -141,16 +141,16 @@ def logits(weights: Sequence[Tensor], images: Tensor) -> Tensor:
 
 
 class Training:
-    """Epochs of stochastic gradients with momentum.
+    """Epochs of stochastic gradient descent with momentum.
 
-    The chance of an epoch is derived from its number, so that there is none to be saved: a training that is killed and
-    gone on with ends with the same bytes, on a CPU.
+    The random stream of an epoch is derived from its number, so that no generator state is saved. On a CPU a resumed
+    training ends with the same bytes as an uninterrupted one.
 
     Args:
-        lesson: what is learned and judged by.
+        lesson: training and test images.
         chosen: hyperparameters.
-        epochs: passes over the training images.
-        seed: of all chance: trainings with the same one see images in the same order.
+        epochs: number of passes over the training images.
+        seed: seed of all streams; trainings with the same seed have the same order of images.
     """
 
     def __init__(self, lesson: Lesson, chosen: Hyperparameters, epochs: int, seed: int) -> None:
@@ -172,21 +172,21 @@ class Training:
         self.diverged = torch.zeros((), dtype=torch.bool, device=pixels.device)
 
     def run(self, after_step: Callable[[], None] = lambda: None) -> float:
-        """Train to the end, `after_step` being called after each step, and return the share of test images that are
-        taken for another class: NaN where the loss of any step was not finite."""
-        # Kernels of which there are several are not tried against each other: each of them rounds otherwise.
+        """Train to the end, with a call of `after_step` after each step, and return the test error; NaN if the loss of
+        any step was not finite."""
+        # No benchmarking of alternative kernels: each of them rounds differently.
         with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
             for epoch in range(self.step // self.an_epoch, self.epochs):
                 for rows in self._rows(epoch):
-                    # Of every step: an infinite loss may leave weights that are finite, and be followed by finite ones.
+                    # Checked in every step: finite losses may follow an infinite one, which may leave finite weights.
                     self.diverged |= ~self._learn(rows).isfinite()
                     after_step()
-                if self.diverged:  # once an epoch: a GPU waits for no answer in between
+                if self.diverged:  # read once an epoch, so that a GPU does not wait in between
                     return torch.nan
             return self.error()
 
     def _rows(self, epoch: int) -> Sequence[Tensor]:
-        """Return the images of each step of an epoch that is left."""
+        """Return the images of each remaining step of an epoch."""
         stream = Generator().manual_seed(stream_seed("batches", self.seed, "model", epoch))
         order = torch.randperm(len(self.lesson.train), generator=stream).to(self.lesson.train.pixels.device)
         return order.split(self.chosen.batch)[self.step - epoch * self.an_epoch :]
@@ -195,7 +195,8 @@ class Training:
         train, chosen = self.lesson.train, self.chosen
         for group in self.optimiser.param_groups:
             group["lr"] = chosen.learning_rate / (1 + chosen.decay * self.step)
-        loss = functional.cross_entropy(logits(self.weights, self.lesson.seen(train.pixels[rows])), train.labels[rows])
+        images = self.lesson.standardised(train.pixels[rows])
+        loss = functional.cross_entropy(logits(self.weights, images), train.labels[rows])
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
@@ -203,18 +204,18 @@ class Training:
         return loss.detach()
 
     def error(self) -> float:
-        """Return the share of test images that are taken for another class: NaN where a logit is not finite."""
+        """Return the test error, the share of misclassified test images; NaN if a logit is not finite."""
         test, wrong = self.lesson.test, 0
         with torch.no_grad():
             for pixels, labels in zip(test.pixels.split(AT_ONCE), test.labels.split(AT_ONCE), strict=True):
-                found = logits(self.weights, self.lesson.seen(pixels))
-                if not found.isfinite().all():
+                output = logits(self.weights, self.lesson.standardised(pixels))
+                if not output.isfinite().all():
                     return torch.nan
-                wrong += int((found.argmax(dim=1) != labels).sum())
+                wrong += int((output.argmax(dim=1) != labels).sum())
         return wrong / len(test)
 
     def state(self) -> dict[str, Any]:
-        """Return all that the rest of the training depends on."""
+        """Return the state that the rest of the training depends on."""
         return {
             "weights": [one.detach() for one in self.weights],
             "optimiser": self.optimiser.state_dict(),
@@ -223,7 +224,7 @@ class Training:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Go back to a state."""
+        """Restore a state."""
         with torch.no_grad():
             for one, saved in zip(self.weights, state["weights"], strict=True):
                 one.copy_(saved)

@@ -1,4 +1,4 @@
-"""What a learner came to at every point of a grid of its hyperparameters, as a file of arrays."""
+"""Results of a learner at every point of a grid of its hyperparameters, as a file of arrays."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +15,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class HyperparameterGrid:
-    """A grid that was evaluated in whole.
+    """A fully evaluated grid.
 
     Attributes:
         hyperparameters: names of the d columns of `points`.
         points: `N x d`, in the learner's own units.
-        measured: by name, `N` values each, NaN where a point failed.
-        reasons: `N` lines, why it did; empty where it did not.
+        measured: results by name, `N` values each, NaN where a point failed.
+        reasons: `N` reasons of failures; empty where a point did not fail.
     """
 
     hyperparameters: tuple[str, ...]
@@ -31,7 +31,7 @@ class HyperparameterGrid:
 
 
 def write_grid(path: Path, grid: HyperparameterGrid, origin: dict[str, Any]) -> None:
-    """Write a grid atomically, with what it was made from; the same grid is the same bytes."""
+    """Write a grid atomically, with its provenance; equal grids give equal bytes."""
     arrays = {
         "hyperparameters": np.array(grid.hyperparameters),
         "points": grid.points,
@@ -46,7 +46,7 @@ def read_grid(path: Path) -> HyperparameterGrid:
     """Read a grid.
 
     Raises:
-        PlumblineError: not there, corrupt, or another model; with the remedy.
+        PlumblineError: the file is missing, corrupt, or another model; the message has the remedy.
     """
     with read_arrays(path) as held:
         if "hyperparameters" not in held:

@@ -1,4 +1,4 @@
-"""Images as a file of arrays, unpacked once: problems that learn from them need not know what archives are like."""
+"""Images as a file of arrays, so that problems need not read the original archives."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ PARTS = ("train", "test")
 
 
 def write_images(path: Path, images: Images, origin: dict[str, Any]) -> None:
-    """Write images atomically, with what they were made from; the same images are the same bytes."""
+    """Write images atomically, with their provenance; equal images give equal bytes."""
     arrays = {"classes": np.array(images.classes)}
     for name in PARTS:
         part: Part = getattr(images, name)
@@ -25,7 +25,7 @@ def read_images(path: Path) -> Images:
     """Read images.
 
     Raises:
-        PlumblineError: not there, corrupt, or another model; with the remedy.
+        PlumblineError: the file is missing, corrupt, or another model; the message has the remedy.
     """
     with read_arrays(path) as held:
         if "train_pixels" not in held:

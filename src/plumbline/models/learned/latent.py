@@ -1,4 +1,4 @@
-"""Trained maps from features to a few latent inputs, as files of arrays."""
+"""Trained maps from features to latent inputs, as files of arrays."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LinearLatent:
-    """`(x - mean) / scale` projected on some directions: a linear autoencoder's inner layer.
+    """The projection of `(x - mean) / scale` on orthonormal axes: a linear encoder.
 
     Attributes:
         columns: names of the d features, in order.
@@ -36,7 +36,7 @@ class LinearLatent:
 
 
 def write_latent(path: Path, latent: LinearLatent, origin: dict[str, Any]) -> None:
-    """Write a map atomically, with what it was trained from; the same map is the same bytes."""
+    """Write a map atomically, with its provenance; equal maps give equal bytes."""
     arrays = {"columns": np.array(latent.columns), "mean": latent.mean, "scale": latent.scale, "axes": latent.axes}
     write_arrays(path, arrays, origin)
 
@@ -45,7 +45,7 @@ def read_latent(path: Path) -> LinearLatent:
     """Read a map.
 
     Raises:
-        PlumblineError: not there, or corrupt; with the remedy.
+        PlumblineError: the file is missing or corrupt; the message has the remedy.
     """
     with read_arrays(path) as held:
         columns = tuple(str(name) for name in held["columns"])

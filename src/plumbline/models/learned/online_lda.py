@@ -1,13 +1,13 @@
-"""Online LDA (Hoffman, Blei & Bach, 2010) by steps that touch the words of their documents alone.
+"""Online LDA (Hoffman, Blei & Bach, 2010) with steps that update only the words of their documents.
 
-A step of scikit-learn's learner moves all `K x V` parameters of the topics and takes their digamma function. With `rho`
-the weight of step t and `S` the statistics of its documents,
+A step of scikit-learn's learner updates all `K x V` parameters of the topics and takes their digamma function. With
+`rho` the weight of step t and `S` the statistics of its documents,
 
     lambda <- (1 - rho) lambda + rho (eta + D / B S)
 
-moves words that no document of the step has by a factor and nothing else. So `lambda - eta` is kept as a number times
-a matrix: the number takes the factor, the matrix `rho D / B S` over the number in the rows of the words that are there.
-With minibatches of one document a pass takes a tenth of the time, with 64 as long as before.
+multiplies `lambda - eta` by a common factor for words that no document of the step has. We therefore store it as a
+number times a matrix. The number takes the factor, and the matrix takes `rho D / B S` divided by the number, in the
+rows of the documents' words. A pass takes a tenth of the time with minibatches of one document, and the same with 64.
 """
 
 from typing import NamedTuple
@@ -23,14 +23,14 @@ from sklearn.utils import gen_batches
 Array = NDArray[np.float64]
 
 LEAST_SCALE = 1e-100
-"""Below it the number is multiplied into the matrix."""
+"""Least value of the number; below it, the number is multiplied into the matrix."""
 
 
 class Documents(NamedTuple):
-    """Some documents, in the words that they have.
+    """Word counts of some documents, for the words that occur in them.
 
     Attributes:
-        words: `m` places of words in the vocabulary, increasing.
+        words: `m` increasing indices of words in the vocabulary.
         counts: `B x m`.
     """
 
@@ -51,7 +51,7 @@ class Topics:
 
     Args:
         components: `K x V`.
-        prior: of each.
+        prior: prior of each parameter.
     """
 
     def __init__(self, components: Array, prior: float) -> None:
@@ -71,7 +71,7 @@ class Topics:
         return np.exp(psi(self.prior + self.scale * self.moved[words]) - psi(total)).T
 
     def step(self, words: NDArray[np.intp], statistics: Array, weight: float) -> None:
-        """Move towards `prior + statistics` (`K x m`, of these words and 0 of all others) by a weight in (0, 1]."""
+        """Move towards `prior + statistics` (`K x m` for these words, 0 for all others) by a weight in (0, 1]."""
         self.scale *= 1 - weight
         if self.scale < LEAST_SCALE:
             self.moved *= self.scale
@@ -83,14 +83,14 @@ class Topics:
 
 
 def partial_fit(lda: LatentDirichletAllocation, X: csr_matrix) -> None:
-    """Pass over documents once: to rounding what `lda.partial_fit(X)` does, which also begins where there is no model.
+    """Pass over documents once: equal to `lda.partial_fit(X)` up to rounding, also for an unfitted learner.
 
     The E-step, its draws included, is scikit-learn's private `_update_doc_distribution`, because the public learner
     offers it only together with the M-step over all words. A test names the arguments and results that we rely on.
 
     Args:
-        lda: the learner; it goes on from what it has learned.
-        X: `n x V` counts, the minibatches one after another.
+        lda: the learner, which is updated.
+        X: `n x V` counts, in the order of minibatches.
     """
     if not hasattr(lda, "components_"):
         lda._init_latent_vars(X.shape[1], dtype=X.dtype)

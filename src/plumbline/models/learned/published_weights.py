@@ -1,4 +1,4 @@
-"""Weights that others publish, as the pickle of a state dict: read as tensors alone, whatever else is in the file."""
+"""Safe reading of published weights from the pickle of a state dict: only tensors are read."""
 
 import pickle
 import re
@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from plumbline.core.errors import PlumblineError
 
 POINTER = b"version https://git-lfs"
-"""How a file begins that Git LFS leaves in the place of the one that is meant."""
+"""First bytes of a pointer that Git LFS leaves in place of a file."""
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:
     """Return the tensors in a file of `torch.save`, by name; no code in it is run.
 
     Raises:
-        PlumblineError: not there, not the file but a pointer to it, corrupt, or more than tensors; with the remedy.
+        PlumblineError: the file is missing, a pointer, corrupt, or holds more than tensors; the message has the remedy.
     """
     try:
         with path.open("rb") as stream:
@@ -32,7 +32,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         raise _refused(path, str(error)) from error
     except PlumblineError:
         raise
-    except Exception as error:  # on what is no pickle torch stumbles in any way
+    except Exception as error:  # torch may raise any error on a file that is not a pickle
         raise PlumblineError(f"{path} is corrupt ({' '.join(str(error).split())[:200]}): get it again") from error
     if not isinstance(held, dict) or not all(isinstance(value, Tensor) for value in held.values()):
         raise PlumblineError(f"{path} holds no state dict, that is names and tensors: save `model.state_dict()` alone")
@@ -40,7 +40,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
 
 def _refused(path: Path, reason: str) -> PlumblineError:
-    """Return the error for a pickle that torch does not read as weights alone."""
+    """Return the error for a pickle with more than weights."""
     code = re.search(r"GLOBAL (\S+)", reason)
     if code:
         return PlumblineError(
@@ -50,10 +50,10 @@ def _refused(path: Path, reason: str) -> PlumblineError:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
-    """Put weights into a model that must have them all, in these shapes, and no other.
+    """Load weights into a model with exactly these names and shapes.
 
     Raises:
-        PlumblineError: a name that is missing or left over, or another shape; the first of them is named.
+        PlumblineError: a name is missing or superfluous, or a shape differs; the message gives the first one.
     """
     wanted = model.state_dict()
     missing, strange = ([*(a.keys() - b.keys())] for a, b in ((wanted, weights), (weights, wanted)))

@@ -1,7 +1,7 @@
-"""The SELFIES-VAE: a transformer that turns molecules into a few vectors, and vectors into molecules.
+"""The SELFIES-VAE: a transformer that encodes molecules as a few vectors and decodes vectors to molecules.
 
-Parameters have the names and shapes of the model that AABO published (its code: `InfoTransformerVAE`), so that its
-weights can be read. They are float32, as there; latent points are float64 outside, as everything in this package.
+Parameters have the names and shapes of the model that AABO published (`InfoTransformerVAE` in its code), so that its
+weights can be loaded. They are float32, as there. Latent points are float64 outside, as all numbers in this package.
 """
 
 import json
@@ -22,25 +22,26 @@ from plumbline.models.learned.arrays import Curves, as_json, read_arrays, write_
 from plumbline.models.learned.selfies_vocabulary import Vocabulary, selfies_of
 
 LONGEST = 128
-"""Tokens of a string at most, the one that ends it included."""
+"""Greatest number of tokens of a string, the stop token included."""
 
 LEAST_SD = 1e-4
-"""Of the posterior; it is added to what the encoder says."""
+"""Least standard deviation of the posterior, added to the encoder's output."""
 
 AT_ONCE = 64
-"""Strings that are encoded or decoded together: of fewer a step costs as much, and of more what is kept is far away."""
+"""Number of strings encoded or decoded together. A step costs as much with fewer, and with more the cached keys and
+values exceed a processor's cache."""
 
 
 class Architecture(Options):
-    """Sizes of a model; by default those of the published one.
+    """Sizes of a model; the defaults are those of the published one.
 
     Attributes:
-        vectors: of a latent point.
-        width: of each vector, and of the decoder; the encoder has twice as much, for means and deviations.
-        heads: of every attention.
-        encoder_layers, decoder_layers: how many.
-        encoder_hidden, decoder_hidden: units of the hidden layer in each of them.
-        dropout: share of units that a training step leaves out.
+        vectors: number of vectors of a latent point.
+        width: width of each vector and of the decoder; the encoder has twice the width, for means and deviations.
+        heads: number of attention heads.
+        encoder_layers, decoder_layers: numbers of layers.
+        encoder_hidden, decoder_hidden: units of the hidden layer in each layer.
+        dropout: dropout probability.
     """
 
     vectors: PositiveInt = 2
@@ -65,7 +66,7 @@ class Architecture(Options):
 
 
 class Positions(nn.Module):
-    """Sines and cosines that tell a transformer where in a string a symbol is (Vaswani et al., 2017)."""
+    """Sinusoidal position encoding (Vaswani et al., 2017)."""
 
     pe: Tensor
 
@@ -75,16 +76,16 @@ class Positions(nn.Module):
         self.register_buffer("pe", torch.stack([angle.sin(), angle.cos()], dim=-1).reshape(1, length, width))
 
     def forward(self, X: Tensor, first: int = 0) -> Tensor:
-        """Return embedded symbols `X` (`n x T x width`), the first of which is at place `first`, with their places."""
+        """Add position encodings to embedded symbols `X` (`n x T x width`), the first of which is at place `first`."""
         return X + self.pe[:, first : first + X.shape[1]]
 
 
 class SelfiesVAE(nn.Module):
-    """The model.
+    """The SELFIES-VAE.
 
-    A latent point is `vectors x width` numbers, flattened at the boundary: `d` of them. Decoding starts with the
-    embedding of the start symbol, in training too. (The published code trains with zeros in its place and samples with
-    the embedding, which training has never touched.)
+    A latent point is `vectors x width` numbers, flattened to `d` of them outside. Decoding starts with the embedding of
+    the start symbol, in training too. (The published code trains with zeros in its place and samples with the
+    embedding, which training has never changed.)
     """
 
     def __init__(self, vocabulary: Vocabulary, architecture: Architecture) -> None:
@@ -139,22 +140,22 @@ class SelfiesVAE(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """The device of the parameters."""
         return self.decoder_token_unembedding.device
 
     def encode(self, smiles: Sequence[str]) -> Tensor:
         """Return the means of the latent points of molecules: `n x d`, float64.
 
         Raises:
-            PlumblineError: a molecule that SELFIES has no string for, that has symbols that the model does not know, or
-                whose string is too short or too long for it.
+            PlumblineError: SELFIES has no string for a molecule, or the string has unknown symbols, or is too short or
+                too long for the model.
         """
         return self.encode_tokens([self.tokens(one) for one in smiles])
 
     @torch.inference_mode()
     def encode_tokens(self, tokens: Sequence[Sequence[int]]) -> Tensor:
         """Return the means of the latent points of molecules given as tokens: `n x d`, float64."""
-        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # little to fill up
+        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # for little padding
         Z = torch.empty(len(tokens), self.architecture.dim, dtype=torch.float64)
         for start in range(0, len(tokens), AT_ONCE):
             rows = by_length[start : start + AT_ONCE]
@@ -163,7 +164,7 @@ class SelfiesVAE(nn.Module):
         return Z
 
     def tokens(self, smiles: str) -> list[int]:
-        """Return the tokens of a molecule; raises as `encode` does."""
+        """Return the tokens of a molecule; raises like `encode`."""
         string = selfies_of(smiles)
         if string is None:
             raise PlumblineError(f"SELFIES has no string for {smiles[:80]!r}")
@@ -174,66 +175,66 @@ class SelfiesVAE(nn.Module):
         return tokens
 
     def fits(self, tokens: Sequence[int]) -> bool:
-        """Return whether a string has a place for each vector of its latent point, and is not too long."""
+        """Return whether a string has at least a token per vector of its latent point, and is not too long."""
         return self.architecture.vectors <= len(tokens) <= LONGEST
 
     @torch.inference_mode()
     def decode(self, Z: Tensor) -> list[str]:
         """Return the likeliest SELFIES string, symbol by symbol, of each latent point in `Z` (`n x d`); some are empty.
 
-        Nothing is drawn: the published code samples each symbol, so that its objective is a random one. In float32
-        a tie of two symbols to seven digits may fall otherwise in other company.
+        Decoding is deterministic; the published code samples each symbol, so that its objective is random. In float32 a
+        tie of two symbols to seven digits may depend on the other strings of a batch.
         """
         z = Z.to(self.decoder_token_unembedding).reshape(len(Z), self.architecture.vectors, -1)
-        found = (row for part in z.split(AT_ONCE) for row in self.greedy(part).tolist())
-        return [self.vocabulary.string(row) for row in found]
+        decoded = (row for part in z.split(AT_ONCE) for row in self.greedy(part).tolist())
+        return [self.vocabulary.string(row) for row in decoded]
 
     def greedy(self, z: Tensor) -> Tensor:
         """Return the tokens of the likeliest strings of `z` (`n x vectors x width`): `n x T`, ended by `stop`.
 
-        Symbols are added one by one; what attention needs of the earlier ones is kept, and strings that have ended
-        are left out. A string that does not end is cut off after `LONGEST` tokens.
+        Symbols are added one by one, with cached keys and values of the earlier ones, and strings that have ended are
+        dropped. A string that does not end is truncated after `LONGEST` tokens.
         """
         stop, start = self.vocabulary.stop, self.vocabulary.start
-        found = z.new_full((len(z), LONGEST), stop, dtype=torch.long)
+        tokens = z.new_full((len(z), LONGEST), stop, dtype=torch.long)
         rows = torch.arange(len(z), device=z.device)
         steps = _Steps(self.decoder, z)
-        last, going = found.new_full((len(z),), start), torch.ones_like(rows, dtype=torch.bool)
+        last, going = tokens.new_full((len(z),), start), torch.ones_like(rows, dtype=torch.bool)
         for place in range(LONGEST):
             X = self.decoder_position_encoding(self.decoder_token_embedding(last)[:, None], place)
             logits = steps.add(X) @ self.decoder_token_unembedding
-            logits[..., start] = -torch.inf  # no molecule holds it
+            logits[..., start] = -torch.inf  # no molecule has it
             last = torch.where(going, logits[:, 0].argmax(dim=-1), stop)
-            found[rows, place] = last
+            tokens[rows, place] = last
             going = last != stop
             if not going.any():
                 break
-            # Leaving strings out copies all that is kept of the rest: not for one that has ended.
+            # Dropping strings copies the cache of the others, so we wait until a quarter has ended.
             if going.sum() <= 0.75 * len(rows):
                 steps.keep(going)
                 rows, last, going = rows[going], last[going], going[going]
-        return found
+        return tokens
 
 
 class _Steps:
-    """A decoder that is asked for one place after another, and keeps the keys and values of the places before.
+    """A decoder for one place after another, with cached keys and values of the previous places.
 
-    Its layers compute what `nn.TransformerDecoderLayer` computes, without dropout.
+    Its layers are equivalent to `nn.TransformerDecoderLayer` without dropout.
 
     Args:
-        decoder: whose layers.
-        z: `n x vectors x width`, what each string is about.
+        decoder: decoder with the layers.
+        z: `n x vectors x width`, a latent point per string.
     """
 
     def __init__(self, decoder: nn.TransformerDecoder, z: Tensor) -> None:
         self.layers = [cast(nn.TransformerDecoderLayer, layer) for layer in decoder.layers]
         self.length = 0
-        # Keys and values, of each layer: of the string so far, with room for the rest of it, and of the latent point.
+        # Keys and values of each layer: of the string so far, with room for its rest, and of the latent point.
         self.own = [z.new_empty(2, len(z), layer.self_attn.num_heads, LONGEST, _head(layer)) for layer in self.layers]
         self.about = [_parts(layer.multihead_attn, z, slice(1, 3)).contiguous() for layer in self.layers]
 
     def add(self, X: Tensor) -> Tensor:
-        """Return the decoder's output at the next place, whose embedded symbols are `X` (`n x 1 x width`)."""
+        """Return the decoder's output at the next place, with embedded symbols `X` (`n x 1 x width`)."""
         place, self.length = self.length, self.length + 1
         for layer, own, about in zip(self.layers, self.own, self.about, strict=True):
             query, key, value = _parts(layer.self_attn, X, slice(0, 3))
@@ -245,7 +246,7 @@ class _Steps:
         return X
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with some of the strings; `rows` is a mask."""
+        """Keep the strings of the mask `rows`."""
         self.own = [own[:, rows] for own in self.own]
         self.about = [about[:, rows] for about in self.about]
 
@@ -256,7 +257,7 @@ def _head(layer: nn.TransformerDecoderLayer) -> int:
 
 
 def _parts(attention: nn.MultiheadAttention, X: Tensor, which: slice) -> Tensor:
-    """Return some of the queries (0), keys (1) and values (2) of `X` (`n x T x width`).
+    """Return the queries (0), keys (1) and values (2) of `X` (`n x T x width`) that `which` selects.
 
     Returns:
         `parts x n x heads x T x width of a head`.
@@ -268,21 +269,21 @@ def _parts(attention: nn.MultiheadAttention, X: Tensor, which: slice) -> Tensor:
 
 
 def _attend(attention: nn.MultiheadAttention, query: Tensor, known: Tensor) -> Tensor:
-    """Return what queries (`n x heads x T x w`) find in keys and values (`2 x n x heads x S x w`): `n x T x width`."""
+    """Attend queries (`n x heads x T x w`) to keys and values (`2 x n x heads x S x w`): `n x T x width`."""
     key, value = known
-    # Two products: with one query a string torch's fused attention takes up to half as long again.
+    # Two products, since torch's fused attention takes up to 1.5 times as long with one query per string.
     shares = (query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5).softmax(dim=-1)
     return attention.out_proj((shares @ value).transpose(1, 2).flatten(start_dim=2))
 
 
 def padded(rows: Sequence[Sequence[int]], stop: int) -> Tensor:
-    """Return token strings as the rows of a tensor, filled up with `stop`: `n x T`."""
+    """Return token strings as the rows of a tensor, padded with `stop`: `n x T`."""
     strings = [torch.tensor(row) for row in rows]
     return nn.utils.rnn.pad_sequence(strings, batch_first=True, padding_value=stop)
 
 
 def write_selfies_vae(path: Path, model: SelfiesVAE, curves: Curves, origin: dict[str, Any]) -> None:
-    """Write a model atomically, with its curves and what it was trained from; the same model is the same bytes."""
+    """Write a model atomically, with its curves and its provenance; equal models give equal bytes."""
     arrays = {name: value.detach().cpu().numpy() for name, value in model.named_parameters()}
     about = {
         "symbols": np.array(model.vocabulary.symbols),
@@ -296,7 +297,7 @@ def read_selfies_vae(path: Path) -> SelfiesVAE:
     """Read a model, ready to encode and decode.
 
     Raises:
-        PlumblineError: not there, corrupt, or a model of another kind; with the remedy.
+        PlumblineError: the file is missing, corrupt, or a model of another kind; the message has the remedy.
     """
     with read_arrays(path) as held:
         if "symbols" not in held:

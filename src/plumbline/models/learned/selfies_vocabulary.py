@@ -1,4 +1,4 @@
-"""SELFIES as numbers: which symbols there are, and the tokens of a string."""
+"""Vocabularies of SELFIES symbols, and the tokens of a string."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ import selfies
 from plumbline.core.errors import PlumblineError
 
 START, STOP = "<start>", "<stop>"
-"""The first two symbols of every vocabulary: what decoding begins with, and what ends a string and fills it up."""
+"""The first two symbols of every vocabulary: the start of decoding, and the end and padding of a string."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The symbols that a model knows; a token is the place of a symbol among them.
+    """The symbols of a model; a token is the index of a symbol.
 
     Attributes:
-        symbols: `START`, `STOP` and those of SELFIES.
+        symbols: `START`, `STOP` and the SELFIES symbols.
     """
 
     symbols: tuple[str, ...]
@@ -31,7 +31,7 @@ class Vocabulary:
 
     @property
     def start(self) -> int:
-        """The token that decoding begins with; no string holds it."""
+        """The token that decoding begins with; no string contains it."""
         return 0
 
     @property
@@ -47,7 +47,7 @@ class Vocabulary:
         """Return the tokens of a SELFIES string, `stop` included.
 
         Raises:
-            PlumblineError: an empty string, or a symbol that the model does not know.
+            PlumblineError: the string is empty, or has a symbol that the model does not know.
         """
         symbols = split(string)
         if not symbols:
@@ -78,7 +78,7 @@ def vocabulary_of(strings: Iterable[str]) -> Vocabulary:
 
 
 def selfies_of(smiles: str) -> str | None:
-    """Return the SELFIES string of a molecule; None where SELFIES has none for it."""
+    """Return the SELFIES string of a molecule; None if there is none."""
     try:
         return selfies.encoder(smiles)
     except selfies.EncoderError:
@@ -86,7 +86,7 @@ def selfies_of(smiles: str) -> str | None:
 
 
 def smiles_of(string: str) -> str:
-    """Return the SMILES of a SELFIES string; empty where it stands for no atom or for none that there is."""
+    """Return the SMILES of a SELFIES string; empty if it has no atoms or cannot be read."""
     try:
         return selfies.decoder(string)
     except selfies.DecoderError:
@@ -94,7 +94,7 @@ def smiles_of(string: str) -> str:
 
 
 def _bracketed(words: str) -> Vocabulary:
-    """Return the vocabulary of symbols that are written without their brackets."""
+    """Return the vocabulary of symbols given without their brackets."""
     return Vocabulary((START, STOP, *(f"[{word}]" for word in words.split())))
 
 
@@ -106,4 +106,4 @@ PUBLISHED = _bracketed(
     O+1 O-1 OH0 O P+1 PH1 PH2+1 P Ring1 Ring2 S+1 S-1 SH1 S Se+1 Se-1 SeH1 SeH2 Se Si-1 SiH1-1 SiH1 SiH2 Si
     """
 )
-"""The 97 symbols of the published model, in its order: that of the symbols with their brackets."""
+"""The 97 symbols of the published model, in its order, which sorts the symbols with their brackets."""

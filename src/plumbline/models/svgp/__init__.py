@@ -1,1 +1,1 @@
-"""Sparse variational Gaussian processes."""
+"""Sparse variational Gaussian processes (SVGPs)."""

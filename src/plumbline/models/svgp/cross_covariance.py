@@ -1,9 +1,9 @@
-"""The whitened cross-covariance of a sparse process, and its gradient by hand.
+"""The whitened cross-covariance of an SVGP, with a hand-written gradient.
 
-Everything that a whitened sparse process says of points `X` is a function of `A = L^-1 K(Z, X)` with `L L' = K(Z, Z)`.
-Its gradient costs two triangular solves and three matrix products; automatic differentiation takes twice the time,
-most of it around the small operations of the kernel. What depends on the inducing points alone is computed once for all
-points that are asked for. A leading dimension `b` is that of seeds that run together.
+The posterior of a whitened SVGP at points `X` is a function of `A = L^-1 K(Z, X)` with `L L' = K(Z, Z)`. Its gradient
+costs two triangular solves and three matrix products. Automatic differentiation takes twice the time, mostly overhead
+of the kernel's small operations. Quantities of the inducing points alone are computed once for all points `X`.
+A leading dimension `b` is the batch of seeds that run together.
 """
 
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ from plumbline.models.algebra import (
 )
 
 JITTER = 1e-6
-"""Added to the variance of every inducing value and of every point, as GPyTorch does."""
+"""Jitter added to the variance of every inducing value and of every point, as in GPyTorch."""
 
 
 class Covariances(NamedTuple):
-    """Prior covariances of some points with others, and what their gradients need.
+    """Prior covariances between two sets of points, with the slopes and distances that their gradients need.
 
     Attributes:
         value: `b x n x k`, without jitter.
-        slope: likewise, `-2 dk/dr2` times the outputscale.
-        r2: likewise, squared distances in lengthscales.
+        slope: `b x n x k`, `-2 dk/dr2` times the outputscale.
+        r2: `b x n x k`, squared distances in lengthscales.
     """
 
     value: Tensor
@@ -43,10 +43,10 @@ class Covariances(NamedTuple):
 
 
 def covariances(r2: Tensor, outputscale: Tensor, kernel: SparseKernel) -> Covariances:
-    """Return covariances at squared distances `r2` (`b x n x k`) of processes with outputscales `b`."""
+    """Return covariances at squared distances `r2` (`b x n x k`) for outputscales `b`."""
     value, slope = CORRELATIONS[kernel](r2)
     scale = outputscale[:, None, None]
-    # The squared exponential is its own slope: one tensor, scaled once.
+    # The squared exponential equals its slope: one tensor, which must be scaled once.
     return Covariances(value.mul_(scale), slope if slope is value else slope.mul_(scale), r2)
 
 
@@ -60,16 +60,16 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True)
 class Inducing:
-    """Inducing points `Z` with `L L' = K(Z, Z)`: what whitening needs that does not depend on other points.
+    """Inducing points `Z` with `L L' = K(Z, Z)`: the part of whitening that does not depend on other points.
 
     Attributes:
-        kernel: of unit variance and lengthscale.
+        kernel: kernel of unit variance and lengthscale.
         scaled: `b x m x d`, `Z` in lengthscales.
-        norms: `b x m`, its squared norms.
-        covariances: `b x m x m`, of `Z`.
+        norms: `b x m`, squared norms of `scaled`.
+        covariances: `b x m x m`, prior covariances of `Z`.
         L: `b x m x m`, lower triangular, with jitter.
         lengthscale, outputscale: `b`.
-        broken: `b` booleans, whether `K(Z, Z)` has no Cholesky factor; all else of such a process means nothing.
+        broken: `b` booleans, whether `K(Z, Z)` has no Cholesky factor, and the other fields are meaningless.
     """
 
     kernel: SparseKernel
@@ -83,26 +83,26 @@ class Inducing:
 
     @cached_property
     def inverse(self) -> Tensor:
-        """One over the lengthscale, `b x 1 x 1`."""
+        """Reciprocal of the lengthscale, `b x 1 x 1`."""
         return self.lengthscale.reciprocal()[:, None, None]
 
     def whiten(self, X: Tensor) -> "Whitened":
         """Return the whitened cross-covariance with points `X`, `b x n x d`."""
         scaled = X * self.inverse
         r2 = squared_distances(self.scaled, scaled, self.norms)
-        found = covariances(r2, self.outputscale, self.kernel)
-        A = torch.linalg.solve_triangular(self.L, found.value, upper=False)
-        return Whitened(self, A, scaled, found)
+        across = covariances(r2, self.outputscale, self.kernel)
+        A = torch.linalg.solve_triangular(self.L, across.value, upper=False)
+        return Whitened(self, A, scaled, across)
 
 
 def factorise(Z: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: SparseKernel) -> Inducing:
-    """Return inducing points with the factor that whitens them.
+    """Return inducing points with the Cholesky factor of their covariance.
 
     Args:
         Z: `b x m x d`.
-        lengthscale: `b`, of all inputs.
+        lengthscale: `b`, shared by all inputs.
         outputscale: `b`.
-        kernel: of unit variance and lengthscale.
+        kernel: kernel of unit variance and lengthscale.
     """
     scaled = Z * lengthscale.reciprocal()[:, None, None]
     norms = squared_norms(scaled)
@@ -115,7 +115,7 @@ def factorise(Z: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: Spars
 
 @dataclass(frozen=True)
 class Whitened:
-    """`A = L^-1 K(Z, X)`, with what its gradient needs.
+    """The whitened cross-covariance `A = L^-1 K(Z, X)`, with its vector-Jacobian products.
 
     Attributes:
         inducing: `Z` and `L`.
@@ -130,24 +130,24 @@ class Whitened:
     covariances: Covariances
 
     def vjp(self, grad_A: Tensor) -> Slopes:
-        """Return the gradient of `sum(to_A * A)` in all but the points.
+        """Return the gradient of `sum(grad_A * A)` in inducing points, lengthscale and outputscale.
 
-        With `E = to_A A'` the derivative in `K(Z, Z)` is `-L^-T halved(E) L^-1`: the reverse rule of the Cholesky
-        factor, one of whose triangular products cancels here.
+        With `E = grad_A A'` the derivative in `K(Z, Z)` is `-L^-T halved(E) L^-1`: reverse-mode differentiation of the
+        Cholesky factor, where one triangular product cancels.
 
         Args:
-            to_A: `b x m x n`.
+            grad_A: `b x m x n`.
         """
         Z, m = self.inducing, self.A.shape[-2]
         left = torch.linalg.solve_triangular(Z.L, halved(torch.bmm(grad_A, self.A.mT)).neg_(), upper=False, left=False)
         grad_covariance = torch.linalg.solve_triangular(Z.L.mT, torch.cat([left, grad_A], -1), upper=True)
-        # The first part is symmetric, and its transpose lies in memory as the covariances do.
+        # The first part is symmetric, and its transpose has the memory layout of the covariances.
         among, across = grad_covariance[..., :m].mT, grad_covariance[..., m:]
         grad_outputscale = inner(among, Z.covariances.value) + inner(across, self.covariances.value)
         among.mul_(Z.covariances.slope)
         across.mul_(self.covariances.slope)
         grad_lengthscale = inner(among, Z.covariances.r2) + inner(across, self.covariances.r2)
-        # Each inducing point is once a row and once a column of their symmetric covariances.
+        # Each inducing point is in a row and in a column of the symmetric covariance, hence twice.
         among.mul_(2.0)
         grad_inducing = add_product(product(among, Z.scaled), across, self.scaled)
         grad_inducing.addcmul_((among.sum(-1) + across.sum(-1)).unsqueeze(-1), Z.scaled, value=-1)
@@ -158,7 +158,7 @@ class Whitened:
         )
 
     def vjp_to_points(self, grad_A: Tensor) -> Tensor:
-        """Return the gradient of `sum(to_A * A)` in the points, `b x n x d`: one triangular solve."""
+        """Return the gradient of `sum(grad_A * A)` in the points, `b x n x d`, by one triangular solve."""
         Z = self.inducing
         H = torch.linalg.solve_triangular(Z.L.mT, grad_A, upper=True).mul_(self.covariances.slope)
         down = product(H.mT, Z.scaled)

@@ -1,4 +1,4 @@
-"""Where inducing points go: a greedy, quality-weighted determinantal point process, and the best beliefs about them."""
+"""Placement of inducing points by a greedy, quality-weighted determinantal point process, and their optimal `q(u)`."""
 
 from collections.abc import Callable
 
@@ -12,24 +12,24 @@ from plumbline.models.svgp.objective import Layout, Parameters
 from plumbline.models.svgp.process import SVGP
 
 DISTINCT = 1e-6
-"""Variance that a point must have left, given those chosen before it, to be chosen."""
+"""Least conditional variance, given the points chosen before, at which a point is chosen."""
 
 AT_ONCE = 4096
-"""Data that are worked on at a time."""
+"""Number of data per block of a computation over all data."""
 
 
 def greedy_dpp(columns: Callable[[int], Tensor], variance: Tensor, quality: Tensor, size: int) -> Tensor:
-    """Return the numbers of up to `size` points, diverse and good, best first.
+    """Return the indices of up to `size` diverse points of high quality, best first.
 
-    The greedy approximation of the likeliest set of a determinantal point process whose kernel is `q_i k_ij q_j`
-    (Moss, Ober & Picheny, 2023, section 4; Chen, Zhang & Zhou, 2018, algorithm 1). BoTorch's needs the whole matrix;
-    this one asks for the columns of the chosen points alone, so that it takes memory in `n x size`.
+    The set is the greedy approximation of the mode of a determinantal point process whose kernel is `q_i k_ij q_j`
+    (Moss, Ober & Picheny, 2023, section 4; Chen, Zhang & Zhou, 2018, algorithm 1). BoTorch's version needs the full
+    matrix. This one computes only the columns of the chosen points, and takes memory in `n x size`.
 
     Args:
-        columns: maps a number i to `k_i`, `n`.
+        columns: maps an index i to column `k_i` of the kernel matrix, `n`.
         variance: `n`, the diagonal of the kernel.
-        quality: `n`, not negative.
-        size: how many at most; fewer where the others are told by those chosen.
+        quality: `n`, nonnegative.
+        size: greatest number of points; fewer are returned where the chosen ones determine all others.
     """
     left = variance.clone()
     weight = quality.square()
@@ -50,15 +50,15 @@ def greedy_dpp(columns: Callable[[int], Tensor], variance: Tensor, quality: Tens
 def place_inducing(
     X: Tensor, layout: Layout, process: SVGP, quality: Tensor, fill: Tensor, fill_first: bool = False
 ) -> Tensor:
-    """Return inducing points among the data, and some of `fill` where the data are too few or too much alike.
+    """Return inducing points chosen from the data, completed from `fill` where the data are too few or too similar.
 
     Args:
-        X: `n x d`, in the process's inputs.
-        layout: how many are wanted.
-        process: whose kernel tells points apart.
-        quality: `n`, of the data.
+        X: `n x d`, standardised inputs.
+        layout: gives the number of inducing points.
+        process: SVGP whose kernel measures similarity.
+        quality: `n`, quality of the data.
         fill: `m x d`, other points.
-        fill_first: whether those of `fill` come before those of the data.
+        fill_first: whether the points of `fill` come before those of the data.
     """
     parts = process.parameters
     scaled = X / parts.lengthscale
@@ -79,11 +79,11 @@ def improvement_quality(process: SVGP, X: Tensor, noisy: bool = False) -> Tensor
     Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone.
 
     Args:
-        process: of the round before.
+        process: the SVGP of the previous round.
         X: `n x d`, in the problem's bounds.
-        noisy: of observations instead of f.
+        noisy: whether improvement is that of observations instead of f.
     """
-    mean, variance = process.moments(X.unsqueeze(-2), joint=False)
+    mean, variance = process.posterior_moments(X.unsqueeze(-2), joint=False)
     mean, sd = mean.squeeze(-1), (variance.squeeze(-1) + noisy * process.noise_variance).sqrt()
     u = (mean - mean.max()) / sd
     return (sd * (phi(u) + u * ndtr(u))).clamp_min(0.0)
@@ -92,17 +92,17 @@ def improvement_quality(process: SVGP, X: Tensor, noisy: bool = False) -> Tensor
 def best_beliefs(
     parameters: Parameters, layout: Layout, X: Tensor, y: Tensor, kernel: SparseKernel
 ) -> tuple[Tensor, Tensor]:
-    """Return the mean and factor that maximise the ELBO of all data at given inducing points and hyperparameters.
+    """Return the variational mean and factor that maximise the ELBO of all data; all other parameters are given.
 
-    For Gaussian noise they are known: covariance `(I + A A' / noise)^-1` and mean `covariance A (y - constant) / noise`
-    (Titsias, 2009, whitened).
+    For Gaussian noise they are closed-form: covariance `(I + A A' / noise)^-1` and mean
+    `covariance A (y - constant) / noise` (Titsias, 2009, whitened).
 
     Args:
-        parameters: of one process, `b = 1`.
-        layout: of the process.
+        parameters: parameters of one SVGP, `b = 1`.
+        layout: layout of the SVGP's row.
         X: `n x d`.
         y: `n`.
-        kernel: of the process.
+        kernel: kernel of the SVGP.
 
     Returns:
         `m` and `m x m`, lower triangular.
@@ -120,8 +120,8 @@ def best_beliefs(
         A = inducing.whiten(rows.unsqueeze(0)).A.squeeze(0)
         precision += A @ A.mT / noise
         weighted += A @ (values - parameters.constant) / noise
-    # With J the exchange of first and last, `covariance = (J R^-T J)(J R^-T J)'` for `J precision J = R R'`: the factor
-    # comes out lower triangular without the covariance ever being formed.
+    # With J the exchange matrix, which reverses the order, `covariance = (J R^-T J)(J R^-T J)'` for
+    # `J precision J = R R'`: this factor is lower triangular, and the covariance is never formed.
     reverse = torch.linalg.cholesky(precision.flip(0, 1))
     identity = torch.eye(layout.m).to(X)
     factor = torch.linalg.solve_triangular(reverse.mT, identity, upper=True).flip(0, 1)

@@ -1,4 +1,4 @@
-"""Training by shuffled minibatches of several seeds at once, each until it makes no more progress."""
+"""Training by shuffled minibatches for a batch of seeds, each until convergence."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,19 +14,19 @@ from plumbline.models.svgp.numerics import power
 from plumbline.models.svgp.objective import Batch
 
 EXPLODED = 1e8
-"""An objective per datum beyond which training counts as exploded, like one that is no number."""
+"""Magnitude of the objective per datum beyond which training has diverged, as it has at NaN."""
 
 
 class TrainingOptions(Options):
     """Options of training by Adam; AABO, table 1 and appendix A.
 
     Attributes:
-        learning_rate: of the model's parameters.
-        batch: data of a minibatch.
+        learning_rate: learning rate of the model's parameters.
+        batch: size of a minibatch.
         clip: greatest norm of a gradient of the objective per datum.
-        epochs: passes through the data at most.
-        failures: passes without a new best value after which training has converged.
-        counted: whether such passes are counted in a row (the text) or in total (the code).
+        epochs: greatest number of passes through the data.
+        failures: number of passes without a new best value after which training has converged.
+        counted: whether such passes are counted in a row (the paper) or in total (its code).
     """
 
     learning_rate: PositiveFloat = 0.01
@@ -39,13 +39,13 @@ class TrainingOptions(Options):
 
 @dataclass
 class Progress:
-    """How the training of one seed goes.
+    """Progress of the training of one seed.
 
     Attributes:
-        best: greatest mean value of a pass.
-        failures: passes without a new best.
-        epochs: passes.
-        broken: whether a value was no number, or beyond all bounds.
+        best: greatest mean objective of a pass.
+        failures: number of passes without a new best.
+        epochs: number of passes.
+        broken: whether the objective was NaN or diverged.
     """
 
     best: float = -math.inf
@@ -54,7 +54,7 @@ class Progress:
     broken: bool = False
 
     def after(self, value: float, options: TrainingOptions) -> bool:
-        """Take note of the mean value of a pass, and return whether training is over."""
+        """Record the mean objective of a pass, and return whether training is over."""
         self.epochs += 1
         if not abs(value) < EXPLODED:
             self.broken = True
@@ -70,12 +70,12 @@ class Progress:
 
 @dataclass
 class Shuffled:
-    """The data of one seed, which come in minibatches, shuffled anew at each pass; AABO, appendix A.
+    """Minibatches of the data of one seed, shuffled anew at each pass; AABO, appendix A.
 
     Attributes:
         X: `n x d`.
         y: `n`.
-        generator: of the shuffling, on the CPU.
+        generator: generator of the permutations, on the CPU.
     """
 
     X: Tensor
@@ -84,7 +84,7 @@ class Shuffled:
     _left: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.long))
 
     def draw(self, size: int) -> tuple[Tensor, Tensor, bool]:
-        """Return the next minibatch (`k x d` and `k`, `k <= size`), and whether a pass ends with it."""
+        """Return the next minibatch (`k x d` and `k`, `k <= size`), and whether it ends a pass."""
         if not len(self._left):
             self._left = torch.randperm(len(self.y), generator=self.generator).to(self.X.device)
         rows, self._left = self._left[:size], self._left[size:]
@@ -92,19 +92,19 @@ class Shuffled:
 
 
 Step = Callable[[Sequence[int], Batch, Sequence[int]], Tensor]
-"""Takes the numbers of the seeds that go on, a minibatch of each and how many passes each has made; trains, and
-returns the value of each seed's objective per datum, `b`."""
+"""A training step: maps the indices of the active seeds, their minibatches and their numbers of passes to the objective
+per datum of each seed, `b`."""
 
 
 def train(sources: Sequence[Shuffled], options: TrainingOptions, step: Step) -> list[Progress]:
-    """Take steps until each seed has converged, and return how it went; from then on it is left out.
+    """Take steps until each seed has converged, and return the progress of each; converged seeds take no more steps.
 
-    Which other seeds are trained with it makes no difference to what a seed sees.
+    The minibatches of a seed do not depend on the seeds that train with it.
 
     Args:
-        sources: the data of each seed.
-        options: when it is over.
-        step: trains.
+        sources: minibatches of each seed.
+        options: the stopping rule.
+        step: the training step.
     """
     progress = [Progress() for _ in sources]
     going = list(range(len(sources)))
@@ -125,22 +125,22 @@ def train(sources: Sequence[Shuffled], options: TrainingOptions, step: Step) -> 
 
 
 def _alike(drawn: Mapping[int, tuple[Tensor, Tensor, bool]]) -> list[list[int]]:
-    """Return the seeds whose minibatches are of one length, length by length.
+    """Return the seeds grouped by the length of their minibatches.
 
-    They are not filled up to one: sums of other lengths have other last digits.
+    Minibatches are not padded to one length: that would change the last digits of sums.
     """
     lengths = {i: len(y) for i, (_, y, _) in drawn.items()}
     return [[i for i in drawn if lengths[i] == length] for length in sorted(set(lengths.values()), reverse=True)]
 
 
 class RowAdam:
-    """Adam (Kingma & Ba, 2015) that maximises, of some rows of a matrix at a time; each row clips its gradient itself.
+    """Adam (Kingma & Ba, 2015) for maximisation, over selected rows of a matrix, with gradients clipped by row.
 
-    torch's own moves all rows in each step; here seeds that have converged stay where they are.
+    torch's Adam moves all rows in each step; here the rows of converged seeds do not move.
 
     Args:
         rows: `b x p`, changed in place.
-        learning_rate: `b`, or one for all.
+        learning_rate: `b`, or one for all rows.
         clip: greatest norm of a row's gradient.
     """
 
@@ -155,24 +155,24 @@ class RowAdam:
         self.second = torch.zeros_like(rows)
 
     def step(self, going: Sequence[int], gradient: Tensor) -> None:
-        """Move the rows `going` (`k` numbers) along their gradients (`k x p`), which are clipped in place."""
+        """Move the rows `going` (`k` indices) along their gradients (`k x p`), which are clipped in place."""
         scale = (self.clip / torch.linalg.vector_norm(gradient, dim=-1).add_(1e-6)).clamp_max_(1.0)
         gradient.mul_(scale.unsqueeze(-1))
         if len(going) == len(self.rows):
             self._move(self.rows, self.first, self.second, self.steps, self.learning_rate, gradient)
             return
         index = torch.tensor(going, device=self.rows.device)
-        whole = (self.rows, self.first, self.second, self.steps)
-        rows, first, second, steps = (one[index] for one in whole)
+        state = (self.rows, self.first, self.second, self.steps)
+        rows, first, second, steps = (one[index] for one in state)
         self._move(rows, first, second, steps, self.learning_rate[index], gradient)
-        for one, part in zip(whole, (rows, first, second, steps), strict=True):
+        for one, part in zip(state, (rows, first, second, steps), strict=True):
             one[index] = part
 
     def _move(self, rows: Tensor, first: Tensor, second: Tensor, steps: Tensor, rate: Tensor, gradient: Tensor) -> None:
         steps.add_(1)
         first.lerp_(gradient, 1 - self.decay)
         second.mul_(self.decay_of_squares).addcmul_(gradient, gradient, value=1 - self.decay_of_squares)
-        # What corrects the bias of the second moments is a factor of a row: one less division of every parameter.
+        # The bias correction of the second moments is a factor per row, which saves a division per parameter.
         correction = (1 - power(self.decay_of_squares, steps)).sqrt_()
         size = correction * rate / (1 - power(self.decay, steps))
         denominator = second.sqrt().add_((correction * self.epsilon).unsqueeze(-1))

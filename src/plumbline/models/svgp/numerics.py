@@ -1,8 +1,8 @@
-"""Elementwise functions whose every digit is the same wherever a number is in its tensor.
+"""Elementwise functions whose results do not depend, to the last digit, on a number's position in its tensor.
 
-torch computes the last few elements of a tensor one by one, the others several at once; its softplus, sigmoid and power
-differ in the last digit between the two. Seeds that run together are parts of one tensor: what becomes of one must not
-depend on how many others there are.
+torch vectorises all but the last few elements of a tensor, and its softplus, sigmoid and power differ in the last digit
+between the vectorised and the scalar loop. Seeds that run together are parts of one tensor. The results of a seed must
+not depend on the number of others.
 """
 
 import math
@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 FAR = 35.0
-"""Where softplus is its exponential to the last digit."""
+"""Below minus this, softplus equals the exponential to the last digit."""
 
 
 def softplus(x: Tensor) -> Tensor:
-    """Return `log(1 + exp(x))`; without gradients at zero."""
+    """Return `log(1 + exp(x))`; not for autograd, whose gradient at zero is wrong."""
     return x.clamp_min(0.0) + torch.log1p(torch.exp(-x.abs()))
 
 
@@ -32,11 +32,11 @@ def log_softplus(x: Tensor) -> tuple[Tensor, Tensor]:
     near = x.clamp_min(-FAR)
     positive = softplus(near)
     logarithm = positive.log()
-    # Sigmoid over softplus, as the exponential of the difference of their logarithms.
+    # The slope is sigmoid over softplus, here the exponential of the difference of their logarithms.
     slope = (near - positive).sub_(logarithm).exp_()
     return logarithm.add_(x - near), slope
 
 
 def power(base: float, exponents: Tensor) -> Tensor:
-    """Return a positive number raised to exponents."""
+    """Return `base > 0` raised to `exponents`."""
     return torch.exp(exponents * math.log(base))

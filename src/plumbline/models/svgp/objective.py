@@ -1,10 +1,10 @@
-"""Sparse variational Gaussian processes, many at once: parameters, moments, objectives and their gradients.
+"""Batched sparse variational Gaussian processes (SVGPs): parameters, posteriors, objectives and gradients.
 
-The process has a constant mean, a stationary kernel with one lengthscale, Gaussian noise, and inducing values
-`u = constant + L v` at inducing points `Z`, where `L L' = K(Z, Z)` and `q(v) = N(mean, C C')` (Hensman et al., 2013, in
-the whitened form). Points are in the unit cube and observations standardised; a leading dimension `b` is that of seeds
-that run together. All parameters of a seed are one row of a matrix, so that seeds are stacked, saved and left out as
-rows are.
+An SVGP has a constant mean, a stationary kernel with one lengthscale, and Gaussian noise. Its inducing values at
+inducing points `Z` are `u = constant + L v`, where `L L' = K(Z, Z)` and `q(v) = N(mean, C C')` (Hensman et al., 2013,
+whitened). Points are in the unit cube and observations are standardised. A leading dimension `b` is the batch of seeds
+that run together. All parameters of a seed are one row of a matrix, so that seeds are stacked, saved and dropped like
+rows.
 """
 
 import math
@@ -20,14 +20,14 @@ from plumbline.models.svgp.cross_covariance import JITTER, Inducing, Whitened, f
 from plumbline.models.svgp.numerics import sigmoid, softplus
 
 NOISE_FLOOR = 1e-4
-"""Least noise variance: that of GPyTorch's Gaussian likelihood."""
+"""Least noise variance, as in GPyTorch's Gaussian likelihood."""
 
 LOG_2PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each parameter of a process with `m` inducing points in `d` inputs is in its row."""
+    """Layout of the row of parameters of an SVGP with `m` inducing points in `d` inputs."""
 
     m: int
     d: int
@@ -43,7 +43,7 @@ class Layout:
         return sum(self.sizes)
 
     def parts(self, rows: Tensor) -> "Parameters":
-        """Return views of the parameters of `b` processes.
+        """Return views of the parameters of `b` SVGPs.
 
         Args:
             rows: `b x size`.
@@ -54,12 +54,12 @@ class Layout:
 
 
 class Parameters(NamedTuple):
-    """Parameters of `b` processes; a positive number is the softplus of its raw one, as in GPyTorch.
+    """Parameters of `b` SVGPs; a positive parameter is the softplus of its raw one, as in GPyTorch.
 
     Attributes:
         inducing: `b x m x d`, inducing points.
-        mean: `b x m`, of the whitened inducing values.
-        factor: `b x m x m`, whose lower triangle C has `C C'` as their covariance.
+        mean: `b x m`, mean of the whitened inducing values.
+        factor: `b x m x m`; the covariance of the whitened inducing values is `C C'` for its lower triangle C.
         constant: `b`, the prior mean.
         raw_lengthscale, raw_outputscale, raw_noise: `b`.
     """
@@ -74,27 +74,27 @@ class Parameters(NamedTuple):
 
     @property
     def lengthscale(self) -> Tensor:
-        """Lengthscale of all inputs, `b`."""
+        """Lengthscale, shared by all inputs, `b`."""
         return softplus(self.raw_lengthscale)
 
     @property
     def outputscale(self) -> Tensor:
-        """Variance of the process, `b`."""
+        """Prior variance of f, `b`."""
         return softplus(self.raw_outputscale)
 
     @property
     def noise(self) -> Tensor:
-        """Variance of the noise, `b`."""
+        """Noise variance, `b`."""
         return softplus(self.raw_noise) + NOISE_FLOOR
 
 
 def inverse_softplus(value: Tensor) -> Tensor:
-    """Return what softplus maps to `value` > 0."""
+    """The inverse softplus of `value` > 0."""
     return value + torch.log(-torch.expm1(-value))
 
 
 def initial_row(inducing: Tensor) -> Tensor:
-    """Return the parameters that training begins with: GPyTorch's defaults, `q(v)` the prior.
+    """Return the initial parameters of training: GPyTorch's defaults, with the prior as `q(v)`.
 
     Args:
         inducing: `m x d`.
@@ -105,13 +105,13 @@ def initial_row(inducing: Tensor) -> Tensor:
 
 
 def rescaled(row: Tensor, layout: Layout, ratio: float, shift: float) -> Tensor:
-    """Return the parameters of the process `ratio * f + shift`: the same beliefs in other units.
+    """Return the parameters of the SVGP of `ratio * f + shift`: the same posterior in other units.
 
-    Whitened inducing values do not change: their factor L carries the units.
+    Whitened inducing values do not change, since the factor L carries the units.
 
     Args:
         row: `size`.
-        layout: of the row.
+        layout: layout of the row.
         ratio: positive.
         shift: in the new units.
     """
@@ -125,15 +125,15 @@ def rescaled(row: Tensor, layout: Layout, ratio: float, shift: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a forward pass needs of `b` processes, whatever the points are.
+    """The parts of a forward pass of `b` SVGPs that do not depend on the points.
 
     Attributes:
-        parameters: of the processes.
-        layout: of their rows.
+        parameters: parameters of the SVGPs.
+        layout: layout of their rows.
         raw: `b x 3`, the raw lengthscale, outputscale and noise, which end the rows.
-        noise: `b`, variance of the noise.
-        inducing: inducing points and the factor of their covariance.
-        lower: `b x m x (m + 1)`, the lower triangle C of the factor, and the mean.
+        noise: `b`, noise variances.
+        inducing: inducing points and the Cholesky factor of their covariance.
+        lower: `b x m x (m + 1)`, the lower triangle C and the mean of `q(v)`.
     """
 
     parameters: Parameters
@@ -144,15 +144,15 @@ class Prepared:
     lower: Tensor
 
     def at(self, X: Tensor) -> "Forward":
-        """Return what the processes say of points `X`, `b x n x d`."""
+        """Return the forward pass at points `X`, `b x n x d`."""
         whitened = self.inducing.whiten(X)
         return Forward(self, whitened, product(self.lower.mT, whitened.A))
 
 
 def prepare(rows: Tensor, layout: Layout, kernel: SparseKernel) -> Prepared:
-    """Return the processes with parameters `rows` (`b x size`), ready for points; to be made anew when rows change."""
+    """Return the point-independent parts of forward passes at parameters `rows` (`b x size`); stale if rows change."""
     parameters, raw = layout.parts(rows), rows[:, -3:]
-    # At once, as is their derivative: each alone takes as long as all three.
+    # One call, as for their derivatives: each alone takes as long as all three.
     lengthscale, outputscale, noise = softplus(raw).unbind(-1)
     inducing = factorise(parameters.inducing, lengthscale, outputscale, kernel)
     lower = torch.cat([parameters.factor.tril(), parameters.mean.unsqueeze(-1)], -1)
@@ -161,12 +161,12 @@ def prepare(rows: Tensor, layout: Layout, kernel: SparseKernel) -> Prepared:
 
 @dataclass(frozen=True)
 class Forward:
-    """What `b` processes say of `n` points each, with what gradients need.
+    """A forward pass: marginal posteriors of `b` SVGPs at `n` points each, with their vector-Jacobian products.
 
     Attributes:
-        prepared: the processes.
+        prepared: the point-independent parts.
         whitened: `A`, `b x m x n`.
-        B: `b x (m + 1) x n`, `C' A` and, in the last row, the mean's product with `A`.
+        B: `b x (m + 1) x n`, `C' A` and, in the last row, `mean' A`.
     """
 
     prepared: Prepared
@@ -175,7 +175,7 @@ class Forward:
 
     @property
     def parameters(self) -> Parameters:
-        """Parameters of the processes."""
+        """Parameters of the SVGPs."""
         return self.prepared.parameters
 
     @property
@@ -209,9 +209,9 @@ class Forward:
         """Return the gradient in the rows of parameters, `b x size`.
 
         Args:
-            to_whitened, to_product: of the value with respect to `A` and `B`, where `B` is a quantity of its own.
-            to_constant, to_lengthscale, to_outputscale, to_noise: `b`, of what else depends on them.
-            divergence: the weight of the divergence in the value, `b`.
+            grad_whitened, grad_product: partial derivatives of the value in `A` and `B`, with `B` an independent input.
+            grad_constant, grad_lengthscale, grad_outputscale, grad_noise: `b`, the value's other partial derivatives.
+            divergence: `b`, weight of the divergence in the value.
         """
         A, lower = self.whitened.A, self.prepared.lower
         slopes = self.whitened.vjp(grad_whitened + product(lower, grad_product))
@@ -229,18 +229,18 @@ class Forward:
         """Return the gradient in the points, `b x n x d`.
 
         Args:
-            to_whitened, to_product: as of `vjp`.
+            grad_whitened, grad_product: as for `vjp`.
         """
         return self.whitened.vjp_to_points(grad_whitened + product(self.prepared.lower, grad_product))
 
 
 def forward(rows: Tensor, layout: Layout, X: Tensor, kernel: SparseKernel) -> Forward:
-    """Return what the processes with parameters `rows` (`b x size`) say of the points `X` (`b x n x d`)."""
+    """Return the forward pass of SVGPs with parameters `rows` (`b x size`) at the points `X` (`b x n x d`)."""
     return prepare(rows, layout, kernel).at(X)
 
 
 class Terms(NamedTuple):
-    """What each datum adds to an objective, `b x n`, with its derivatives in mean, variance and noise variance."""
+    """Terms of an objective, one per datum (`b x n`), and their derivatives in mean, variance and noise variance."""
 
     value: Tensor
     mean: Tensor
@@ -249,7 +249,7 @@ class Terms(NamedTuple):
 
 
 def expected_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> Terms:
-    """Return `E log N(y; f, noise)` under `f ~ N(mean, variance)`: the data's part of the ELBO; Hensman et al. (2013).
+    """Return `E log N(y; f, noise)` under `f ~ N(mean, variance)`: the data term of the ELBO; Hensman et al. (2013).
 
     Args:
         y, mean, variance: `b x n`.
@@ -264,7 +264,7 @@ def expected_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: Te
 
 
 def predictive_log_likelihood(y: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> Terms:
-    """Return `log N(y; mean, variance + noise)`: the data's part of PPGPR's objective; Jankowiak et al. (2020).
+    """Return `log N(y; mean, variance + noise)`: the data term of PPGPR's objective; Jankowiak et al. (2020).
 
     Args:
         y, mean, variance: `b x n`.
@@ -290,7 +290,7 @@ class Batch(NamedTuple):
     Attributes:
         X: `b x n x d`.
         y: `b x n`.
-        data: `b`, how many data the batches are from.
+        data: `b`, numbers of data that the minibatches are drawn from.
     """
 
     X: Tensor
@@ -299,7 +299,7 @@ class Batch(NamedTuple):
 
 
 class Cotangents(NamedTuple):
-    """Derivatives of a value in the parts of a forward pass; arguments of `Forward.vjp`."""
+    """Gradients of a value with respect to the parts of a forward pass: the arguments of `Forward.vjp`."""
 
     grad_whitened: Tensor
     grad_product: Tensor
@@ -310,11 +310,12 @@ class Cotangents(NamedTuple):
 
 
 def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tensor, Cotangents]:
-    """Return an objective per datum, divergence included, and its derivatives; of the divergence they are left to
-    `Forward.vjp`, whose weight is `-1 / data`.
+    """Return an objective per datum, divergence included, and its derivatives without those of the divergence.
+
+    `Forward.vjp` adds those of the divergence, whose weight is `-1 / data`.
 
     Args:
-        passed: at the points of the batch.
+        passed: forward pass at the points of the batch.
         batch: the data.
         objective: ELBO or PPGPR.
     """

@@ -1,8 +1,8 @@
-"""What a sparse process says of points and of batches, with gradients by hand.
+"""Marginal and joint posteriors of an SVGP, with hand-written gradients.
 
-With `k = k(Z, x)`, `L L' = K(Z, Z)` and inducing values `L v`, `v ~ N(mean, C C')`, all that it says of f at x is a
-function of `A = L^-1 k` and `W = C' A`: its mean is `constant + mean' A`, its variance `s + jitter - |A|^2 + |W|^2`.
-One matrix maps `k` to all of that, and gradients in it back to `k`.
+Let `k = k(Z, x)`, `L L' = K(Z, Z)` and `v ~ N(mean, C C')` for inducing values `L v`. The posterior of f at x is a
+function of `A = L^-1 k` and `W = C' A`. Its mean is `constant + mean' A`, its variance `s + jitter - |A|^2 + |W|^2`.
+One matrix maps `k` to `A`, `W` and `mean' A`, and its transpose maps gradients back to `k`.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from plumbline.models.svgp.process import SVGP
 
 @dataclass(frozen=True)
 class SVGPPosterior:
-    """Moments of f, or of its observations, under a sparse process.
+    """Posteriors of f, or of its observations, under an SVGP.
 
     Attributes:
-        process: trained.
-        noisy: whether they are of observations.
+        process: trained SVGP.
+        noisy: whether posteriors are those of observations.
     """
 
     process: SVGP
@@ -33,7 +33,7 @@ class SVGPPosterior:
 
     @property
     def model(self) -> Model:
-        """The process as a model of BoTorch."""
+        """The SVGP as a BoTorch model."""
         return ProcessModel(self.process, noisy=self.noisy)
 
     @cached_property
@@ -43,12 +43,12 @@ class SVGPPosterior:
 
     @cached_property
     def own(self) -> Tensor:
-        """Variance that a point has to itself, `1`: the jitter, and the noise of an observation."""
+        """Independent variance of each point, `1`: the jitter, and the noise of an observation."""
         return JITTER + self.noisy * self.process.parameters.noise.detach()
 
     @cached_property
     def lengthscale(self) -> Tensor:
-        """Of all inputs, `1`, in the unit cube as a rule."""
+        """Lengthscale of all standardised inputs, `1`."""
         return self.process.parameters.lengthscale.detach()
 
     @cached_property
@@ -58,7 +58,7 @@ class SVGPPosterior:
 
     @cached_property
     def norms(self) -> Tensor:
-        """Their squared norms, `1 x m`."""
+        """Squared norms of the inducing points in lengthscales, `1 x m`."""
         return squared_norms(self.scaled)
 
     @cached_property
@@ -67,7 +67,7 @@ class SVGPPosterior:
         return self.process.parameters.constant.detach()
 
     def marginal_posterior(self, X: Tensor) -> "SVGPMarginal":
-        """Return mean and standard deviation at points, each on its own, with what their gradients need.
+        """Return the marginal posteriors at points.
 
         Args:
             X: `b x d`, in the problem's bounds.
@@ -82,13 +82,13 @@ class SVGPPosterior:
         return SVGPMarginal(self, scaled, slope, seen, self.constant + seen[:, -1], variance.sqrt())
 
     def joint_posterior(self, X: Tensor) -> "SVGPJoint":
-        """Return what is said of batches of points jointly, with what gradients need.
+        """Return the joint posteriors at batches of points.
 
         Args:
             X: `b x q x d`, in the problem's bounds.
 
         Raises:
-            NanError, NotPSDError: a covariance is no number, or has no factor, not even with jitter.
+            NanError, NotPSDError: a covariance has NaN entries, or no factor even with jitter.
         """
         m = self.process.layout.m
         points = self.marginal_posterior(X.flatten(0, 1))
@@ -104,13 +104,13 @@ class SVGPPosterior:
 
 @dataclass(frozen=True)
 class SVGPMarginal:
-    """What a sparse process says of `b` points, each on its own.
+    """Marginal posteriors of an SVGP at `b` points.
 
     Attributes:
-        of: whose moments they are.
+        of: the SVGP, with cached factors.
         scaled: `b x d`, the points in lengthscales.
         slope: `b x m`, `-2 dk/dr^2` of their correlations with the inducing points.
-        seen: `b x (2 m + 1)`, `A`, `W` and the mean's product with `A`.
+        seen: `b x (2 m + 1)`, the projections `A`, `W` and `mean' A`.
         location, spread: means and standard deviations, `b`, in standardised units.
     """
 
@@ -136,7 +136,7 @@ class SVGPMarginal:
         """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
 
         Args:
-            to_mean, to_sd: `b`, its derivatives in them.
+            grad_mean, grad_sd: `b`, its derivatives in them.
         """
         scale = self.of.process.standardisation.scale
         grad_seen = self.through_spread(scale * grad_sd)
@@ -144,7 +144,7 @@ class SVGPMarginal:
         return self.unscaled(self.vjp_seen(grad_seen))
 
     def through_spread(self, grad_spread: Tensor) -> Tensor:
-        """Return the derivatives in `seen` of a function of `spread`, `b`: `A` takes from it, `W` adds to it."""
+        """Return the derivatives in `seen` of a function of `spread`, `b`: `A` lowers the variance, `W` raises it."""
         grad_seen = self.seen * (grad_spread / self.spread).unsqueeze(-1)
         grad_seen[:, : self.of.process.layout.m].neg_()
         grad_seen[:, -1] = 0.0
@@ -154,23 +154,23 @@ class SVGPMarginal:
         """Return the gradient in the scaled points, `b x d`, of a function of `seen`.
 
         Args:
-            to_seen: `b x (2 m + 1)`, its derivatives.
+            grad_seen: `b x (2 m + 1)`, its derivatives.
         """
         weights = (grad_seen @ self.of.process.projection).mul_(self.slope).mul_(self.of.outputscale)
         gradient = weights @ self.of.scaled.squeeze(0)
         return gradient.addcmul_(weights.sum(-1, keepdim=True), self.scaled, value=-1)
 
     def unscaled(self, gradient: Tensor) -> Tensor:
-        """Return a gradient in the problem's bounds of one in lengthscales; both `b x d`."""
+        """Convert a gradient in lengthscales to the problem's bounds; both `b x d`."""
         return gradient / (self.of.lengthscale * self.of.process.standardisation.width)
 
 
 @dataclass(frozen=True)
 class SVGPJoint:
-    """What a sparse process says of `b` batches of q points.
+    """Joint posteriors of an SVGP at `b` batches of q points.
 
     Attributes:
-        points: of all of them, `b q`, each on its own.
+        points: marginal posteriors of all `b q` points.
         slope: `b x q x q`, `-2 dk/dr^2` of the correlations within the batches.
         A, W: `b x q x m`, of the batches.
         factor: `b x q x q`, the Cholesky factors of the covariances, in standardised units.
@@ -196,8 +196,8 @@ class SVGPJoint:
         """Return the gradient in the points, `b x q x d` in the problem's bounds, of a function of `mean` and `root`.
 
         Args:
-            to_mean: `b x q`, its derivatives in the means.
-            to_root: `b x q x q`, in the factors; what is above their diagonals does not count.
+            grad_mean: `b x q`, its derivatives in the means.
+            grad_root: `b x q x q`, in the factors; entries above their diagonals are ignored.
         """
         points, scale = self.points, self.points.of.process.standardisation.scale
         grad_covariance = cholesky_vjp(self.factor, scale * grad_root)

@@ -1,4 +1,4 @@
-"""A trained sparse process, in the problem's own units: what acquisition functions and forecasts see."""
+"""A trained SVGP in the problem's own units, as acquisition functions and forecasts use it."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,24 +17,24 @@ def inducing_factor(parameters: Parameters, kernel: SparseKernel) -> Tensor | No
     """Return the Cholesky factor of the inducing values' prior covariance, `m x m`; None where there is none.
 
     Args:
-        parameters: of one process, `b = 1`.
-        kernel: of the process.
+        parameters: parameters of one SVGP, `b = 1`.
+        kernel: kernel of the SVGP.
     """
-    found = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
-    return None if bool(found.broken.any()) else found.L.squeeze(0)
+    inducing = factorise(parameters.inducing, parameters.lengthscale, parameters.outputscale, kernel)
+    return None if bool(inducing.broken.any()) else inducing.L.squeeze(0)
 
 
 @dataclass(frozen=True)
 class SVGP:
-    """One sparse variational process.
+    """A sparse variational Gaussian process (SVGP).
 
     Attributes:
-        row: its parameters, `p`.
-        layout: of the row.
-        kernel: of the process.
-        units: of its inputs and observations.
-        stale: `m x m`, a Cholesky factor of the inducing points' covariance that is used in place of theirs; None for
-            theirs.
+        row: parameters, `p`.
+        layout: layout of the row.
+        kernel: kernel of unit variance.
+        standardisation: transforms of inputs and observations.
+        stale: `m x m`, a Cholesky factor of earlier inducing points that replaces the current one; None for the current
+            one.
     """
 
     row: Tensor
@@ -45,11 +45,11 @@ class SVGP:
 
     @property
     def parameters(self) -> Parameters:
-        """Its parameters, `b = 1`."""
+        """The parameters with a batch dimension `b = 1`."""
         return self.layout.parts(self.row.unsqueeze(0))
 
     def restandardised(self, standardisation: Standardisation) -> "SVGP":
-        """Return the same beliefs, about observations in other units."""
+        """Return the same posterior for observations in other units."""
         ratio = self.standardisation.scale / standardisation.scale
         shift = (self.standardisation.location - standardisation.location) / standardisation.scale
         stale = None if self.stale is None else self.stale * ratio
@@ -64,14 +64,14 @@ class SVGP:
         Raises:
             NotPSDError: there is none.
         """
-        found = inducing_factor(self.parameters, self.kernel) if self.stale is None else self.stale
-        if found is None:
+        factor = inducing_factor(self.parameters, self.kernel) if self.stale is None else self.stale
+        if factor is None:
             raise NotPSDError("the covariance of the inducing points has no Cholesky factor")
-        return found
+        return factor
 
     @cached_property
     def projection(self) -> Tensor:
-        """`L^-1`, `C' L^-1` and `mean' L^-1`, `(2 m + 1) x m`: maps `k(Z, x)` to A, B."""
+        """The matrix `L^-1`, `C' L^-1`, `mean' L^-1`, `(2 m + 1) x m`, which maps `k(Z, x)` to A and B."""
         parts = self.parameters
         identity = torch.eye(self.layout.m).to(self.row)
         inverse = torch.linalg.solve_triangular(self.factor, identity, upper=False)
@@ -82,8 +82,8 @@ class SVGP:
         """Return prior covariances of f, `batch_shape x q x k`.
 
         Args:
-            points: `batch_shape x q x d`, in the process's inputs.
-            others: `k x d`, likewise.
+            points: `batch_shape x q x d`, standardised.
+            others: `k x d`, standardised.
         """
         parts = self.parameters
         lengthscale = parts.lengthscale.detach()
@@ -91,23 +91,23 @@ class SVGP:
         r2 = squared_distances(flat, (others / lengthscale).unsqueeze(0))
         return parts.outputscale.detach() * correlations(r2, self.kernel)[0].reshape(*points.shape[:-1], len(others))
 
-    def seen(self, points: Tensor) -> tuple[Tensor, Tensor]:
+    def project(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return A (`batch_shape x m x q`) and B (`batch_shape x (m + 1) x q`) of `models.svgp.objective.Forward`.
 
         Args:
-            points: `batch_shape x q x d`, in the process's inputs.
+            points: `batch_shape x q x d`, standardised.
         """
         m = self.layout.m
         both = self.prior(points, self.parameters.inducing.squeeze(0).detach()) @ self.projection.mT
         both = both.mT
         return both[..., :m, :], both[..., m:, :]
 
-    def moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
-        """Return means of f and their covariances, or variances alone, in the units of the observations.
+    def posterior_moments(self, X: Tensor, joint: bool = True) -> tuple[Tensor, Tensor]:
+        """Return posterior means of f and covariances, or variances, in the units of the observations.
 
         Args:
             X: `batch_shape x q x d`, in the problem's bounds.
-            joint: covariances of the q points rather than variances.
+            joint: whether to return covariances of the q points rather than variances.
 
         Returns:
             `batch_shape x q`, and `batch_shape x q x q` or `batch_shape x q`.
@@ -115,7 +115,7 @@ class SVGP:
         parts, standardisation = self.parameters, self.standardisation
         outputscale = parts.outputscale.detach()
         points = standardisation.inputs(X)
-        A, B = self.seen(points)
+        A, B = self.project(points)
         mean = standardisation.location + standardisation.scale * (parts.constant.detach() + B[..., -1, :])
         W = B[..., :-1, :]
         if not joint:
@@ -128,5 +128,5 @@ class SVGP:
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the observations' noise, in their units."""
+        """Noise variance, in the units of the observations."""
         return float(self.parameters.noise) * self.standardisation.scale**2

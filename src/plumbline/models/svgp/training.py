@@ -1,4 +1,4 @@
-"""SVGPs trained on their data, several seeds at once; steps that fail are retried at a lower learning rate."""
+"""Batched training of SVGPs over seeds; failed trainings are retried at a lower learning rate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,22 +12,22 @@ from plumbline.models.svgp.objective import Batch, Layout, Objective, fidelity, 
 from plumbline.models.svgp.process import inducing_factor
 
 ATTEMPTS = 3
-"""Attempts at a training, each with a tenth of the learning rate of the one before."""
+"""Greatest number of attempts at a training, each with a tenth of the previous learning rate."""
 
 Attempt = Callable[[Sequence[int], float], tuple[list[Tensor], list[Progress]]]
-"""Takes the numbers of some seeds and a factor of the learning rates; returns what was trained, tensors of a row a
-seed, and how it went."""
+"""Trains the seeds with given indices at a factor of the learning rates; returns the trained tensors, a row per seed,
+and the progress."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of training several seeds.
+    """Result of training several seeds.
 
     Attributes:
-        trained: tensors of a row a seed; where all attempts went wrong, what they began with.
-        epochs: passes through the data of the last attempt.
-        attempts: how many were made.
-        kept: whether what a seed began with was kept.
+        trained: tensors with a row per seed; the start where all attempts failed.
+        epochs: passes through the data in the last attempt of each seed.
+        attempts: number of attempts of each seed.
+        kept: whether all attempts of a seed failed, so that its start was kept.
     """
 
     trained: list[Tensor]
@@ -37,25 +37,25 @@ class Outcome:
 
 
 def retry(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
-    """Attempt a training of several seeds; those that break are attempted again with a tenth of the learning rate.
+    """Train several seeds; seeds that fail are trained again with a tenth of the learning rate.
 
     Args:
-        start: tensors of a row a seed: what the training begins with.
-        attempt: trains some of the seeds, from the start.
+        start: initial tensors, a row per seed.
+        attempt: trains some of the seeds from the start.
     """
     seeds = len(start[0])
     trained = [one.clone() for one in start]
     epochs, attempts, kept = [0] * seeds, [0] * seeds, [True] * seeds
     going = list(range(seeds))
     for number in range(ATTEMPTS):
-        found, progress = attempt(going, 10.0**-number)
-        sound = [bool(torch.stack([torch.isfinite(one[i]).all() for one in found]).all()) for i in range(len(going))]
+        tensors, progress = attempt(going, 10.0**-number)
+        sound = [bool(torch.stack([torch.isfinite(one[i]).all() for one in tensors]).all()) for i in range(len(going))]
         for i, seed in enumerate(going):
             epochs[seed], attempts[seed] = progress[i].epochs, number + 1
             kept[seed] = progress[i].broken or not sound[i]
             if not kept[seed]:
-                for whole, part in zip(trained, found, strict=True):
-                    whole[seed] = part[i]
+                for rows, part in zip(trained, tensors, strict=True):
+                    rows[seed] = part[i]
         going = [seed for seed in going if kept[seed]]
         if not going:
             break
@@ -63,20 +63,21 @@ def retry(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
 
 
 def masked(values: Tensor, broken: Tensor) -> Tensor:
-    """Return values with NaN where a process is broken."""
+    """Return values with NaN where the covariance of the inducing points has no Cholesky factor."""
     return values.masked_fill(broken, torch.nan)
 
 
 def checked(rows: Tensor, progress: Sequence[Progress], layout: Layout, kernel: SparseKernel) -> list[Progress]:
-    """Return how trainings went; those are broken too whose last step, which no other looked at, left no process.
+    """Return the progress of trainings, with those marked broken whose last step left no valid SVGP.
 
-    They are looked at one by one, on the CPU, as they will be used: a factor in company may have other last digits.
+    No later step evaluates the last one. We factorise seeds singly on the CPU, as they will be used: a batched
+    factorisation may differ in the last digits.
 
     Args:
         rows: `b x p`, trained.
-        progress: of each row.
-        layout: of a row.
-        kernel: of the processes.
+        progress: progress of each row.
+        layout: layout of a row.
+        kernel: kernel of the SVGPs.
     """
     factors = [inducing_factor(layout.parts(row.unsqueeze(0)), kernel) for row in rows.cpu()]
     return [replace(one, broken=one.broken or L is None) for one, L in zip(progress, factors, strict=True)]
@@ -91,16 +92,16 @@ def fidelity_step(
     learning_rate_factor: float = 1.0,
     free: Tensor | None = None,
 ) -> Step:
-    """Return a step of training that moves `rows` (`b x p`, in place) towards a greater ELBO, or PPGPR's objective.
+    """Return a training step that moves `rows` (`b x p`, in place) towards a greater ELBO or PPGPR objective.
 
     Args:
-        rows: parameters of the processes.
-        layout: of a row.
-        kernel: of the processes.
+        rows: parameters of the SVGPs.
+        layout: layout of a row.
+        kernel: kernel of the SVGPs.
         objective: ELBO or PPGPR.
         options: learning rate and clipping.
         learning_rate_factor: factor of the learning rate.
-        free: `p` booleans, which parameters move; None for all.
+        free: `p` booleans, the parameters that move; None for all.
     """
     adam = RowAdam(rows, options.learning_rate * learning_rate_factor, options.clip)
     free = None if free is None else free.to(rows.device)
@@ -126,16 +127,16 @@ def fit(
     options: TrainingOptions,
     free: Tensor | None = None,
 ) -> Outcome:
-    """Return the parameters of several seeds, trained on their data; AABO, appendix A.
+    """Return the trained parameters of several seeds; AABO, appendix A.
 
     Args:
-        start: `b x p`.
-        layout: of a row.
-        kernel: of the processes.
+        start: `b x p`, initial parameters.
+        layout: layout of a row.
+        kernel: kernel of the SVGPs.
         sources: makes the minibatches of each seed, the same whenever it is called.
         objective: ELBO or PPGPR.
-        options: how.
-        free: `p` booleans, which parameters move; None for all.
+        options: learning rate, clipping and stopping rule.
+        free: `p` booleans, the parameters that move; None for all.
     """
 
     def attempt(going: Sequence[int], learning_rate_factor: float) -> tuple[list[Tensor], list[Progress]]:

@@ -1,0 +1,142 @@
+"""The site: pages of docs/, and one a claim, an experiment and a folder of the package. `make docs` builds it."""
+
+import re
+import sys
+from os.path import relpath
+from pathlib import Path
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(ROOT / "src"))
+
+import plumbline.tracking  # noqa: E402, F401 (autodoc imports with TYPE_CHECKING set, which FastAPI does not survive)
+from plumbline.analysis.publish.api_pages import write_api_pages  # noqa: E402
+from plumbline.analysis.publish.claim_pages import write_claim_pages  # noqa: E402
+from plumbline.analysis.publish.experiment_pages import write_experiment_pages  # noqa: E402
+from plumbline.analysis.publish.pages import write_pages  # noqa: E402
+from plumbline.study.plan import load_plan  # noqa: E402
+
+logger = getLogger(__name__)
+
+project = "plumbline"
+author = "the plumbline developers"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "replies", "templates"]
+html_theme = "furo"
+html_title = "plumbline"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = [("filter.js", {"defer": "defer"})]
+html_math_renderer = "mathml"  # MathJax would come from a network
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+
+add_module_names = False
+default_role = "code"  # docstrings have single backticks
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "show-inheritance": True, "exclude-members": "model_config"}
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+
+REPOSITORY = {path: f"repository/{path.stem.lower()}" for path in ROOT.glob("*.md") if path.stem != "README"} | {
+    path: f"repository/{path.parent.name}" for path in ROOT.glob("[!.]*/README.md") if path.parent != DOCS
+}
+"""Markdown files outside docs/, and their pages."""
+
+LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+
+
+def page_of(path: Path) -> str | None:
+    """The page that stands for a file or folder of the repository, as a path from docs/; None where none does."""
+    if path == ROOT / "README.md":
+        return "index.md"
+    if path in REPOSITORY:
+        return f"{REPOSITORY[path]}.md"
+    if path.is_relative_to(DOCS) or path.suffix in {".png", ".svg"}:
+        return relpath(path, DOCS)
+    if path.is_relative_to(ROOT / "src" / "plumbline"):
+        folder = path if path.is_dir() else path.parent
+        return f"api/{'.'.join(folder.relative_to(ROOT / 'src').parts)}.rst"
+    if path == ROOT / "results" / "reference":
+        return "experiments/index.md"
+    return relpath(path, DOCS) if path.is_file() else None
+
+
+def rewritten(text: str, source: Path, page: Path) -> str:
+    """Markdown written at `source`, with links that work from `page`; those to folders without a page are dropped."""
+
+    def target(link: re.Match[str]) -> str:
+        before, to, anchor, after = link[1], link[2], link[3] or "", link[4]
+        path = (source.parent / to).resolve()
+        if ":" in to or not path.exists() or not path.is_relative_to(ROOT):
+            return link[0]
+        found = page_of(path)
+        if found is None:
+            return "]{.folder}"
+        return f"{before}{relpath(DOCS / found, page.parent)}{anchor if found.endswith('.md') else ''}{after}"
+
+    return LINK.sub(target, text)
+
+
+def rewrite_page(app: Sphinx, name: str, content: list[str]) -> None:
+    page = Path(app.env.doc2path(name))
+    if page.suffix == ".md":
+        content[0] = rewritten(content[0], page, page)
+
+
+def rewrite_included(app: Sphinx, path: Path, parent: str, content: list[str]) -> None:
+    content[0] = rewritten(content[0], (DOCS / path).resolve(), Path(app.env.doc2path(app.env.docname)))
+
+
+def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Asterisks, bars and last underscores mean themselves, except between backticks and in formulas."""
+    parts = re.split(r"(`[^`]*`|\.\. math::.*(?:\n+ +.*)*)", "\n".join(lines))
+    parts[::2] = [re.sub(r"(?<!^)(?<!\n)[*|]|_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
+    lines[:] = "".join(parts).split("\n")
+    if what in {"attribute", "data", "property"}:
+        lines.insert(0, "\\ ")  # shows nothing; napoleon takes what precedes a colon in the first line for a type
+
+
+def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
+    block = isinstance(node, nodes.math_block)
+    formula = node.astext().replace(r"\arg", r"\operatorname{arg}")  # the converter does not know it
+    mathml = convert(formula, display="block" if block else "inline")
+    if unknown := re.search(r"\\[A-Za-z]+", mathml):
+        logger.warning("unknown command %s in the formula %s", unknown[0], formula, location=node)
+    translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
+    raise nodes.SkipNode
+
+
+def generate(app: Sphinx) -> None:
+    """Write the pages of claims, experiments, the package and the Markdown files of the repository."""
+    studies = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
+    plan = load_plan({"preset": "paper", "data": "real", "studies": studies}, ROOT)
+    reference = ROOT / "results" / "reference"
+    studies = list(plan.studies.values())
+    write_claim_pages(studies, plan.library, reference, DOCS / "claims", DOCS / "replies")
+    write_experiment_pages(studies, plan.library, reference, DOCS / "experiments")
+    write_api_pages(ROOT / "src" / "plumbline", DOCS / "api")
+    included = {
+        f"{Path(page).name}.md": f"```{{include}} ../../{path.relative_to(ROOT)}\n```\n"
+        for path, page in REPOSITORY.items()
+    }
+    write_pages(included, DOCS / "repository")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_html_math_renderer("mathml", (write_mathml, None), (write_mathml, None))
+    app.connect("builder-inited", generate)
+    app.connect("source-read", rewrite_page)
+    app.connect("include-read", rewrite_included)
+    app.connect("autodoc-process-docstring", escape_docstring, priority=400)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,194 @@
+"""A page an experiment: figure, table, settings, provenance, cost, and the claims that rest on it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os.path import relpath
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+
+from plumbline.analysis.publish.claim_pages import Titles, verdict_of
+from plumbline.analysis.publish.pages import listed, render, write_pages
+from plumbline.analysis.publish.reference import read_claims
+from plumbline.study.experiments import Experiment, Preset, Study
+from plumbline.study.methods_and_tasks import MethodsAndTasks
+from plumbline.study.resolved import pairs
+
+LONG = 40
+"""Rows of a table above which it is folded."""
+
+NAMES = {"task": "task", "method": "method", "baseline": "method"}
+"""Columns of tables that hold names of tasks or methods."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the reference results hold of an experiment.
+
+    Attributes:
+        folder: of its results.
+        about: provenance of its trials, or else of its illustration; None where it was not run.
+        table: as it was written.
+        figure: whether there is one.
+    """
+
+    folder: Path
+    about: dict[str, Any] | None
+    table: pd.DataFrame | None
+    figure: bool
+
+
+def kept(reference: Path, name: str) -> Kept:
+    """What is kept of an experiment among the reference results."""
+    folder = reference / name
+    abouts = [path for path in (folder / "provenance.json", folder / "illustration-provenance.json") if path.is_file()]
+    table = folder / f"{name}-table.csv"
+    return Kept(
+        folder,
+        json.loads(abouts[0].read_text(encoding="utf-8")) if abouts else None,
+        pd.read_csv(table) if table.is_file() else None,
+        (folder / f"{name}.png").is_file(),
+    )
+
+
+def preset_of(experiment: Experiment, found: Kept) -> Preset:
+    """The preset of an experiment's runs; before any, or without, the first that has it: paper, desk, quick."""
+    said = (found.about or {}).get("preset")
+    return next(one for one in reversed(get_args(Preset)) if (one == said if said else experiment.at(one) is not None))
+
+
+def titled(table: pd.DataFrame, titles: Titles) -> pd.DataFrame:
+    """A table with titles in place of names, and columns without underscores."""
+    shown = table.copy()
+    for column, kind in NAMES.items():
+        if column in shown:
+            names = tuple(dict.fromkeys(shown[column].dropna()))
+            words = titles.tasks(names) if kind == "task" else titles.methods(names)
+            shown[column] = shown[column].map(dict(zip(names, words, strict=True)))
+    return shown.rename(columns=lambda name: str(name).replace("_", " "))
+
+
+def grid_of(entries: MethodsAndTasks, experiment: Experiment) -> pd.DataFrame:
+    """The tasks and methods of an experiment, a row a pair: `task`, `method`, `seeds`, `rounds`."""
+    rows = [
+        (task, method, block.seeds or experiment.seeds, block.rounds or entries.tasks[task].budget.rounds)
+        for block in experiment.grid
+        for task, method in pairs(entries, block)
+    ]
+    return pd.DataFrame(rows, columns=["task", "method", "seeds", "rounds"])
+
+
+def tasks_in_words(entries: MethodsAndTasks, grid: pd.DataFrame, titles: Titles) -> list[str]:
+    """Each task of a grid with its initial design and its rounds."""
+    names = tuple(dict.fromkeys(grid["task"]))
+    words = []
+    for name, title in zip(names, titles.tasks(names), strict=True):
+        budget = entries.tasks[name].budget
+        rounds = sorted(set(grid.loc[grid["task"] == name, "rounds"]))
+        points = "" if budget.q == 1 else f" of {budget.q} points"
+        first = f"{budget.initial.size} {budget.initial.design} points"
+        words.append(f"{title}: {first}, then {listed(map(str, rounds))} rounds{points}")
+    return words
+
+
+def ranges(numbers: pd.Series) -> str:
+    """The distinct numbers of a column in words."""
+    return listed(str(one) for one in sorted(set(numbers)))
+
+
+def in_words(value: Any) -> str:
+    """A value of provenance, with the distinct ones of several."""
+    if isinstance(value, list):
+        return ", ".join(dict.fromkeys(in_words(one) for one in value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    if value is None or isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def provenance_rows(about: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and values of provenance in words, without those that the settings say."""
+    settings = {"experiment", "preset", "data", "seeds", "budget", "trials", "wall_hours"}
+    words = {"dirty": "uncommitted changes", "dtype": "floating point"}
+    return [
+        (words.get(name, name.replace("_", " ")), in_words(value))
+        for name, value in about.items()
+        if name not in settings
+    ]
+
+
+def experiment_page(
+    entries: MethodsAndTasks,
+    study: Study,
+    name: str,
+    found: Kept,
+    costs: pd.DataFrame,
+    verdicts: dict[str, str],
+    folder: Path,
+) -> str:
+    """The page of one experiment, as Markdown.
+
+    Args:
+        entries: all methods and tasks.
+        study: of the experiment.
+        name: of the experiment.
+        found: what is kept of it.
+        costs: seconds a round of methods on tasks.
+        verdicts: on all claims.
+        folder: of the page.
+    """
+    titles, preset = Titles(entries), preset_of(study.experiments[name], found)
+    experiment = study.experiments[name].at(preset)
+    assert experiment is not None, "`preset_of` returns one that has the experiment"
+    grid = grid_of(entries, experiment)
+    methods = tuple(dict.fromkeys(grid["method"]))
+    return render(
+        "experiment.md.j2",
+        name=name,
+        study=study,
+        experiment=experiment,
+        found=found,
+        run=found.about is not None,
+        preset=preset,
+        methods=titles.methods(methods),
+        tasks=tasks_in_words(entries, grid, titles),
+        seeds=ranges(grid["seeds"]) if len(grid) else "",
+        table=None if found.table is None else titled(found.table, titles),
+        long=found.table is not None and len(found.table) > LONG,
+        costs=titled(costs.merge(grid[["task", "method"]], on=["task", "method"]), titles),
+        provenance=provenance_rows(found.about or {}),
+        claims={one: claim for one, claim in study.claims.items() if name in claim.experiments},
+        verdicts=verdicts,
+        home=relpath(found.folder, folder),
+        files=sorted(path.name for path in found.folder.glob("*")) if found.folder.is_dir() else [],
+    )
+
+
+def write_experiment_pages(studies: Sequence[Study], entries: MethodsAndTasks, reference: Path, folder: Path) -> None:
+    """Write a page an experiment of all studies, and an index of them, to `folder`.
+
+    Args:
+        studies: with the experiments.
+        entries: all methods and tasks.
+        reference: results, with `claims.csv` and `costs.csv`.
+        folder: of the pages.
+    """
+    claims = read_claims(reference / "claims.csv")
+    verdicts = {
+        name: verdict_of(claim, claims[claims["claim"] == name])
+        for study in studies
+        for name, claim in study.claims.items()
+    }
+    costs = pd.read_csv(reference / "costs.csv")
+    found = {name: kept(reference, name) for study in studies for name in study.experiments}
+    pages = {
+        f"{name}.md": experiment_page(entries, study, name, found[name], costs, verdicts, folder)
+        for study in studies
+        for name in study.experiments
+    }
+    run = {name for name, one in found.items() if one.about is not None}
+    pages["index.md"] = render("experiments.md.j2", studies=studies, run=run)
+    write_pages(pages, folder)

@@ -1,0 +1,364 @@
+"""The result pages: prose from templates, every number in it from the reference results.
+
+A template is Markdown with expressions of Jinja, `{{ test("K1")|f(2) }}`. What may stand in them are the methods of
+`ReferenceNumbers` and the filters of `FILTERS`, and nothing else: an unknown name is an error with its file and line. A
+number that no file of the reference results has stands as text, and a comment beside it, `{# ... #}`, says where it is
+from.
+"""
+
+import math
+import re
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, SupportsFloat
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from scipy.stats import ttest_1samp
+
+from plumbline.analysis.publish.reference import (
+    IN_DOUBT,
+    doubt_table,
+    one_effect,
+    read_claims,
+    read_doubts,
+    seeds_of,
+    verdict_summary,
+    verdict_table,
+)
+from plumbline.analysis.verdicts.judge import RUNS
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.files import write_text
+from plumbline.study.experiments import Study
+
+LINK = "../../results/reference"
+"""From a page to the reference results."""
+
+HEADER = "<!-- Made from {template} by `plumbline pages`: edit the template. -->\n\n"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95% interval; NaN where there is none.
+
+    Attributes:
+        value, low, high: the estimate and the ends of its interval.
+        median: over the seeds.
+        share: of the seeds: on the claimed side of a test, or where the first of two methods has the higher value.
+        seeds: how many.
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    median: float = math.nan
+    share: float = math.nan
+    seeds: int = 0
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __neg__(self) -> "Estimate":
+        """The same difference the other way round; the share of the seeds stays."""
+        return replace(self, value=-self.value, low=-self.high, high=-self.low, median=-self.median)
+
+    def __sub__(self, shift: float) -> "Estimate":
+        """The distance to `shift`: of a ratio, the excess over one."""
+        parts = {name: getattr(self, name) - shift for name in ("value", "low", "high", "median")}
+        return replace(self, **parts)
+
+
+def rounded(value: SupportsFloat, digits: int) -> str:
+    """A number to `digits` decimals, without the zero before its point: `-.05`."""
+    text = f"{round(float(value), digits) + 0.0:,.{digits}f}"
+    return re.sub(r"^(-?)0\.", r"\1.", text)
+
+
+def interval(estimate: Estimate, digits: int) -> str:
+    """The ends of a 95% interval: `.51 to 1.75`."""
+    return f"{rounded(estimate.low, digits)} to {rounded(estimate.high, digits)}"
+
+
+def with_interval(estimate: Estimate, digits: int) -> str:
+    """An estimate and its interval: `1.11 (.51 to 1.75)`."""
+    return f"{rounded(estimate.value, digits)} ({interval(estimate, digits)})"
+
+
+def percent(value: SupportsFloat, digits: int = 0) -> str:
+    """A share in percent: `84%`."""
+    return f"{rounded(100 * float(value), digits)}%"
+
+
+def percent_interval(estimate: Estimate, digits: int = 0) -> str:
+    """The ends of an interval of a share, in percent: `75% to 91%`."""
+    return f"{percent(estimate.low, digits)} to {percent(estimate.high, digits)}"
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "f": rounded,
+    "ci": interval,
+    "est": with_interval,
+    "pc": percent,
+    "pci": percent_interval,
+}
+"""How numbers are written."""
+
+
+class ReferenceNumbers:
+    """What templates ask of the reference results."""
+
+    def __init__(self, reference: Path, studies: Iterable[Study]) -> None:
+        """Look into the folder `reference`; verdicts are those of the claims of `studies`."""
+        self._reference = reference
+        self._studies = {study.study: study for study in studies}
+        self._claims = read_claims(reference / "claims.csv")
+        self._doubts = read_doubts(reference / "claims.csv")
+        self._table = cache(self._read_table)
+        self._runs = cache(self._read_runs)
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """What a template can call, by name."""
+        return {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name != "functions"}
+
+    # Of claims
+
+    def test(self, claim: str, *words: str) -> Estimate:
+        """The one test of a claim whose role, name and statistic have all of `words`; primary tests go first.
+
+        Raises:
+            PlumblineError: no claim of this name, no such test, or several.
+        """
+        rows = self._rows(claim)
+        told = rows["role"] + ": " + rows["test"] + ": " + rows["statistic"]
+        fits = pd.Series(True, index=rows.index)
+        for word in words:
+            fits &= told.str.contains(word, regex=False)
+        primary = fits & (rows["role"] == "primary")
+        found = rows[primary if primary.any() else fits]
+        if len(found) != 1:
+            listed = "; ".join(told[found.index] if len(found) else told)
+            raise PlumblineError(f"{len(found)} tests of {claim} have the words {words}, and one must: {listed}")
+        row = found.iloc[0]
+        value, low, high, median, share = (float(row[name]) for name in ("ours", "low", "high", "median", "favourable"))
+        return Estimate(value, low, high, median, share, int(row["seeds"]))
+
+    def parts(self, claim: str, *outcomes: str) -> int:
+        """The number of parts of a claim's primary test, all or those with these outcomes."""
+        rows = self._primary(claim)
+        return int(rows["outcome"].isin(outcomes).sum()) if outcomes else len(rows)
+
+    def pattern(self, claim: str) -> float:
+        """The share of draws of the paper's number of seeds that look as it claims."""
+        return float(self._primary(claim)["pattern"].iloc[0])
+
+    def chance(self, claim: str) -> float:
+        """The same share if the methods were alike."""
+        return float(self._primary(claim)["chance"].iloc[0])
+
+    def verdict(self, claim: str) -> str:
+        """The verdict of a claim, and whether it is in doubt."""
+        doubted = any(claim in names.split() for names in self._doubts["claims"])
+        return str(self._primary(claim)["verdict"].iloc[0]) + f", {IN_DOUBT}" * doubted
+
+    def seeds(self, claim: str) -> str:
+        """The number of seeds of a claim's primary test: `50`, or `10 to 50` where its parts differ."""
+        return seeds_of(self._primary(claim))
+
+    def effect(self, claim: str) -> str:
+        """The first estimate of a claim, in three digits, with its interval."""
+        return one_effect(self._primary(claim).iloc[0])
+
+    def verdicts(self, *studies: str) -> str:
+        """The verdicts of some studies as a table, of all where none is named."""
+        return verdict_table(self._chosen(studies), self._claims, self._doubts)
+
+    def verdict_counts(self, *studies: str) -> str:
+        """How many claims of each study have each verdict, as a table."""
+        return verdict_summary(self._chosen(studies), self._claims)
+
+    def doubts(self) -> str:
+        """The doubts about verdicts as a table."""
+        return doubt_table(self._doubts)
+
+    # Of experiments
+
+    def figure(self, experiment: str, shows: str) -> str:
+        """The figure of an experiment, with a text that says what it shows."""
+        self._file(experiment, f"{experiment}.png")
+        return f"![{shows}]({LINK}/{experiment}/{experiment}.png)"
+
+    def cell(self, experiment: str, column: str, **where: str) -> float:
+        """The number in a column of an experiment's table, in the one row that has these values.
+
+        Raises:
+            PlumblineError: no such table, column or row, or several rows.
+        """
+        table = self._table(experiment)
+        for name in (column, *where):
+            if name not in table:
+                raise unknown("column", name, table.columns)
+        chosen = table
+        for name, value in where.items():
+            if value not in set(table[name]):
+                raise unknown(name, value, table[name].unique())
+            chosen = chosen[chosen[name] == value]
+        if len(chosen) != 1:
+            raise PlumblineError(f"{len(chosen)} rows of the table of {experiment} have {where}, and one must")
+        return float(chosen[column].iloc[0])
+
+    def row(self, experiment: str, column: str, **where: str) -> Estimate:
+        """The number in a column of a table, with the interval that stands in its columns `low` and `high`."""
+        value, low, high = (self.cell(experiment, name, **where) for name in (column, "low", "high"))
+        return Estimate(value, low, high)
+
+    def mean(self, experiment: str, method: str, task: str = "", metric: str = "") -> float:
+        """The mean of a method's final values: of the table's first metric where none is named."""
+        return self._cell_of(experiment, method, task, metric, "")
+
+    def error(self, experiment: str, method: str, task: str = "", metric: str = "") -> float:
+        """The standard error of that mean."""
+        return self._cell_of(experiment, method, task, metric, " ±")
+
+    def median(self, experiment: str, method: str, task: str = "", metric: str = "") -> float:
+        """The median of a method's final values."""
+        return self._cell_of(experiment, method, task, metric, " median")
+
+    def final_mean(self, experiment: str, method: str, metric: str, task: str = "") -> float:
+        """The mean over seeds of the final values of runs."""
+        return float(self._values(experiment, metric, task, "last")[method].mean())
+
+    def final_median(self, experiment: str, method: str, metric: str, task: str = "") -> float:
+        """The median over seeds of the final values of runs."""
+        return float(self._values(experiment, metric, task, "last")[method].median())
+
+    def over_rounds(self, experiment: str, method: str, metric: str, task: str = "") -> float:
+        """The mean over seeds and rounds."""
+        return float(self._values(experiment, metric, task, "mean")[method].mean())
+
+    def diff(
+        self, experiment: str, method: str, baseline: str, task: str = "", metric: str = "", of: str = "last"
+    ) -> Estimate:
+        """The mean of the seeds' differences of two methods, with Student's interval.
+
+        Raises:
+            PlumblineError: no runs of the two.
+        """
+        values = self._values(experiment, metric, task, of)
+        for name in (method, baseline):
+            if name not in values:
+                raise unknown("method", name, values.columns)
+        apart = (values[method] - values[baseline]).dropna()
+        found = ttest_1samp(apart, 0.0).confidence_interval()
+        higher = float(((apart > 0) + 0.5 * (apart == 0)).mean())
+        return Estimate(
+            float(apart.mean()), float(found.low), float(found.high), float(apart.median()), higher, len(apart)
+        )
+
+    def ahead(self, experiment: str, method: str, baseline: str, task: str = "", metric: str = "") -> int:
+        """The number of seeds in which a method ends with a higher value than another."""
+        values = self._values(experiment, metric, task, "last")
+        return int((values[method] > values[baseline]).sum())
+
+    def above(self, experiment: str, method: str, level: float, task: str = "", metric: str = "") -> int:
+        """The number of seeds in which a method ends above a level."""
+        return int((self._values(experiment, metric, task, "last")[method] > level).sum())
+
+    def after_one(self, experiment: str, method: str, task: str, metric: str) -> float:
+        """The mean over seeds after the first query."""
+        curves = pd.read_parquet(self._file(experiment, f"{experiment}-curves.parquet"))
+        chosen = curves.query("iteration == 1 and task == @task and method == @method and metric == @metric")
+        if len(chosen) != 1:
+            raise PlumblineError(f"{len(chosen)} curves of {experiment} have {task}, {method} and {metric}")
+        return float(chosen["mean"].iloc[0])
+
+    # Files
+
+    def _rows(self, claim: str) -> pd.DataFrame:
+        rows = self._claims[self._claims["claim"] == claim]
+        if rows.empty:
+            raise unknown("claim", claim, self._claims["claim"].unique())
+        return rows
+
+    def _primary(self, claim: str) -> pd.DataFrame:
+        rows = self._rows(claim)
+        return rows[rows["role"] == "primary"]
+
+    def _chosen(self, studies: tuple[str, ...]) -> list[Study]:
+        for name in studies:
+            if name not in self._studies:
+                raise unknown("study", name, self._studies)
+        return [self._studies[name] for name in studies or self._studies]
+
+    def _file(self, experiment: str, name: str) -> Path:
+        folder = self._reference / experiment
+        if not folder.is_dir():
+            raise unknown("experiment", experiment, (one.name for one in self._reference.iterdir() if one.is_dir()))
+        if not (folder / name).is_file():
+            raise PlumblineError(f"{experiment} has no file {name} on file")
+        return folder / name
+
+    def _read_table(self, experiment: str) -> pd.DataFrame:
+        return pd.read_csv(self._file(experiment, f"{experiment}-table.csv"))
+
+    def _read_runs(self, experiment: str) -> pd.DataFrame:
+        return pd.read_parquet(self._file(experiment, Path(RUNS.format(experiment)).name))
+
+    def _cell_of(self, experiment: str, method: str, task: str, metric: str, kind: str) -> float:
+        columns = self._table(experiment).columns
+        metric = metric or columns[list(columns).index("seeds") + 1]
+        return self.cell(experiment, metric + kind, **({"task": task} if task else {}), method=method)
+
+    def _values(self, experiment: str, metric: str, task: str, of: str) -> pd.DataFrame:
+        """A row a seed and a column a method: of the only metric and the only task where none is named."""
+        chosen = self._runs(experiment)
+        for name, value in (("metric", metric), ("task", task)):
+            known = sorted(chosen[name].unique())
+            if value and value not in known:
+                raise unknown(name, value, known)
+            if not value and len(known) > 1:
+                raise PlumblineError(f"say which {name} of {experiment}: {', '.join(known)}")
+            chosen = chosen[chosen[name] == (value or known[0])]
+        return chosen.pivot_table(index="seed", columns="method", values=of)
+
+
+def line_of(error: Exception, template: Path) -> int:
+    """The line of a template where an error arose."""
+    found = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(template)]
+    return getattr(error, "lineno", None) or (found[-1] if found else None) or 1
+
+
+def result_pages(templates: Path, numbers: ReferenceNumbers) -> dict[str, str]:
+    """The result pages by file name.
+
+    Raises:
+        PlumblineError: an expression of a template that cannot be filled in, with its file and line.
+    """
+    environment = Environment(loader=FileSystemLoader(templates), undefined=StrictUndefined, keep_trailing_newline=True)
+    environment.globals.clear()  # Jinja's own would fill in numbers that are on no file
+    environment.globals.update(numbers.functions())
+    environment.filters.update(FILTERS)
+    pages = {}
+    for template in sorted(templates.glob("*.md")):
+        try:
+            text = environment.get_template(template.name).render()
+        except (PlumblineError, TemplateError, TypeError, ValueError, KeyError) as error:
+            raise PlumblineError(f"{template}:{line_of(error, template)}: {error}") from error
+        tidy = re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE))
+        pages[template.name] = HEADER.format(template=f"docs/templates/results/{template.name}") + tidy
+    return pages
+
+
+def write_result_pages(pages: dict[str, str], folder: Path) -> list[Path]:
+    """Write the pages that differ from those in `folder`, and return their paths."""
+    paths = [folder / name for name, text in pages.items() if not is_current(folder / name, text)]
+    for path in paths:
+        write_text(path, pages[path.name])
+    return paths
+
+
+def is_current(path: Path, text: str) -> bool:
+    """Whether the file at `path` has this text."""
+    return path.is_file() and path.read_text(encoding="utf-8") == text

@@ -1,0 +1,24 @@
+"""The Python interface, on which the command line is written: `import plumbline as pb`.
+
+Every function returns a pandas table, but for `show`, which prints. A method or a task is an entry of the YAML files in
+`config/methods` and `config/tasks`; a class is registered code, which entries name and give options.
+"""
+
+from plumbline.api.comparing import compare, runs
+from plumbline.api.listings import claims, classes, experiments, methods, tasks
+from plumbline.api.running import run
+from plumbline.api.showing import show
+from plumbline.core.errors import PlumblineError
+
+__all__ = [
+    "PlumblineError",
+    "claims",
+    "classes",
+    "compare",
+    "experiments",
+    "methods",
+    "run",
+    "runs",
+    "show",
+    "tasks",
+]

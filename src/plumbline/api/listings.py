@@ -1,0 +1,164 @@
+"""What there is: entries of the configuration, registered classes, experiments and claims, as tables."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, get_args
+
+from plumbline.api.repository import REFERENCE, STUDIES, find_repository, study_names
+from plumbline.api.written import entry_files, read_written
+from plumbline.core.errors import unknown
+from plumbline.registry.catalogue import Kind, catalogue
+from plumbline.registry.schema_options import Option, options_of
+from plumbline.study.experiments import Preset, Study, load_study
+from plumbline.study.methods_and_tasks import load_methods_and_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS: tuple[str, ...] = (*get_args(Kind), "metric", "statistic")
+"""Kinds of registered code: what the catalogue has, metrics of records and statistics over seeds."""
+
+
+def methods() -> "pd.DataFrame":
+    """Return the methods: the names that experiments, figures and claims use, and `run` takes.
+
+    Returns:
+        A row a method: `method`, the `paper` whose file has its entry, its `legend`, the registered `class`, and its
+        `entry`, which several methods share where it varies an option.
+
+    Examples:
+        >>> pb.methods().query("paper == 'conformal'")
+    """
+    import pandas as pd
+
+    repository = find_repository()
+    written = read_written(entry_files(repository, "methods"))
+    found = load_methods_and_tasks(repository / "config").methods
+    rows = [
+        (name, written[one.legend.entry].path.stem, one.legend.label, one.ref.name, one.legend.entry)
+        for name, one in found.items()
+    ]
+    return pd.DataFrame(rows, columns=["method", "paper", "legend", "class", "entry"])
+
+
+def tasks() -> "pd.DataFrame":
+    """Return the tasks: problems with an initial design, rounds and q.
+
+    Returns:
+        A row a task: `task`, the `paper` whose file has its entry, its `title`, the registered `problem`, points of the
+        `initial` design, `rounds`, evaluations a round `q`, and its `entry`.
+
+    Examples:
+        >>> pb.tasks().query("rounds <= 30 and q == 1")
+    """
+    import pandas as pd
+
+    repository = find_repository()
+    written = read_written(entry_files(repository, "tasks"))
+    rows = [
+        (
+            *(name, written[one.entry].path.stem, one.title_with({}), one.problem.typed()),
+            *(one.budget.initial.size, one.budget.rounds, one.budget.q, one.entry),
+        )
+        for name, one in load_methods_and_tasks(repository / "config").tasks.items()
+    ]
+    return pd.DataFrame(rows, columns=["task", "paper", "title", "problem", "initial", "rounds", "q", "entry"])
+
+
+def _studies() -> list[Study]:
+    repository = find_repository()
+    return [load_study(repository / STUDIES / f"{name}.yaml") for name in study_names(repository)]
+
+
+def experiments() -> "pd.DataFrame":
+    """Return the experiments of all studies.
+
+    Returns:
+        A row an experiment: `experiment`, its `paper`, its `title`, the `presets` that have it, `seeds` at the
+        document's settings, the `claims` that rest on it, and whether its results are `published` with the repository.
+    """
+    import pandas as pd
+
+    reference = find_repository() / REFERENCE
+    rows = [
+        (
+            *(name, study.study, one.title),
+            ", ".join(preset for preset in get_args(Preset) if getattr(one, preset) is not None),
+            one.seeds,
+            ", ".join(claim for claim, about in study.claims.items() if name in about.experiments),
+            (reference / name).is_dir(),
+        )
+        for study in _studies()
+        for name, one in study.experiments.items()
+    ]
+    columns = ["experiment", "paper", "title", "presets", "seeds", "claims", "published"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def claims() -> "pd.DataFrame":
+    """Return the claims of the papers, with our verdicts on them.
+
+    Returns:
+        A row a claim: `claim`, its `paper`, the `statement`, our `verdict`, whether it is `in_doubt`, what was
+        `measured`, the `estimate` with its 95% interval, `seeds` (`10 to 50` where parts differ), `paper_seeds` (0
+        where the paper says nothing), and the `experiments` that it rests on.
+
+    Examples:
+        >>> pb.claims().groupby("paper")["verdict"].value_counts()
+    """
+    from plumbline.analysis.publish.reference import read_claims, read_doubts, verdict_rows
+
+    path = find_repository() / REFERENCE / "claims.csv"
+    return verdict_rows(_studies(), read_claims(path), read_doubts(path))
+
+
+def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
+    """Return the registered classes, or the options of one.
+
+    Args:
+        kind: method, problem, design, trainer, illustration, figure, table, metric or statistic; all where empty.
+        name: of one class of this kind.
+
+    Returns:
+        A row a class: `kind`, `name`, `summary` and `module`. Of one class a row an option: `option`, its `default`,
+        the `values` that it may have, and a `description` where there is one.
+
+    Raises:
+        PlumblineError: an unknown kind or name, with the nearest one.
+
+    Examples:
+        >>> pb.classes("method")
+        >>> pb.classes("method", "ucb")
+    """
+    import pandas as pd
+
+    if kind and kind not in KINDS:
+        raise unknown("kind of class", kind, KINDS)
+    if not name:
+        rows = [row for one in KINDS if kind in ("", one) for row in _classes(one)]
+        return pd.DataFrame(rows, columns=["kind", "name", "summary", "module"])
+    if kind not in get_args(Kind):
+        known = {one[1] for one in _classes(kind)}
+        if name not in known:
+            raise unknown(kind, name, known, f"plumbline classes {kind}")
+        return pd.DataFrame(columns=Option._fields)
+    return pd.DataFrame(options_of(catalogue().find(kind, name).options), columns=Option._fields)  # type: ignore[arg-type]
+
+
+def _classes(kind: str) -> Iterable[tuple[str, str, str, str]]:
+    if kind in get_args(Kind):
+        return [(kind, one.name, one.summary, one.module) for one in getattr(catalogue(), kind).values()]
+    if kind == "metric":
+        import plumbline.metrics  # noqa: F401 - enters the metrics
+        from plumbline.metrics.registry import METRICS
+
+        return [
+            (kind, one.name, f"{one.summary}{one.better and f' ({one.better} is better)'}", one.compute.__module__)
+            for one in METRICS.values()
+        ]
+    from plumbline.statistics.over_seeds import STATISTICS
+
+    return [(kind, name, _first_line(function), function.__module__) for name, function in STATISTICS.items()]
+
+
+def _first_line(function: Any) -> str:
+    return (function.__doc__ or "").strip().splitlines()[0].removeprefix("Return ").rstrip(".")

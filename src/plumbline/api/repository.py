@@ -1,0 +1,58 @@
+"""Where the configuration and the results are: the repository around the working directory, or that of the package."""
+
+from pathlib import Path
+
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import read_yaml
+from plumbline.registry.source_digest import ROOT
+from plumbline.study.experiments import Study, load_study
+from plumbline.study.settings import Config, read_config
+
+STUDIES = Path("config/studies")
+REFERENCE = Path("results/reference")
+
+
+def find_repository(start: Path | None = None) -> Path:
+    """Return the folder with `config/studies` at `start` or above it, else that of the package's own checkout.
+
+    Args:
+        start: the working directory where None.
+
+    Raises:
+        PlumblineError: there is neither.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents, ROOT.parents[1]):
+        if (folder / STUDIES).is_dir():
+            return folder
+    raise PlumblineError(f"no {STUDIES} at {here} or above it: work in a checkout of the repository")
+
+
+def study_names(repository: Path) -> list[str]:
+    """Return the names of all studies of a repository, in the configuration or not."""
+    return [path.stem for path in sorted((repository / STUDIES).glob("*.yaml"))]
+
+
+def read_configuration(repository: Path) -> Config:
+    """Return the configuration of `config/config.yaml`."""
+    return read_config(repository / "config/config.yaml")
+
+
+def find_study(repository: Path, experiment: str) -> tuple[Path, Study]:
+    """Return the file and the content of the study that has an experiment, of all of a repository.
+
+    No other study is checked: one that is being written hinders nobody.
+
+    Raises:
+        PlumblineError: there is none, with the nearest names.
+    """
+    known: list[str] = []
+    for name in study_names(repository):
+        path = repository / STUDIES / f"{name}.yaml"
+        content = read_yaml(path)
+        names = content.get("experiments") if isinstance(content, dict) else None
+        if isinstance(names, dict):
+            if experiment in names:
+                return path, load_study(path)
+            known += map(str, names)
+    raise unknown("experiment", experiment, known, "plumbline experiments")

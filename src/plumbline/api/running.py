@@ -1,0 +1,329 @@
+"""Trials of methods on tasks, as tables."""
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import platformdirs
+
+from plumbline.api.repository import find_repository
+from plumbline.core.errors import PlumblineError
+from plumbline.core.options import parse
+from plumbline.registry.catalogue import catalogue
+from plumbline.registry.references import ProblemRef
+from plumbline.store.spec import TrialSpec
+from plumbline.study.inheritance import merge
+from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, unknown_entry
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as arrow
+
+    from plumbline.store.folder import TrialFolder
+    from plumbline.trials.runner import Watch
+
+Options = Mapping[str, Any]
+
+ROUNDS, INITIAL, DESIGN = 10, 5, "uniform"
+"""Of a trial on a registered problem, where nothing is said: a task says it itself."""
+
+
+class Asked(NamedTuple):
+    """What a trial is asked for: one of `method` and `method_class`, one of `task` and `problem`, and changes of them.
+
+    Attributes:
+        method: an entry of config/methods.
+        task: an entry of config/tasks.
+        method_class: a registered class, in place of a method.
+        problem: a registered problem, in place of a task; `ackley-2` is `ackley` with option `dim: 2`.
+        options: of the method; they are laid over those of its entry, at any depth.
+        problem_options: of the problem, likewise.
+        rounds, q, initial, design: of the trial, where they differ from the task's.
+    """
+
+    method: str = ""
+    task: str = ""
+    method_class: str = ""
+    problem: str = ""
+    options: Options = {}  # noqa: RUF012 - read only
+    problem_options: Options = {}  # noqa: RUF012
+    rounds: int | None = None
+    q: int | None = None
+    initial: int | None = None
+    design: str | None = None
+
+    def spec(self, entries: MethodsAndTasks, stand_ins: Mapping[str, str], seed: int) -> TrialSpec:
+        """Return the spec of the trial.
+
+        Args:
+            entries: the methods and tasks of the repository.
+            stand_ins: datasets and models that take the place of others.
+            seed: of the trial.
+
+        Raises:
+            PlumblineError: a name or an option that stands for nothing, with the nearest ones.
+        """
+        for one, other in ("method", "class"), ("task", "problem"):
+            if bool(self._of(one)) == bool(self._of(other)):
+                raise PlumblineError(f"give either a {one} (an entry of config/{one}s) or a {other} (registered code)")
+        entered = [
+            ("method", self.method_class in entries.methods.keys() - catalogue().method.keys(), self.method_class),
+            ("task", self.problem in entries.tasks and not _is_problem(self.problem), self.problem),
+        ]
+        for kind, wrong, name in entered:
+            if wrong:
+                raise PlumblineError(f"{name!r} is an entry of config/{kind}s, not a registered class: --{kind} {name}")
+        problem, budget = self._problem(entries, stand_ins)
+        spec = parse(
+            TrialSpec,
+            {
+                "problem": {**problem, "options": merge(problem["options"], dict(self.problem_options))},
+                "method": self._method(entries, stand_ins),
+                "seed": seed,
+                "budget": budget,
+                "task": self.task,
+            },
+            "trial",
+        )
+        spec.check("trial")
+        return spec
+
+    def _of(self, kind: str) -> str:
+        return self.method_class if kind == "class" else getattr(self, kind)
+
+    def _method(self, entries: MethodsAndTasks, stand_ins: Mapping[str, str]) -> dict[str, Any]:
+        if not self.method:
+            return {"name": self.method_class, "options": dict(self.options)}
+        if self.method not in entries.methods:
+            raise unknown_entry("method", self.method, entries.methods)
+        found = entries.methods[self.method].with_stand_ins(stand_ins).model_dump()
+        return {**found, "options": merge(found["options"], dict(self.options))}
+
+    def _problem(self, entries: MethodsAndTasks, stand_ins: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the problem as it is entered, and the budget."""
+        if self.task:
+            if self.task not in entries.tasks:
+                raise unknown_entry("task", self.task, entries.tasks)
+            task = entries.tasks[self.task]
+            problem, budget = task.with_stand_ins(stand_ins).model_dump(), task.budget.model_dump()
+        else:
+            problem = {"name": self.problem, "options": {}}
+            budget = {"initial": {"design": DESIGN, "size": INITIAL}, "rounds": ROUNDS}
+        if self.design not in (None, budget["initial"]["design"]):
+            budget["initial"].pop("options", None)  # those of another design
+        changes = {"rounds": self.rounds, "q": self.q, "initial": {"design": self.design, "size": self.initial}}
+        return problem, merge(budget, _given(changes))
+
+
+def _is_problem(name: str) -> bool:
+    """Return whether a registered problem goes by this name, perhaps with its dimension: `ackley-2`."""
+    return ProblemRef(name=name).name in catalogue().problem
+
+
+def _given(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is not None of nested changes."""
+    inner = {key: _given(value) if isinstance(value, dict) else value for key, value in changes.items()}
+    return {key: value for key, value in inner.items() if value is not None and value != {}}
+
+
+def entries_and_stand_ins(repository: Path | None, real: bool) -> tuple[MethodsAndTasks, Mapping[str, str]]:
+    """Return the methods and tasks of a repository, and the generated datasets that stand in unless data are `real`.
+
+    Without a repository there are none: registered classes run without any.
+    """
+    from plumbline.api.repository import read_configuration
+    from plumbline.data.datasets import load_datasets
+    from plumbline.data.models import load_models
+    from plumbline.study.plan import Plan
+
+    if repository is None:
+        return MethodsAndTasks(), {}
+    config = repository / "config"
+    entries = load_methods_and_tasks(config)
+    if real:
+        return entries, {}
+    generated = read_configuration(repository).model_copy(update={"data": "generated", "instead": {}})
+    datasets, models = load_datasets(config / "datasets.yaml"), load_models(config / "models.yaml")
+    return entries, Plan(generated, {}, entries, datasets, models).stand_ins
+
+
+def repository_or_none() -> Path | None:
+    """Return the repository, None where there is none."""
+    try:
+        return find_repository()
+    except PlumblineError:
+        return None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread, or as many as OMP_NUM_THREADS says: small matrices are slower on more."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def watching(log: bool) -> "Iterator[Watch]":
+    """Yield what makes the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is."""
+    from plumbline.store.observers import LineLog, ProgressBars
+
+    with ExitStack() as stack:
+        makers: list[Any] = []
+        if sys.stderr.isatty():
+            bars = ProgressBars()
+            stack.callback(bars.close)
+            makers.append(bars.bar)
+        elif log:
+            makers.append(LineLog)
+        uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+        if uri.startswith(("http://", "https://")):
+            from plumbline.tracking import LiveRun
+
+            makers.append(lambda: LiveRun(uri))
+        yield lambda: [make() for make in makers]
+
+
+def run_specs(
+    specs: "list[TrialSpec]", store: Path, data: Path, device: str = "cpu", log: bool = True
+) -> "list[TrialFolder]":
+    """Run trials of one method on one task, or find them done, and return their folders."""
+    from plumbline.core.device import device_called
+    from plumbline.trials.runner import run_trials
+
+    with one_thread(), watching(log) as watch:
+        return run_trials(specs, store, data, watch, device_called(device))
+
+
+def reason_of_failure(folder: "TrialFolder") -> str:
+    """Return why a trial failed and where its traceback is, in a line."""
+    reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
+    where = folder.error_path
+    told = f"see {where}; " if str(where) not in reason else ""
+    return f"{reason} ({told}`plumbline failures --forget` clears it)"
+
+
+def run(
+    method: str = "",
+    task: str = "",
+    *,
+    method_class: str = "",
+    problem: str = "",
+    options: Options | None = None,
+    problem_options: Options | None = None,
+    seeds: int | Iterable[int] = 1,
+    rounds: int | None = None,
+    q: int | None = None,
+    initial: int | None = None,
+    design: str | None = None,
+    real_data: bool = False,
+    store: str | Path | None = None,
+    data: str | Path | None = None,
+    device: str = "cpu",
+    log: bool = False,
+) -> "pd.DataFrame":
+    """Run a method on a task, a trial a seed, and return all evaluations.
+
+    Trials that are in the store are not run again, and one that was interrupted goes on from where it was.
+
+    Args:
+        method: an entry of config/methods (`pb.methods()`), as figures and claims name it.
+        task: an entry of config/tasks (`pb.tasks()`): a problem, its initial design, rounds and q.
+        method_class: a registered class (`pb.classes("method")`) in place of a method.
+        problem: a registered problem (`pb.classes("problem")`) in place of a task: 5 uniform points and 10 rounds.
+        options: of the method, nested; they are laid over those of its entry: `{"model": {"kernel": "rbf"}}`.
+        problem_options: of the problem, likewise: `{"noise_std": 0.1}`.
+        seeds: how many, 0, 1, ...; or which.
+        rounds: after the initial design.
+        q: evaluations a round.
+        initial: points of the initial design.
+        design: the initial design (`pb.classes("design")`).
+        real_data: whether to read the datasets that the task names; else generated ones stand in for them.
+        store: the folder of all trials; `results/store` of the repository.
+        data: the folder of built features; `data` of the repository.
+        device: cpu, cuda or auto.
+        log: whether each round is a line on standard error; a terminal shows a bar in any case.
+
+    Returns:
+        A row a seed and evaluation: `method`, `task`, `seed`, `iteration` (0: the initial design), `evaluation`,
+        `x1` to `xd`, `y` (of several outcomes `y1`, ...), then of one objective `best_y` and `regret` (NaN where the
+        optimum is unknown), with constraints `violation` and `best_f`, of several objectives `hypervolume`; `pit`, the
+        forecast's distribution function at y; and `seconds` of the round. Every outcome is maximised: functions that
+        the literature minimises have the other sign.
+
+    Raises:
+        PlumblineError: an unknown name or option; no trial that ended well. A seed that fails beside others is a
+            warning.
+
+    Examples:
+        >>> runs = pb.run("ei", "ackley-2", seeds=3)
+        >>> runs.groupby("seed")["regret"].last()
+        >>> pb.run(method_class="ucb", problem="branin", options={"model": {"kernel": "rbf"}})
+    """
+    import pandas as pd
+
+    repository = repository_or_none()
+    asked = Asked(method, task, method_class, problem, options or {}, problem_options or {}, rounds, q, initial, design)
+    entries, stand_ins = entries_and_stand_ins(repository, real_data)
+    numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
+    specs = [asked.spec(entries, stand_ins, int(seed)) for seed in numbers]
+    if not specs:
+        raise PlumblineError("no seeds: give their number or a list of them")
+    home = repository or platformdirs.user_cache_path("plumbline")
+    folders = run_specs(specs, Path(store or home / "results/store"), Path(data or home / "data"), device, log)
+    tables, reasons = [], []
+    for spec, folder in zip(specs, folders, strict=True):
+        if folder.failed:
+            reasons.append(f"seed {spec.seed} failed: {reason_of_failure(folder)}")
+        else:
+            tables.append(evaluations(folder.table(spec, points=True)))
+    if not tables:
+        raise PlumblineError(reasons[0])
+    for reason in reasons:
+        warnings.warn(reason, stacklevel=2)
+    return pd.concat(tables, ignore_index=True)
+
+
+def evaluations(table: "arrow.Table") -> "pd.DataFrame":
+    """Return the evaluations of one trial's records, with the points, as `run` describes them.
+
+    The row that says why a trial failed is not among them.
+    """
+    import numpy as np
+    import pandas as pd
+    import pyarrow.compute as compute
+
+    from plumbline.metrics.frames import entries, frame_of
+    from plumbline.metrics.registry import metric
+
+    table = table.filter(compute.equal(table["status"], "ok"))
+    if not table.num_rows:
+        return pd.DataFrame()
+    rows = frame_of(table)
+    roles = rows["roles"].iloc[0]
+    several = sum(role == "objective" for role in roles) > 1
+    running = ["hypervolume"] if several else ["best_y", "regret"] if len(roles) == 1 else ["violation", "best_f"]
+    X = np.asarray(table["x"].to_pylist(), dtype=np.float64)
+    Y = entries(rows["y"])
+    names = ["y"] if Y.shape[1] == 1 else [f"y{i + 1}" for i in range(Y.shape[1])]
+    place = rows[["method", "task", "seed", "iteration", "evaluation"]].astype({"method": str, "task": str})
+    return pd.concat(
+        [
+            place,
+            pd.DataFrame(X, columns=[f"x{i + 1}" for i in range(X.shape[1])]),
+            pd.DataFrame(Y, columns=names),
+            pd.DataFrame({name: metric(rows, name).to_numpy() for name in (*running, "pit")}),
+            rows["round_seconds"].rename("seconds"),
+        ],
+        axis="columns",
+    )

@@ -1,0 +1,95 @@
+"""Tables on standard output: in a terminal words are wrapped to its width, and no number is ever cut."""
+
+import os
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNLIMITED = 10_000
+"""Columns of a pipe or a file: whoever reads them wants whole lines."""
+
+SHORTEST = 10
+"""Columns that a column of words has at least, where its longest cell is not shorter."""
+
+GAP = "  "
+
+
+def print_table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = (), title: str = ""
+) -> None:
+    """Print rows under their headers.
+
+    Args:
+        headers: of the columns.
+        rows: a text a column each.
+        numbers: headers of the columns of numbers, which are aligned to the right and never wrapped or cut.
+        title: a line above.
+    """
+    if title:
+        print(title)
+    for line in table_lines(headers, [list(row) for row in rows], set(numbers), terminal_width()):
+        print(line)
+
+
+def table_lines(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[str], columns: int
+) -> list[str]:
+    """Return the lines of a table of at most so many columns, if its numbers leave the room."""
+    fixed = [header in numbers for header in headers]
+    longest = [max((len(row[i]) for row in rows), default=0) for i in range(len(headers))]
+    words = [max(map(len, header.split()), default=0) for header in headers]
+    least = [
+        max(most if number else min(most, SHORTEST), min(word, SHORTEST))
+        for most, number, word in zip(longest, fixed, words, strict=True)
+    ]
+    widths = [max(len(header), most) for header, most in zip(headers, longest, strict=True)]
+    room = columns - len(GAP) * (len(widths) - 1)
+    while sum(widths) > room:
+        spare = [width - most for width, most in zip(widths, least, strict=True)]
+        if max(spare) <= 0:
+            break
+        shrink = max(range(len(widths)), key=lambda i: (spare[i] > 0, widths[i]))
+        widths[shrink] -= 1
+    return [line for row in (headers, *rows) for line in _row_lines(row, widths, fixed)]
+
+
+def _row_lines(row: Sequence[str], widths: Sequence[int], fixed: Sequence[bool]) -> Iterable[str]:
+    cells = [textwrap.wrap(cell, max(width, 1)) for cell, width in zip(row, widths, strict=True)]
+    for parts in zip_longest(*cells, fillvalue=""):
+        aligned = (
+            part.rjust(width) if number else part.ljust(width)
+            for part, width, number in zip(parts, widths, fixed, strict=True)
+        )
+        yield GAP.join(aligned).rstrip()
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, of COLUMNS where it is set, and of a pipe or a file as many as it takes."""
+    if os.environ.get("COLUMNS", "").isdigit():
+        return int(os.environ["COLUMNS"])
+    return os.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
+
+
+def print_frame(frame: "pd.DataFrame", csv: bool = False, title: str = "") -> None:
+    """Print a data frame as a table, or as CSV with numbers of six digits."""
+    if csv:
+        frame.to_csv(sys.stdout, index=False, float_format="%.6g")
+        return
+    headers = {str(name): str(name).replace("_", " ") for name in frame}
+    numbers = [headers[str(name)] for name in frame.select_dtypes("number")]
+    rows = ([written(value) for value in row] for row in frame.itertuples(index=False, name=None))
+    print_table(list(headers.values()), rows, numbers, title)
+
+
+def written(value: Any, digits: int = 4) -> str:
+    """Return a value in words: numbers with so many digits, a dash where there is none."""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, float):
+        return "–" if value != value or value in (float("inf"), -float("inf")) else f"{value:.{digits}g}"
+    return str(value)

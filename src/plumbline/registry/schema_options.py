@@ -1,0 +1,63 @@
+"""Options as rows: their paths, values, defaults and descriptions, from a JSON schema."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+Schema = dict[str, Any]
+
+
+class Option(NamedTuple):
+    """One option: its path, as `model.kernel`, its default in YAML's words, its possible values, and its meaning."""
+
+    option: str
+    default: str
+    values: str
+    description: str
+
+
+def options_of(schema: Schema) -> Iterator[Option]:
+    """Yield the options that a JSON schema describes, those of options of options by their dotted paths."""
+    yield from _options(schema, schema.get("$defs", {}), "", {})
+
+
+def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema) -> Iterator[Option]:
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        inner, default = _resolved(field, definitions), defaults.get(name, field.get("default"))
+        if "properties" in inner:
+            yield from _options(inner, definitions, f"{prefix}{name}.", default or {})
+        else:
+            text = "(required)" if name in required else _written(default, field)
+            yield Option(prefix + name, text, _values(field, definitions), field.get("description", ""))
+
+
+def _written(default: Any, field: Schema) -> str:
+    """Return a default in YAML's words; a schema has none of a mapping that begins empty."""
+    if isinstance(default, dict):
+        default = {name: value for name, value in default.items() if value is not None}
+    elif default is None and field.get("type") == "object":
+        default = {}
+    return default if isinstance(default, str) else json.dumps(default)
+
+
+def _resolved(field: Schema, definitions: Schema) -> Schema:
+    return definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+
+
+def _values(field: Schema, definitions: Schema) -> str:
+    """Return the values that a field may have, in words."""
+    field = _resolved(field, definitions)
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_values(one, definitions) for one in field["anyOf"]))
+    if "enum" in field:
+        return " | ".join(map(str, field["enum"]))
+    if "const" in field:
+        return str(field["const"])
+    if "items" in field:
+        return f"list of {_values(field['items'], definitions)}"
+    signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
+    bounds = [f"{sign} {field[key]:g}" for key, sign in signs.items() if key in field]
+    kinds = field.get("type", "anything")
+    kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    return " ".join([kind, *([f"({', '.join(bounds)})"] if bounds else [])])

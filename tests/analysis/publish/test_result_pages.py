@@ -1,0 +1,199 @@
+"""The result pages: what templates may ask, what they are refused, and whether the committed pages are current."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import made_evidence as made
+import pandas as pd
+import pytest
+
+from plumbline.analysis.publish.reference import read_claims
+from plumbline.analysis.publish.result_pages import (
+    Estimate,
+    ReferenceNumbers,
+    percent,
+    percent_interval,
+    result_pages,
+    rounded,
+    with_interval,
+    write_result_pages,
+)
+from plumbline.analysis.verdicts.verdict import COLUMNS
+from plumbline.core.errors import PlumblineError
+from plumbline.study.plan import load_plan
+from plumbline.study.settings import read_config
+
+ROOT = Path(__file__).parents[3]
+TEMPLATES = ROOT / "docs" / "templates" / "results"
+
+ROW = dict.fromkeys(COLUMNS, "") | {
+    "claim": "K1",
+    "role": "primary",
+    "test": "final regret",
+    "statistic": "difference of final regret, a - b on bowl: less than 0",
+    "ours": -1.234,
+    "low": -2.0,
+    "high": -0.5,
+    "median": -1.0,
+    "favourable": 0.84,
+    "seeds": 50,
+    "outcome": "holds",
+    "data": "synthetic",
+    "verdict": "partly",
+    "pattern": 0.853,
+    "chance": 0.5,
+}
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> Path:
+    """Reference results of one claim and one experiment with three seeds of two methods."""
+    claims = [
+        ROW,
+        ROW | {"statistic": "difference of final regret, a - b on ridge: less than 0", "outcome": "open", "seeds": 10},
+        ROW | {"role": "secondary", "statistic": "difference of mean regret, a - b on bowl: less than 0", "ours": 7.0},
+    ]
+    (tmp_path / "E").mkdir()
+    pd.DataFrame(claims).to_csv(tmp_path / "claims.csv", index=False)
+    table = {"task": ["bowl"] * 2, "method": ["a", "b"], "seeds": [3, 3], "regret": [2.0, 3.5], "regret ±": [0.1, 0.2]}
+    pd.DataFrame(table).to_csv(tmp_path / "E" / "E-table.csv", index=False)
+    runs = [
+        {"task": "bowl", "method": method, "metric": "regret", "seed": seed, "last": last, "mean": 2 * last}
+        for method, values in {"a": (1.0, 2.0, 3.0), "b": (2.0, 4.0, 4.5)}.items()
+        for seed, last in enumerate(values)
+    ]
+    pd.DataFrame(runs).to_parquet(tmp_path / "E" / "E-runs.parquet")
+    return tmp_path
+
+
+def filled_in(reference: Path, template: str) -> str:
+    """The page of a template, without the line that says where it is from."""
+    folder = reference / "templates"
+    folder.mkdir(exist_ok=True)
+    (folder / "page.md").write_text(template)
+    study = made.plan({}, {"K1": {"source": "p. 1", "statement": "S.", "seeds": 5}}).studies["made-up"]
+    return result_pages(folder, ReferenceNumbers(reference, [study]))["page.md"].split("-->\n\n", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "written"),
+    [
+        ('test("K1", "on bowl:", "primary")|f(2)', "-1.23"),
+        ('test("K1", "final", "bowl")|est(1)', "-1.2 (-2.0 to -.5)"),
+        ('-test("K1", "final", "bowl")|est(2)', "1.23 (.50 to 2.00)"),
+        ('test("K1", "mean regret")|f(0)', "7"),
+        ('test("K1", "final", "bowl").share|pc', "84%"),
+        ('parts("K1"), parts("K1", "holds")', "(2, 1)"),
+        ('pattern("K1")|pc', "85%"),
+        ('seeds("K1")', "10 to 50"),
+        ('verdict("K1")', "partly"),
+        ('mean("E", "b")|f(1)', "3.5"),
+        ('error("E", "a", "bowl", "regret")|f(1)', ".1"),
+        ('diff("E", "a", "b")|est(2)', "-1.50 (-2.74 to -.26)"),
+        ('diff("E", "a", "b", of="mean")|f(0)', "-3"),
+        ('ahead("E", "b", "a")', "3"),
+        ('above("E", "b", 3)', "2"),
+        ('final_mean("E", "b", "regret")|f(1), final_median("E", "b", "regret")|f(1)', "('3.5', '4.0')"),
+        ('over_rounds("E", "a", "regret")|f(0)', "4"),
+    ],
+)
+def test_what_templates_ask(reference: Path, expression: str, written: str) -> None:
+    assert filled_in(reference, f"It is {{{{ {expression} }}}}.{{# a comment #}}\n") == f"It is {written}.\n"
+
+
+def test_a_verdict_in_doubt_says_so(reference: Path) -> None:
+    doubts = pd.DataFrame({"claims": ["C1 K1"], "doubt": ["D."], "repair": ["R."]})
+    doubts.to_csv(reference / "doubts.csv", index=False)
+    assert filled_in(reference, '{{ verdict("K1") }}\n') == "partly, in doubt\n"
+    assert "| **partly**, in doubt |" in filled_in(reference, "{{ verdicts() }}\n")
+    assert "| C1, K1 | D. | R. |" in filled_in(reference, "{{ doubts() }}\n")
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ('test("K2")', "unknown claim 'K2'"),
+        ('test("K1", "final")', "2 tests of K1"),
+        ('test("K1", "on hill")', "0 tests of K1"),
+        ('mean("F", "a")', "unknown experiment 'F'"),
+        ('mean("E", "c")', "unknown method 'c'"),
+        ('mean("E", "a", metric="score")', "unknown column 'score'"),
+        ('median("E", "a")', "unknown column 'regret median'"),
+        ('diff("E", "a", "c")', "unknown method 'c'"),
+        ('diff("E", "a", "b", metric="score")', "unknown metric 'score'"),
+        ('figure("E", "shows")', "no file E.png"),
+        ("nobody", "'nobody' is undefined"),
+        ('test("K1", "mean").colour', "no attribute 'colour'"),
+        ('pattern("K1")|rounded', "No filter named 'rounded'"),
+        ('pattern("K1"', "unexpected"),
+    ],
+)
+def test_what_cannot_be_filled_in_is_an_error_with_its_line(reference: Path, expression: str, words: str) -> None:
+    with pytest.raises(PlumblineError, match=r"page\.md:3: ") as error:
+        filled_in(reference, f"# Title\n\nIt is {{{{ {expression} }}}}.\n")
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(0.046, 2, ".05"), (-0.34, 2, "-.34"), (-0.001, 2, ".00"), (10.5, 1, "10.5"), (176324, 0, "176,324")],
+)
+def test_numbers_as_they_are_written(value: float, digits: int, text: str) -> None:
+    assert rounded(value, digits) == text
+
+
+def test_ratios_and_shares() -> None:
+    ratio = Estimate(1.08, 1.01, 1.17)
+    assert f"{percent(ratio - 1)} ({percent_interval(ratio - 1)})" == "8% (1% to 17%)"
+    assert with_interval(-ratio, 2) == "-1.08 (-1.17 to -1.01)"
+
+
+def test_pages_that_are_current_are_left_alone(tmp_path: Path) -> None:
+    pages = {"a.md": "A\n", "b.md": "B\n"}
+    assert write_result_pages(pages, tmp_path) == [tmp_path / "a.md", tmp_path / "b.md"]
+    (tmp_path / "b.md").write_text("by hand\n")
+    assert write_result_pages(pages, tmp_path) == [tmp_path / "b.md"]
+    assert (tmp_path / "b.md").read_text() == "B\n"
+
+
+@pytest.fixture(scope="module")
+def committed() -> dict[str, Any]:
+    plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
+    return result_pages(TEMPLATES, ReferenceNumbers(ROOT / "results" / "reference", plan.studies.values()))
+
+
+def test_the_committed_pages_are_current(committed: dict[str, str]) -> None:
+    """`plumbline pages` writes them anew."""
+    stale = [name for name, text in committed.items() if (ROOT / "docs" / "results" / name).read_text("utf-8") != text]
+    assert stale == []
+
+
+VERDICT_IN_WORDS = re.compile(
+    r"\(([A-Z]\d+),(?: [\w-]+,)? (reproduced|partly|not reproduced|inconclusive|cannot fail|does not apply)\b"
+)
+"""A claim with its verdict, as prose has it: (C4, partly: one part of four holds)."""
+
+
+def test_verdicts_in_prose_are_those_on_file(committed: dict[str, str]) -> None:
+    on_file = dict(read_claims(ROOT / "results/reference/claims.csv")[["claim", "verdict"]].to_numpy())
+    said = [one for page in committed.values() for one in VERDICT_IN_WORDS.findall(page)]
+    assert len(said) > 25
+    assert [(name, words) for name, words in said if not on_file[name].startswith(words)] == []
+
+
+BLOCK = re.compile(r"\n\s*\n|\n(?=\* )")
+"""Between paragraphs, tables and points of a list."""
+
+DECIMAL = re.compile(r"(?<![\w.\-])-?\d*\.\d+(?![\w.])")
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES.glob("*.md")), ids=lambda one: one.stem)
+def test_numbers_that_are_not_filled_in_say_where_they_are_from(template: Path) -> None:
+    unexplained = [
+        (found, block)
+        for block in BLOCK.split(template.read_text(encoding="utf-8"))
+        if "{#" not in block
+        for found in DECIMAL.findall(re.sub(r"\{\{.*?\}\}", "", block, flags=re.DOTALL))
+    ]
+    assert unexplained == []

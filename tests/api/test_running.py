@@ -1,0 +1,124 @@
+"""Trials as tables: what is run, and what each row says."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plumbline as pb
+from plumbline.api.repository import find_repository
+from plumbline.api.running import Asked, entries_and_stand_ins
+from plumbline.core.errors import PlumblineError
+from plumbline.store.spec import TrialSpec
+from plumbline.study.methods_and_tasks import MethodsAndTasks
+
+PLACE = ["method", "task", "seed", "iteration", "evaluation"]
+
+
+@pytest.fixture(scope="module")
+def entries() -> MethodsAndTasks:
+    return entries_and_stand_ins(find_repository(), real=True)[0]
+
+
+def asked(entries: MethodsAndTasks, **what: Any) -> TrialSpec:
+    return Asked(**what).spec(entries, {}, 0)
+
+
+def test_a_row_a_seed_and_evaluation(tmp_path: Path) -> None:
+    found = pb.run(
+        "random", "ackley-2", seeds=[3, 5], rounds=2, initial=4, q=2, store=tmp_path / "store", data=tmp_path
+    )
+    assert list(found) == [*PLACE, "x1", "x2", "y", "best_y", "regret", "pit", "seconds"]
+    assert set(found["method"]) == {"random"}
+    assert set(found["task"]) == {"ackley-2"}
+    for _, rows in found.groupby("seed"):
+        assert rows["iteration"].tolist() == [0] * 4 + [1, 1, 2, 2]
+        assert rows["evaluation"].tolist() == list(range(8))
+        np.testing.assert_array_equal(rows["best_y"], np.maximum.accumulate(rows["y"]))
+    assert found["seed"].unique().tolist() == [3, 5]
+    again = pb.run("random", "ackley-2", seeds=[3], rounds=2, initial=4, q=2, store=tmp_path / "store", data=tmp_path)
+    assert again.equals(found[found["seed"] == 3]), "what is in the store is not run again"
+
+
+def test_constraints_and_objectives(tmp_path: Path) -> None:
+    places = {"store": tmp_path / "store", "data": tmp_path}
+    constrained = pb.run(method_class="random", problem="constrained-gramacy", rounds=1, **places)  # type: ignore[arg-type]
+    assert list(constrained)[7:] == ["y1", "y2", "y3", "violation", "best_f", "pit", "seconds"]
+    two = pb.run(method_class="random", problem="branin-currin", rounds=1, **places)  # type: ignore[arg-type]
+    assert list(two)[7:] == ["y1", "y2", "hypervolume", "pit", "seconds"]
+    assert len(two) == 6
+
+
+def test_an_entry_is_that_of_the_study(entries: MethodsAndTasks) -> None:
+    spec = asked(entries, method="ei", task="ackley-2")
+    assert spec.method == entries.methods["ei"].ref
+    assert spec.problem == entries.tasks["ackley-2"].problem
+    assert spec.budget == entries.tasks["ackley-2"].budget
+    assert spec.task == "ackley-2"
+
+
+def test_options_are_laid_over_those_of_an_entry(entries: MethodsAndTasks) -> None:
+    base = entries.methods["ei"].ref.options
+    spec = asked(entries, method="ei", task="ackley-2", options={"model": {"ard": False}}, q=3, design="sobol")
+    assert spec.method.options == {**base, "model": {**base["model"], "ard": False}}
+    assert (spec.budget.q, spec.budget.rounds) == (3, entries.tasks["ackley-2"].budget.rounds)
+    assert spec.budget.initial.design == "sobol"
+
+
+def test_options_of_another_design_are_not_kept(entries: MethodsAndTasks) -> None:
+    assert entries.tasks["forrester-trap"].budget.initial.options
+    assert asked(entries, method="ei", task="forrester-trap").budget == entries.tasks["forrester-trap"].budget
+    assert asked(entries, method="ei", task="forrester-trap", design="uniform").budget.initial.options == {}
+
+
+def test_a_class_on_a_problem_has_nothing_of_any_entry(entries: MethodsAndTasks) -> None:
+    spec = asked(entries, method_class="ei", problem="ackley-2")
+    assert (spec.method.name, spec.method.options, spec.task) == ("ei", {}, "ackley-2")
+    assert (spec.budget.initial.size, spec.budget.rounds, spec.budget.q) == (5, 10, 1)
+    assert asked(MethodsAndTasks(), method_class="ei", problem="ackley-2") == spec, "nor needs a repository"
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ({"method": "logei", "task": "ackley-2"}, "'logei' is a registered class, no entry .* --class logei"),
+        ({"method": "ei", "task": "branin"}, "'branin' is a registered class, no entry .* --problem branin"),
+        ({"method_class": "ei-ml", "problem": "branin"}, "'ei-ml' is an entry of .*: --method ei-ml"),
+        ({"method": "ei", "problem": "forrester-trap"}, "'forrester-trap' is an entry of .*: --task forrester-trap"),
+        ({"method": "eii", "task": "ackley-2"}, "unknown method 'eii': did you mean 'ei'"),
+        ({"method": "ei", "task": "akley-2"}, "unknown task 'akley-2': did you mean 'ackley-2'"),
+        ({"task": "ackley-2"}, "either a method .* or a class"),
+        ({"method": "ei", "method_class": "ei", "task": "ackley-2"}, "either a method .* or a class"),
+        ({"method": "ei"}, "either a task .* or a problem"),
+        ({"method": "ei", "task": "ackley-2", "options": {"jiter": 1}}, "unknown field 'jiter'"),
+        ({"method": "ei", "task": "ackley-2", "rounds": -1}, "budget.rounds"),
+    ],
+)
+def test_mistakes_are_one_short_line(what: dict[str, Any], reason: str, entries: MethodsAndTasks) -> None:
+    with pytest.raises(PlumblineError, match=reason) as error:
+        asked(entries, **what)
+    assert len(str(error.value)) < 200
+    assert "\n" not in str(error.value)
+
+
+def test_a_seed_that_fails_is_a_warning_and_all_of_them_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from plumbline.methods.baselines import RandomSearch
+
+    ask, calls = RandomSearch.ask, []
+
+    def fails_at_first(*arguments: Any) -> Any:
+        calls.append(1)
+        return ask(*arguments) if len(calls) > 1 else 1 / 0
+
+    monkeypatch.setattr(RandomSearch, "ask", fails_at_first)
+    places = {"store": tmp_path / "store", "data": tmp_path, "rounds": 1}
+    with pytest.warns(UserWarning, match="seed 0 failed: ZeroDivisionError"):
+        found = pb.run("random", "ackley-2", seeds=2, **places)  # type: ignore[arg-type]
+    assert found["seed"].unique().tolist() == [1]
+    with pytest.raises(PlumblineError, match="seed 0 failed"):
+        pb.run("random", "ackley-2", seeds=1, **places)  # type: ignore[arg-type]
+    with pytest.raises(PlumblineError, match="no seeds"):
+        pb.run("random", "ackley-2", seeds=0)

@@ -1,0 +1,81 @@
+"""The application: its help, its version, its errors."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+from command_line import check_one_line
+
+from plumbline.store.spec import TrialSpec
+
+Make = Callable[..., TrialSpec]
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_the_version(run: Run) -> None:
+    code, output, errors = run("--version")
+    assert (code, errors) == (0, "")
+    assert output.startswith("plumbline ")
+
+
+def test_no_command_is_a_question_and_no_mistake(run: Run) -> None:
+    code, output, errors = run()
+    assert (code, errors) == (0, "")
+    assert "Usage" in output
+    assert "snakemake" not in output
+    check_one_line(run("mehtods"), "No such command 'mehtods'")
+
+
+def test_help_is_quick(one_core: dict[str, str]) -> None:
+    code = """
+import sys
+sys.argv = ["plumbline", "--help"]
+from plumbline.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+slow = {"torch", "pandas", "rich", "pydantic", "yaml", "mlflow", "botorch", "rdkit", "sklearn", "pyarrow"}
+assert not slow & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=one_core, capture_output=True, text=True, check=True)
+    use, workflow = done.stdout.split("Workflow")
+    assert "Use:" in use
+    assert all(f"\n  {command} " in use for command in ("trial", "methods", "classes", "show", "compare", "verdicts"))
+    assert all(f"\n  {command} " in workflow for command in ("trials", "collect", "claims", "reference"))
+    for command in (
+        "fetch",
+        "features",
+        "trials",
+        "trial",
+        "collect",
+        "illustrate",
+        "figure",
+        "table",
+        "claims",
+        "report",
+        "failures",
+    ):
+        assert command in done.stdout
+
+
+def test_the_help_takes_less_than_300_ms(one_core: dict[str, str]) -> None:
+    """Of processor time, the least of three: a busy machine is no fault of the command line's."""
+    code = """
+import sys, time
+from plumbline.cli.main import main
+sys.argv = ["plumbline", "--help"]
+main()
+print(time.process_time(), file=sys.stderr)
+"""
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, env=one_core, capture_output=True, text=True, check=True) for _ in range(3)]
+    assert min(float(run.stderr) for run in runs) < 0.3
+
+
+def test_shells_complete_commands(one_core: dict[str, str]) -> None:
+    words = {"_PLUMBLINE_COMPLETE": "complete_bash", "COMP_WORDS": "plumbline exp", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['plumbline']; from plumbline.cli.main import main; main()"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env={**one_core, **words}, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["experiments"]

@@ -1,0 +1,174 @@
+"""The commands that the workflow calls."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.compute as compute
+from command_line import check_one_line
+
+from plumbline.store import records
+from plumbline.store.provenance import METADATA_KEY
+from plumbline.store.spec import Chunk, TrialSpec
+
+Make = Callable[..., TrialSpec]
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_commands_without_their_files(run: Run, tiny: Path) -> None:
+    none = ("--records", "none.parquet", "--snapshots", "none.parquet")
+    (tiny / "results/quick").mkdir(parents=True)
+    check_one_line(run("figure", "TINY-F1", *none, "-o", "x.svg"), "no records at none.parquet: run the trials first")
+    check_one_line(run("table", "TINY-T1", "--records", "none.parquet", "-o", "x.csv"), "no records at none.parquet")
+    check_one_line(run("claims", "results/quick", "-o", "x.csv"), "no records at results/quick/records/TINY-T1.parquet")
+    outputs = ("-o", "x.parquet", "--snapshots", "y.parquet")
+    check_one_line(run("collect", "TINY-T1", *outputs), "no records at results/trials/branin/dice/")
+    check_one_line(run("report", "results/quick", "-o", "x.html"), "no table of claims at results/quick/claims.csv")
+    check_one_line(run("fetch", "zinc250", "--catalogue", "config/datasets.yaml"), "unknown dataset 'zinc250'")
+    assert not list(tiny.glob("x.*"))
+
+
+def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
+    """Neither a traceback nor a quiet success where nothing was done."""
+    (tiny / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
+    (tiny / "results/quick").mkdir(parents=True)
+    outputs = ("-o", "x.parquet", "--snapshots", "x.s.parquet")
+    for arguments, part in (
+        (("verdicts", "README.md"), "README.md is no table of claims"),
+        (("verdicts", "none.csv"), "no table of claims at none.csv"),
+        (("figure", "TINY-I1", "-o", "x.foo"), "unknown format of x.foo 'foo': allowed: "),
+        (("figure", "TINY-F1", "-o", "x.svg"), "TINY-F1 rests on trials: give its collected records (--records)"),
+        (("table", "TINY-T1", "-o", "x.csv"), "TINY-T1 rests on trials: give its collected records (--records)"),
+        (("claims", "-o", "x.csv", "README.md"), "no folder of results at README.md"),
+        (("claims", "-o", "x.csv", "nope"), "no folder of results at nope"),
+        (("report", "-o", "x.html", "nope"), "no folder of results at nope"),
+        (("reference", "TINY-T1", "--folder", "nope"), "no folder of results at nope"),
+        (("reference", "TINY-T1"), "say whose results to keep: --folder results/<preset>"),
+        (("compare", "TINY-T1", "dice", "dice"), "no runs of TINY-T1: run it, and name its results: --folder results/"),
+        (("compare", "TINY-T9", "dice", "dice"), "unknown experiment 'TINY-T9': did you mean 'TINY-T1'"),
+        (("compare", "TINY-T1", "dice", "dice", "--folder", "nope"), "no folder of results at nope"),
+        (
+            ("compare", "TINY-T1", "dice", "dice", "--folder", "results/quick"),
+            "no records at results/quick/records/TINY-T1",
+        ),
+        (("failures", "--store", "nope"), "no folder of trials at nope"),
+        (("track", "--artifacts", "nope"), "no folder of results at nope"),
+        (
+            ("track", "--artifacts", "results/quick"),
+            "no records of any of the 2 jobs in results/trials: run the trials",
+        ),
+        (("collect", "TINY-I1", *outputs), "TINY-I1 has no trials in preset 'quick'"),
+        (("illustrate", "TINY-T1", "-o", "x.parquet"), "TINY-T1 has no illustration"),
+    ):
+        check_one_line(run(*arguments), part)
+    assert not list(tiny.glob("x.*"))
+    assert not (tiny / "results/mlflow.db").exists()
+
+
+COLLECT = (
+    "collect",
+    "TINY-F1",
+    "-o",
+    "results/quick/records/TINY-F1.parquet",
+    "--snapshots",
+    "s/TINY-F1.parquet",
+)
+
+
+SHOWN = ("--records", "results/quick/records/TINY-F1.parquet", "--snapshots", "s/TINY-F1.parquet")
+
+
+def test_what_an_experiment_does_not_have(run: Run, collected: Path) -> None:
+    assert run(*COLLECT)[0] == 0
+    check_one_line(run("figure", "TINY-F2", *SHOWN, "-o", "x.svg"), "TINY-F2 is not part of preset 'quick'")
+    check_one_line(run("figure", "TINY-T1", *SHOWN, "-o", "x.svg"), "TINY-T1 has no figure")
+    check_one_line(run("table", "TINY-F1", "-o", "x.csv"), "TINY-F1 has no table")
+    check_one_line(run("figure", "TINY-F9", *SHOWN, "-o", "x.svg"), "unknown experiment 'TINY-F9': did you mean")
+
+
+def test_an_illustration_is_computed_and_drawn(run: Run, tiny: Path) -> None:
+    path, svg = tiny / "i/TINY-I1.parquet", tiny / "f/TINY-I1.svg"
+    assert run("illustrate", "TINY-I1", "-o", path)[0] == 0
+    first = path.read_bytes()
+    about = json.loads(records.read_table(path).schema.metadata[METADATA_KEY.encode()])
+    assert {"commit", "packages", "host"} <= about.keys()
+    assert run("illustrate", "TINY-I1", "-o", path)[0] == 0
+    assert path.read_bytes() == first, "the same table whenever it is asked for"
+    assert run("figure", "TINY-I1", "--illustration", path, "-o", svg)[0] == 0
+    assert "illustration" in svg.read_text(encoding="utf-8")
+
+
+def test_illustrations_that_are_not_there(run: Run, tiny: Path) -> None:
+    check_one_line(run("illustrate", "TINY-F1", "-o", "i.parquet"), "TINY-F1 has no illustration")
+    check_one_line(run("illustrate", "TINY-F2", "-o", "i.parquet"), "TINY-F2 is not part of preset 'quick'")
+    check_one_line(run("figure", "TINY-I1", "-o", "x.svg"), "TINY-I1 has no trial that ended well")
+
+
+def test_a_grid_with_holes_is_refused(run: Run, collected: Path) -> None:
+    (path,) = (collected / "results/trials/branin/dice").iterdir()
+    table = records.read_table(path)
+    records.write_table(path, table.filter(compute.equal(table["seed"], 1)))
+    outputs = ("-o", "r.parquet", "--snapshots", "s.parquet")
+    check_one_line(run("collect", "TINY-T1", *outputs), "1 of 2 trials are missing, the first: branin dice seed 0")
+    assert not (collected / "r.parquet").exists()
+
+
+def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, str]) -> None:
+    figure = "results/quick/figures/TINY-F1"
+    commands = [
+        [
+            "collect",
+            "TINY-T1",
+            "-o",
+            "results/quick/records/TINY-T1.parquet",
+            "--snapshots",
+            "s/TINY-T1.parquet",
+        ],
+        list(COLLECT),
+        ["figure", "TINY-F1", *SHOWN, "-o", f"{figure}.svg", "-o", f"{figure}.png"],
+        ["figure", "TINY-I1", "--illustration", "i/TINY-I1.parquet", "-o", "results/quick/figures/TINY-I1.png"],
+        [
+            "table",
+            "TINY-T1",
+            "--records",
+            "results/quick/records/TINY-T1.parquet",
+            "-o",
+            "results/quick/tables/TINY-T1.csv",
+        ],
+        ["claims", "results/quick", "-o", "results/quick/claims.csv"],
+        ["report", "results/quick", "-o", "results/quick/report.html"],
+        ["verdicts", "results/quick/claims.csv"],
+        ["compare", "TINY-T1", "dice", "dice", "--folder", "results/quick"],
+    ]
+    code = f"""
+import sys
+from plumbline.cli.main import main
+for command in {commands!r}:
+    sys.argv = ["plumbline", *command]
+    main()
+    assert "torch" not in sys.modules, command[0]
+"""
+    # The first run may have to build the catalogue, which imports torch; the second must not.
+    subprocess.run(
+        [sys.executable, "-c", "from plumbline.registry.catalogue import catalogue; catalogue()"],
+        env=one_core,
+        check=True,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=one_core, cwd=collected, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("figures/TINY-F1.svg", "tables/TINY-T1.csv", "claims.csv", "report.html"):
+        assert (collected / "results/quick" / name).stat().st_size > 0
+
+
+def test_trials_gather_the_seeds_of_a_chunk(run: Run, cheap_spec: Make, tmp_path: Path) -> None:
+    chunk = Chunk(spec=cheap_spec("branin", "random", rounds=1, label="dice"), seeds=(3, 4))
+    code, _, _ = run("trials", "--chunk", chunk.model_dump_json(), "-o", "out.parquet")
+    assert code == 0
+    frame = records.read_table(tmp_path / "out.parquet").to_pandas(maps_as_pydicts="strict")
+    assert frame["seed"].unique().tolist() == [3, 4]
+    assert frame["method"].unique().tolist() == ["dice"]
+    assert "x" not in frame

@@ -1,0 +1,143 @@
+"""Commands about results."""
+
+import json
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import METHODS, STUDY, check_one_line
+
+from plumbline.store import records
+from plumbline.store.spec import Chunk, TrialSpec
+
+Make = Callable[..., TrialSpec]
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_plan(run: Run, tiny: Path) -> None:
+    code, output, _ = run("plan")
+    assert code == 0
+    assert output.splitlines()[0] == "preset quick, generated data"
+    (line,) = (line for line in output.splitlines() if "TINY-T1" in line)
+    # Nothing like it was ever measured here.
+    assert re.split("  +", line) == ["TINY-T1", "A table", "2", "0", "0.0 min", "0.0 min", "2"]
+    assert "TINY-F2" not in output
+    code, output, _ = run("plan", "--chunks")
+    chunks = [Chunk.model_validate_json(line) for line in output.splitlines()]
+    assert [chunk.seeds for chunk in chunks] == [(0, 1), (0,)]
+    config = json.dumps({"studies": ["tiny"], "chunk": 1})
+    assert len(run("plan", "--chunks", "--config", config)[1].splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "parts"),
+    [
+        ("absent.yaml", ["no file absent.yaml"]),
+        ('{"studies": ["tiny"], "preset": "quik"}', ["--config: preset: Input should be 'quick', 'desk' or 'paper'"]),
+        ('{"studies": ["tny"]}', ["unknown study 'tny': did you mean 'tiny'?"]),
+        ('{"studies": ["tiny"], "chunks": 1}', ["--config: unknown field 'chunks': did you mean 'chunk'?"]),
+        ('{"studies": ["tiny"], "experiments": ["TINY-F3"]}', ["unknown experiment 'TINY-F3': did you mean 'TINY-F"]),
+    ],
+)
+def test_mistakes_in_the_config(config: str, parts: list[str], run: Run, tiny: Path) -> None:
+    check_one_line(run("plan", "--config", config), *parts)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        (
+            "title: A table",
+            "titel: A table",
+            ["tiny.yaml: experiments.TINY-T1: unknown field 'titel': did you mean 'title'?"],
+        ),
+        ("methods: [dice]", "methods: [dise]", ["tiny.yaml: TINY-T1: unknown method 'dise': did you mean 'dice'?"]),
+        ("seeds: 2", "seeds: 0", ["tiny.yaml: experiments.TINY-T1.seeds: "]),
+        (
+            "{points: 41}",
+            "{point: 41}",
+            ["tiny.yaml: TINY-I1: illustration 'conformal-density': unknown field 'point'"],
+        ),
+        ("conformal-density, options", "densities, options", ["unknown illustration 'densities'"]),
+        (
+            "illustration: {kind: conformal-density, options: {points: 41}}",
+            "caption: None.",
+            ["tiny.yaml: TINY-I1: a figure needs a `grid` of trials or an `illustration`"],
+        ),
+        ("title: A table", "title: [A table", ["tiny.yaml is not YAML: ", "line"]),
+    ],
+)
+def test_typos_in_a_study(old: str, new: str, parts: list[str], run: Run, tiny: Path) -> None:
+    (tiny / "config/studies/tiny.yaml").write_text(STUDY.replace(old, new))
+    check_one_line(run("plan"), *parts)
+
+
+def test_a_typo_in_a_method(run: Run, tiny: Path) -> None:
+    (tiny / "config/methods/tiny.yaml").write_text(METHODS.replace("{name: random,", "{name: random, options: {a: 1},"))
+    check_one_line(run("plan"), "config/methods/tiny.yaml: dice: method 'random': unknown field 'a'")
+
+
+def test_a_pipe_gets_whole_titles(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = " ".join(["One"] * 100)
+    (tiny / "config/studies/tiny.yaml").write_text(STUDY.replace("title: A table", f"title: {long}"))
+    assert long not in run("plan")[1]
+    monkeypatch.delenv("COLUMNS")
+    assert long in run("plan")[1]
+
+
+@pytest.fixture
+def ran(run: Run, collected: Path) -> Path:
+    """The results of the tiny study, also of a method that is another."""
+    outputs = ("-o", "results/quick/records/TINY-T1.parquet", "--snapshots", "s/TINY-T1.parquet")
+    assert run("collect", "TINY-T1", *outputs)[0] == 0
+    path = collected / "results/quick/records/TINY-T1.parquet"
+    table = records.read_table(path)
+    other = table.set_column(table.column_names.index("method"), "method", [["loaded-dice"] * len(table)])
+    lower = [[value - 1 for value in values] for values in other["f"].to_pylist()]
+    other = other.set_column(table.column_names.index("f"), table.schema.field("f"), [lower])
+    records.write_table(path, records.concatenate([table, other]))
+    return collected
+
+
+def test_a_study_that_the_configuration_leaves_out_is_compared(
+    run: Run, ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes a study of their own need not enter it in config/config.yaml."""
+    (ran / "config/studies/other.yaml").write_text("study: other\ntitle: Other\ncitation: Nobody.\nexperiments: {}\n")
+    (ran / "config/config.yaml").write_text("preset: paper\nstudies: [other]\n")
+    (ran / "config/studies/broken.yaml").write_text("experiments: {BROKEN: 1}\n")
+    command = ("compare", "TINY-T1", "loaded-dice", "dice", "--folder", "results/quick")
+    for columns in ("80", "60", None):
+        monkeypatch.setenv("COLUMNS", columns) if columns else monkeypatch.delenv("COLUMNS")
+        code, output, errors = run(*command)
+        assert code == 0, errors
+        assert output.splitlines()[0] == "regret, 2 seeds (lower is better)"
+        assert columns is None or max(map(len, output.splitlines()[:4])) <= int(columns)
+        assert "…" not in output
+    frame = pd.read_csv(StringIO(run(*command, "--csv")[1]))
+    assert frame["difference"].tolist() == pytest.approx([1.0])
+    assert frame["better"].tolist() == ["lower"]
+    check_one_line(run(*command[:2], "dicee", *command[3:]), "unknown method 'dicee': did you mean 'dice'")
+    check_one_line(run("compare", "TINY-T2", *command[2:]), "unknown experiment 'TINY-T2': did you mean 'TINY-T1'")
+
+
+def test_any_metric_can_be_asked_for_of_a_folder(run: Run, ran: Path) -> None:
+    command = ("compare", "TINY-T1", "loaded-dice", "dice", "--folder", "results/quick", "--metric")
+    code, output, _ = run(*command, "best_f")
+    assert code == 0
+    assert output.startswith("best_f, 2 seeds (higher is better)")
+    check_one_line(run(*command, "regrets"), "unknown metric 'regrets': did you mean 'regret'")
+
+
+def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    code, output, _ = run("verdicts", "--csv")
+    assert code == 0
+    frame = pd.read_csv(StringIO(output), keep_default_na=False).set_index("claim")
+    assert frame.loc["C1", "verdict"] == "reproduced"
+    assert run("verdicts", "--markdown")[1].startswith("| claim | statement | verdict |")
+    assert run("verdicts")[1].splitlines()[1].startswith("A1 ")
+    assert run("verdicts", "--show", "doubts", "--csv")[1].startswith("claims,doubt")

@@ -1,0 +1,56 @@
+"""Tables: words wrap, numbers stay whole, and pipes get whole lines."""
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.cli.tables import UNLIMITED, print_frame, table_lines, terminal_width, written
+
+HEADERS = ["task", "a rather long name of a method", "95% interval"]
+ROWS = [["common-ackley-10-0.0", "-0.00412", "-0.0685 to -0.00649"], ["levy", "12.5", "–"]]
+NUMBERS = HEADERS[1:]
+
+
+@given(st.integers(1, 120))
+def test_no_number_is_ever_cut(columns: int) -> None:
+    text = "\n".join(table_lines(HEADERS, ROWS, NUMBERS, columns))
+    for row in ROWS:
+        assert all(number in text for number in row[1:])
+
+
+@pytest.mark.parametrize("columns", [50, 60, 80, 120])
+def test_a_table_is_as_wide_as_the_terminal(columns: int) -> None:
+    lines = table_lines(HEADERS, ROWS, NUMBERS, columns)
+    assert max(map(len, lines)) <= columns
+
+
+def test_wide_enough_each_row_is_a_line() -> None:
+    head, *lines = table_lines(HEADERS, ROWS, NUMBERS, UNLIMITED)
+    assert head.split("  ")[0] == "task"
+    assert len(lines) == len(ROWS)
+    assert lines[1].startswith("levy ")
+    assert lines[1].endswith("–")
+
+
+def test_names_wrap_at_their_hyphens() -> None:
+    lines = table_lines(["task", "n"], [["common-ackley-10-0.0", "7"]], ["n"], 18)
+    assert [line.split()[0] for line in lines[1:]] == ["common-", "ackley-10-0.0"]
+
+
+def test_a_pipe_is_as_wide_as_it_takes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert terminal_width() == UNLIMITED
+    frame = pd.DataFrame({"name": ["x" * 300], "rounds_in_all": [12], "value": [0.123456789]})
+    print_frame(frame)
+    assert capsys.readouterr().out.splitlines()[1].split() == ["x" * 300, "12", "0.1235"]
+    print_frame(frame, csv=True)
+    assert capsys.readouterr().out.splitlines() == ["name,rounds_in_all,value", f"{'x' * 300},12,0.123457"]
+    monkeypatch.setenv("COLUMNS", "70")
+    assert terminal_width() == 70
+
+
+def test_values_in_words() -> None:
+    assert [written(value) for value in (True, False, 1.23456, float("nan"), float("inf"), 7, "x")] == [
+        "yes", "", "1.235", "–", "–", "7", "x",
+    ]  # fmt: skip

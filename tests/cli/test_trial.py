@@ -1,0 +1,170 @@
+"""`plumbline trial`: what it prints, and that every mistake is one line."""
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import check_one_line
+
+from plumbline.cli.trial import settings_of
+from plumbline.store.spec import TrialSpec
+
+Make = Callable[..., TrialSpec]
+Run = Callable[..., tuple[int, str, str]]
+TRIAL = ("trial", "--problem", "branin", "--class", "random", "--rounds", "1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--class", "randm"), ["unknown method 'randm': did you mean 'random'"]),
+        (("--problem", "brannin"), ["unknown problem 'brannin': did you mean 'branin'?"]),
+        (("--problem", "ackley"), ["trial: problem 'ackley': dim: Field required: write `ackley-2`, say"]),
+        (
+            ("--problem", "molecules"),
+            ["problem 'molecules': dataset: Field required", "`plumbline classes problem molecules`"],
+        ),
+        (("--problem", "ackley-0"), ["problem 'ackley': dim: Input should be greater than 0 (got 0)"]),
+        (("--class", "ei", "-p", "jiter=1"), ["method 'ei': unknown field 'jiter': did you mean 'jitter'?"]),
+        (("--class", "ei", "-p", "model.kernel=rfb"), ["method 'ei': model.kernel: Input should be", "(got 'rfb')"]),
+        (("-P", "noise=1"), ["problem 'branin': unknown field 'noise': did you mean 'noise_std'?"]),
+        (("-P", "noise_std=-1"), ["problem 'branin': noise_std: Input should be greater than or equal to 0"]),
+        (("--option", "jitter"), ["option 'jitter': write it as name=value"]),
+        (("--seed", "-1"), ["trial: seed: Input should be greater than or equal to 0 (got -1)"]),
+        (("--seed", str(2**31)), ["trial: seed: Input should be less than or equal to 2147483647"]),
+        (("--rounds", "-1"), ["trial: budget.rounds: Input should be greater than or equal to 0 (got -1)"]),
+        (("--rounds", "100001"), ["trial: budget.rounds: Input should be less than or equal to 100000"]),
+        (("--q", "0"), ["trial: budget.q: "]),
+        (
+            ("--problem", "rosenbrock-1"),
+            ["problem 'rosenbrock': dim: Input should be greater than or equal to 2 (got 1)"],
+        ),
+        (("--initial", "0"), ["trial: budget.initial.size: "]),
+        (("--design", "lhs"), ["trial: budget.initial.design: "]),
+    ],
+)
+def test_mistakes_of_a_trial(arguments: tuple[str, ...], parts: list[str], run: Run) -> None:
+    check_one_line(run(*TRIAL, *arguments), *parts)
+
+
+def rounds_of(output: str) -> list[str]:
+    """Return the first cells of the rows of a table of evaluations."""
+    head, *lines = output.splitlines()
+    assert head.split()[:2] == ["round", "x"]
+    return [line.split()[0] for line in lines if not line.startswith("records: ")]
+
+
+def test_options_are_nested_yaml() -> None:
+    pairs = ["model.kernel=rbf", "model.ard=false", "alpha=0.1", "x=[1, 2]", "y=a=b"]
+    nested = {"model": {"kernel": "rbf", "ard": False}, "alpha": 0.1, "x": [1, 2], "y": "a=b"}
+    assert settings_of(pairs) == nested
+    assert settings_of(None) == {}
+
+
+def test_a_trial_prints_its_rounds(run: Run, tmp_path: Path) -> None:
+    code, output, _ = run(*TRIAL, "--rounds", "3", "--initial", "2", "-P", "noise_std=0.1")
+    assert code == 0
+    assert "best y" in output
+    assert rounds_of(output) == list("00123")
+    (path,) = (tmp_path / "results/store").glob("*/records.parquet")
+    assert f"records: {path.relative_to(tmp_path)}" in output
+
+
+def test_a_long_trial_prints_its_ends(run: Run) -> None:
+    code, output, _ = run(*TRIAL, "--rounds", "30", "--initial", "100")
+    assert code == 0
+    assert rounds_of(output) == ["0"] * 20 + ["..."] + [str(i) for i in range(11, 31)]
+    assert "90 more" in output
+
+
+def test_a_trial_of_two_outcomes_prints_both(run: Run) -> None:
+    code, output, _ = run("trial", "--problem", "branin-currin", "--class", "random", "--rounds", "1")
+    assert code == 0
+    assert "y1" in output
+    assert "y2" in output
+    assert "regret" not in output
+
+
+def test_a_device_that_is_not_there(run: Run) -> None:
+    check_one_line(run(*TRIAL, "--device", "abacus"), "unknown device 'abacus': auto, cpu or cuda")
+
+
+def test_a_failed_trial_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from plumbline.methods.baselines import RandomSearch
+
+    monkeypatch.setattr(RandomSearch, "ask", lambda *arguments: 1 / 0)
+    result = run(*TRIAL)
+    check_one_line(
+        (result[0], result[1], result[2].splitlines()[-1] + "\n"), "ZeroDivisionError", "(see results/store/"
+    )
+    code, output, _ = run("failures")
+    assert code == 0
+    assert "branin random seed 0: ZeroDivisionError" in output
+    code, output, _ = run("failures", "--forget")
+    assert "1 failures forgotten, 0 jobs to run again" in output
+    assert "no trial has failed" in run("failures")[1]
+
+
+def test_a_trial_that_failed_at_once_prints_no_table(run: Run) -> None:
+    _, output, errors = run("trial", "--problem", "branin-currin", "--class", "ei")
+    assert "round" not in output
+    assert "is for one objective; this problem has several objectives: use cehvi" in errors.splitlines()[-1]
+
+
+def test_what_a_round_has_not_is_a_dash(run: Run) -> None:
+    code, output, _ = run("trial", "--problem", "branin", "--class", "random", "--rounds", "1")
+    assert code == 0
+    assert "nan" not in output
+    assert "–" in output
+
+
+def test_a_full_disk_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    import torch
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "checkpoint.pt")
+
+    monkeypatch.setattr(torch, "save", full)
+    code, _, errors = run(*TRIAL)
+    check_one_line((code, "", errors.splitlines()[-1] + "\n"), "disk full (checkpoint.pt): free some space")
+
+
+def test_an_entry_of_the_configuration(run: Run) -> None:
+    """`ei` is the method of the study's figures, with its options, not the registered class of that name."""
+    assert run("trial", "--method", "random", "--task", "ackley-2", "--rounds", "1")[0] == 0
+    code, output, _ = run("trial", "--method", "random", "--task", "ackley-2", "--rounds", "1", "--csv")
+    assert code == 0
+    frame = pd.read_csv(StringIO(output))
+    assert frame["task"].tolist() == ["ackley-2"] * 6
+    assert frame["iteration"].tolist() == [0] * 5 + [1]
+    assert {"x1", "x2", "y", "best_y", "regret", "seconds"} <= set(frame)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--method", "logei", "--task", "ackley-2"), "'logei' is a registered class, no entry"),
+        (("--class", "ei-ml", "--problem", "branin"), "'ei-ml' is an entry of config/methods"),
+        (("--method", "ei"), "give either a task (an entry of config/tasks) or a problem"),
+        (("--task", "ackley-2"), "give either a method (an entry of config/methods) or a class"),
+        (("--method", "logeii", "--task", "ackley-2"), "are known: `plumbline methods` lists them"),
+    ],
+)
+def test_names_of_the_other_kind(arguments: tuple[str, ...], part: str, run: Run) -> None:
+    result = run("trial", *arguments)
+    check_one_line(result, part)
+    assert len(result[2]) < 220, "no list of hundreds of names"
+
+
+def test_constrained_evaluations_are_readable_at_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, output, _ = run("trial", "--problem", "constrained-gramacy", "--class", "random", "--rounds", "1")
+    assert code == 0
+    assert "violation" in output
+    lines = output.splitlines()[:-1]  # the last is a path
+    assert max(map(len, lines)) <= 80
+    assert "…" not in output
