@@ -126,8 +126,9 @@ def generate(app: Sphinx) -> None:
     studies = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
     plan = load_plan({"preset": "paper", "data": "real", "studies": studies}, ROOT)
     reference = ROOT / "results" / "reference"
-    write_claim_pages(plan, reference, DOCS / "claims", DOCS / "replies")
-    write_experiment_pages(plan, reference, DOCS / "experiments")
+    studies = list(plan.studies.values())
+    write_claim_pages(studies, plan.library, reference, DOCS / "claims", DOCS / "replies")
+    write_experiment_pages(studies, plan.library, reference, DOCS / "experiments")
     write_api_pages(ROOT / "src" / "plumbline", DOCS / "api")
     included = {
         f"{Path(page).name}.md": f"```{{include}} ../../{path.relative_to(ROOT)}\n```\n"
