@@ -200,7 +200,7 @@ class Choir(Method):
     What comes next is its state, so that a question asked twice shows.
     """
 
-    together: ClassVar[int] = 4
+    lockstep_size: ClassVar[int] = 4
     memory = 99
     asked: ClassVar[list[int]] = []
     bad: ClassVar[set[int]] = set()

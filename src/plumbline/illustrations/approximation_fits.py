@@ -114,17 +114,17 @@ def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generato
         [EulboImprovement(domain, options.method.model_copy(update={"refines": refines})) for _ in histories]
         for refines in (options.method.refines, "nothing")
     )
-    turns = [
-        method.turn_round(history, 1, Generator().manual_seed(draw_seed(generator)))
+    rounds = [
+        method.start_round(history, 1, Generator().manual_seed(draw_seed(generator)))
         for method, history in zip(methods, histories, strict=True)
     ]
-    warm = EulboImprovement.models(list(zip(methods, turns, strict=True)))
+    warm = EulboImprovement.train(list(zip(methods, rounds, strict=True)))
     choices = [
         Choice(best(ProcessModel(process), current.data, x), method.utility(process, current), process)
-        for method, current, process in zip(methods, turns, warm, strict=True)
+        for method, current, process in zip(methods, rounds, warm, strict=True)
     ]
     refined, moved = (
-        EulboImprovement.refine(list(zip(those, choices, turns, strict=True))) for those in (methods, alone)
+        EulboImprovement.refine(list(zip(those, choices, rounds, strict=True))) for those in (methods, alone)
     )
     fitted = []
     for history, first, last, query in zip(histories, choices, refined, moved, strict=True):

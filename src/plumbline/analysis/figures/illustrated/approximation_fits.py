@@ -50,7 +50,7 @@ def draw_improvements(ax: Axes, found: pd.DataFrame) -> None:
     for panel, colour in COLOURS.items():
         improvement = series(found, panel, "improvement")
         ax.plot(improvement["x"], improvement["value"], color=colour, label=f"EI, {panel}")
-    ax.set(title="expected improvement", xlabel="x", ylabel="share of the greatest", xlim=(-0.02, 1.02))
+    ax.set(title="expected improvement", xlabel="x", ylabel="EI divided by its maximum", xlim=(-0.02, 1.02))
 
 
 def compared(pairs: pd.DataFrame) -> str:
@@ -67,7 +67,12 @@ def draw_distances(ax: Axes, found: pd.DataFrame) -> None:
     for (name, one), colour, filled in zip(pairs.items(), ("0.35", COLOURS["EULBO"]), ("none", "full"), strict=True):
         label = f"{name}: {compared(one)}"
         ax.plot(one["x"], one["value"], "o", color=colour, fillstyle=filled, markersize=4, label=label)
-    ax.set(title="distance to the exact query", xlabel="of ELBO's", ylabel="of the other", xlim=(-0.02, end))
+    ax.set(
+        title="distance to the exact query",
+        xlabel="distance of the ELBO's query",
+        ylabel="distance of the other query",
+        xlim=(-0.02, end),
+    )
     ax.set_ylim(-0.02, end)
 
 
