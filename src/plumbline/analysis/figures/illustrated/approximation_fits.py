@@ -67,7 +67,12 @@ def draw_distances(ax: Axes, found: pd.DataFrame) -> None:
     for (name, one), colour, filled in zip(pairs.items(), ("0.35", COLOURS["EULBO"]), ("none", "full"), strict=True):
         label = f"{name}: {compared(one)}"
         ax.plot(one["x"], one["value"], "o", color=colour, fillstyle=filled, markersize=4, label=label)
-    ax.set(title="distance to the exact query", xlabel="distance of the ELBO's query", ylabel="distance of the other query", xlim=(-0.02, end))
+    ax.set(
+        title="distance to the exact query",
+        xlabel="distance of the ELBO's query",
+        ylabel="distance of the other query",
+        xlim=(-0.02, end),
+    )
     ax.set_ylim(-0.02, end)
 
 
