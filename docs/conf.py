@@ -103,6 +103,10 @@ def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: ob
     parts = re.split(r"(`[^`]*`|\.\. math::.*(?:\n+ +.*)*)", "\n".join(lines))
     parts[::2] = [re.sub(r"(?<!^)(?<!\n)[*|]|_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")
+    if what == "class":  # napoleon takes the first of `low, high: both ends` for the type of the second
+        lines[:] = [
+            re.sub(r"^ +\w+(?:, \w+)+(?=: )", lambda names: names[0].replace(", ", ","), line) for line in lines
+        ]
     if what in {"attribute", "data", "property"}:
         lines.insert(0, "\\ ")  # shows nothing; napoleon takes what precedes a colon in the first line for a type
 
@@ -122,8 +126,9 @@ def generate(app: Sphinx) -> None:
     studies = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
     plan = load_plan({"preset": "paper", "data": "real", "studies": studies}, ROOT)
     reference = ROOT / "results" / "reference"
-    write_claim_pages(plan, reference, DOCS / "claims", DOCS / "replies")
-    write_experiment_pages(plan, reference, DOCS / "experiments")
+    studies = list(plan.studies.values())
+    write_claim_pages(studies, plan.library, reference, DOCS / "claims", DOCS / "replies")
+    write_experiment_pages(studies, plan.library, reference, DOCS / "experiments")
     write_api_pages(ROOT / "src" / "plumbline", DOCS / "api")
     included = {
         f"{Path(page).name}.md": f"```{{include}} ../../{path.relative_to(ROOT)}\n```\n"

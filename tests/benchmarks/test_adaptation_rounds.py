@@ -72,7 +72,7 @@ def test_a_round_of_weights_beside_its_fit_and_searches(benchmark, n, d):
         hedge.ask(history, 1, torch.Generator().manual_seed(0))
 
     def parts():
-        now = hedge.turn_round(history, 1, torch.Generator().manual_seed(0))
+        now = hedge.start_round(history, 1, torch.Generator().manual_seed(0))
         process = hedge.fit(now.data)
         for place in range(len(MEMBERS)):
             hedge.proposed(place, process, now)

@@ -1,4 +1,4 @@
-"""Questions to methods, and the surroundings that they are answered in."""
+"""Requests to methods, and the isolation in which they are answered."""
 
 import warnings
 
@@ -49,7 +49,7 @@ def test_warnings_are_events_of_their_own_question() -> None:
     asked, silent = question(), question()
     asked.ask()
     assert (asked.events, silent.events) == (["RuntimeWarning"], [])
-    with asked.surroundings():
+    with asked.isolated():
         warnings.warn("other", UserWarning, stacklevel=1)
     assert asked.events == ["RuntimeWarning", "UserWarning"]
 

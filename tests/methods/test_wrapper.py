@@ -1,6 +1,7 @@
 """Methods around methods."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, t
 
 from plumbline.core.errors import PlumblineError
 from plumbline.methods.base import build_method
-from plumbline.methods.composed import Choice, Round
+from plumbline.methods.composed import Choice, Round, Steps
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.methods.wrappers.trust_region import TrustRegionMethod
 from plumbline.spaces.table import Table
@@ -83,14 +84,15 @@ def test_a_table_is_cut_to_the_region() -> None:
 @pytest.mark.parametrize(
     ("name", "base", "reason"),
     [
-        ("trust-region", "random", "wraps a method whose surrogate has lengthscales .* 'ucb', and 'random' is none"),
-        ("trust-region", "penalised-ei", "'penalised-ei' observes its points more than once"),
-        ("trust-region", "offline", "and 'offline' is none"),
+        ("trust-region", "random", "base 'random' does not provide 'steps' .*: use .*ucb"),
+        ("trust-region", "penalised-ei", "'penalised-ei' does not provide 'new points'"),
+        ("trust-region", "offline", "'offline' does not provide 'steps'"),
         (
             "calibrated",
             "cucb",
-            "wraps a method with an exact Gaussian process to recalibrate, .* and 'cucb'",
+            "'cucb' does not provide 'one gp'",
         ),
+        ("trust-region", "ehvi", "'ehvi' does not provide 'lengthscales' .*: use .*cehvi"),
         ("calibrated", "ucbb", "unknown method 'ucbb': did you mean 'ucb'"),
     ],
 )
@@ -108,11 +110,15 @@ def test_options_of_the_base_are_checked_where_they_are() -> None:
 class Elsewhere(ComposedWrapper):
     """The base, looking for the least of its utility, and noting so."""
 
+    @property
+    def steps(self) -> Steps[Any]:
+        return replace(self.base.steps, utility=self.utility, notes=self.notes)
+
     def utility(self, surrogate: Any, round: Round) -> AcquisitionFunction:
-        return Negated(super().utility(surrogate, round))
+        return Negated(self.base.steps.utility(surrogate, round))
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
-        return {**super().notes(choice, round), "negated": 1.0}
+        return {**self.base.steps.notes(choice, round), "negated": 1.0}
 
 
 class Negated(AcquisitionFunction):
@@ -127,6 +133,10 @@ class Negated(AcquisitionFunction):
 class First(ComposedWrapper):
     """The base, asking for the first row of a table that is left, whatever the utility."""
 
+    @property
+    def steps(self) -> Steps[Any]:
+        return replace(self.base.steps, search=self.search)
+
     def search(self, utility: AcquisitionFunction, surrogate: Any, round: Round) -> Choice[Any]:
         space = round.space.settle(round.history, round.generator)
         assert isinstance(space, Table)
@@ -136,11 +146,12 @@ class First(ComposedWrapper):
 class Certain(ComposedWrapper):
     """The base, whose forecasts nobody is to believe."""
 
-    def predictive(self, surrogate: Any) -> Any:
-        return lambda points: "certain"
+    @property
+    def steps(self) -> Steps[Any]:
+        return replace(self.base.steps, predictive=self.certain, forecast=self.certain)
 
-    def forecast(self, choice: Choice[Any]) -> Any:
-        return self.predictive(choice.surrogate)
+    def certain(self, _: Any) -> Any:
+        return lambda points: "certain"
 
 
 def wrap(kind: type[ComposedWrapper], base: str, place: Situation, **options: Any) -> ComposedWrapper:

@@ -154,3 +154,12 @@ def test_what_was_wrong_is_asked_again(cache: Path) -> None:
     for _ in range(2):
         with pytest.raises(PlumblineError, match="wrong"):
             module.once("is this right?", wrong)
+
+
+def test_who_goes_with_whom() -> None:
+    known = catalogue()
+    assert {"ei", "calibrated", "elbo-ei"} <= set(known.bases("trust-region"))
+    assert not {"random", "penalised-ei", "ehvi"} & set(known.bases("trust-region"))
+    assert {"calibrated", "exploit", "hedge", "trust-region"} <= set(known.wrappers("ei"))
+    assert known.wrappers("random") == known.bases("random") == []
+    assert "hedge" not in known.wrappers("relay")

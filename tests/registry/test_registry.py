@@ -7,6 +7,8 @@ import pytest
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
+from plumbline.registry import registry as module
+from plumbline.registry.catalogue import catalogue
 from plumbline.registry.registry import Registry
 
 MEMBER = '''
@@ -38,8 +40,8 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "c.py").write_text(MEMBER.format(cls="Cellar", name="cellar", summary="Where it is dark."))
     monkeypatch.syspath_prepend(str(tmp_path))
     yield folder
-    for module in [name for name in sys.modules if name.split(".")[0] == "house"]:
-        del sys.modules[module]
+    for loaded in [name for name in sys.loadeds if name.split(".")[0] == "house"]:
+        del sys.loadeds[loaded]
 
 
 def rooms() -> Registry:
@@ -59,15 +61,44 @@ def test_a_file_in_the_package_is_enough_to_be_found(house: Path) -> None:
     assert kitchen.build.__name__ == "Kitchen"
 
 
-def test_one_name_needs_the_modules_that_hold_it_alone(house: Path) -> None:
+def test_one_name_needs_the_listed_module_alone(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (house / "b.py").write_text("raise RuntimeError('imported')\n")
+    monkeypatch.setattr(module, "listed_modules", lambda kind: {"kitchen": "house.k"} if kind == "room" else {})
     assert rooms()["kitchen"].module == "house.k"
     assert "house.c" not in sys.modules
 
 
-def test_a_name_that_no_text_holds_is_found(house: Path) -> None:
+def test_a_name_that_is_not_listed_is_found(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not yet, or under a module that no longer has it."""
+    monkeypatch.setattr(module, "listed_modules", lambda kind: {"larder": "house.c"})
     (house / "z.py").write_text(MEMBER.replace('"{name}"', '"la" + "rder"').format(cls="Larder", summary="Cool."))
     assert rooms()["larder"].module == "house.z"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"room": {"kitchen": {}}}', '{"method": {}}'])
+def test_a_broken_list_lists_nothing(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "catalogue_path", lambda: tmp_path / "catalogue.json")
+    (tmp_path / "catalogue.json").write_text(text)
+    assert module.listed_modules("room") == {}
+
+
+def test_the_catalogue_lists_the_modules() -> None:
+    assert catalogue().method
+    assert module.listed_modules("method")["trust-region"] == "plumbline.methods.wrappers.trust_region"
+
+
+def test_to_parse_a_spec_needs_no_torch() -> None:
+    assert catalogue().method  # which the first process writes down
+    code = """
+import sys
+from plumbline.store.spec import TrialSpec
+task = {"problem": {"name": "ackley-2"}, "budget": {"initial": {"design": "sobol", "size": 4}, "rounds": 2}}
+base = {"name": "calibrated", "options": {"base": "ei"}}
+TrialSpec.model_validate({**task, "method": {"name": "trust-region", "options": {"base": base}}, "seed": 0})
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
 def test_libraries_that_few_need_wait_for_them() -> None:

@@ -65,7 +65,7 @@ class KnownDraws:
     @cached_property
     def conditioned(self) -> GP:
         """The GP conditioned on noise-free values of f at the points."""
-        return self.process.told(self.points)
+        return self.process.condition_on_mean(self.points)
 
     @property
     def values(self) -> Tensor:

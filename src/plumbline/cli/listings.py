@@ -84,6 +84,7 @@ def classes(
     """List the registered classes and functions that entries name, or the options of one."""
     from plumbline.api import classes as table
     from plumbline.cli.tables import print_frame
+    from plumbline.registry.catalogue import catalogue
     from plumbline.registry.references import ProblemRef
 
     if kind == "problem" and name:
@@ -94,6 +95,9 @@ def classes(
     elif name:
         about = table(kind).set_index("name").loc[name]
         print(f"{name}  {about['summary']}\n{about['module']}")
+        if kind == "method":
+            company = {"bases or members": catalogue().bases(name), "base or member of": catalogue().wrappers(name)}
+            print(*(f"{title}: {', '.join(names)}" for title, names in company.items() if names), sep="\n")
         if frame.empty:
             print("no options")
         else:

@@ -19,19 +19,18 @@ class _Loader(_FAST):  # type: ignore[misc, valid-type]
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Refuse merge keys and repeated names, which PyYAML would resolve silently."""
-        names = set()
-        for key, _ in node.value:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        names = [key.value for key in keys]
+        if "<<" not in names and len(set(names)) == len(names):
+            return
+        for i, key in enumerate(keys):
             if key.tag == "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(
-                    problem="merge keys (<<) are not used here: write `like: NAME`, or the fields themselves",
-                    problem_mark=key.start_mark,
-                )
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in names:
-                    raise yaml.constructor.ConstructorError(
-                        problem=f"{key.value!r} is there twice", problem_mark=key.start_mark
-                    )
-                names.add(key.value)
+                problem = "merge keys (<<) are not used here: write `like: NAME`, or the fields themselves"
+            elif key.value in names[:i]:
+                problem = f"{key.value!r} is there twice"
+            else:
+                continue
+            raise yaml.constructor.ConstructorError(problem=problem, problem_mark=key.start_mark)
 
 
 OptionsT = TypeVar("OptionsT", bound="Options")

@@ -23,6 +23,12 @@ from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.spaces.search import SearchOptions
 
+MODEL = ModelOptions(priors="conformal")
+"""Kernel and priors of both methods."""
+
+CHAINS = LangevinOptions()
+"""The search of conformal UCB."""
+
 
 class SurfacesOptions(Options):
     """Options of the illustration.
@@ -32,26 +38,23 @@ class SurfacesOptions(Options):
         corner: least coordinate of the corner, in the unit square.
         points: number of points of the grid along each axis.
         alpha: miscoverage level.
-        model: kernel and priors of both methods.
         search: options of the search for the confidence bound's maximiser.
-        posterior, ratio, chains: options of conformal UCB.
+        posterior, ratio: options of conformal UCB.
     """
 
     n: PositiveInt = Field(default=8, ge=2)
     corner: float = Field(default=0.5, ge=0.0, lt=1.0)
     points: PositiveInt = 60
     alpha: Alpha = "1/sqrt(n)"
-    model: ModelOptions = ModelOptions(priors="conformal")
     search: SearchOptions = SearchOptions()
     posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
     ratio: RatioOptions = RatioOptions()
-    chains: LangevinOptions = LangevinOptions()
 
     def methods(self, domain: Domain) -> dict[str, Method]:
         """Return both methods, by the name of their panel."""
-        plain = ConfidenceBoundOptions(model=self.model, alpha=self.alpha, search=self.search)
+        plain = ConfidenceBoundOptions(model=MODEL, alpha=self.alpha, search=self.search)
         conformal = ConformalOptions(
-            model=self.model, alpha=self.alpha, posterior=self.posterior, ratio=self.ratio, search=self.chains
+            model=MODEL, alpha=self.alpha, posterior=self.posterior, ratio=self.ratio, search=CHAINS
         )
         return {
             "ucb": UpperConfidenceBoundMethod(domain, plain),

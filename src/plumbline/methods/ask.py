@@ -1,4 +1,4 @@
-"""A question to a method, and the surroundings that it is answered in."""
+"""A request to a method, and the isolation in which it is answered."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ def event_names(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 class Asked(Protocol):
     """Who can be asked: a method."""
 
-    together: int
+    lockstep_size: int
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
         """Return `q` points to evaluate next."""
@@ -56,7 +56,7 @@ class AskRequest:
         q: how many points are wanted.
         stream: the randomness of this round.
         device: where the method may compute; history and proposal are on the CPU.
-        events: kinds of the numerical warnings that came up in the surroundings so far.
+        events: kinds of the numerical warnings that came up in isolated blocks so far.
     """
 
     method: Asked
@@ -67,7 +67,7 @@ class AskRequest:
     events: list[str] = field(default_factory=list)
 
     @contextmanager
-    def surroundings(self) -> Iterator[None]:
+    def isolated(self) -> Iterator[None]:
         """Keep the warnings of the block as events, and the global random streams as they are outside of it.
 
         Some of BoTorch draws from the global stream: inside, it is one of this round's own.
@@ -86,10 +86,10 @@ class AskRequest:
         """Return what the method proposes, or the error that it raised.
 
         Raises:
-            torch.cuda.OutOfMemoryError: passes through, since fewer questions at a time may fit.
+            torch.cuda.OutOfMemoryError: passes through, since fewer requests at a time may fit.
         """
         try:
-            with self.surroundings():
+            with self.isolated():
                 return self.method.ask(self.history, self.q, self.stream)
         except torch.cuda.OutOfMemoryError:
             raise

@@ -24,6 +24,20 @@ Takes = Literal[
 ]
 """The outcomes that a method can make use of; of a wrapper its base decides, which was asked before."""
 
+Feature = Literal["steps", "new points", "lengthscales", "gp", "one gp", "kernel", "batched fit", "shared gp"]
+
+FEATURES: dict[Feature, str] = {
+    "steps": "steps of a round that a wrapper can replace",
+    "new points": "rounds that ask for points not observed before",
+    "lengthscales": "a surrogate with lengthscales",
+    "gp": "an exact Gaussian process, or one an outcome, as surrogate",
+    "one gp": "one exact Gaussian process as surrogate",
+    "kernel": "an option `model` that says the kernel",
+    "batched fit": "Gaussian processes fitted to many data sets at once",
+    "shared gp": "proposals from a Gaussian process that other methods share",
+}
+"""What a method may provide, and another need of its base or its members."""
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -64,7 +78,11 @@ class Method(ABC):
 
     takes: ClassVar[Takes] = "anything"
     """The outcomes that it can make use of."""
-    together: int = 1
+    provides: ClassVar[frozenset[Feature]] = frozenset()
+    """What others can rely on that have it as their base or member."""
+    passes_on: ClassVar[frozenset[Feature]] = frozenset()
+    """What it provides as soon as its base does."""
+    lockstep_size: int = 1
     """How many seeds are asked at once, at most; 1 for one trial after another."""
 
     def __init__(self, domain: Domain, options: Any) -> None:
@@ -77,14 +95,14 @@ class Method(ABC):
         """Return `q` points to evaluate next."""
 
     @classmethod
-    def ask_many(cls, questions: Sequence[AskRequest]) -> list[Proposal | Exception]:
-        """Return an answer to each question, or the error that it met; the questions are of seeds that run together.
+    def ask_many(cls, requests: Sequence[AskRequest]) -> list[Proposal | Exception]:
+        """Return an answer to each request, or the error that it met; the requests are of seeds in lockstep.
 
-        What a question is answered must not depend on which others come with it: a trial that was killed comes back
-        in other company. A class that answers many at once does so inside their `surroundings`, on their `device`, and
+        An answer must not depend on which other requests come with it: a trial that was killed comes back in other
+        company. A class that answers many at once does so inside their `isolated` blocks, on their `device`, and
         lets `torch.cuda.OutOfMemoryError` pass: it is asked again with half as many.
         """
-        return [question.ask() for question in questions]
+        return [request.ask() for request in requests]
 
     def predictor(self, history: History) -> Predictor | None:
         """Return predictions from `history` alone, for points distributed like its own; None without a model."""
@@ -130,7 +148,34 @@ def lockstep_size(name: str, options: dict[str, Any]) -> int:
     base = getattr(parse(entry.options, options, f"method {name!r}"), "base", None)
     if base is not None:
         return lockstep_size(base.name, base.options)
-    return getattr(entry.build, "together", 1)
+    return getattr(entry.build, "lockstep_size", 1)
+
+
+def features(name: str, options: dict[str, Any], role: str = "method") -> frozenset[Feature]:
+    """Return what a method with these options provides, of its base what it passes on; errors call it by its `role`.
+
+    Raises:
+        PlumblineError: unknown name, or options of a wrapper that are not its own.
+    """
+    entry = methods[name]
+    provided: frozenset[Feature] = getattr(entry.build, "provides", frozenset())
+    passed_on: frozenset[Feature] = getattr(entry.build, "passes_on", frozenset())
+    if not passed_on:
+        return provided
+    base = parse(entry.options, options, f"{role} {name!r}").base  # type: ignore[attr-defined]
+    return provided | (passed_on & features(base.name, base.options))
+
+
+def refuse_lack(role: str, name: str, options: dict[str, Any], needs: frozenset[Feature]) -> None:
+    """Raise PlumblineError, naming methods that would do, where a base or member does not provide all of `needs`."""
+    lacking = [feature for feature in FEATURES if feature in needs - features(name, options, role)]
+    if not lacking:
+        return
+    able = [
+        other for other, entry in methods.entries().items() if needs <= getattr(entry.build, "provides", frozenset())
+    ]
+    named = f"{lacking[0]!r} ({FEATURES[lacking[0]]})"
+    raise PlumblineError(f"{role} {name!r} does not provide {named}: use {', '.join(able)}")
 
 
 def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:

@@ -7,7 +7,7 @@ start and in every cluster job. The list is therefore kept in the user's cache f
 import hashlib
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, Literal
@@ -16,18 +16,31 @@ from plumbline.core import files
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, parse
 from plumbline.registry import source_digest as sources
-from plumbline.registry.registry import Registry
+from plumbline.registry.registry import Entry, Registry, catalogue_path
 
 Kind = Literal["method", "problem", "design", "trainer", "illustration", "figure", "table"]
 
 
 class Listing(Options):
-    """One registered name: what it is, where its code is, and the JSON schema of its options."""
+    """One registered name.
+
+    Attributes:
+        name: as registered.
+        summary: the first line of its docstring.
+        module: where its code is.
+        options: JSON schema.
+        provides: of a method, what others can rely on that have it as their base or member.
+        passes_on: of a wrapper, what it provides as soon as its base does.
+        needs: of a wrapper or portfolio, what its base or each member must provide; None for others.
+    """
 
     name: str
     summary: str
     module: str
     options: dict[str, Any]
+    provides: tuple[str, ...] = ()
+    passes_on: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
 
 
 class Catalogue(Options):
@@ -48,6 +61,16 @@ class Catalogue(Options):
             raise unknown(kind, name, listings, f"plumbline classes {kind}")
         return listings[name]
 
+    def bases(self, name: str) -> list[str]:
+        """Return the methods that can be the base or a member of `name`; a wrapper, only if its own base can."""
+        needs = self.find("method", name).needs
+        return [] if needs is None else [other for other, one in self.method.items() if _serves(one, needs)]
+
+    def wrappers(self, name: str) -> list[str]:
+        """Return the wrappers and portfolios that the method `name` can be the base or a member of."""
+        listing = self.find("method", name)
+        return [other for other, one in self.method.items() if one.needs is not None and _serves(listing, one.needs)]
+
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
         """Raise PlumblineError if there is no `kind` called `name`, or if `options` are not its options."""
         try:
@@ -66,6 +89,10 @@ class Catalogue(Options):
             json.dumps([kind, name, options], sort_keys=True),
             lambda: parse(option_model(kind, name), options, f"{source}: {kind} {name!r}"),
         )
+
+
+def _serves(listing: Listing, needs: Sequence[str]) -> bool:
+    return {*needs} <= {*listing.provides, *listing.passes_on}
 
 
 def _where_options_are(kind: Kind, name: str) -> str:
@@ -111,11 +138,20 @@ def _registry(kind: Kind) -> Registry:
     return getattr(importlib.import_module(module), name)
 
 
+def _listing(entry: Entry) -> Listing:
+    return Listing(
+        name=entry.name,
+        summary=entry.summary,
+        module=entry.module,
+        options=entry.options.model_json_schema(),
+        provides=tuple(sorted(getattr(entry.build, "provides", ()))),
+        passes_on=tuple(sorted(getattr(entry.build, "passes_on", ()))),
+        needs=tuple(sorted(entry.options.needs)) if hasattr(entry.options, "needs") else None,
+    )
+
+
 def _listings(kind: Kind) -> dict[str, Listing]:
-    return {
-        name: Listing(name=name, summary=entry.summary, module=entry.module, options=entry.options.model_json_schema())
-        for name, entry in _registry(kind).entries().items()
-    }
+    return {name: _listing(entry) for name, entry in _registry(kind).entries().items()}
 
 
 _CHECKED: set[str] = set()
@@ -125,7 +161,7 @@ _CHECKED: set[str] = set()
 @cache
 def catalogue() -> Catalogue:
     """Return the catalogue of this source tree, from the cache where it is there."""
-    path = sources.cache_folder() / "catalogue.json"
+    path = catalogue_path()
     try:
         return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,10 +1,11 @@
 """Names for problems and methods: one decorator enters a class or a function, one call finds it again.
 
-To find one name, only the modules whose text has it in quotes are imported: behind others may be libraries that take
+To find one name, only the module that the catalogue lists for it is imported: behind others may be libraries that take
 seconds, of which most trials need none.
 """
 
 import importlib
+import json
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options
+from plumbline.registry.source_digest import cache_folder
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -43,6 +45,20 @@ def _import(module: str) -> None:
         ) from error
 
 
+def catalogue_path() -> Path:
+    """Return the file of the catalogue of this very source; it may not be there yet."""
+    return cache_folder() / "catalogue.json"
+
+
+def listed_modules(kind: str) -> dict[str, str]:
+    """Return the module of each name of a kind that the catalogue's file lists; none where there is no such file."""
+    try:
+        listings = json.loads(catalogue_path().read_text(encoding="utf-8"))[kind]
+        return {name: listing["module"] for name, listing in listings.items()}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+
+
 class Registry:
     """The named members of one package; its modules are imported when names that they hold are first asked for."""
 
@@ -50,6 +66,7 @@ class Registry:
         self.kind = kind
         self.package = package
         self._entries: dict[str, Entry] = {}
+        self._listed: dict[str, str] = {}
 
     def register(self, name: str, options: type[Options], summary: str | None = None) -> Callable[[T], T]:
         """Enter the decorated class or function under `name`; its docstring's first line is the summary."""
@@ -76,18 +93,19 @@ class Registry:
         Raises:
             PlumblineError: unknown name, with the nearest known one.
         """
-        for module, path in self._modules().items():
-            if name not in self._entries and f'"{name}"' in path.read_text(encoding="utf-8"):
-                _import(module)
+        if name not in self._entries:
+            self._listed = self._listed or listed_modules(self.kind)
+            if name in self._listed:
+                _import(self._listed[name])
         entries = self._entries if name in self._entries else self.entries()
         if name not in entries:
             raise unknown(self.kind, name, entries, f"plumbline classes {self.kind}")
         return entries[name]
 
-    def _modules(self) -> dict[str, Path]:
-        """Return the modules of the package and their files."""
+    def _modules(self) -> list[str]:
+        """Return the modules of the package."""
         folder = Path(importlib.import_module(self.package).__path__[0])
-        return {
-            ".".join([self.package, *path.relative_to(folder).with_suffix("").parts]): path
+        return [
+            ".".join([self.package, *path.relative_to(folder).with_suffix("").parts])
             for path in sorted(folder.rglob("[!_]*.py"))
-        }
+        ]

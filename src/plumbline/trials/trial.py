@@ -105,7 +105,7 @@ class Trial:
 
     def question(self) -> AskRequest:
         """Return what the method is to be asked in the next round."""
-        if self.method.together > 1:
+        if self.method.lockstep_size > 1:
             self._before = copy.deepcopy(self.method.state_dict())
         history = History(self.log.X, self.log.Y, self.spec.budget.initial.size)
         return AskRequest(
@@ -152,7 +152,7 @@ class Trial:
             return {}
         before = question.history
         seen = History(torch.cat([before.X, X]), torch.cat([before.Y, Y]), before.initial)
-        with question.surroundings():
+        with question.isolated():
             best = self.method.recommend(seen, self._stream("recommendation"))
         return {"recommended_f": float(self._truth(best))}
 

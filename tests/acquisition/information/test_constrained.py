@@ -60,15 +60,15 @@ def test_information_is_divided_by_cost_and_the_best_question_is_asked() -> None
     torch.testing.assert_close(dear.of_requests(X), each / torch.tensor([[1.0], [10.0], [100.0]]).double())
     torch.testing.assert_close(cheap(X.unsqueeze(-2)), each.amax(0))
     i = int((each.argmax(0) != 0).nonzero()[0])
-    assert cheap.best_question(X[i : i + 1]) == (int(each[:, i].argmax()),)
-    assert dear.best_question(X[i : i + 1]) == (0,)
+    assert cheap.best_request(X[i : i + 1]) == (int(each[:, i].argmax()),)
+    assert dear.best_request(X[i : i + 1]) == (0,)
 
 
 def test_what_was_told_says_no_more() -> None:
     """The process of the outcome that was asked for knows f there; the others are as they were."""
     processes, x = made(6, 2), somewhere(1, 2, seed=9)
     before = utility(processes, ONE_BY_ONE)
-    after = before.under([processes[0].told(x), *processes[1:]])
+    after = before.under([processes[0].condition_on_mean(x), *processes[1:]])
     there, then = before.of_requests(x), after.of_requests(x)
     assert then[0] < 1e-3 * there[0]
     torch.testing.assert_close(then[1:], there[1:])

@@ -6,7 +6,12 @@ import pytest
 import torch
 from processes import made, somewhere
 
-from plumbline.acquisition.knowledge_gradient.mean_update import Targets, believed, standard_normal, updated_means
+from plumbline.acquisition.knowledge_gradient.mean_update import (
+    Targets,
+    kriging_believer,
+    standard_normal,
+    updated_means,
+)
 from plumbline.models.gp.process import GP
 
 
@@ -19,7 +24,11 @@ def after(process: GP, query: torch.Tensor, Z: float, X: torch.Tensor) -> torch.
     wide = process.absorbed
     mean, variance = wide.posterior_moments(query, joint=False)
     noise = wide.at.noise[0] * wide.standardisation.scale**2
-    return wide.joined(query, (mean + Z * (variance + noise).sqrt()).unsqueeze(-1)).marginal_posterior(X).mean
+    return (
+        wide.condition_on_observations(query, (mean + Z * (variance + noise).sqrt()).unsqueeze(-1))
+        .marginal_posterior(X)
+        .mean
+    )
 
 
 @pytest.mark.parametrize("kernel", ["matern52", "rbf"])
@@ -70,7 +79,7 @@ def test_updated_means_and_their_gradients(deviation: float) -> None:
 
 def test_what_is_believed_moves_no_mean_and_narrows_the_rest() -> None:
     process, X, at = process_of(), somewhere(2, 3, seed=2), somewhere(20, 3, seed=3)
-    before, now = process.marginal_posterior(at), believed(process, X).marginal_posterior(at)
+    before, now = process.marginal_posterior(at), kriging_believer(process, X).marginal_posterior(at)
     torch.testing.assert_close(now.mean, before.mean)
     assert (now.sd <= before.sd + 1e-9).all()
     assert (now.sd < 0.999 * before.sd).any()

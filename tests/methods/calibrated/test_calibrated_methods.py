@@ -142,7 +142,7 @@ def test_base_options_are_checked() -> None:
 
 
 def test_base_must_have_a_model() -> None:
-    with pytest.raises(PlumblineError, match=r"wraps a method with an exact Gaussian process .*, and 'random' is none"):
+    with pytest.raises(PlumblineError, match=r"base 'random' does not provide 'steps' .*: use .*\bei\b"):
         calibrated(box(), base="random", base_options={})
 
 

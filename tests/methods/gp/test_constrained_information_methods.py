@@ -90,7 +90,7 @@ def test_outcomes_that_are_missing_are_left_out_of_their_own_model_only(decouple
     Y[:4, 0], Y[4:7, 1], Y[2:5, 2] = torch.nan, torch.nan, torch.nan
     method, partly = make(*ROLES, decoupled=decoupled), History(seen.X, Y, 14)
     proposal, _, _ = asked(method, partly)
-    assert [len(model.y) for model in method.fit(method.seen(partly))] == [10, 11, 11]
+    assert [len(model.y) for model in method.fit(method.training_rows(partly))] == [10, 11, 11]
     assert proposal.predict is not None
     assert proposal.predict(rows(3, 4)).mean.shape == (3, 3)
     assert 0 <= proposal.notes["recommended"] < 14

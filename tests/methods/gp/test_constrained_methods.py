@@ -139,7 +139,7 @@ def test_outcomes_that_are_missing_are_left_out_of_their_own_model_only(arm: str
     method = make(arm, *ROLES)
     seen = History(X, Y, 12)
     asked(method, seen)
-    models = method.fit(method.seen(seen))
+    models = method.fit(method.training_rows(seen))
     assert [len(model.y) for model in models] == [8, 9, 9]
     predictor = method.predictor(History(X[7:], Y[7:], 5))
     assert predictor is not None

@@ -206,18 +206,18 @@ class TestScripts:
         method, place = make(incumbent="queries"), box()
         history = place.history
         process = method.fit(history)
-        round = method.turn_round(history, 1, torch.Generator())
+        round = method.start_round(history, 1, torch.Generator())
         assert method.incumbent(process, round).item() == -100.0
         asked = history.join(rows(2, 7), objective(rows(2, 7)))
         process = method.fit(asked)
-        round = method.turn_round(asked, 1, torch.Generator())
+        round = method.start_round(asked, 1, torch.Generator())
         expected = (objective(rows(2, 7)).max() - asked.Y.mean()) / asked.Y.std()
         assert method.incumbent(process, round).item() == pytest.approx(expected.item())
 
     def utility(self, **options: Any) -> tuple[GP, OnlineAcquisition]:
         method, history = make(**options), box().history
         process = method.fit(history)
-        return process, method.utility(process, method.turn_round(history, 1, torch.Generator()))
+        return process, method.utility(process, method.start_round(history, 1, torch.Generator()))
 
     def test_labels_regress_to_what_the_data_say_of_a_zero_mean(self) -> None:
         """The scripts multiply standardised observations by what a new label leaves them of their weights."""

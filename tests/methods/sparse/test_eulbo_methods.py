@@ -95,7 +95,7 @@ def test_rows_of_a_table_are_chosen_anew_after_the_refinement(name: str) -> None
 
 @pytest.mark.parametrize(("place", "variant"), [(table(), "paper"), (box(), "code")])
 def test_refinements_leave_the_global_stream_alone(place: Situation, variant: str) -> None:
-    """They happen outside of any question's surroundings, with maximisers drawn anew in these two."""
+    """They happen outside of any request's isolation, with maximisers drawn anew in these two."""
     found = []
     for seed in range(2):
         torch.manual_seed(seed)
@@ -130,7 +130,7 @@ def test_a_query_in_a_corner_of_the_cube_is_inside_of_the_box(low_high: tuple[fl
     method = EulboImprovement(Domain(Box(bounds)), options)
     X = Box(bounds).draw(6, History(bounds[:0], bounds[:0, :1]), torch.Generator().manual_seed(0))
     history = History(X, X.sum(-1, keepdim=True))
-    round = method.turn_round(history, 1, torch.Generator().manual_seed(1))
+    round = method.start_round(history, 1, torch.Generator().manual_seed(1))
     process = method.fit(history)
     choice = Choice(X[:1], method.utility(process, round), process)
     asked = method.refined(process, torch.full((1, 3), corner, dtype=torch.float64), choice, round).X

@@ -315,7 +315,7 @@ def test_what_breaks_is_tried_again_and_what_it_began_with_is_kept() -> None:
         return [bad, good]
 
     found = maximised(rows, points, utility, drawn)
-    assert (found.attempts, found.kept) == ([ATTEMPTS, 1], [True, False])
+    assert (found.attempts, found.reverted) == ([ATTEMPTS, 1], [True, False])
     for trained, start in zip(found.trained, (rows, points), strict=True):
         assert torch.equal(trained[0], start[0])
         assert not torch.equal(trained[1], start[1])
@@ -349,4 +349,4 @@ def test_a_process_that_breaks_in_the_very_last_step_is_attempted_again(monkeypa
     found = maximised(rows, points, SoftImprovement(torch.zeros(2).double()), sources(20, 12))
     assert legends == [2, 2]
     assert found.attempts == [2, 2]
-    assert not any(found.kept)
+    assert not any(found.reverted)

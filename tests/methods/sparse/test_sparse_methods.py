@@ -14,7 +14,7 @@ from plumbline.acquisition.analytic import AnalyticAcquisition
 from plumbline.acquisition.monte_carlo import MonteCarloAcquisition
 from plumbline.core.history import History
 from plumbline.methods.base import Domain, Method, lockstep_size
-from plumbline.methods.composed import Round
+from plumbline.methods.composed import Round, Steps
 from plumbline.methods.proposal import Proposal
 from plumbline.methods.sparse import method as sparse
 from plumbline.methods.sparse.method import (
@@ -311,8 +311,12 @@ def test_seeds_without_a_model_do_not_hold_up_the_others() -> None:
 class Upside(ComposedWrapper):
     """The base, its surrogate fitted to other data."""
 
+    @property
+    def steps(self) -> Steps[Any]:
+        return self.base.steps.with_fit(self.fit)
+
     def fit(self, data: History) -> Any:
-        return self.base.fit(History(data.X, -data.Y))
+        return self.base.steps.fit(History(data.X, -data.Y))
 
 
 def test_a_wrapper_with_a_fit_of_its_own_is_asked_by_it() -> None:
@@ -331,7 +335,7 @@ def test_seats_are_those_of_the_innermost_base() -> None:
     assert lockstep_size("trust-region", around) == 8
     assert lockstep_size("ei", QUICK) == 1
     assert lockstep_size("trust-region", {"base": "ucb"}) == 1
-    assert in_region("eulbo-ei", box()).together == 8
+    assert in_region("eulbo-ei", box()).lockstep_size == 8
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -37,7 +37,7 @@ def test_moments_are_gpytorchs(kernel: str, lengthscales: int, known: bool) -> N
 
 def test_values_that_it_is_told_leave_the_means_and_take_their_covariances_away() -> None:
     process, B, X = replace(made(), deviation=1.3), uniform(3, seed=4), uniform(5, 2, seed=5)
-    told = process.told(B)
+    told = process.condition_on_mean(B)
     mean, covariance = process.posterior_moments(torch.cat([B.expand(5, -1, -1), X], -2))
     cross, among = covariance[:, 3:, :3], covariance[:, :3, :3]
     seen = told.joint_posterior(X)
@@ -73,7 +73,9 @@ def test_more_data_at_the_same_hyperparameters() -> None:
     X, Y = data(12)
     part = conditioned(X[:9], Y[:9], BOUNDS, "rbf", made("rbf").at)
     whole = conditioned(X, Y, BOUNDS, "rbf", made("rbf").at, part.standardisation)
-    here, there = (one.posterior_moments(uniform(5, seed=3)) for one in (part.joined(X[9:], Y[9:]), whole))
+    here, there = (
+        one.posterior_moments(uniform(5, seed=3)) for one in (part.condition_on_observations(X[9:], Y[9:]), whole)
+    )
     torch.testing.assert_close(here[0], there[0])
     torch.testing.assert_close(here[1], there[1])
 
@@ -125,6 +127,6 @@ def test_values_that_it_is_told_twice(scale: float) -> None:
     process = conditioned(X, 1e3 * torch.sin(5 * X), bounds, "rbf", at)
     batches = X[:24].view(8, 3, 1)
     with pytest.warns(match="not p.d."):
-        seen = process.told(X).joint_posterior(batches)
+        seen = process.condition_on_mean(X).joint_posterior(batches)
     assert torch.isfinite(seen.vjp(normal(8, 3, seed=0), normal(8, 3, 3, seed=1))).all()
     torch.testing.assert_close(seen.mean, process.posterior_moments(batches)[0], rtol=1e-4, atol=1e-2)

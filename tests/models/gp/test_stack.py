@@ -45,7 +45,7 @@ def test_processes_are_stacked_where_they_have_their_inputs_in_common() -> None:
     X = points(9, 0)
     processes = [made(X, 0, "matern52"), made(X[:7], 1, "matern52"), made(X, 2, "matern52"), made(X, 1, "rbf")]
     assert [group for group, _ in stacked(processes)] == [[0, 2], [1], [3]]
-    told = [process.told(points(2, 5)) for process in processes]
+    told = [process.condition_on_mean(points(2, 5)) for process in processes]
     assert [group for group, _ in stacked(told)] == [[0, 2], [1], [3]]
     x = points(4, 1)
     for group, stack in stacked(told):

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from sparse_cases import KERNELS, generator, normal, random_rows, uniform
+from sparse_cases import KERNELS, generator, normal, objective_gradient, random_rows, uniform
 
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, Shuffled, TrainingOptions
-from plumbline.models.svgp.objective import Batch, Layout, forward, initial_row, objective_gradient
+from plumbline.models.svgp.objective import Batch, Layout, forward, initial_row
 from plumbline.models.svgp.process import inducing_factor
 from plumbline.models.svgp.training import ATTEMPTS, Outcome, fidelity_step, fit, retry
 
@@ -44,7 +44,7 @@ def test_training_raises_the_bound_and_learns_the_function(kernel: SparseKernel)
     X, y = data(200, 5)
     mean = forward(found.trained[0], LAYOUT, X[None], kernel).mean[0]
     assert (mean - y).square().mean() < 0.1 * y.var()
-    assert (found.attempts, found.kept) == ([1], [False])
+    assert (found.attempts, found.reverted) == ([1], [False])
 
 
 @pytest.mark.parametrize("objective", ["elbo", "ppgpr"])
@@ -90,7 +90,7 @@ def test_too_great_a_learning_rate_is_lowered() -> None:
     found = fit(start, LAYOUT, "rbf", sources(30, 20), "elbo", wild)
     assert max(found.attempts) > 1
     for i, n in enumerate((30, 20)):
-        if found.kept[i]:
+        if found.reverted[i]:
             assert torch.equal(found.trained[0][i], start[i])
         else:
             lower = wild.model_copy(update={"learning_rate": 300.0 * 10.0 ** -(found.attempts[i] - 1)})
@@ -108,7 +108,7 @@ def test_data_that_nothing_can_be_fitted_to_leave_the_warm_start() -> None:
         return [Shuffled(X, y, generator(0)), *sources(20)()]
 
     found = fit(start, LAYOUT, "rbf", drawn, "elbo", OPTIONS)
-    assert found.kept == [True, False]
+    assert found.reverted == [True, False]
     assert found.attempts == [ATTEMPTS, 1]
     assert torch.equal(found.trained[0][0], start[0])
     assert not torch.equal(found.trained[0][1], start[1])
@@ -133,7 +133,7 @@ def test_a_factor_that_breaks_in_the_very_last_step_breaks_the_training(rate: fl
         return fit(start[list(rows)], LAYOUT, "rbf", drawn, "elbo", options, free)
 
     together, alone = trained(0, 1), trained(1)
-    assert (together.attempts, together.kept) == ([attempts, 1], [kept, False])
+    assert (together.attempts, together.reverted) == ([attempts, 1], [kept, False])
     assert torch.equal(together.trained[0][0], start[0]) == kept
     assert torch.equal(together.trained[0][1], alone.trained[0][0])
     assert inducing_factor(LAYOUT.parts(together.trained[0][:1]), "rbf") is not None
@@ -167,6 +167,6 @@ def test_only_those_that_break_are_attempted_again() -> None:
     assert found.trained[0].flatten().tolist() == [1.0, 2.0, 3.0, -1.0]
     assert found.trained[1].flatten().tolist() == [2.0, 4.0, 6.0, -2.0]
     assert found.attempts == [1, 2, 3, 3]
-    assert found.kept == [False, False, False, True]
+    assert found.reverted == [False, False, False, True]
     assert found.epochs == [1, 2, 3, 3]
     assert start[0].flatten().tolist() == [-1.0] * 4

@@ -133,7 +133,7 @@ class ConstrainedInformation(Differentiated):
         with torch.no_grad():
             return self.shares @ torch.stack([outcome.at(X) for outcome in self.outcomes])
 
-    def best_question(self, x: Tensor) -> AskRequest:
+    def best_request(self, x: Tensor) -> AskRequest:
         """Return the ask request of greatest information per cost at a point, `1 x d`."""
         return self.questions[int(self.of_requests(x).argmax())]
 

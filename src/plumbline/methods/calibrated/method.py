@@ -1,7 +1,7 @@
 """Calibrated Bayesian optimisation: any Gaussian-process method on a model that is recalibrated each round."""
 
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from torch import Tensor
 
@@ -9,7 +9,7 @@ from plumbline.core.history import History
 from plumbline.methods.base import methods
 from plumbline.methods.calibrated.recalibration import Recalibrator, recalibrated_scale
 from plumbline.methods.calibrated.splits import Splits, forecast_cdf, refitted
-from plumbline.methods.composed import Choice, Round
+from plumbline.methods.composed import Choice, Round, Steps
 from plumbline.methods.gp.single_outcome import GPMethod
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.models.gp.process import GP
@@ -25,8 +25,7 @@ class CalibratedOptions(ComposedWrapperOptions):
         refit: train a model on each split, as Algorithm 4 has it; else closed forms at the hyperparameters of all data.
     """
 
-    wraps: ClassVar[type[Any]] = GPMethod
-    wants: ClassVar[str] = "a method with an exact Gaussian process to recalibrate, such as 'ei'"
+    needs = frozenset({"steps", "one gp", "batched fit"})
 
     splits: Splits = "leave-one-out"
     recalibrator: Recalibrator = "gp"
@@ -39,19 +38,24 @@ class CalibratedMethod(ComposedWrapper):
 
     options: CalibratedOptions
 
+    @property
+    def steps(self) -> Steps[Any]:
+        """The base's steps with a recalibrated surrogate."""
+        return replace(self.base.steps.with_fit(self.fit), notes=self.notes)
+
     def fit(self, data: History) -> GP:
         """Return the base's process with its recalibrated deviation; CAL, Algorithm 2."""
-        surrogate: GP = self.base.fit(data)
+        surrogate: GP = self.base.steps.fit(data)
         cdf = self._refitted(surrogate, data) if self.options.refit else forecast_cdf(surrogate, self.options.splits)
         return replace(surrogate, deviation=recalibrated_scale(cdf.numpy(), self.options.recalibrator))
 
     def notes(self, choice: Choice[GP], round: Round) -> dict[str, float]:
         """Return the base's numbers and the factor of its deviation."""
-        return {**super().notes(choice, round), "sd_scale": choice.surrogate.deviation}
+        return {**self.base.steps.notes(choice, round), "sd_scale": choice.surrogate.deviation}
 
     def _refitted(self, surrogate: GP, data: History) -> Tensor:
         def fit(X: Tensor, Y: Tensor) -> GP:
-            process: GP = self.base.fit(History(X, Y))
+            process: GP = self.base.steps.fit(History(X, Y))
             return process
 
         fit_each = cast(GPMethod, self.base).fit_each

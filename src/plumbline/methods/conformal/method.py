@@ -14,7 +14,7 @@ from plumbline.core.alpha import Alpha, alpha_at
 from plumbline.core.history import History
 from plumbline.core.seeding import draw_seed
 from plumbline.methods.base import Predictor, Takes, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.composed import Choice, Round, SurrogateMethod
 from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Utility
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import (
@@ -131,20 +131,21 @@ class ConformalImprovementOptions(ConformalIncumbentOptions):
     jitter: NonNegativeFloat = 0.0
 
 
-class ConformalMethod(ComposedMethod[list[GP]]):
+class ConformalMethod(SurrogateMethod[list[GP]]):
     """Conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
 
     takes: ClassVar[Takes] = "one objective"
+    provides = SurrogateMethod.provides | {"gp", "lengthscales", "kernel"}
     options: ConformalOptions
 
     @abstractmethod
     def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
         """Return the utility of a batch of points where `f` is known."""
 
-    def seen(self, history: History) -> History:
+    def training_rows(self, history: History) -> History:
         """Return the evaluations that did not fail; those of the initial design alone where the model is stale."""
         n = history.initial
-        return super().seen(History(history.X[:n], history.Y[:n], n) if self.options.stale else history)
+        return super().training_rows(History(history.X[:n], history.Y[:n], n) if self.options.stale else history)
 
     def fit(self, data: History) -> list[GP]:
         """Return one model an outcome."""

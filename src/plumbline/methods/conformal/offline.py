@@ -11,7 +11,7 @@ from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.core.outcomes import CovariateShift
 from plumbline.methods.base import Method, Predictor, Proposal, methods
-from plumbline.methods.composed import whole
+from plumbline.methods.composed import complete_rows
 from plumbline.methods.conformal.density_ratio import LogRatio, RatioOptions, fit_ratio, no_shift
 from plumbline.methods.conformal.method import conformal_predictor
 from plumbline.methods.gp.single_outcome import gaussian_predictor
@@ -57,7 +57,7 @@ class OfflineMethod(Method):
         """Return `q` draws of the query distribution."""
         started = perf_counter()
         X = self.draw(history, q, generator)
-        predict = self._predictor(whole(history), generator)
+        predict = self._predictor(complete_rows(history), generator)
         return Proposal(X, predict, seconds={"fit": perf_counter() - started})
 
     def predictor(self, history: History) -> Predictor:

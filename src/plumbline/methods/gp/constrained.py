@@ -12,7 +12,7 @@ from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.core.outcomes import Role
 from plumbline.methods.base import methods
-from plumbline.methods.composed import Choice, Round, whole
+from plumbline.methods.composed import Choice, Round, complete_rows
 from plumbline.methods.gp.independent import IndependentMethod
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.process import GP
@@ -90,7 +90,7 @@ class ConstrainedMethod(IndependentMethod):
         X = self.peak(utility, space, round)
         told = surrogate
         for _ in range(1, int(min(round.q, space.size))):
-            told = [process.told(X[-1:]) for process in told]
+            told = [process.condition_on_mean(X[-1:]) for process in told]
             space = space.without(X[-1:])
             X = torch.cat([X, self.peak(self.utility(told, round), space, round)])
         return Choice(X, utility, surrogate)
@@ -114,7 +114,7 @@ def best_feasible(data: History, roles: list[Role], tolerance: float) -> Tensor 
         roles: of the outcomes.
         tolerance: how far from zero an equality may be.
     """
-    Y = whole(data).Y
+    Y = complete_rows(data).Y
     feasible = torch.ones(len(Y), dtype=torch.bool)
     for role, y in zip(roles, Y.unbind(-1), strict=True):
         if role != "objective":

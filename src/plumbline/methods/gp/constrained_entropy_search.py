@@ -94,7 +94,7 @@ class ConstrainedEntropySearch(ConstrainedMethod):
             row[list(question)] = True
             X, space = torch.cat([X, x]), space.without(x)
             if len(X) < len(asked):
-                told = [process.told(x) if i in question else process for i, process in enumerate(told)]
+                told = [process.condition_on_mean(x) if i in question else process for i, process in enumerate(told)]
                 now = now.under(told) if isinstance(now, ConstrainedInformation) else self._improvement(told, round)
         return Choice(X, utility, surrogate, observed=asked)
 
@@ -107,6 +107,6 @@ class ConstrainedEntropySearch(ConstrainedMethod):
 def question_of(utility: AcquisitionFunction, x: Tensor) -> AskRequest:
     """Return the outcomes to ask for at a point, `1 x d`: of the most information per cost, or all that count."""
     if isinstance(utility, ConstrainedInformation):
-        return utility.best_question(x)
+        return utility.best_request(x)
     assert isinstance(utility, SumOverOutcomes)
     return tuple(i for i, part in enumerate(utility.parts) if part is not None)

@@ -18,7 +18,7 @@ from plumbline.acquisition.monte_carlo import (
 from plumbline.core.history import History
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.composed import Choice, Round, SurrogateMethod
 from plumbline.methods.gp.single_outcome import GPOptions
 from plumbline.models.gp.heteroscedastic import HeteroscedasticGP, fit_heteroscedastic
 
@@ -110,7 +110,7 @@ def predictor_of(model: HeteroscedasticGP) -> Predictor:
     return predict
 
 
-class HeteroscedasticMethod(ComposedMethod[HeteroscedasticGP]):
+class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
     """The loop with a heteroscedastic model; a subclass says which utility is maximised.
 
     In a box each batch of its own is asked for again until each of its points has been observed `replicates` times.
@@ -120,7 +120,7 @@ class HeteroscedasticMethod(ComposedMethod[HeteroscedasticGP]):
     """
 
     takes = "one objective"
-    asks_again = True
+    provides = frozenset({"steps", "lengthscales"})
     options: HeteroscedasticOptions
 
     def fit(self, data: History) -> HeteroscedasticGP:

@@ -8,7 +8,7 @@ from torch import Tensor
 from plumbline.core.history import History
 from plumbline.forecasts.predictive import JointGaussianPredictive
 from plumbline.methods.base import Predictor
-from plumbline.methods.composed import ComposedMethod
+from plumbline.methods.composed import SurrogateMethod
 from plumbline.methods.gp.single_outcome import gaussian_predictor
 from plumbline.models.gp.fit import fit_outcomes
 from plumbline.models.gp.process import GP
@@ -26,10 +26,12 @@ def joint_predictor(processes: Sequence[GP]) -> Predictor:
     return predict
 
 
-class IndependentMethod(ComposedMethod[list[GP]]):
+class IndependentMethod(SurrogateMethod[list[GP]]):
     """One Gaussian process an outcome; a subclass says which utility is maximised, and has the option `model`."""
 
-    def seen(self, history: History) -> History:
+    provides = SurrogateMethod.provides | {"gp", "kernel"}
+
+    def training_rows(self, history: History) -> History:
         """Return all of the history: each outcome's model sees where that outcome was observed."""
         return history
 

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
 from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient as Judge
-from plumbline.acquisition.knowledge_gradient.mean_update import believed
+from plumbline.acquisition.knowledge_gradient.mean_update import kriging_believer
 from plumbline.acquisition.knowledge_gradient.one_shot import OneShotKnowledgeGradient, good_starts
 from plumbline.acquisition.knowledge_gradient.stochastic import AscentOptions, ascend
 from plumbline.methods.base import methods
@@ -54,7 +54,7 @@ class KnowledgeGradientMethod(GPMethod):
         """Return `q x d` points of a box, as if those before had been seen and had been what is expected there."""
         chosen = utility.points[:0]
         for _ in range(round.q):
-            now = believed(surrogate, chosen) if len(chosen) else surrogate
+            now = kriging_believer(surrogate, chosen) if len(chosen) else surrogate
             judge = Judge(now, utility.points, self.options.fantasies)
             starts = best_of(uniform(round.space.bounds, self.options.search.raw_samples, round.generator), judge)
             starts = starts[: self.options.search.restarts]

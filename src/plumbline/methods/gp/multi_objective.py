@@ -11,7 +11,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.reference_point import reference_point
 from plumbline.forecasts.predictive import MarginalPredictive, Predictive
 from plumbline.methods.base import Domain, Predictor, methods
-from plumbline.methods.composed import Round, whole
+from plumbline.methods.composed import Round, complete_rows
 from plumbline.methods.gp.independent import IndependentMethod
 from plumbline.methods.gp.single_outcome import GPOptions, gaussian_predictor
 from plumbline.models.gp.process import GP
@@ -67,7 +67,7 @@ class ExpectedHypervolumeImprovement(HypervolumeMethod):
 
     def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
         """Return qLogEHVI."""
-        Y = whole(round.data).Y
+        Y = complete_rows(round.data).Y
         return ExpectedHypervolume(surrogate, known_point(self.domain), Y, self.options.mc_samples, round.seed)
 
 

@@ -32,7 +32,7 @@ from plumbline.core.options import Options
 from plumbline.core.seeding import draw_seed
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import ComposedMethod, Round, surface_of
+from plumbline.methods.composed import Round, SurrogateMethod, surface_of
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
 from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
@@ -77,10 +77,18 @@ class ConfidenceBoundOptions(GPOptions):
     schedule: ConfidenceSchedule | None = None
 
 
-class GPMethod(ComposedMethod[GP]):
+class GPMethod(SurrogateMethod[GP]):
     """An exact Gaussian process of one outcome; a subclass says which utility is maximised."""
 
     takes = "one objective"
+    provides = SurrogateMethod.provides | {
+        "gp",
+        "one gp",
+        "lengthscales",
+        "kernel",
+        "batched fit",
+        "shared gp",
+    }
     options: GPOptions
 
     def fit(self, data: History) -> GP:
@@ -111,7 +119,7 @@ class GPMethod(ComposedMethod[GP]):
 
         The search is the same for all methods, however they search for queries.
         """
-        data = self.seen(history)
+        data = self.training_rows(history)
         mean = AnalyticAcquisition(self.fit(data), upper_confidence_bound(0.0))
         X, space = data.X, self.domain.space
         if isinstance(space, Box):

@@ -14,7 +14,7 @@ from plumbline.core.history import History
 from plumbline.core.seeding import draw_seed
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, Proposal
-from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.composed import Choice, Round, SurrogateMethod
 from plumbline.methods.gp.single_outcome import GPOptions, gaussian_predictor
 from plumbline.methods.localised.as_published import Judging, RefitSchedule, judged
 from plumbline.methods.localised.forecasts import QuantilePredictive
@@ -115,7 +115,7 @@ class CalibratedPredictor:
             return self.calibrated(gaussian_predictor(self.process)(points), points)
 
 
-class OnlineMethod(ComposedMethod[GP]):
+class OnlineMethod(SurrogateMethod[GP]):
     """The loop with online thresholds; a subclass says what they recalibrate, and which utility is maximised.
 
     The threshold that an observation is judged by is the one that was in force when its point was asked for. In a
@@ -125,6 +125,7 @@ class OnlineMethod(ComposedMethod[GP]):
     """
 
     takes = "one objective"
+    provides = SurrogateMethod.provides | {"gp", "one gp", "lengthscales", "kernel"}
     options: OnlineMethodOptions
 
     def __init__(self, domain: Domain, options: OnlineMethodOptions) -> None:
@@ -260,4 +261,4 @@ def believing(process: GP, x: Tensor) -> GP:
     Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).
     """
     expected, _ = process.posterior_moments(x, joint=False)
-    return process.joined(x, expected.unsqueeze(-1))
+    return process.condition_on_observations(x, expected.unsqueeze(-1))

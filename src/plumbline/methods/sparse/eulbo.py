@@ -7,7 +7,7 @@ docs/methods/approximation-aware.md says what the text leaves open, what was cho
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -17,7 +17,8 @@ from pydantic import PositiveFloat
 from torch import Generator, Tensor
 
 from plumbline.methods.base import methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.composed import Choice, Round, Steps
+from plumbline.methods.lockstep import JointStep
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, Refines, Weighting, maximise_eulbo
 from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
 from plumbline.methods.sparse.method import SparseMethod, shuffled, troubles_of
@@ -82,39 +83,43 @@ class EulboMethod(SparseMethod):
 
     options: EulboMethodOptions
 
+    @property
+    def steps(self) -> Steps[SVGP]:
+        """The steps; the queries and processes of several methods are refined jointly."""
+        return replace(super().steps, refine=JointStep(self, self.refine))
+
     @classmethod
-    def refine(cls, chosen: Sequence[tuple[ComposedMethod[Any], Choice[SVGP], Round]]) -> list[Choice[SVGP]]:
-        """Return queries and processes that maximise the EULBO, those of all seeds together."""
-        mine = cast(Sequence[tuple[Self, Choice[SVGP], Round]], chosen)
-        one, device = mine[0][0], mine[0][2].device
-        processes = [choice.surrogate for _, choice, _ in mine]
-        points = torch.stack([method.points(choice, round) for method, choice, round in mine])
-        data = [method.training_data(round, choice.surrogate.standardisation) for method, choice, round in mine]
+    def refine(cls, chosen: Sequence[tuple[Self, Choice[SVGP], Round]]) -> list[Choice[SVGP]]:
+        """Return queries and processes that maximise the EULBO, those of all methods jointly."""
+        one, device = chosen[0][0], chosen[0][2].device
+        processes = [choice.surrogate for _, choice, _ in chosen]
+        points = torch.stack([method.points(choice, round) for method, choice, round in chosen])
+        data = [method.training_data(round, choice.surrogate.standardisation) for method, choice, round in chosen]
         found = maximise_eulbo(
             torch.stack([process.row for process in processes]).to(device),
             points.to(device),
             torch.stack(
                 [
                     method.box(round, process.standardisation)
-                    for (method, _, round), process in zip(mine, processes, strict=True)
+                    for (method, _, round), process in zip(chosen, processes, strict=True)
                 ]
             ).to(device),
             one.layout,
             one.options.kernel,
-            one.soft_utility(mine, device),
-            shuffled(data, [round for _, _, round in mine], device),
+            one.soft_utility(chosen, device),
+            shuffled(data, [round for _, _, round in chosen], device),
             one.options.objective,
             one.options.eulbo,
         )
         rows, moved = (part.cpu() for part in found.trained)
         refined = []
-        for i, (method, choice, round) in enumerate(mine):
+        for i, (method, choice, round) in enumerate(chosen):
             process = replace(choice.surrogate, row=rows[i].clone())
             method.trained |= {
                 "eulbo_epochs": float(found.epochs[i]),
                 "query_moved": float((moved[i, : round.q] - points[i, : round.q]).norm(dim=-1).max()),
             }
-            method.troubles = [*method.troubles, *troubles_of(found.attempts[i], found.kept[i])]
+            method.troubles = [*method.troubles, *troubles_of(found.attempts[i], found.reverted[i])]
             refined.append(method.refined(process, moved[i], choice, round))
         return refined
 

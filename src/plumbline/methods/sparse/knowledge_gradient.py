@@ -39,7 +39,7 @@ class DiscreteKnowledgeGradient(Differentiated):
         self._at = self.moments.marginal_posterior(maximisers)
         # What maps `A` and `W` of a query to its explained covariances with the maximisers.
         m = process.layout.m
-        self._explained = torch.cat([-self._at.seen[:, :m], self._at.seen[:, m : 2 * m]], -1)
+        self._explained = torch.cat([-self._at.projected[:, :m], self._at.projected[:, m : 2 * m]], -1)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the value of each batch of queries, `n x q x d` to `n`, and the derivatives, `n x q x d`.
@@ -86,7 +86,7 @@ class DiscreteKnowledgeGradient(Differentiated):
         queries, at = self.moments.marginal_posterior(X.flatten(0, 1)), self._at
         r2 = squared_distances(queries.scaled.unsqueeze(0), at.scaled.unsqueeze(0)).squeeze(0)
         correlation, slope = correlations(r2, self.process.kernel)
-        covariance = outputscale * correlation + queries.seen[:, : 2 * m] @ self._explained.mT
+        covariance = outputscale * correlation + queries.projected[:, : 2 * m] @ self._explained.mT
         sd = queries.spread
         predictive = sd.square() + self.process.parameters.noise.detach()
         share = sd / predictive
@@ -95,10 +95,10 @@ class DiscreteKnowledgeGradient(Differentiated):
             grad_gain = grad_gain.flatten(0, 1)
             grad_covariance = grad_gain * share.unsqueeze(-1)
             grad_sd = (grad_gain * covariance).sum(-1) * (1 / predictive - 2 * share.square())
-            grad_seen = queries.through_spread(grad_sd)
-            grad_seen[:, : 2 * m] += grad_covariance @ self._explained
+            grad_projected = queries.through_spread(grad_sd)
+            grad_projected[:, : 2 * m] += grad_covariance @ self._explained
             weights = grad_covariance.mul_(slope).mul_(outputscale)
-            gradient = queries.vjp_seen(grad_seen)
+            gradient = queries.vjp_projected(grad_projected)
             gradient.addmm_(weights, at.scaled).addcmul_(weights.sum(-1, keepdim=True), queries.scaled, value=-1)
             return queries.unscaled(gradient).view(X.shape)
 

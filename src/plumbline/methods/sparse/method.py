@@ -6,7 +6,7 @@ Approximation-aware Bayesian optimisation (`methods.sparse.eulbo`) is compared w
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import torch
 from botorch.acquisition import (
@@ -25,7 +25,8 @@ from plumbline.acquisition.monte_carlo import MonteCarloAcquisition, batch_expec
 from plumbline.core.history import History
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, Predictor, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.composed import Choice, Round, Steps, SurrogateMethod
+from plumbline.methods.lockstep import JointStep, LockstepMethod
 from plumbline.methods.sparse.options import LAST, SparseOptions
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation, standardisation_of
@@ -45,7 +46,7 @@ class WarmStartKeptWarning(RuntimeWarning):
     """No attempt at a training came to numbers: what it began with was kept."""
 
 
-class SparseMethod(ComposedMethod[SVGP]):
+class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
     """A sparse variational process that goes on from round to round; a subclass says which utility is maximised.
 
     Inducing points begin where the greedy process of Moss et al. (2023) puts them, and are then trained like all other
@@ -59,7 +60,8 @@ class SparseMethod(ComposedMethod[SVGP]):
     """
 
     takes = "one objective"
-    together = 8
+    provides = SurrogateMethod.provides | {"lengthscales"}
+    lockstep_size = 8
     options: SparseOptions
 
     def __init__(self, domain: Domain, options: SparseOptions) -> None:
@@ -74,38 +76,44 @@ class SparseMethod(ComposedMethod[SVGP]):
         """Where the process's parameters are."""
         return Layout(self.options.inducing, self.domain.space.dim)
 
+    @property
+    def steps(self) -> Steps[SVGP]:
+        """The steps; several methods are trained jointly."""
+        return replace(super().steps, fit_round=JointStep(self, self.train))
+
     def fit(self, data: History) -> SVGP:
         """Return the process trained on the data alone."""
         first = type(self)(self.domain, self.options)
         round = Round(data, data, self.domain.space, 1, Generator().manual_seed(0))
-        return self.models([(first, round)])[0]
+        return self.train([(first, round)])[0]
 
     @classmethod
-    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[SVGP]:
-        """Return the trained process of each, all of them trained together, from those of the rounds before."""
-        mine = cast(Sequence[tuple[Self, Round]], asked)
-        starts = [method.start(round) for method, round in mine]
-        one, device = mine[0][0], mine[0][1].device
+    def train(cls, asked: Sequence[tuple[Self, Round]]) -> list[SVGP]:
+        """Return the trained process of each method, all of them trained jointly, from those of the rounds before."""
+        starts = [method.start(round) for method, round in asked]
+        one, device = asked[0][0], asked[0][1].device
         data = [
             method.training_data(round, process.standardisation)
-            for (method, round), process in zip(mine, starts, strict=True)
+            for (method, round), process in zip(asked, starts, strict=True)
         ]
         found = fit(
             torch.stack([process.row for process in starts]).to(device),
             one.layout,
             one.options.kernel,
-            shuffled(data, [round for _, round in mine], device),
+            shuffled(data, [round for _, round in asked], device),
             one.options.objective,
             one.options.first_training,
             one.trained_parameters(),
         )
-        for (method, _), epochs, attempts, kept in zip(mine, found.epochs, found.attempts, found.kept, strict=True):
+        for (method, _), epochs, attempts, kept in zip(
+            asked, found.epochs, found.attempts, found.reverted, strict=True
+        ):
             method.trained = {"fit_epochs": float(epochs)}
             method.troubles = troubles_of(attempts, kept)
         rows = found.trained[0].cpu()
         return [
             method.after_training(replace(process, row=row.clone(), stale=None))
-            for (method, _), process, row in zip(mine, starts, rows, strict=True)
+            for (method, _), process, row in zip(asked, starts, rows, strict=True)
         ]
 
     def trained_parameters(self) -> Tensor | None:

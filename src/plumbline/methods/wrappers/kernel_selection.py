@@ -2,9 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, cast
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, cast
 
 import torch
 from botorch.exceptions.errors import ModelFittingError
@@ -14,15 +13,15 @@ from torch import Generator
 
 from plumbline.core.history import History
 from plumbline.core.options import Options, parse
-from plumbline.methods.base import Domain, build_method, methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round
-from plumbline.methods.wrapper import ComposedWrapper
-from plumbline.methods.wrappers.exact import ExactWrapperOptions, Surrogate, processes_of, surrogate_kind
+from plumbline.methods.base import Domain, build_method, features, methods
+from plumbline.methods.composed import Choice, ComposedMethod, Round, Steps
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.methods.wrappers.exact import Surrogate, processes_of
 from plumbline.models.algebra import Kernel
 from plumbline.models.gp.criteria import CRITERIA, Criterion
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.process import GP, conditioned
+from plumbline.models.gp.process import conditioned
 from plumbline.models.standardisation import standardisation_of
 
 FAILURES = (ModelFittingError, NanError, NotPSDError)
@@ -67,7 +66,7 @@ class Candidate(Options):
 EVERY_KERNEL = tuple(Candidate(kernel=kernel) for kernel in ("rbf", "matern12", "matern32", "matern52"))
 
 
-class KernelSelectionOptions(ExactWrapperOptions):
+class KernelSelectionOptions(ComposedWrapperOptions):
     """Options of the choice of a kernel.
 
     Attributes:
@@ -78,15 +77,13 @@ class KernelSelectionOptions(ExactWrapperOptions):
             chance alone, each kernel as likely as any other.
     """
 
-    wants: ClassVar[str] = "a method with exact Gaussian processes whose kernel is an option, such as 'ei'"
+    needs = frozenset({"steps", "gp", "kernel"})
 
     kernels: tuple[Candidate, ...] = Field(default=EVERY_KERNEL, min_length=1)
     criterion: Criterion | Literal["random"] = "likelihood"
 
     @model_validator(mode="after")
     def _kernels_fit_the_base(self) -> Self:
-        if "model" not in methods[self.base.name].options.model_fields:
-            raise ValueError(f"base: it wraps {self.wants}, and {self.base.name!r} is none")
         self.models()
         return self
 
@@ -126,29 +123,30 @@ class KernelSelectionMethod(ComposedWrapper):
         self.models_of = options.models()
         self.candidates = [
             cast(
-                ComposedMethod[Any],
+                ComposedMethod,
                 build_method(base.name, {**base.options, "model": model.model_dump()}, domain),
             )
             for model in self.models_of
         ]
-        self.several = surrogate_kind(base.name) == list[GP]
+        self.several = "one gp" not in features(base.name, base.options)
         self.kernel = OWN
         self.at: list[Hyperparameters] = []
+
+    @property
+    def steps(self) -> Steps[Any]:
+        """The base's steps with the surrogate of the chosen kernel."""
+        return replace(self.base.steps, fit=self.fit, fit_round=self.fit_round, notes=self.notes)
 
     def fit(self, data: History) -> Surrogate:
         """Return the surrogate with the best kernel; where chance decides, with that of the last round."""
         return self.selected(data).surrogate
 
-    @classmethod
-    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[Any]:
-        """Return the surrogate of each with the kernel that is chosen in its round."""
-        found = []
-        for method, round in cast(Sequence[tuple[Self, Round]], asked):
-            chosen = method.selected(round.data, round.generator)
-            method.kernel = chosen.kernel
-            method.at = [process.at for process in processes_of(chosen.surrogate)]
-            found.append(chosen.surrogate)
-        return found
+    def fit_round(self, round: Round) -> Surrogate:
+        """Return the surrogate with the kernel that is chosen in the round, and remember its hyperparameters."""
+        chosen = self.selected(round.data, round.generator)
+        self.kernel = chosen.kernel
+        self.at = [process.at for process in processes_of(chosen.surrogate)]
+        return chosen.surrogate
 
     def selected(self, data: History, generator: Generator | None = None) -> Selected:
         """Return the kernel that is chosen for some data, and the surrogate with it.
@@ -161,7 +159,7 @@ class KernelSelectionMethod(ComposedWrapper):
         found, greatest = None, -math.inf
         for place in self._order(generator) if by_chance else range(len(self.candidates)):
             try:
-                surrogate = self.candidates[place].fit(data)
+                surrogate = self.candidates[place].steps.fit(data)
                 score = self._score(surrogate, place)
             except FAILURES as error:
                 message = f"kernel {self.options.kernels[place].kernel!r}: {error}"
@@ -192,19 +190,19 @@ class KernelSelectionMethod(ComposedWrapper):
         """Return the last round's kernel at its hyperparameters, or the base's own before any."""
         warnings.warn("no kernel could be fitted", NoKernelFittedWarning, stacklevel=3)
         if not self.at:
-            return Selected(OWN, self.base.fit(data))
+            return Selected(OWN, self.base.steps.fit(data))
         options = self.base.options.model if self.kernel == OWN else self.models_of[self.kernel]
         box = options.box(self.domain.bounds)
-        seen = torch.isfinite(data.Y).unbind(-1)
+        observed = torch.isfinite(data.Y).unbind(-1)
         processes = [
             conditioned(data.X[there], y[there], box, options.kernel, at, standardisation_of(box, y[there, 0]))
-            for there, y, at in zip(seen, data.Y.split(1, dim=-1), self.at, strict=True)
+            for there, y, at in zip(observed, data.Y.split(1, dim=-1), self.at, strict=True)
         ]
         return Selected(self.kernel, processes if self.several else processes[0])
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
         """Return the base's numbers and the place of the kernel among the candidates, counted from 0."""
-        return {**super().notes(choice, round), "kernel": float(self.kernel)}
+        return {**self.base.steps.notes(choice, round), "kernel": float(self.kernel)}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the last round's kernel with its hyperparameters, and the base's state."""

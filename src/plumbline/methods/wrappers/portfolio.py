@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -14,7 +14,7 @@ from torch import Tensor
 from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
-from plumbline.methods.base import Domain, build_method, methods
+from plumbline.methods.base import Domain, Feature, build_method, methods, refuse_lack
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.entropy_search import InformationFailedWarning
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
@@ -45,6 +45,9 @@ class PortfolioOptions(GPOptions):
         members: the methods that propose, two or more: names, or names and options.
     """
 
+    needs: ClassVar[frozenset[Feature]] = frozenset({"shared gp"})
+    """What each member must provide."""
+
     members: tuple[MethodChoice, ...] = Field(min_length=2)
 
     @model_validator(mode="after")
@@ -52,14 +55,10 @@ class PortfolioOptions(GPOptions):
         for member in self.members:
             name = member.name
             try:
-                entry = methods[name]
-                if not (isinstance(entry.build, type) and issubclass(entry.build, GPMethod)):
-                    raise ValueError(f"members: they share one exact Gaussian process, as 'ei' does; {name!r} cannot")
-                if issubclass(entry.build, Portfolio):
-                    raise ValueError(f"members: {name!r} is a portfolio itself: name its members instead")
+                refuse_lack("member", name, member.options, self.needs)
                 if "model" in member.options:
                     raise ValueError(f"members: {name!r} has a `model`: it is the portfolio's, which all of them share")
-                parse(entry.options, self.options_of(member), f"member {name!r}")
+                parse(methods[name].options, self.options_of(member), f"member {name!r}")
             except PlumblineError as error:
                 raise ValueError(str(error)) from error
         return self
@@ -84,6 +83,7 @@ class Portfolio(GPMethod):
     search that would ask noisy expected improvement instead, which is another member's business.
     """
 
+    provides = GPMethod.provides - {"shared gp"}
     options: PortfolioOptions
 
     def __init__(self, domain: Domain, options: PortfolioOptions) -> None:

@@ -5,7 +5,6 @@ those of the base divided by a factor that grows, so that ever rougher functions
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
@@ -16,10 +15,10 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.methods.base import methods
-from plumbline.methods.composed import Choice, ComposedMethod, Round
+from plumbline.methods.composed import Choice, Round, Steps
 from plumbline.methods.gp.single_outcome import UpperConfidenceBoundMethod
-from plumbline.methods.wrapper import ComposedWrapper
-from plumbline.methods.wrappers.exact import ExactWrapperOptions, Surrogate, changed
+from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
+from plumbline.methods.wrappers.exact import Surrogate, changed
 from plumbline.models.gp.process import GP
 
 
@@ -51,7 +50,7 @@ class NormBound(Options):
         return bound + 4 * noise * math.sqrt(information(process) + 1 - math.log(self.delta))
 
 
-class ShrinkingOptions(ExactWrapperOptions):
+class ShrinkingOptions(ComposedWrapperOptions):
     """Options of shrinking lengthscales.
 
     Attributes:
@@ -60,6 +59,8 @@ class ShrinkingOptions(ExactWrapperOptions):
             for `1 / (4 d)`, so that the volume which a lengthscale spans falls with the fourth root of t.
         norm: for the base `ucb`, the bound grows as the paper has it, its text not at hand; null for the base's own.
     """
+
+    needs = frozenset({"steps", "gp"})
 
     power: PositiveFloat | None = None
     norm: NormBound | None = None
@@ -97,31 +98,30 @@ class ShrinkingMethod(ComposedWrapper):
 
     options: ShrinkingOptions
 
+    @property
+    def steps(self) -> Steps[Any]:
+        """The base's steps with shorter lengthscales, and a confidence bound of their own where a norm is given."""
+        base = self.base.steps
+        utility = base.utility if self.options.norm is None else self.utility
+        return replace(base, fit=self.fit, fit_round=self.fit_round, utility=utility, notes=self.notes)
+
     def divisor(self, t: int) -> float:
         """Return g(t)."""
         return float(t ** (self.options.power or 1 / (4 * self.domain.space.dim)))
 
     def fit(self, data: History) -> Surrogate:
         """Return the base's surrogate with shorter lengthscales."""
-        return self._shrunk(self.base.fit(data), data)
+        return self._shrunk(self.base.steps.fit(data), data)
 
-    @classmethod
-    def models(cls, asked: Sequence[tuple[ComposedMethod[Any], Round]]) -> list[Any]:
-        """Return the bases' surrogates with shorter lengthscales; rounds are counted by all that was observed."""
-        mine = cast(Sequence[tuple[Self, Round]], asked)
-        bases = [(method.base, round) for method, round in mine]
-        fitted = type(bases[0][0]).models(bases)
-        return [
-            method._shrunk(surrogate, round.history) for (method, round), surrogate in zip(mine, fitted, strict=True)
-        ]
+    def fit_round(self, round: Round) -> Surrogate:
+        """Return the same in a round; rounds are counted by all observations."""
+        return self._shrunk(self.base.steps.fit_round(round), round.history)
 
     def _shrunk(self, surrogate: Surrogate, history: History) -> Surrogate:
         return changed(surrogate, partial(shrunk, divisor=self.divisor(evaluation(history))))
 
     def utility(self, surrogate: Surrogate, round: Round) -> AcquisitionFunction:
-        """Return the base's utility, a confidence bound as wide as the norm asks for where that is given."""
-        if self.options.norm is None:
-            return super().utility(surrogate, round)
+        """Return the confidence bound that is as wide as the norm asks for."""
         assert isinstance(self.base, UpperConfidenceBoundMethod)
         sqrt_beta = self.sqrt_beta(cast(GP, surrogate), round)
         options = self.base.options.model_copy(update={"sqrt_beta": sqrt_beta, "schedule": None})
@@ -135,7 +135,7 @@ class ShrinkingMethod(ComposedWrapper):
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
         """Return the base's numbers, what lengthscales were divided by, and how wide the bound was."""
-        notes = {**super().notes(choice, round), "lengthscale_divisor": self.divisor(evaluation(round.history))}
+        notes = {**self.base.steps.notes(choice, round), "lengthscale_divisor": self.divisor(evaluation(round.history))}
         if self.options.norm is not None:
             notes["sqrt_beta"] = self.sqrt_beta(choice.surrogate, round)
         return notes

@@ -8,7 +8,7 @@ thousandth). The wrapped method takes the place of Thompson sampling.
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self
 
 import torch
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
@@ -18,7 +18,7 @@ from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.methods.base import Domain, Proposal, methods
 from plumbline.methods.baselines import SobolSearch
-from plumbline.methods.composed import Choice, ComposedMethod, Round, since
+from plumbline.methods.composed import Choice, Round, Steps, since
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.spaces.base import Space
 
@@ -40,7 +40,7 @@ class TrustRegionOptions(ComposedWrapperOptions):
             (2024), instead of anew.
     """
 
-    wants: ClassVar[str] = "a method whose surrogate has lengthscales and that asks anew in each round, such as 'ucb'"
+    needs = frozenset({"steps", "lengthscales", "new points"})
 
     initial_length: PositiveFloat = 0.8
     min_length: PositiveFloat = 0.5**7
@@ -50,13 +50,6 @@ class TrustRegionOptions(ComposedWrapperOptions):
     least_gain: NonNegativeFloat = 0.0
     largest_restart: PositiveInt = 100
     keeps_data: bool = False
-
-    @model_validator(mode="after")
-    def _rounds_are_of_its_own(self) -> Self:
-        wrapped = cast(type[ComposedMethod[Any]], methods[self.base.name].build)
-        if wrapped.asks_again:
-            raise ValueError(f"base: it wraps {self.wants}, and {self.base.name!r} observes its points more than once")
-        return self
 
     @model_validator(mode="after")
     def _lengths_are_in_order(self) -> Self:
@@ -176,26 +169,38 @@ class TrustRegionMethod(ComposedWrapper):
         self.region = Region(options.initial_length)
         self.restarts = SobolSearch(domain, Options())
 
+    @property
+    def steps(self) -> Steps[Any]:
+        """The base's steps, with the data and the space of the region."""
+        return replace(
+            self.base.steps,
+            model_free_start=self.model_free_start,
+            training_rows=self.training_rows,
+            search_region=self.search_region,
+            notes=self.notes,
+        )
+
     def model_free_start(self, history: History, q: int, generator: Generator) -> Proposal | None:
         """Return points for a new region to begin with, until it has enough of them."""
         self.region = observe(self.region, history, self.options.largest_restart)
         if self.region.begun:
-            return super().model_free_start(history, q, generator)
+            return self.base.steps.model_free_start(history, q, generator)
         return replace(self.restarts.ask(history, q, generator), notes={"region_length": self.region.length})
 
-    def seen(self, history: History) -> History:
-        """Return what the base's surrogate is to see of the region's data."""
-        return super().seen(since(history, self.region.start))
+    def training_rows(self, history: History) -> History:
+        """Return the rows of the region's data that the base's surrogate is fitted to."""
+        return self.base.steps.training_rows(since(history, self.region.start))
 
-    def where(self, surrogate: Any, round: Round) -> Space:
+    def search_region(self, surrogate: Any, round: Round) -> Space:
         """Return the region about the best observation that it has."""
+        base = self.base.steps
         centre = round.data.X[round.data.Y[:, 0].argmax()]
-        box = region_box(centre, self.lengthscales(surrogate), self.region.length, self.domain.bounds)
-        return super().where(surrogate, round).within(box, round.history, round.q)
+        box = region_box(centre, base.lengthscales(surrogate), self.region.length, self.domain.bounds)
+        return base.search_region(surrogate, round).within(box, round.history, round.q)
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
         """Return the base's numbers and the region's length."""
-        return {**super().notes(choice, round), "region_length": self.region.length}
+        return {**self.base.steps.notes(choice, round), "region_length": self.region.length}
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
         """Count a success or a failure. What is told before the first `ask` belongs to the initial design."""

@@ -342,7 +342,7 @@ class GP:
         covariance = torch.baddbmm(correlation, half, half.mT, beta=self.at.outputscale, alpha=-1)
         return JointPosterior(points, slope, half, self.factor(covariance))
 
-    def joined(self, X: Tensor, Y: Tensor) -> "GP":
+    def condition_on_observations(self, X: Tensor, Y: Tensor) -> "GP":
         """Return the GP conditioned on more data, with the same hyperparameters and standardisation.
 
         Args:
@@ -352,7 +352,7 @@ class GP:
         y = self.standardisation.outputs(Y[:, 0])
         return replace(self, U=torch.cat([self.U, self.standardisation.inputs(X)]), y=torch.cat([self.y, y]))
 
-    def told(self, X: Tensor) -> "GP":
+    def condition_on_mean(self, X: Tensor) -> "GP":
         """Return the GP conditioned on noise-free values of f at points, equal to its posterior means there.
 
         Its means are unchanged. Its covariances are those given f at the points, which do not depend on the values. If

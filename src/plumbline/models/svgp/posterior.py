@@ -76,10 +76,10 @@ class SVGPPosterior:
         scaled = self.process.standardisation.inputs(X) / self.lengthscale
         r2 = squared_distances(self.scaled, scaled.unsqueeze(0), self.norms).squeeze(0).mT
         correlation, slope = correlations(r2, self.process.kernel)
-        seen = (correlation * self.outputscale) @ self.process.projection.mT
-        explained = seen[:, m : 2 * m].square().sum(-1) - seen[:, :m].square().sum(-1)
+        projected = (correlation * self.outputscale) @ self.process.projection.mT
+        explained = projected[:, m : 2 * m].square().sum(-1) - projected[:, :m].square().sum(-1)
         variance = (self.outputscale + self.own + explained).clamp_min(JITTER)
-        return SVGPMarginal(self, scaled, slope, seen, self.constant + seen[:, -1], variance.sqrt())
+        return SVGPMarginal(self, scaled, slope, projected, self.constant + projected[:, -1], variance.sqrt())
 
     def joint_posterior(self, X: Tensor) -> "SVGPJoint":
         """Return the joint posteriors at batches of points.
@@ -92,8 +92,8 @@ class SVGPPosterior:
         """
         m = self.process.layout.m
         points = self.marginal_posterior(X.flatten(0, 1))
-        scaled, seen = points.scaled.view(X.shape), points.seen.view(*X.shape[:-1], -1)
-        A, W = seen[..., :m], seen[..., m : 2 * m]
+        scaled, projected = points.scaled.view(X.shape), points.projected.view(*X.shape[:-1], -1)
+        A, W = projected[..., :m], projected[..., m : 2 * m]
         correlation, slope = correlations(squared_distances(scaled, scaled), self.process.kernel)
         covariance = self.outputscale * correlation
         covariance.diagonal(dim1=-2, dim2=-1).add_(self.own)
@@ -110,14 +110,14 @@ class SVGPMarginal:
         of: the SVGP, with cached factors.
         scaled: `b x d`, the points in lengthscales.
         slope: `b x m`, `-2 dk/dr^2` of their correlations with the inducing points.
-        seen: `b x (2 m + 1)`, the projections `A`, `W` and `mean' A`.
+        projected: `b x (2 m + 1)`, the projections `A`, `W` and `mean' A`.
         location, spread: means and standard deviations, `b`, in standardised units.
     """
 
     of: SVGPPosterior
     scaled: Tensor
     slope: Tensor
-    seen: Tensor
+    projected: Tensor
     location: Tensor
     spread: Tensor
 
@@ -139,24 +139,24 @@ class SVGPMarginal:
             grad_mean, grad_sd: `b`, its derivatives in them.
         """
         scale = self.of.process.standardisation.scale
-        grad_seen = self.through_spread(scale * grad_sd)
-        grad_seen[:, -1] = scale * grad_mean
-        return self.unscaled(self.vjp_seen(grad_seen))
+        grad_projected = self.through_spread(scale * grad_sd)
+        grad_projected[:, -1] = scale * grad_mean
+        return self.unscaled(self.vjp_projected(grad_projected))
 
     def through_spread(self, grad_spread: Tensor) -> Tensor:
-        """Return the derivatives in `seen` of a function of `spread`, `b`: `A` lowers the variance, `W` raises it."""
-        grad_seen = self.seen * (grad_spread / self.spread).unsqueeze(-1)
-        grad_seen[:, : self.of.process.layout.m].neg_()
-        grad_seen[:, -1] = 0.0
-        return grad_seen
+        """Return derivatives in `projected` of a function of `spread`, `b`: `A` lowers the variance, `W` raises it."""
+        grad_projected = self.projected * (grad_spread / self.spread).unsqueeze(-1)
+        grad_projected[:, : self.of.process.layout.m].neg_()
+        grad_projected[:, -1] = 0.0
+        return grad_projected
 
-    def vjp_seen(self, grad_seen: Tensor) -> Tensor:
-        """Return the gradient in the scaled points, `b x d`, of a function of `seen`.
+    def vjp_projected(self, grad_projected: Tensor) -> Tensor:
+        """Return the gradient in the scaled points, `b x d`, of a function of `projected`.
 
         Args:
-            grad_seen: `b x (2 m + 1)`, its derivatives.
+            grad_projected: `b x (2 m + 1)`, its derivatives.
         """
-        weights = (grad_seen @ self.of.process.projection).mul_(self.slope).mul_(self.of.outputscale)
+        weights = (grad_projected @ self.of.process.projection).mul_(self.slope).mul_(self.of.outputscale)
         gradient = weights @ self.of.scaled.squeeze(0)
         return gradient.addcmul_(weights.sum(-1, keepdim=True), self.scaled, value=-1)
 
@@ -203,8 +203,8 @@ class SVGPJoint:
         grad_covariance = cholesky_vjp(self.factor, scale * grad_root)
         # Each point is in a row and in a column of the covariance, hence twice.
         twice = 2 * grad_covariance
-        grad_seen = torch.cat([-(twice @ self.A), twice @ self.W, (scale * grad_mean).unsqueeze(-1)], -1)
-        gradient = points.vjp_seen(grad_seen.flatten(0, 1)).view(*self.slope.shape[:-1], -1)
+        grad_projected = torch.cat([-(twice @ self.A), twice @ self.W, (scale * grad_mean).unsqueeze(-1)], -1)
+        gradient = points.vjp_projected(grad_projected.flatten(0, 1)).view(*self.slope.shape[:-1], -1)
         weights = twice.mul_(self.slope).mul_(points.of.outputscale)
         scaled = points.scaled.view(gradient.shape)
         gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)

@@ -27,13 +27,13 @@ class Outcome:
         trained: tensors with a row per seed; the start where all attempts failed.
         epochs: passes through the data in the last attempt of each seed.
         attempts: number of attempts of each seed.
-        kept: whether all attempts of a seed failed, so that its start was kept.
+        reverted: whether all attempts of a seed failed, so that the seed is back at its start.
     """
 
     trained: list[Tensor]
     epochs: list[int]
     attempts: list[int]
-    kept: list[bool]
+    reverted: list[bool]
 
 
 def retry(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
@@ -45,21 +45,21 @@ def retry(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
     """
     seeds = len(start[0])
     trained = [one.clone() for one in start]
-    epochs, attempts, kept = [0] * seeds, [0] * seeds, [True] * seeds
+    epochs, attempts, reverted = [0] * seeds, [0] * seeds, [True] * seeds
     going = list(range(seeds))
     for number in range(ATTEMPTS):
         tensors, progress = attempt(going, 10.0**-number)
         sound = [bool(torch.stack([torch.isfinite(one[i]).all() for one in tensors]).all()) for i in range(len(going))]
         for i, seed in enumerate(going):
             epochs[seed], attempts[seed] = progress[i].epochs, number + 1
-            kept[seed] = progress[i].broken or not sound[i]
-            if not kept[seed]:
+            reverted[seed] = progress[i].broken or not sound[i]
+            if not reverted[seed]:
                 for rows, part in zip(trained, tensors, strict=True):
                     rows[seed] = part[i]
-        going = [seed for seed in going if kept[seed]]
+        going = [seed for seed in going if reverted[seed]]
         if not going:
             break
-    return Outcome(trained, epochs, attempts, kept)
+    return Outcome(trained, epochs, attempts, reverted)
 
 
 def masked(values: Tensor, broken: Tensor) -> Tensor:
