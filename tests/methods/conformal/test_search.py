@@ -16,9 +16,9 @@ from plumbline.methods.conformal.search import (
     WithGradient,
     askable,
     langevin,
-    wall_force,
     reflect,
     starts,
+    wall_force,
 )
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 

@@ -104,9 +104,9 @@ def expected_with_vjp(
     """Return `(1 - alpha) u'v + alpha u'v'` (CBO, eq. 7) and the vector-Jacobian product in all but alpha.
 
     With `A` the log probability that a batch of labels is accepted and `R` that it is not, `v` is the softmax of `A`
-    minus the log density, and `v'` that of `R`. So `grad_A = (1 - alpha) v (u - u'v)`, `grad_R = alpha v' (u - u'v')` and
-    `grad_u = (1 - alpha) v + alpha v'`. The derivative of `A` in a logit is 1 minus its sigmoid; that of `R` is
-    this divided by `1 - exp(-A)`, which at q = 1 is minus the sigmoid.
+    minus the log density, and `v'` that of `R`. So `grad_A = (1 - alpha) v (u - u'v)`,
+    `grad_R = alpha v' (u - u'v')` and `grad_u = (1 - alpha) v + alpha v'`. The derivative of `A` in a
+    logit is 1 minus its sigmoid; that of `R` is this divided by `1 - exp(-A)`, at q = 1 minus the sigmoid.
 
     Args:
         logits: `b x q x k`, logits of the acceptance of each label of a batch.

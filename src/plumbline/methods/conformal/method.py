@@ -199,9 +199,9 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
     def _walk(
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
     ) -> tuple[ConformalAcquisition, Tensor, Tensor]:
-        """Return the acquisition function under a ratio learned on Langevin chains, their states and the chains of these.
+        """Return the acquisition function under a ratio learned on Langevin chains, with the chains' states.
 
-        The states are `n x q x d`, their chains `n`; see `askable`.
+        The states are `n x q x d`, the chain of each is `n`; see `askable`.
         """
         data = acquisition.processes[0].U
         dim, generator = data.shape[-1], round.generator

@@ -7,8 +7,8 @@ augmented together, and the scores of several independent outputs are added up.
 
 Notation: `K + s2n I = R R'`, `B = (R R')^-1`, `a = B (y - mean)`; at `q` test points `u = B k_X`, and `S = L L'` is the
 predictive covariance of their observations. A label `y` enters as `z = L^-1 (y - mean)`. Everything is in the process's
-standardised space. Each differentiated function has its vector-Jacobian product (VJP) beside it: it maps the gradient of
-a scalar in the output to that in the input. The gradient in `C` is called `grad_C`.
+standardised space. Each differentiated function has its vector-Jacobian product (VJP) beside it: a map of the gradient
+of a scalar in the output to that in the input. The gradient in `C` is called `grad_C`.
 """
 
 from collections.abc import Callable, Sequence
@@ -293,8 +293,8 @@ def _score_with_vjp(system: Augmented) -> tuple[Tensor, Callable[[Tensor], Tenso
     """Return scores as quadratics in `z`, `b x (n + q) x (1 + q + q^2)`, and their VJP in the slope `W`.
 
     The score `-(log v + (r - W z)^2 / v) / 2` has, with `V = W / v`, the coefficients `-(log v + r^2 / v) / 2`, `r V`
-    and `-V W' / 2`; `v` is the spare variance minus `W W'`. Let `s = (grad_2 + grad_2') V / 2` and `e = r grad_1 / v`; then
-    the gradient in `W` is `e - s - 2 grad_v W`, where `-2 grad_v = (1 / v - r^2 / v^2) grad_0 + (2 e - s)' V`.
+    and `-V W' / 2`; `v` is the spare variance minus `W W'`. Let `s = (grad_2 + grad_2') V / 2` and `e = r grad_1 / v`.
+    Then the gradient in `W` is `e - s - 2 grad_v W`, where `-2 grad_v = (1 / v - r^2 / v^2) grad_0 + (2 e - s)' V`.
     """
     W, r = system.slope, system.intercept
     q = W.shape[-1]
