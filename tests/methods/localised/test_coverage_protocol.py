@@ -12,7 +12,7 @@ from situations import BOX, QUICK, ask, box, objective, rows
 from torch import Tensor
 
 from plumbline.methods.base import build_method
-from plumbline.methods.localised.as_published import judged
+from plumbline.methods.localised.as_published import under_protocol
 from plumbline.methods.localised.online import OnlineMethod
 from plumbline.models.gp.fit import ModelOptions, fit_process
 from plumbline.models.gp.process import GP
@@ -49,7 +49,7 @@ def standardised(y: Tensor) -> Tensor:
 
 def scores(judging: Any, y: Tensor = Y_NEW) -> Array:
     """Return how far what is judged is from what it is judged by, in standard deviations."""
-    of, stand_ins = judged(judging, process(), NEW, y)
+    of, stand_ins = under_protocol(judging, process(), NEW, y)
     mean, variance = of.posterior_moments(NEW, joint=False)
     sd = (variance + of.noise_variance).sqrt()
     return ((stand_ins - mean) / sd).numpy()
@@ -82,7 +82,7 @@ def test_what_failed_is_neither_judged_nor_judges(judging: Any) -> None:
     one = torch.stack([Y_NEW[0], torch.tensor(math.nan).double()])
     found = scores(judging, one)
     assert np.isnan(found[1])
-    of, y = judged(judging, process(), NEW[:1], Y_NEW[:1])
+    of, y = under_protocol(judging, process(), NEW[:1], Y_NEW[:1])
     mean, variance = of.posterior_moments(NEW[:1], joint=False)
     assert found[0] == pytest.approx(float((y - mean) / (variance + of.noise_variance).sqrt()))
 
@@ -103,7 +103,9 @@ def test_thresholds_move_by_what_is_judged(judging: Any) -> None:
         forecast = proposal.predict(proposal.X)  # type: ignore[misc]
         y = forecast.mean + far * forecast.model_sd  # type: ignore[attr-defined, union-attr]
         method.tell(proposal.X, y.unsqueeze(-1))
-        of, stand_in = judged(judging, fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y)
+        of, stand_in = under_protocol(
+            judging, fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y
+        )
         mean, variance = of.posterior_moments(proposal.X, joint=False)
         z = float((stand_in - mean) / (variance + of.noise_variance).sqrt())
         missed = 2 * norm.sf(abs(z)) < 0.4
@@ -116,7 +118,9 @@ def test_quantiles_are_judged_likewise() -> None:
     proposal = ask(method, history, 1)
     y = objective(proposal.X) + 200
     method.tell(proposal.X, y)
-    of, _ = judged("conditioned-on-it", fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y[0])
+    of, _ = under_protocol(
+        "conditioned-on-it", fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y[0]
+    )
     mean, variance = of.posterior_moments(proposal.X, joint=False)
     level = norm.cdf(float((y - mean) / (variance + of.noise_variance).sqrt()))
     events = np.array([level <= target for target in (0.25, 0.5, 0.75)])

@@ -107,7 +107,7 @@ class CalibratedPosterior:
         return self.mean + sd * u, slopes
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
-        """Return `n` draws of `f` at each point, first dimension: for tests and for utilities without a closed form."""
+        """Return `n` draws of `f` at each point, first dimension: for integrands without a closed form."""
         shape = (n, *torch.broadcast_shapes(self.mean.shape, self.variance.shape, self.threshold.shape))
         u, v, w = (torch.rand(shape, generator=generator, dtype=torch.float64) for _ in range(3))
         eps = torch.randn(shape, generator=generator, dtype=torch.float64)

@@ -29,7 +29,7 @@ def levels(count: int) -> Tensor:
 
 
 def monotone_with_vjp(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return levels (`... x M`) in order, inside (0, 1), and at least `FLOOR` apart, so that slices have densities.
+    """Sort levels (`... x M`) inside (0, 1), at least `FLOOR` apart, so that slices have densities.
 
     The online updates of neighbouring levels may cross; sorting them never makes a quantile worse (rearrangement:
     Chernozhukov, Fernandez-Val & Galichon, 2010).

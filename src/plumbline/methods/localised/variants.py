@@ -15,7 +15,7 @@ OnlineDeparture = Literal[
     "refits-every-tenth-round",
     "ackley-forgetting",
 ]
-"""Departures that every method with online conformal prediction may have."""
+"""Departures available to every method with online conformal prediction."""
 
 PosteriorDeparture = Literal[
     "coded-tails",
