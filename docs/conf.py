@@ -111,6 +111,11 @@ def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: ob
         lines.insert(0, "\\ ")  # shows nothing; napoleon takes what precedes a colon in the first line for a type
 
 
+def skip_field(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
+    """Fields of a named tuple stand among its attributes; by themselves Python calls them aliases of numbers."""
+    return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
     formula = node.astext().replace(r"\arg", r"\operatorname{arg}")  # the converter does not know it
@@ -142,5 +147,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", generate)
     app.connect("source-read", rewrite_page)
     app.connect("include-read", rewrite_included)
+    app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)
     return {"parallel_read_safe": True}
