@@ -24,7 +24,7 @@ from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.process import GP, LEAST_VARIANCE
 from plumbline.spaces.with_gradient import Differentiated
 
-AskRequest = tuple[int, ...]
+OutcomeGroup = tuple[int, ...]
 """Indices of outcomes that are evaluated together."""
 
 
@@ -111,7 +111,7 @@ class ConstrainedInformation(Differentiated):
         roles: Sequence[Role],
         optima: Peaks,
         costs: Sequence[float],
-        requests: Sequence[AskRequest],
+        requests: Sequence[OutcomeGroup],
         noises: Sequence[Tensor] | None = None,
     ) -> None:
         super().__init__(ProcessModel(*processes))
@@ -133,8 +133,8 @@ class ConstrainedInformation(Differentiated):
         with torch.no_grad():
             return self.shares @ torch.stack([outcome.at(X) for outcome in self.outcomes])
 
-    def best_request(self, x: Tensor) -> AskRequest:
-        """Return the ask request of greatest information per cost at a point, `1 x d`."""
+    def best_request(self, x: Tensor) -> OutcomeGroup:
+        """Return the group of outcomes of greatest information per cost at a point, `1 x d`."""
         return self.requests[int(self.of_requests(x).argmax())]
 
     def values(self, X: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, model_validator
 from torch import Generator, Tensor
 
 from plumbline.acquisition.constraints.feasibility import SumOverOutcomes, log_constrained_improvement
-from plumbline.acquisition.information.constrained import AskRequest, ConstrainedInformation
+from plumbline.acquisition.information.constrained import ConstrainedInformation, OutcomeGroup
 from plumbline.acquisition.information.constrained_optima import constrained_peaks
 from plumbline.acquisition.information.paths import Peaks, degenerate, standardised
 from plumbline.core.errors import PlumblineError
@@ -64,7 +64,7 @@ class ConstrainedEntropySearch(ConstrainedMethod):
             raise PlumblineError(f"costs: {len(options.costs)} for {number} outcomes ({named}): give one each")
         self.costs = options.costs or (1.0,) * number
         together = tuple(range(number))
-        self.requests: list[AskRequest] = [(i,) for i in together] if options.decoupled else [together]
+        self.requests: list[OutcomeGroup] = [(i,) for i in together] if options.decoupled else [together]
 
     def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
         """Return the information per cost, or constrained improvement where there is no information."""
@@ -105,7 +105,7 @@ class ConstrainedEntropySearch(ConstrainedMethod):
         return log_constrained_improvement(surrogate, self.roles, best, tolerance)
 
 
-def best_request(utility: AcquisitionFunction, x: Tensor) -> AskRequest:
+def best_request(utility: AcquisitionFunction, x: Tensor) -> OutcomeGroup:
     """Return the outcomes to request at a point, `1 x d`: of most information per cost, or all that enter."""
     if isinstance(utility, ConstrainedInformation):
         return utility.best_request(x)
