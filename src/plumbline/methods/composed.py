@@ -59,7 +59,7 @@ class Choice(Generic[Surrogate]):
         X: `q x d`.
         utility: as it was when `X` was chosen.
         surrogate: likewise.
-        notes: numbers worth a column of a log.
+        notes: numbers for the log.
         observed: `q x m`, which outcomes are asked for; None for all.
         ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None where there were none.
     """
@@ -110,13 +110,13 @@ class Steps(Generic[Surrogate]):
         utility: the acquisition function.
         search: the points of greatest utility in the round's space.
         predictive: predictions of a surrogate, for points distributed like its data.
-        forecast: predictions that the chosen points are judged by.
-        notes: numbers worth a column of a log.
+        forecast: predictions at the chosen points, which coverage and scores assess.
+        notes: numbers for the log.
         lengthscales: of the surrogate's kernel in the unit cube: `d`, or one for all inputs.
         training_rows: rows of the history that the surrogate is fitted to.
         model_free_start: points to propose without a surrogate; None to go on with one.
         search_region: the part of the round's space that is searched.
-        refine: what becomes of the choice after the search.
+        refine: maps the choice of the search to the final one.
         register_forecast: takes note of a proposal before anything is observed.
     """
 
@@ -244,11 +244,11 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
         """Return the surrogate's predictions, for points distributed like its data."""
 
     def forecast(self, choice: Choice[Surrogate]) -> Predictor:
-        """Return the predictions that the chosen points are judged by."""
+        """Return the predictions at the chosen points, which coverage and scores assess."""
         return self.predictive(choice.surrogate)
 
     def notes(self, choice: Choice[Surrogate], round: Round) -> dict[str, float]:
-        """Return numbers worth a column of a log."""
+        """Return numbers for the log."""
         return choice.notes
 
     def lengthscales(self, surrogate: Surrogate) -> Tensor:
