@@ -1,4 +1,4 @@
-"""Commands about results: what a run will cost, what failed, how methods compare, what the verdicts are."""
+"""Commands about results: costs of runs, failed trials, comparisons of methods, verdicts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -35,7 +35,7 @@ def plan(
     store: StoreOption = STORE,
     data: DataOption = DATA,
 ) -> None:
-    """Say how many trials a preset has, how many are done, and what the rest will cost."""
+    """Print the number of trials of a preset, those done, and the estimated cost of the others."""
     loaded = read_plan(config)
     if chunks:
         for _, name, _ in loaded.experiments():
@@ -82,7 +82,7 @@ def failures(
     store: StoreOption = STORE,
     trials: TrialsOption = TRIALS,
 ) -> None:
-    """List the trials that failed, and why."""
+    """List the failed trials with their errors."""
     from plumbline.store.failures import failed_trials, forget_failures
 
     failed = failed_trials(existing_folder(store, "trials"))
@@ -117,7 +117,7 @@ def compare(
 
 
 def print_comparison(found: "pd.DataFrame", method: str, baseline: str) -> None:
-    """Print a table a metric of what `plumbline.api.compare` found."""
+    """Print one table a metric of the result of `plumbline.api.compare`."""
     from plumbline.cli.tables import print_table
 
     numbers = [method, baseline, "difference", "95% interval", "p", "higher"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNLIMITED = 10_000
-"""Columns of a pipe or a file: whoever reads them wants whole lines."""
+"""Columns of a pipe or a file, whose lines are never wrapped."""
 
 SHORTEST = 10
 """Columns that a column of words has at least, where its longest cell is not shorter."""
