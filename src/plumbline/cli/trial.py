@@ -92,10 +92,10 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
 
 
 SHOWN = 40
-"""Evaluations that `plumbline trial` prints: as many of the first as of the last."""
+"""Number of evaluations that `plumbline trial` prints, half of them the first, half the last."""
 
 INPUTS = 6
-"""Inputs of a point that it prints."""
+"""Number of inputs of a point that it prints."""
 
 
 def print_evaluations(found: "pd.DataFrame") -> None:

@@ -22,7 +22,7 @@ from plumbline.spaces.search import inside
 Surrogate = TypeVar("Surrogate")
 
 Surface = Callable[[Tensor], Tensor]
-"""Maps `n x d` points, each on its own, to their utilities, `n`."""
+"""Maps `n x d` points, each on its own, to their acquisition values, `n`."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Round:
 
     Attributes:
         history: all observations.
-        data: the rows of it that the surrogate is fitted to.
+        data: rows of the history that the surrogate is fitted to.
         space: the search region.
         q: number of points to propose.
         generator: randomness of the round.
@@ -47,21 +47,21 @@ class Round:
 
     @cached_property
     def seed(self) -> int:
-        """A seed for libraries that want one: drawn when it is first asked for, and the same from then on."""
+        """A seed for libraries that need one, drawn at its first use and then fixed."""
         return draw_seed(self.generator)
 
 
 @dataclass(frozen=True)
 class Choice(Generic[Surrogate]):
-    """The points that a search chose, with the utility and the surrogate as the search left them.
+    """The points that a search chose, with the acquisition function and the surrogate after the search.
 
     Attributes:
         X: `q x d`.
-        utility: as it was when `X` was chosen.
-        surrogate: likewise.
+        utility: acquisition function that chose `X`.
+        surrogate: surrogate that chose `X`.
         notes: numbers for the log.
-        observed: `q x m`, which outcomes are asked for; None for all.
-        ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None where there were none.
+        observed: `q x m`, the requested outcomes; None for all.
+        ends: `r x q x d`, the end of each climb or chain of the search, `X` first; None where there were none.
     """
 
     X: Tensor
@@ -78,7 +78,7 @@ def since(history: History, start: int) -> History:
 
 
 def complete_rows(history: History) -> History:
-    """Return the rows of which every outcome was observed: the history itself where all of them are."""
+    """Return the rows with all outcomes observed: the history itself if all rows are complete."""
     complete = torch.isfinite(history.Y).all(dim=-1)
     if bool(complete.all()):
         return history

@@ -138,7 +138,7 @@ class KernelSelectionMethod(ComposedWrapper):
         return replace(self.base.steps, fit=self.fit, fit_round=self.fit_round, notes=self.notes)
 
     def fit(self, data: History) -> Surrogate:
-        """Return the surrogate with the best kernel; where chance decides, with that of the last round."""
+        """Return the surrogate with the best kernel; under random selection, with that of the last round."""
         return self.selected(data).surrogate
 
     def fit_round(self, round: Round) -> Surrogate:
@@ -149,14 +149,14 @@ class KernelSelectionMethod(ComposedWrapper):
         return chosen.surrogate
 
     def selected(self, data: History, generator: Generator | None = None) -> Selected:
-        """Return the kernel that is chosen for some data, and the surrogate with it.
+        """Return the kernel selected for some data, and the surrogate with it.
 
         Args:
-            data: what is to be explained.
-            generator: of the choice where chance decides; None for the last round's kernel.
+            data: the observations.
+            generator: random generator of a random selection; None for the last round's kernel.
         """
         by_chance = self.options.criterion == "random"
-        found, greatest = None, -math.inf
+        best, greatest = None, -math.inf
         for place in self._order(generator) if by_chance else range(len(self.candidates)):
             try:
                 surrogate = self.candidates[place].steps.fit(data)
@@ -166,10 +166,10 @@ class KernelSelectionMethod(ComposedWrapper):
                 warnings.warn(message, KernelNotFittedWarning, stacklevel=2)
                 continue
             if score > greatest:
-                found, greatest = Selected(place, surrogate), score
+                best, greatest = Selected(place, surrogate), score
             if by_chance:
                 break
-        return found or self._instead(data)
+        return best or self._instead(data)
 
     def _order(self, generator: Generator | None) -> list[int]:
         """Return the candidates in a random order, or the last round's before the others."""

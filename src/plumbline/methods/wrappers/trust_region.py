@@ -154,11 +154,11 @@ def region_box(centre: Tensor, lengthscales: Tensor, length: float, bounds: Tens
 class TrustRegionMethod(ComposedWrapper):
     """Any method within a trust region that grows with success and shrinks with failure (TuRBO-1).
 
-    The region's centre is the best observation since the region began, and the surrogate sees the data since then; what
-    depends on the number of all observations, such as the level of a confidence bound, still does. A region that is
-    given up starts over with points of a Sobol sequence, as many as the initial design has (100 at most), in rounds of
-    q; these rounds have no model. Of a table, the rows in the region are looked at, or all that remain where the region
-    holds fewer than q of them.
+    The region's centre is the best observation since the region began, and the surrogate is fitted to the data since
+    then. Quantities that depend on the number of all observations, such as the level of a confidence bound, still do. A
+    restarted region begins with points of a Sobol sequence, as many as the initial design has (100 at most), in rounds
+    of q without a model. In a table the search covers the rows in the region, or all remaining rows where the region
+    holds fewer than q.
     """
 
     options: TrustRegionOptions
@@ -180,7 +180,7 @@ class TrustRegionMethod(ComposedWrapper):
         )
 
     def model_free_start(self, history: History, q: int, generator: Generator) -> Proposal | None:
-        """Return points for a new region to begin with, until it has enough of them."""
+        """Return further points of a new region's initial design until it is complete."""
         self.region = observe(self.region, history, self.options.largest_restart)
         if self.region.begun:
             return self.base.steps.model_free_start(history, q, generator)
@@ -191,14 +191,14 @@ class TrustRegionMethod(ComposedWrapper):
         return self.base.steps.training_rows(since(history, self.region.start))
 
     def search_region(self, surrogate: Any, round: Round) -> Space:
-        """Return the region about the best observation that it has."""
+        """Return the region about its best observation."""
         base = self.base.steps
         centre = round.data.X[round.data.Y[:, 0].argmax()]
         box = region_box(centre, base.lengthscales(surrogate), self.region.length, self.domain.bounds)
         return base.search_region(surrogate, round).within(box, round.history, round.q)
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
-        """Return the base's numbers and the region's length."""
+        """Return the base's notes and the region's length."""
         return {**self.base.steps.notes(choice, round), "region_length": self.region.length}
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
@@ -212,7 +212,7 @@ class TrustRegionMethod(ComposedWrapper):
         return {**super().state_dict(), "region": asdict(self.region), "restarts": self.restarts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same region."""
+        """Restore the region."""
         super().load_state_dict(state)
         if state:
             self.region = Region(**state["region"])
