@@ -103,8 +103,17 @@ def escape_docstring(app: Sphinx, what: str, name: str, obj: object, options: ob
     parts = re.split(r"(`[^`]*`|\.\. math::.*(?:\n+ +.*)*)", "\n".join(lines))
     parts[::2] = [re.sub(r"(?<!^)(?<!\n)[*|]|_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")
+    if what == "class":  # napoleon takes the first of `low, high: both ends` for the type of the second
+        lines[:] = [
+            re.sub(r"^ +\w+(?:, \w+)+(?=: )", lambda names: names[0].replace(", ", ","), line) for line in lines
+        ]
     if what in {"attribute", "data", "property"}:
         lines.insert(0, "\\ ")  # shows nothing; napoleon takes what precedes a colon in the first line for a type
+
+
+def skip_field(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
+    """Fields of a named tuple stand among its attributes; by themselves Python calls them aliases of numbers."""
+    return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
@@ -122,8 +131,9 @@ def generate(app: Sphinx) -> None:
     studies = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
     plan = load_plan({"preset": "paper", "data": "real", "studies": studies}, ROOT)
     reference = ROOT / "results" / "reference"
-    write_claim_pages(plan, reference, DOCS / "claims", DOCS / "replies")
-    write_experiment_pages(plan, reference, DOCS / "experiments")
+    studies = list(plan.studies.values())
+    write_claim_pages(studies, plan.library, reference, DOCS / "claims", DOCS / "replies")
+    write_experiment_pages(studies, plan.library, reference, DOCS / "experiments")
     write_api_pages(ROOT / "src" / "plumbline", DOCS / "api")
     included = {
         f"{Path(page).name}.md": f"```{{include}} ../../{path.relative_to(ROOT)}\n```\n"
@@ -137,5 +147,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", generate)
     app.connect("source-read", rewrite_page)
     app.connect("include-read", rewrite_included)
+    app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)
     return {"parallel_read_safe": True}

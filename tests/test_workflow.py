@@ -220,7 +220,7 @@ def test_jobs_have_the_plan_of_the_workflow(layout: Checkout) -> None:
         studies=("calibrated",), experiments=(experiment,), instead={"online-lda": "online-lda-rebuilt"}, chunk=1
     )
     expected = load_plan(chosen, layout.path)
-    assert expected.inputs(experiment) == ["online-lda-rebuilt"]
+    assert expected.resolve(experiment).inputs == ["online-lda-rebuilt"]
     settings = [
         "experiments=[CAL-F4-lda]",
         "studies=[calibrated]",
@@ -237,11 +237,11 @@ def test_jobs_have_the_plan_of_the_workflow(layout: Checkout) -> None:
     assert configs.keys() == {"collect", "figure", "table", "claims", "report", "track"}, done.stdout
     for job, config in configs.items():
         plan = load_plan(config, layout.path)
-        assert plan.trials(experiment) == expected.trials(experiment), job
+        assert plan.resolve(experiment).trials == expected.resolve(experiment).trials, job
         if job in ("claims", "report"):
             assert plan.config.without == ("CAL-F4-svhn",), "what is not run is not waited for"
         if job in ("collect", "track"):  # the others read records that are together already
-            assert plan.chunks(experiment) == expected.chunks(experiment), job
+            assert plan.resolve(experiment).chunks == expected.resolve(experiment).chunks, job
 
 
 @pytest.fixture(scope="session")

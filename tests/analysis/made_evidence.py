@@ -59,7 +59,7 @@ FIGURES: dict[str, dict[str, Any]] = {
     "mean-ranks": {"metrics": {"regret": "simple regret", "incumbent_regret": "best observation"}},
     "set-bands": {"task": "bowl"},
     "set-parts": {"task": "bowl"},
-    "width-by-distance": {"task": "bowl", "reach": 0.2},
+    "width-by-distance": {"reach": 0.2},
     "coverage-density": {"level": 0.5, "panels": [{"task": "bowl", "title": "A bowl"}]},
 }
 """Options of each kind of figure that fit the evidence of `usual`."""
@@ -381,7 +381,7 @@ def usual(folder: Path, failed: int = 0) -> Evidence:
     taken = [picture for rows in trials if rows[0]["task"] == "bowl" for picture in pictures(rows)]
     records.write_table(snapshots, arrow.Table.from_pylist(taken))
     spaces = plan({}).studies["made-up"].spaces
-    found = evidence(path, ALL, snapshots, task_parameters=KNOB, spaces=spaces)
+    found = replace(evidence(path, ALL, snapshots), task_parameters=KNOB, spaces=spaces)
     return replace(found, methods_in_use=IN_USE, budgets={"forrester": BUDGET})
 
 

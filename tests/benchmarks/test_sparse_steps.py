@@ -4,13 +4,14 @@ one after another."""
 import pytest
 import torch
 from ratio import paired_ratio
+from sparse_cases import objective_gradient
 from sparse_gpytorch import gpytorch_model
 
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, eulbo_step
 from plumbline.methods.sparse.soft_utility import SoftBatchImprovement, SoftImprovement, SoftKnowledgeGradient
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import RowAdam
-from plumbline.models.svgp.objective import Batch, Layout, initial_row, objective_gradient
+from plumbline.models.svgp.objective import Batch, Layout, initial_row
 from plumbline.models.svgp.process import SVGP
 
 INDUCING, BATCH, DATA, SEEDS = 100, 32, 1000, 8

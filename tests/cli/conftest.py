@@ -57,7 +57,7 @@ def collected(run: Run, tiny: Path) -> Path:
 
     plan = load_plan(read_config(tiny / "config/config.yaml"), tiny)
     for name in ("TINY-T1", "TINY-F1"):
-        (chunk,) = plan.chunks(name)
+        (chunk,) = plan.resolve(name).chunks
         tables = [run_trial(spec, tiny / "results/store", tiny / "data").table(spec) for spec in chunk.specs()]
         records.write_table(chunk.path(tiny / "results/trials"), records.concatenate(tables))
     assert run("illustrate", "TINY-I1", "-o", "i/TINY-I1.parquet")[0] == 0

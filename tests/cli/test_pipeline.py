@@ -168,7 +168,7 @@ def test_trials_gather_the_seeds_of_a_chunk(run: Run, cheap_spec: Make, tmp_path
     chunk = Chunk(spec=cheap_spec("branin", "random", rounds=1, label="dice"), seeds=(3, 4))
     code, _, _ = run("trials", "--chunk", chunk.model_dump_json(), "-o", "out.parquet")
     assert code == 0
-    frame = records.read_records(tmp_path / "out.parquet")
+    frame = records.read_table(tmp_path / "out.parquet").to_pandas(maps_as_pydicts="strict")
     assert frame["seed"].unique().tolist() == [3, 4]
     assert frame["method"].unique().tolist() == ["dice"]
     assert "x" not in frame

@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.core.errors import PlumblineError
 from plumbline.data.datasets import Dataset, Features
-from plumbline.data.feature_table import read_provenance, read_table
+from plumbline.data.feature_table import read_table
 from plumbline.data.features import build_features, read_features, write_features
 from plumbline.data.generated.antibodies import generated_antibodies
 from plumbline.data.generated.dna import generated_dna
@@ -82,7 +82,7 @@ class TestRoundTrip:
         pd.testing.assert_frame_equal(read_features(written), table, check_exact=True)
 
     def test_with_what_it_rests_on(self, written: Path) -> None:
-        found = read_provenance(written)
+        found = read_table(written)[1]
         assert read_table(written)[1] == found
         assert found["rdkit"] == importlib.metadata.version("rdkit")
         assert Dataset.model_validate(found["dataset"]) == FEW
@@ -166,7 +166,7 @@ class TestSchema:
 
     def test_a_file_that_does_not_say_what_it_is_is_refused(self, written: Path, table: pd.DataFrame) -> None:
         table.to_parquet(written)
-        for read in (read_features, read_provenance, read_table):
+        for read in (read_features, read_table):
             with pytest.raises(PlumblineError, match="does not say what it was built from: delete it"):
                 read(written)
 
@@ -238,7 +238,7 @@ class TestGuacamol:
         assert built["smiles"].tolist() == ["c1ccccc1", *others]
         write_features(built, tmp_path / "some.parquet", entry)
         pd.testing.assert_frame_equal(read_features(tmp_path / "some.parquet"), built, check_exact=True)
-        assert read_provenance(tmp_path / "some.parquet")["rdkit"] == importlib.metadata.version("rdkit")
+        assert read_table(tmp_path / "some.parquet")[1]["rdkit"] == importlib.metadata.version("rdkit")
 
     def test_with_the_scores_of_every_objective(self, tmp_path: Path, raw: Path) -> None:
         entry = of_kind("guacamol", raw.name, rows=100)
@@ -291,7 +291,7 @@ class TestAntibodies:
         assert built.columns.tolist() == [*antibodies.CHAINS, *antibodies.DESCRIPTORS, *antibodies.TARGETS]
         write_features(built, tmp_path / "unit.parquet", self.ENTRY)
         pd.testing.assert_frame_equal(read_features(tmp_path / "unit.parquet"), built, check_exact=True)
-        found = read_provenance(tmp_path / "unit.parquet")
+        found = read_table(tmp_path / "unit.parquet")[1]
         assert found["biopython"] == importlib.metadata.version("biopython")
         assert Dataset.model_validate(found["dataset"]) == self.ENTRY
 
@@ -326,7 +326,7 @@ class TestDna:
         pd.testing.assert_frame_equal(built, expected.loc[sample_rows(range(9), 4, 1)].reset_index(drop=True))
         write_features(built, tmp_path / "few.parquet", self.ENTRY)
         pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
-        found = read_provenance(tmp_path / "few.parquet")
+        found = read_table(tmp_path / "few.parquet")[1]
         assert found["scikit-learn"] == importlib.metadata.version("scikit-learn")
 
     def test_generated(self, tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ class TestNewsgroups:
         assert built["part"].tolist() == ["train"] * 5 + ["test"]
         write_features(built, tmp_path / "posts.parquet", self.ENTRY)
         pd.testing.assert_frame_equal(read_features(tmp_path / "posts.parquet"), built, check_exact=True)
-        found = read_provenance(tmp_path / "posts.parquet")
+        found = read_table(tmp_path / "posts.parquet")[1]
         assert found["scikit-learn"] == importlib.metadata.version("scikit-learn")
 
     def test_a_missing_archive_is_named(self) -> None:

@@ -12,11 +12,13 @@ from gpytorch.kernels import MaternKernel
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.core.seeding import generator
+from plumbline.illustrations import branin_surfaces
 from plumbline.illustrations.base import illustrations
 from plumbline.illustrations.conformal_density import inside, probability
 from plumbline.illustrations.line import chirp
 from plumbline.illustrations.rkhs_function import labels, prior_draws
 from plumbline.illustrations.well_specified_bands import KnownKernelOptions, known_process
+from plumbline.methods.conformal.search import LangevinOptions
 from plumbline.problems.base import Context
 from plumbline.problems.rkhs import RKHSOptions, rkhs
 
@@ -180,14 +182,14 @@ class TestWellSpecifiedBands:
 
 class TestBraninSurfaces:
     @pytest.mark.filterwarnings("ignore::UserWarning")
-    def test_data_lie_in_the_corner_and_surfaces_are_in_their_units(self) -> None:
+    def test_data_lie_in_the_corner_and_surfaces_are_in_their_units(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from botorch.test_functions import Branin
 
+        monkeypatch.setattr(branin_surfaces, "CHAINS", LangevinOptions(steps=6, burn_in=2))
         frame = build(
             "branin-surfaces",
             points=5,
             search={"restarts": 1, "raw_samples": 8, "maxiter": 5},
-            chains={"steps": 6, "burn_in": 2},
         )
         data = of(frame, "all", "data")
         assert (data[["x", "x2"]] >= 0.5).all(axis=None)

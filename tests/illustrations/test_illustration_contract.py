@@ -3,14 +3,19 @@
 from functools import cache
 from typing import Any
 
+import made_evidence as made
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from plumbline.core.options import parse
+from plumbline.core.options import Options, parse
 from plumbline.core.seeding import generator
+from plumbline.illustrations import branin_surfaces
 from plumbline.illustrations.base import COLUMNS, illustrations, interval_rows, rows
+from plumbline.illustrations.illustrate import illustrate
+from plumbline.methods.conformal.search import LangevinOptions
+from plumbline.registry.registry import Entry
 
 KINDS = list(illustrations.entries())
 CHEAP: dict[str, dict[str, Any]] = {
@@ -28,7 +33,6 @@ CHEAP: dict[str, dict[str, Any]] = {
     "branin-surfaces": {
         "points": 12,
         "search": {"restarts": 1, "raw_samples": 8, "maxiter": 5},
-        "chains": {"steps": 6, "burn_in": 2},
         "posterior": {"candidates": 16},
     },
     "well-specified-bands": {
@@ -46,7 +50,9 @@ FIXED = {"improvement-map", "radio-layout"}
 def build(kind: str, seed: int = 0, **changes: Any) -> pd.DataFrame:
     entry = illustrations[kind]
     options = parse(entry.options, CHEAP.get(kind, {}) | changes, "test")
-    return entry.build(options, generator("test", seed, "problem"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branin_surfaces, "CHAINS", LangevinOptions(steps=6, burn_in=2))
+        return entry.build(options, generator("test", seed, "problem"))
 
 
 @cache
@@ -88,3 +94,12 @@ def test_a_set_has_a_row_an_interval_and_an_empty_one_has_none() -> None:
     inf = float("inf")
     frame = interval_rows("a", "set", [0.0, 0.5, 1.0], [[(-inf, inf)], [], [(0.0, 1.0), (2.0, 3.0)]])
     assert frame[["x", "low", "high"]].to_numpy().tolist() == [[0.0, -inf, inf], [1.0, 0.0, 1.0], [1.0, 2.0, 3.0]]
+
+
+def test_draws_from_the_global_stream_are_repeated_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BoTorch's searches draw from it."""
+    entry = Entry("chance", "", lambda options, generator: rows("a", "b", x=torch.rand(3)), Options, __name__)
+    monkeypatch.setitem(illustrations._entries, "chance", entry)
+    drawn = {"kind": "chance"}
+    resolved = made.plan({"E": {"title": "Chance", "illustration": drawn, "figure": drawn, "quick": {}}}).resolve("E")
+    pd.testing.assert_frame_equal(illustrate(resolved), illustrate(resolved))

@@ -9,8 +9,10 @@ from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, r
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.core.outcomes import Outcome
-from plumbline.methods.base import Domain, build_method
-from plumbline.methods.composed import ComposedMethod, Round
+from plumbline.methods.base import Domain, build_method, methods
+from plumbline.methods.composed import ComposedMethod, Round, SurrogateMethod
+from plumbline.models.gp.fit import ModelOptions
+from plumbline.registry.registry import Entry
 from plumbline.spaces.box import Box
 
 NAN = torch.full((1, 1), torch.nan, dtype=torch.float64)
@@ -90,14 +92,36 @@ def test_a_rounds_seed_is_drawn_once_and_when_it_is_asked_for() -> None:
     assert not torch.equal(generator.get_state(), untouched)
 
 
-def test_there_is_one_ask() -> None:
-    from plumbline.methods.base import methods
-    from plumbline.methods.wrapper import Wrapper
+def composed() -> dict[str, Entry]:
+    return {
+        name: entry
+        for name, entry in methods.entries().items()
+        if isinstance(entry.build, type) and issubclass(entry.build, ComposedMethod)
+    }
 
-    for name, entry in methods.entries().items():
-        if isinstance(entry.build, type) and issubclass(entry.build, ComposedMethod):
-            own = "ask" in vars(entry.build)
-            assert not own or issubclass(entry.build, Wrapper), name
+
+def test_there_is_one_ask() -> None:
+    assert not [name for name, entry in composed().items() if entry.build.ask is not ComposedMethod.ask]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", [name for name, one in composed().items() if issubclass(one.build, SurrogateMethod)])  # type: ignore[arg-type]
+def test_methods_provide_what_they_have(name: str) -> None:
+    entry = methods[name]
+    build, model = entry.build, entry.options.model_fields.get("model")
+    has = {
+        "lengthscales": build.lengthscales is not SurrogateMethod.lengthscales,  # type: ignore[attr-defined]
+        "kernel": model is not None and model.annotation is ModelOptions,
+        "batched fit": hasattr(build, "fit_each"),
+    }
+    assert {feature for feature, there in has.items() if there} == build.provides & has.keys()  # type: ignore[attr-defined]
+
+
+def test_methods_without_steps_provide_none() -> None:
+    assert composed().keys() == {
+        name
+        for name, entry in methods.entries().items()
+        if "steps" in {*entry.build.provides, *entry.build.passes_on}  # type: ignore[attr-defined]
+    }
 
 
 def test_a_region_without_any_whole_evaluation_is_one_line() -> None:

@@ -8,7 +8,7 @@ from sparse_gpytorch import gpytorch_model, parameters_of
 
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.standardisation import Standardisation
-from plumbline.models.svgp.objective import Batch, Layout, initial_row
+from plumbline.models.svgp.objective import Batch, Layout, Objective, fidelity, forward, initial_row
 from plumbline.models.svgp.process import SVGP
 
 KERNELS: list[SparseKernel] = ["rbf", "matern52"]
@@ -63,3 +63,22 @@ def gpytorch_objective(
     value = LIKELIHOODS[objective](model.likelihood, model.model, float(one.data[i]))(model.model(one.X[i]), one.y[i])
     value.backward()
     return value.detach(), torch.cat([parameter.grad.flatten() for parameter in parameters_of(model)])
+
+
+def objective_gradient(
+    rows: torch.Tensor, layout: Layout, batch: Batch, kernel: SparseKernel, objective: Objective
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the objective per datum, `b`, and its gradient in the parameters, `b x size`.
+
+    They are GPyTorch's `VariationalELBO` and `PredictiveLogLikelihood` of the same minibatch.
+
+    Args:
+        rows: `b x size`.
+        layout: of the rows.
+        batch: the data.
+        kernel: of the processes.
+        objective: ELBO or PPGPR.
+    """
+    passed = forward(rows, layout, batch.X, kernel)
+    value, cotangents = fidelity(passed, batch, objective)
+    return value, passed.vjp(*cotangents, divergence=-1 / batch.data)

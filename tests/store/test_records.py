@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
@@ -20,12 +21,18 @@ from plumbline.store.records import (
     concatenate,
     join_timings,
     list_column,
-    read_records,
+    read_table,
     to_table,
     write_table,
 )
 
 KEY = "0123456789abcdef"
+
+
+def read_records(path: Path) -> pd.DataFrame:
+    table = read_table(path)
+    check(table, path)
+    return table.to_pandas(maps_as_pydicts="strict")
 
 
 def row(**changes: Any) -> dict[str, Any]:

@@ -150,8 +150,6 @@ def test_specs_round_trip(cheap_spec: Make) -> None:
     spec = cheap_spec("ackley-20", "ei", alphas=[0.1, "1/sqrt(n)"], snapshots={"rounds": [1, 2]})
     again = TrialSpec.model_validate_json(spec.model_dump_json())
     assert again == spec
-    assert again.canonical() == spec.canonical()
-    assert TrialSpec.model_validate_json(spec.canonical()) == spec
 
 
 def test_a_chunk_is_a_spec_a_seed(cheap_spec: Make) -> None:

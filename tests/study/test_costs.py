@@ -78,7 +78,7 @@ def test_networks_are_unmeasured_until_one_was_trained(root: Path, tmp_path: Pat
         plan = load_plan(chosen, root)
         costly = {name for name, task in plan.library.tasks.items() if task.costly}
         costs = measured_costs(tmp_path, root / REFERENCE_COSTS, costly)
-        return [costs.round_seconds(spec) for spec in plan.trials("CAL-F4-cifar10")]
+        return [costs.round_seconds(spec) for spec in plan.resolve("CAL-F4-cifar10").specs]
 
     assert seconds("paper") == [None] * 4
     assert all(0.5 < second < 30 for second in seconds("desk"))
@@ -87,30 +87,30 @@ def test_networks_are_unmeasured_until_one_was_trained(root: Path, tmp_path: Pat
 def test_models_to_be_trained_have_a_row(root: Path, tmp_path: Path) -> None:
     chosen = Config(preset="desk", data="real", studies=("calibrated",), experiments=("CAL-F4-lda", "CAL-F4-cifar10"))
     plan = load_plan(chosen, root)
-    grid, images = trainings(plan, tmp_path)
+    grid, images = trainings(plan.run, tmp_path)
     assert (grid.experiment, grid.trials, grid.cpu_hours, grid.unknown) == ("online-lda", 0, 2.5, 0)
     assert (images.experiment, images.cpu_hours, images.unknown) == ("cifar-10-subset", 0.0, 1)
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "online-lda.npz").touch()
-    assert [one.experiment for one in trainings(plan, tmp_path)] == ["cifar-10-subset"]
+    assert [one.experiment for one in trainings(plan.run, tmp_path)] == ["cifar-10-subset"]
 
 
 def test_nothing_measured(plan: Plan, tmp_path: Path) -> None:
-    one, none = estimates(plan, tmp_path / "store", tmp_path)
+    one, none = estimates(plan.run, tmp_path / "store", tmp_path)
     assert (one.experiment, one.trials, one.done, one.unknown) == ("F1", 20, 0, 20)
     assert (one.cpu_hours, one.gpu_hours) == (0.0, 0.0)
     assert (none.experiment, none.trials, none.done, none.unknown) == ("T1", 0, 0, 0)
 
 
 def test_done_is_not_counted(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    specs = [spec for chunk in plan.chunks("F1") for spec in chunk.specs()]
+    specs = [spec for chunk in plan.resolve("F1").chunks for spec in chunk.specs()]
     for spec in specs[:2]:
         run_trial(spec, tmp_path / "store", tmp_path)
     assert specs[0].method.label == "dice"
     monkeypatch.setattr(
         module, "measured_costs", lambda store, costly: Costs({("branin", "dice"): 100.0, ("", "gpu"): 50.0})
     )
-    (one, _) = estimates(plan, tmp_path / "store", tmp_path)
+    (one, _) = estimates(plan.run, tmp_path / "store", tmp_path)
     assert (one.trials, one.done, one.unknown) == (20, 2, 5)
     assert one.cpu_hours == pytest.approx(3 * 36 * 100 / 3600)
     assert one.gpu_hours == pytest.approx(10 * 36 * 50 / 3600)

@@ -1,4 +1,4 @@
-"""A plan: grids expanded, jobs, looks, stand-ins, and names that are checked before anything runs."""
+"""A plan: grids expanded, jobs, legends, stand-ins, and names that are checked before anything runs."""
 
 import shutil
 import subprocess
@@ -23,6 +23,7 @@ from plumbline.store.keys import trial_key
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan, load_plan
+from plumbline.study.resolved import job_resources
 from plumbline.study.settings import Config, read_config
 
 BUDGET = {"initial": {"design": "uniform", "size": 4}, "rounds": 30, "q": 2}
@@ -101,7 +102,7 @@ def plan_at(preset: str, **changes: Any) -> Plan:
 
 
 def test_a_grid_is_expanded() -> None:
-    specs = plan_at("paper").trials("F1")
+    specs = plan_at("paper").resolve("F1").specs
     names = [(spec.task, spec.method.label) for spec in specs]
     assert names == [("hole", "dice"), ("hole", "grid"), ("branin", "dice"), ("branin", "grid"), ("forrester", "dice")]
     assert (specs[0].problem.name, specs[0].problem.options) == ("ackley", {"dim": 20})
@@ -112,7 +113,7 @@ def test_a_grid_is_expanded() -> None:
 
 
 def test_families_are_expanded_where_they_are_named() -> None:
-    pairs = [(spec.task, spec.method.label) for spec in plan_at("quick").trials("F4")]
+    pairs = [(spec.task, spec.method.label) for spec in plan_at("quick").resolve("F4").specs]
     assert pairs == [
         (task, method)
         for task in ("network-1", "network-2")
@@ -121,20 +122,20 @@ def test_families_are_expanded_where_they_are_named() -> None:
 
 
 def test_what_is_expanded_is_as_valid_as_what_is_typed() -> None:
-    for spec in plan_at("paper").trials("F1"):
+    for spec in plan_at("paper").resolve("F1").specs:
         assert type(spec).model_validate_json(spec.model_dump_json()) == spec
 
 
 def test_presets_change_seeds_rounds_grids_and_diagnostics() -> None:
     quick = plan_at("quick")
-    assert {spec.budget.rounds for spec in quick.trials("F1")} == {3}, "blocks with rounds of their own too"
-    assert {chunk.seeds for chunk in quick.chunks("F1")} == {(0, 1)}
-    desk = plan_at("desk").trials("F1")
+    assert {spec.budget.rounds for spec in quick.resolve("F1").specs} == {3}, "blocks with rounds of their own too"
+    assert {chunk.seeds for chunk in quick.resolve("F1").chunks} == {(0, 1)}
+    desk = plan_at("desk").resolve("F1").specs
     assert [(spec.task, spec.diagnostics.holdout, spec.budget.rounds) for spec in desk] == [("branin", 5, 30)]
 
 
 def test_a_block_may_have_seeds_of_its_own() -> None:
-    chunks = plan_at("paper").chunks("F1")
+    chunks = plan_at("paper").resolve("F1").chunks
     assert [(chunk.spec.task, len(chunk.seeds)) for chunk in chunks[-3:]] == [
         ("branin", 7),
         ("branin", 7),
@@ -144,28 +145,26 @@ def test_a_block_may_have_seeds_of_its_own() -> None:
 
 def test_what_a_preset_leaves_out() -> None:
     quick = plan_at("quick")
-    assert quick.trials("F2") == []
-    assert quick.chunks("F2") == []
-    assert quick.chunks("F2") == []
-    assert quick.trials("T1") == []
-    assert [name for _, name, _ in quick.experiments()] == ["F1", "F3", "F4", "T1"]
+    assert quick.grid("F2") == set()
+    assert quick.resolve("T1").trials == ()
+    assert list(quick.run.experiments) == ["F1", "F3", "F4", "T1"]
     with pytest.raises(PlumblineError, match="F2 is not part of preset 'quick'; it is of desk: choose another"):
-        quick.experiment("F2")
+        quick.resolve("F2")
     with pytest.raises(PlumblineError, match="unknown experiment 'F9': allowed: F1, F2"):
-        quick.trials("F9")
+        quick.resolve("F9")
 
 
 def test_stand_ins_change_the_data_and_no_name() -> None:
     real, generated = plan_at("quick"), plan_at("quick", data="generated")
     assert generated.stand_ins == {"zinc250k": "generated-molecules"}
-    (one,), (other,) = real.trials("F3"), generated.trials("F3")
+    (one,), (other,) = real.resolve("F3").specs, generated.resolve("F3").specs
     assert one.task == other.task == "qed"
     assert other.problem.options == {"dataset": "generated-molecules", "target": "qed"}
     assert identity(other.problem.name, other.problem.options) != identity(one.problem.name, one.problem.options)
-    assert real.task_titles("F3") == {"qed": "zinc250k: QED"}
-    assert generated.task_titles("F3") == {"qed": "generated-molecules: QED"}
-    assert (real.inputs("F3"), generated.inputs("F3")) == (["zinc250k"], ["generated-molecules"])
-    assert real.inputs("F1") == []
+    assert real.resolve("F3").titles == {"qed": "zinc250k: QED"}
+    assert generated.resolve("F3").titles == {"qed": "generated-molecules: QED"}
+    assert (real.resolve("F3").inputs, generated.resolve("F3").inputs) == (["zinc250k"], ["generated-molecules"])
+    assert real.resolve("F1").inputs == []
 
 
 def test_the_configuration_may_name_stand_ins_of_its_own() -> None:
@@ -173,35 +172,35 @@ def test_the_configuration_may_name_stand_ins_of_its_own() -> None:
     for data in ("real", "generated"):
         plan = plan_at("quick", data=data, instead=other)
         assert plan.stand_ins == other
-        assert plan.task_titles("F3") == {"qed": "other-molecules: QED"}
-        assert plan.inputs("F3") == ["other-molecules"]
+        assert plan.resolve("F3").titles == {"qed": "other-molecules: QED"}
+        assert plan.resolve("F3").inputs == ["other-molecules"]
 
 
-def test_looks_and_titles_are_those_of_the_grid() -> None:
+def test_legends_and_titles_are_those_of_the_grid() -> None:
     plan = plan_at("quick")
-    legends = plan.legends("F4")
+    legends = plan.resolve("F4").legends
     assert list(legends) == ["bound-alpha-0.1", "bound-alpha-0.3", "bound"]
     assert legends["bound-alpha-0.3"].parameters == {"alpha": 0.3}
     assert legends["bound-alpha-0.3"].entry == "bound-alpha"
-    assert plan.legends("F1")["dice"].colour == "grey"
-    assert plan.task_titles("F1") == {"hole": "hole", "branin": "branin", "forrester": "Forrester"}
-    assert plan.task_parameters("F4") == {"network-1": {"n_ch": 1}, "network-2": {"n_ch": 2}}
-    assert plan.task_parameters("F1")["branin"] == {}
+    assert plan.resolve("F1").legends["dice"].colour == "grey"
+    assert plan.resolve("F1").titles == {"hole": "hole", "branin": "branin", "forrester": "Forrester"}
+    assert plan.resolve("F4").parameters == {"network-1": {"n_ch": 1}, "network-2": {"n_ch": 2}}
+    assert plan.resolve("F1").parameters["branin"] == {}
 
 
 def test_trials_that_experiments_share_are_one() -> None:
     plan = plan_at("desk")
-    one, two = plan.chunks("F1")[0], plan.chunks("F2")[0]
+    one, two = plan.resolve("F1").chunks[0], plan.resolve("F2").chunks[0]
     assert one.id != two.id, "desk checks a holdout in F1"
     plan = plan_at("paper")
-    like_f2 = next(chunk for chunk in plan.chunks("F1") if chunk.spec.task == "branin")
+    like_f2 = next(chunk for chunk in plan.resolve("F1").chunks if chunk.spec.task == "branin")
     assert like_f2.id == two.id
     assert trial_key(like_f2.spec, Path("no")) == trial_key(two.spec, Path("no"))
 
 
 def test_a_job_gets_the_greater_of_what_method_and_task_need() -> None:
     plan = plan_at("paper")
-    needs = {(spec.task, spec.method.label): plan.resources(spec) for spec in plan.trials("F1")}
+    needs = {(spec.task, spec.method.label): job_resources(plan.library, spec) for spec in plan.resolve("F1").specs}
     both = needs["hole", "grid"]
     assert (both.gpu, both.mem_mb, both.cores) == (1, 9000, 2)
     assert needs["branin", "grid"].mem_mb == 500
@@ -214,7 +213,7 @@ def test_chunks_cover_each_seed_once(chunk: int | None, seeds_per_job: int | Non
     plan = plan_at("paper", chunk=chunk)
     methods = {**METHODS, "grid": {"name": "sobol", "resources": {"seeds_per_job": seeds_per_job}}}
     plan = Plan(plan.config, plan.studies, parse_methods_and_tasks(methods, TASKS))
-    chunks = plan.chunks("F1")
+    chunks = plan.resolve("F1").chunks
     covered = Counter((c.spec.task, c.spec.method.label, seed) for c in chunks for seed in c.seeds)
     assert set(covered.values()) == {1}
     assert len(covered) == 4 * 7 + 3
@@ -247,6 +246,10 @@ def changed(repository: Path, file: str, change: Callable[[Any], None]) -> None:
 
 def load(repository: Path, **changes: Any) -> Plan:
     return load_plan({"studies": ["toy"], **changes}, repository)
+
+
+def claimed(plan: Plan) -> list[str]:
+    return [name for name, one in plan.run.experiments.items() if one.claims]
 
 
 def set_at(*path: Any, value: Any) -> Callable[[Any], None]:
@@ -373,7 +376,7 @@ def test_a_test_of_trials_that_no_preset_runs(repository: Path) -> None:
 def test_experiments_of_one_claim_have_no_trials_in_common(repository: Path) -> None:
     """They may be of other seeds or rounds: nobody could say which of them a claim is judged by."""
     changed(repository, "studies/toy.yaml", set_at("claims", "K1", "experiments", value=["F1", "F3"]))
-    assert load(repository).claimed() == ["F1", "F3"]
+    assert claimed(load(repository)) == ["F1", "F3"]
     changed(repository, "studies/toy.yaml", set_at("claims", "K1", "experiments", value=["F1", "F2"]))
     with pytest.raises(PlumblineError, match="claim K1: F1 and F2 both run 'dice' on 'branin': which of them counts"):
         load(repository)
@@ -381,7 +384,7 @@ def test_experiments_of_one_claim_have_no_trials_in_common(repository: Path) -> 
 
 def test_a_test_may_be_of_what_another_preset_runs(repository: Path) -> None:
     changed(repository, "studies/toy.yaml", set_at(*TEST, "method", value="grid"))
-    assert load(repository, preset="desk").claimed() == ["F1"]
+    assert claimed(load(repository, preset="desk")) == ["F1"]
 
 
 def test_figures_may_name_families(repository: Path) -> None:
@@ -410,7 +413,7 @@ def test_names_are_of_one_study(kind: str, name: str, message: str, repository: 
 
 
 def test_experiments_that_the_preset_lacks_are_no_empty_report(repository: Path) -> None:
-    assert [name for _, name, _ in load(repository, experiments=["T1", "F1"]).experiments()] == ["F1", "T1"]
+    assert list(load(repository, experiments=["T1", "F1"]).run.experiments) == ["F1", "T1"]
     with pytest.raises(PlumblineError, match="F2 is not part of preset 'paper'; it is of desk"):
         load(repository, experiments=["F1", "F2"], preset="paper")
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from plumbline.analysis.evidence.runs import COLUMNS
-from plumbline.analysis.verdicts.judge import Ran, judge, trials
-from plumbline.analysis.verdicts.verdict import MIN_SEEDS, judged
+from plumbline.analysis.verdicts.judge import ExperimentRuns, judge
+from plumbline.analysis.verdicts.verdict import MIN_SEEDS, runnable_tests
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import SHARES
@@ -53,8 +53,8 @@ def test_every_preset_loads(plans: dict[str, Plan], name: str) -> None:
 def test_every_experiment_expands(plans: dict[str, Plan], name: str) -> None:
     plan = plans[name]
     ids: dict[str, str] = {}
-    for _, experiment, scaled in plan.experiments():
-        chunks = plan.chunks(experiment)
+    for experiment, resolved in plan.run.experiments.items():
+        chunks, scaled = resolved.chunks, resolved.experiment
         assert bool(chunks) == bool(scaled.grid)
         assert scaled.figure or scaled.table, f"{experiment} has nothing to show"
         for chunk in chunks:
@@ -69,7 +69,7 @@ def test_every_experiment_expands(plans: dict[str, Plan], name: str) -> None:
 
 def test_quick_has_some_experiment_of_every_study_that_has_any(plans: dict[str, Plan], root: Path) -> None:
     plan = plans["quick"]
-    built = {study.study for study, _, _ in plan.experiments()}
+    built = {one.study.study for one in plan.run.experiments.values()}
     assert built == {name for name, study in plan.studies.items() if study.experiments}
     assert set(plan.studies) == {path.stem for path in (root / "config/studies").glob("*.yaml")}
 
@@ -87,13 +87,13 @@ def test_no_two_claims_have_one_name(plans: dict[str, Plan]) -> None:
 
 def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
     for name in ("desk", "paper"):
-        assert [experiment for _, experiment, _ in plans[name].experiments()] == plans[name].names()
+        assert list(plans[name].run.experiments) == plans[name].names()
 
 
 def test_quick_needs_no_download(plans: dict[str, Plan]) -> None:
     plan = plans["quick"]
-    for _, name, _ in plan.experiments():
-        for chunk in plan.chunks(name):
+    for one in plan.run.experiments.values():
+        for chunk in one.chunks:
             dataset = chunk.spec.problem.options.get("dataset")
             assert dataset is None or plan.datasets[dataset].url is None
 
@@ -108,32 +108,32 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
         for name, claim in study.claims.items():
             if not claim.experiments:
                 continue
-            grids = [trials(plans[preset], claim.experiments) for preset in ("desk", "paper")]
+            grids = [set().union(*map(plans[preset].grid, claim.experiments)) for preset in ("desk", "paper")]
             for test in claim.tests:
                 assert any(grid.issuperset(test.trials) for grid in grids), f"{name}: {test.task}"
-            desk, paper = (judged(claim, grid) for grid in grids)
+            desk, paper = (runnable_tests(claim, grid) for grid in grids)
             assert desk is not None, name
             assert paper is not None, name
-            assert paper.whole, name
+            assert paper.complete, name
 
 
 def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
     """From runs of chance: no statistic, option or range stumbles."""
     plan, rng = plans["paper"], np.random.default_rng(0)
 
-    def drawn(experiment: str) -> Ran:
+    def drawn(experiment: str) -> ExperimentRuns:
         here = plan.whole_grid(experiment)
         asked = dict.fromkeys(
             run
             for claim in plan.study_of(experiment).claims.values()
             if experiment in claim.experiments
-            for found in [judged(claim, {pair for name in claim.experiments for pair in plan.whole_grid(name)})]
+            for found in [runnable_tests(claim, {pair for name in claim.experiments for pair in plan.whole_grid(name)})]
             if found is not None
-            for run in found.asked
+            for run in found.runs
             if run[:2] in here
         )
         rows = [(*one, seed, *np.exp(rng.normal(size=3)), 9, 9, 12) for one in asked for seed in range(5)]
-        return Ran(pd.DataFrame(rows, columns=COLUMNS), "paper", "synthetic")
+        return ExperimentRuns(pd.DataFrame(rows, columns=COLUMNS), "paper", "synthetic")
 
     found = judge(plan.studies.values(), drawn)
     claims = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiments}
@@ -156,9 +156,9 @@ def test_seeds_are_enough_to_decide_about_a_claim(plans: dict[str, Plan], preset
     plan, undecided = plans[preset], set()
     for study in plan.studies.values():
         for name, claim in study.claims.items():
-            chunks = [chunk for one in claim.experiments for chunk in plan.chunks(one)]
+            chunks = [chunk for one in claim.experiments for chunk in plan.resolve(one).chunks]
             seeds = Counter((one.spec.task, one.spec.method.label) for one in chunks for _ in one.seeds)
-            found = judged(claim, seeds)
+            found = runnable_tests(claim, seeds)
             for test in found.primary if found else ():
                 few = [min(seeds[trial] for trial in test.trials if trial[0] == task) for task in test.tasks]
                 of_signs = test.statistic in SHARES or test.location == "median"
@@ -179,7 +179,7 @@ def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None
         figure = plans["paper"].experiment(name).figure
         if figure is not None and figure.kind in ("final-dots", "run-ends", "paired-effects", "mean-ranks"):
             continue  # each dot, or column of dots, has its words
-        legends = plans["paper"].legends(name)
+        legends = plans["paper"].resolve(name).legends
         panels = (figure.options.get("panels") if figure else None) or [{}]
         for methods in (panel.get("methods", legends) for panel in panels):
             fixed = [legend for method, legend in legends.items() if method in methods and not legend.parameters]
@@ -189,7 +189,8 @@ def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None
 
 def test_differences_to_the_plain_method_are_to_its_own(plans: dict[str, Plan]) -> None:
     """Calibrated UCB less plain UCB, not less EI; each pair that a preset runs has a panel."""
-    for study, name, experiment in (one for plan in plans.values() for one in plan.experiments()):
+    for one in (one for plan in plans.values() for one in plan.run.experiments.values()):
+        study, name, experiment = one.study, one.name, one.experiment
         options = experiment.figure.options if experiment.figure else {}
         if study.study != "calibrated" or not any("minus" in row for row in options.get("rows", ())):
             continue
@@ -232,7 +233,7 @@ def test_the_example_of_the_readme_is_a_study(copy: Path) -> None:
     for file, _, rest in (block.partition("\n") for block in blocks):
         (copy / file).write_text(rest.partition("```")[0])
     plan = load_plan({"studies": ["mine"]}, copy)
-    assert [len(plan.chunks(name)) for _, name, _ in plan.experiments()] == [4]
+    assert [len(one.chunks) for one in plan.run.experiments.values()] == [4]
     assert [len(claim.tests) for claim in plan.studies["mine"].claims.values()] == [1]
 
 
@@ -417,7 +418,7 @@ def test_experiments_can_be_left_out(root: Path) -> None:
         load_plan(preset(root, "desk").model_copy(update={"without": without}), root)
         for without in ((), ("CAL-F4-svhn",))
     )
-    names = [[name for _, name, _ in plan.experiments()] for plan in (whole, left)]
+    names = [list(plan.run.experiments) for plan in (whole, left)]
     assert names[1] == [name for name in names[0] if name != "CAL-F4-svhn"]
     svhn = whole.downloads("CAL-F4-svhn")
     assert svhn == {"train_32x32.mat", "test_32x32.mat"}
@@ -442,7 +443,7 @@ def test_what_is_left_out_must_be_there(root: Path, changes: dict[str, Any], mes
 def test_the_rebuilt_posts_can_take_the_place_of_the_others(root: Path) -> None:
     config = preset(root, "desk").model_copy(update={"instead": {"online-lda": "online-lda-rebuilt"}})
     plan = load_plan(config, root)
-    assert plan.inputs("CAL-F4-lda-50") == ["online-lda-rebuilt"]
+    assert plan.resolve("CAL-F4-lda-50").inputs == ["online-lda-rebuilt"]
     rebuilt, canonical = plan.models["online-lda-rebuilt"], plan.models["online-lda"]
     assert rebuilt.options == {**canonical.options, "dataset": "20-newsgroups-rebuilt"}
     posts, others = plan.datasets["20-newsgroups-rebuilt"], plan.datasets["20-newsgroups"]

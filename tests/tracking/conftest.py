@@ -51,7 +51,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database without runs: making one takes seconds, copying one does not."""
     folder = tmp_path_factory.mktemp("empty")
     database = folder / "inner" / "mlflow.db"
-    import_trials(Plan(Config(studies=("none",)), {}), folder, folder, folder, f"sqlite:///{database}")
+    import_trials(Plan(Config(studies=("none",)), {}).run, folder, folder, folder, f"sqlite:///{database}")
     return database
 
 

@@ -53,7 +53,7 @@ def test_a_slow_server_is_given_up(monkeypatch: pytest.MonkeyPatch, plan: Plan, 
     live = local_stream(empty, tmp_path)
     monkeypatch.setattr("plumbline.tracking.live.GRACE", -1e9)
     with pytest.warns(UserWarning, match="has cost this trial"):
-        live.start("0" * 16, plan.chunks("TOY-F1")[0].spec, 0)
+        live.start("0" * 16, plan.resolve("TOY-F1").chunks[0].spec, 0)
     live.round([], {"round_seconds": 1.0})
     live.end(None)
     assert runs(MlflowClient(live.uri), "plumbline")["branin random seed 0"].info.status == "RUNNING"
@@ -103,7 +103,7 @@ def rounds_of(done: Results) -> tuple[TrialSpec, list[list[Row]], dict[str, floa
     rows = records.read_table(done.chunks[1]).to_pylist(maps_as_pydicts="strict")
     seconds = {name: rows[-1].pop(name) for name in records.SECONDS}
     rounds = [[row for row in rows if row["iteration"] == i] for i in range(3)]
-    return done.plan.chunks("TOY-F1")[1].spec, rounds, seconds
+    return done.plan.resolve("TOY-F1").chunks[1].spec, rounds, seconds
 
 
 @pytest.mark.usefixtures("impatient")

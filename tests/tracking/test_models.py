@@ -61,7 +61,7 @@ def test_curves_arrive_once(plan: Plan, client: MlflowClient, tmp_path: Path) ->
     write(tmp_path, "vae")
     write(tmp_path, "other")
     for _ in range(2):
-        experiment = import_models(client, plan, tmp_path, None)
+        experiment = import_models(client, plan.run, tmp_path, None)
         assert experiment == client.get_experiment_by_name("models").experiment_id
         (run,) = client.search_runs([experiment])
     assert run.info.run_name == "vae", "what no trial reads is left out"
@@ -73,26 +73,26 @@ def test_curves_arrive_once(plan: Plan, client: MlflowClient, tmp_path: Path) ->
     assert (params["trainer"], params["seed"], params["options.dataset"]) == ("selfies-vae", "4", "d")
     assert (params["options.architecture.width"], params["options.architecture.heads"]) == ("16", "8")
     write(tmp_path, "vae", CURVES[:2])
-    import_models(client, plan, tmp_path, None)
+    import_models(client, plan.run, tmp_path, None)
     assert len(client.search_runs([experiment])) == 2, "another training is another run"
 
 
 def test_a_run_that_broke_off_is_made_anew(plan: Plan, client: MlflowClient, tmp_path: Path) -> None:
     write(tmp_path, "vae")
-    import_models(client, plan, tmp_path, None)
+    import_models(client, plan.run, tmp_path, None)
     broken = runs(client, "models")["vae"].info.run_id
     client.update_run(broken, status="RUNNING")
-    import_models(client, plan, tmp_path, None)
+    import_models(client, plan.run, tmp_path, None)
     run = runs(client, "models")["vae"]
     assert run.info.run_id != broken
     assert run.info.status == "FINISHED"
 
 
 def test_without_curves_there_is_no_experiment(plan: Plan, client: MlflowClient, tmp_path: Path) -> None:
-    assert import_models(client, plan, tmp_path, None) is None
+    assert import_models(client, plan.run, tmp_path, None) is None
     write(tmp_path, "vae", None)
-    assert trained_models(plan, tmp_path) == {"vae": tmp_path / "models" / "vae.npz"}
-    assert import_models(client, plan, tmp_path, None) is None
+    assert trained_models(plan.run, tmp_path) == {"vae": tmp_path / "models" / "vae.npz"}
+    assert import_models(client, plan.run, tmp_path, None) is None
     assert client.get_experiment_by_name("models") is None
 
 
@@ -100,9 +100,9 @@ def test_a_corrupt_model_is_one_line(plan: Plan, client: MlflowClient, tmp_path:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "vae.npz").write_bytes(b"PK\x03\x04")
     with pytest.raises(PlumblineError, match=r"vae\.npz is corrupt"):
-        import_models(client, plan, tmp_path, None)
+        import_models(client, plan.run, tmp_path, None)
 
 
 def test_other_models_of_the_plan_do_not_count(plan: Plan, tmp_path: Path) -> None:
     write(tmp_path, "vae")
-    assert trained_models(replace(plan, models={}), tmp_path) == {}
+    assert trained_models(replace(plan, models={}).run, tmp_path) == {}

@@ -25,16 +25,16 @@ class Results:
     @property
     def chunks(self) -> list[Path]:
         """The files of the jobs' records."""
-        return [chunk.path(self.trials) for chunk in self.plan.chunks("TOY-F1")]
+        return [chunk.path(self.trials) for chunk in self.plan.resolve("TOY-F1").chunks]
 
     def run(self, *observers: Any) -> None:
         """Run all trials, or find them done, and gather their records."""
-        for chunk, path in zip(self.plan.chunks("TOY-F1"), self.chunks, strict=True):
+        for chunk, path in zip(self.plan.resolve("TOY-F1").chunks, self.chunks, strict=True):
             tables = [run_trial(s, self.store, self.root, observers).table(s) for s in chunk.specs()]
             records.write_table(path, records.concatenate(tables))
 
     def track(self, plan: Plan | None = None, uri: str | None = None) -> str:
-        return import_trials(plan or self.plan, self.trials, self.root / "quick", self.store, uri or self.uri)
+        return import_trials((plan or self.plan).run, self.trials, self.root / "quick", self.store, uri or self.uri)
 
     def client(self) -> MlflowClient:
         return MlflowClient(self.uri)

@@ -23,7 +23,7 @@ from plumbline.methods.base import Domain, Method, Proposal
 from plumbline.methods.gp.single_outcome import GPMethod
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
-from plumbline.store.records import read_records
+from plumbline.store.records import read_table
 from plumbline.store.spec import Chunk, TrialSpec
 from plumbline.trials import run_trial, run_trials, runner
 from plumbline.trials.runner import GROUP_HALVED, describe, parts
@@ -66,7 +66,7 @@ def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Regis
     chunk = Chunk(spec=cheap_spec("branin", "fails-once", options={}), seeds=(0, 1))
     output = tmp_path / "out.parquet"
     pipeline.trials(chunk.model_dump_json(), output, tmp_path / "store", tmp_path)
-    frame = read_records(output)
+    frame = read_table(output).to_pandas(maps_as_pydicts="strict")
     assert frame.groupby("seed")["status"].apply(list).to_dict() == {0: ["ok"] * 5 + ["error"], 1: ["ok"] * 7}
     assert "x" not in frame, "points stay in the store"
 

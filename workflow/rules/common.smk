@@ -17,6 +17,7 @@ from snakemake.settings.types import DeploymentMethod
 from plumbline.core.errors import PlumblineError
 from plumbline.store.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
 from plumbline.study.plan import load_plan
+from plumbline.study.resolved import job_resources
 from plumbline.registry.source_digest import source_digest
 from plumbline.registry.references import short_digest
 
@@ -35,16 +36,17 @@ TRIALS = f"{RESULTS}/trials"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 
-STUDIES = {name: study for study, name, _ in PLAN.experiments()}
-EXPERIMENTS = {name: experiment for _, name, experiment in PLAN.experiments()}
-CHUNKS_OF = {name: PLAN.chunks(name) for name in EXPERIMENTS}
+RESOLVED = PLAN.run.experiments
+STUDIES = {name: one.study for name, one in RESOLVED.items()}
+EXPERIMENTS = {name: one.experiment for name, one in RESOLVED.items()}
+CHUNKS_OF = {name: one.chunks for name, one in RESOLVED.items()}
 # A trial that two experiments share is one job.
 CHUNKS = {chunk.id: chunk for chunks in CHUNKS_OF.values() for chunk in chunks}
 PATHS = {id: str(chunk.path(Path(TRIALS))) for id, chunk in CHUNKS.items()}
 
 
 def only():
-    """Return the folder, below the preset's, of what a run of some experiments says of all: its claims and report."""
+    """Return the folder, below the preset's, of the claims and the report of a run of some experiments."""
     chosen = "-".join(PLAN.config.experiments)
     return f"only-{chosen if len(chosen) <= 60 else short_digest(chosen)}"
 
@@ -57,7 +59,7 @@ SUMMARY = f"{RESULTS}/{SUMMARY_NAME}"
 def config_json(*more, **changes):
     """Return the part of the configuration that a job needs, so that no other part makes it run again.
 
-    All that says which trials there are is part of it: without `instead` a job would legend for those of other data.
+    All that says which trials there are is part of it: without `instead` a job would look for those of other data.
     """
     fields = {"preset", "data", "instead", "studies", "results", "datasets", *more}
     return json.dumps({**PLAN.config.model_dump(mode="json", include=fields), **changes})
@@ -71,8 +73,8 @@ def config_of(experiment, *more):
 
 @cache
 def resources_of(chunk):
-    """Return what a job asks for: the greater of what its method and its task need."""
-    return PLAN.resources(CHUNKS[chunk].spec)
+    """Return the resources that a job asks for: the greater of those of its method and of its task."""
+    return job_resources(PLAN.library, CHUNKS[chunk].spec)
 
 
 def code_of_chunk(wildcards):
@@ -112,9 +114,10 @@ def model_inputs(wildcards):
 
 
 def words_of(experiment):
-    """Return what an experiment's figure and table call methods and tasks, and how methods legend."""
-    legends = {name: legend.model_dump(mode="json") for name, legend in PLAN.legends(experiment).items()}
-    return {"legends": legends, "titles": PLAN.task_titles(experiment), "parameters": PLAN.task_parameters(experiment)}
+    """Return the legends of an experiment's methods, and the titles and parameters of its tasks."""
+    one = RESOLVED[experiment]
+    legends = {name: legend.model_dump(mode="json") for name, legend in one.legends.items()}
+    return {"legends": legends, "titles": one.titles, "parameters": one.parameters}
 
 
 def experiment_chunks(wildcards):
@@ -145,7 +148,7 @@ def named_options(files):
 
 def claimed_records():
     """Return the records of every experiment that a claim rests on."""
-    return [f"{OUT}/records/{name}.parquet" for name in PLAN.claimed()]
+    return [f"{OUT}/records/{name}.parquet" for name, one in RESOLVED.items() if one.claims]
 
 
 def all_figures():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from plumbline.api.repository import REFERENCE, find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.study.claims import Of, whole
+from plumbline.study.claims import Of, split_metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +46,9 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
     repository = find_repository()
     if folder is not None:
         return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
-    from plumbline.analysis.verdicts.judge import kept
+    from plumbline.analysis.verdicts.judge import runs_from_reference
 
-    found = kept(repository / REFERENCE, experiment)
+    found = runs_from_reference(repository / REFERENCE, experiment)
     if found is None:
         find_study(repository, experiment)
         raise PlumblineError(f"no runs of {experiment}: run it, and name its results: --folder results/<preset>")
@@ -68,7 +68,7 @@ def _of_records(study: "Study", experiment: str, folder: Path, metric: str) -> "
     if not folder.is_dir():
         raise PlumblineError(f"no folder of results at {folder}")
     names = [metric] if metric else metrics_of(study, experiment)
-    columns = columns_of(whole(name)[0] for name in names)
+    columns = columns_of(split_metric(name)[0] for name in names)
     found: Evidence = evidence(folder / "records" / f"{experiment}.parquet", columns)
     return runs_of(found, [(*pair, name) for pair in found.pairs for name in names])
 
@@ -88,7 +88,7 @@ def metrics_of(study: "Study", experiment: str) -> list[str]:
             assert isinstance(options, OutputOptions)
             found += options.names().metrics
     claims = (claim for claim in study.claims.values() if experiment in claim.experiments)
-    found += [whole(test.metric)[0] for claim in claims for test in claim.tests]
+    found += [split_metric(test.metric)[0] for claim in claims for test in claim.tests]
     return list(dict.fromkeys(found)) or ["regret"]
 
 

@@ -118,7 +118,7 @@ def collect(
     from plumbline.analysis.evidence.collect import collect as collect_records
 
     loaded = read_plan(config)
-    chunks = loaded.chunks(experiment)
+    chunks = loaded.resolve(experiment).chunks
     if not chunks:
         raise PlumblineError(f"{experiment} has no trials in preset {loaded.config.preset!r}")
     paths = [chunk.path(trials) for chunk in chunks]
@@ -133,7 +133,7 @@ def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CON
     from plumbline.illustrations.illustrate import write
 
     with one_thread():
-        write(output, compute(read_plan(config), experiment))
+        write(output, compute(read_plan(config).resolve(experiment)))
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -148,10 +148,10 @@ def figure(
     """Draw an experiment's figure."""
     from plumbline.analysis.outputs.draw import check_formats, columns_for, draw, evidence_of
 
-    loaded = read_plan(config)
-    columns = columns_for(loaded, experiment, "figure")
+    resolved = read_plan(config).resolve(experiment)
+    columns = columns_for(resolved, "figure")
     check_formats(output)
-    draw(loaded, experiment, evidence_of(loaded, experiment, columns, records, snapshots, illustration), output)
+    draw(resolved, evidence_of(resolved, columns, records, snapshots, illustration), output)
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -165,9 +165,9 @@ def table(
     from plumbline.analysis.outputs.draw import columns_for, evidence_of, tabulate
     from plumbline.core.files import atomic
 
-    loaded = read_plan(config)
-    columns = columns_for(loaded, experiment, "table")
-    frame = tabulate(loaded, experiment, evidence_of(loaded, experiment, columns, records))
+    resolved = read_plan(config).resolve(experiment)
+    columns = columns_for(resolved, "table")
+    frame = tabulate(resolved, evidence_of(resolved, columns, records))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
@@ -182,8 +182,7 @@ def claims(
     from plumbline.analysis.verdicts.judge import judge_folder
     from plumbline.core.files import atomic
 
-    loaded = read_plan(config)
-    frame = judge_folder(loaded, existing_folder(folder, "results"))
+    frame = judge_folder(read_plan(config).run.experiments, existing_folder(folder, "results"))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
 
@@ -198,7 +197,7 @@ def report(
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
     from plumbline.analysis.publish.report import write_report
 
-    write_report(read_plan(config), folder, output, claims or folder / "claims.csv")
+    write_report(read_plan(config).run, folder, output, claims or folder / "claims.csv")
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -218,8 +217,8 @@ def reference(
     for name in experiments or ():
         if folder is None:
             raise PlumblineError("name the results to publish: --folder results/<preset>")
-        keep(loaded, name, existing_folder(folder, "results"), store, output)
-    keep_verdicts(loaded, output)
+        keep(loaded.resolve(name), existing_folder(folder, "results"), store, output)
+    keep_verdicts(loaded.studies.values(), output)
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -251,4 +250,4 @@ def track(
     """Import finished trials and the trainings of models into MLflow; existing runs stay unchanged."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(read_plan(config), trials, existing_folder(artifacts, "results"), store, uri, data))
+    print(import_trials(read_plan(config).run, trials, existing_folder(artifacts, "results"), store, uri, data))

@@ -25,7 +25,7 @@ from plumbline.cli.app import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from plumbline.study.plan import Plan
+    from plumbline.study.resolved import ResolvedRun
 
 
 @app.command(rich_help_panel=USE)
@@ -36,21 +36,21 @@ def plan(
     data: DataOption = DATA,
 ) -> None:
     """Print the number of trials of a preset, those done, and the estimated cost of the others."""
-    loaded = read_plan(config)
+    run = read_plan(config).run
     if chunks:
-        for _, name, _ in loaded.experiments():
-            for chunk in loaded.chunks(name):
+        for experiment in run.experiments.values():
+            for chunk in experiment.chunks:
                 print(chunk.model_dump_json())
         return
-    print_plan(loaded, store, data)
+    print_plan(run, store, data)
 
 
-def print_plan(plan: "Plan", store: Path, data: Path) -> None:
-    """Print the estimates of a plan as a table, with the sum."""
+def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
+    """Print the estimates of a run as a table, with the sum."""
     from plumbline.cli.tables import print_table
     from plumbline.study.costs import estimates, trainings
 
-    rows = [*estimates(plan, store, data), *trainings(plan, data)]
+    rows = [*estimates(run, store, data), *trainings(run, data)]
     numbers = ("trials", "done", "CPU", "GPU", "unmeasured")
     cells = [
         (row.experiment, row.title, row.trials, row.done, row.cpu_hours, row.gpu_hours, row.unknown) for row in rows
@@ -64,7 +64,7 @@ def print_plan(plan: "Plan", store: Path, data: Path) -> None:
             for name, title, trials, done, cpu, gpu, unknown in cells
         ),
         numbers,
-        f"preset {plan.config.preset}, {plan.config.data} data",
+        f"preset {run.config.preset}, {run.config.data} data",
     )
     print(
         "CPU and GPU: time that is left, on one core, from seconds measured in earlier trials, and for models that are "

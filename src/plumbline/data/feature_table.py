@@ -34,19 +34,6 @@ def read_table(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     return table, _metadata(content.schema, path)
 
 
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Return the provenance of the table at `path`; see `plumbline.data.features.provenance`.
-
-    Raises:
-        PlumblineError: the file is missing, truncated, corrupt, or from another program; the message has the remedy.
-    """
-    try:
-        schema = parquet.read_schema(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
-    return _metadata(schema, path)
-
-
 def _metadata(schema: arrow.Schema, path: Path) -> dict[str, Any]:
     try:
         return json.loads(schema.metadata[METADATA])

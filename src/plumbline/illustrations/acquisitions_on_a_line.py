@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 from botorch.utils.sampling import manual_seed
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Generator
 
 from plumbline.acquisition.information.paths import peaks
@@ -21,29 +21,30 @@ from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.spaces.search import SearchOptions
 
+OBSERVED = (0.0, 0.2, 0.5, 0.7, 1.0)
+"""Where Forrester's function, turned upside down, is observed, without noise."""
+
+ALPHA = 0.05
+"""The credible band has level `1 - ALPHA`."""
+
+MODEL = ModelOptions()
+"""Kernel and priors of all methods."""
+
 
 class AcquisitionsOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        at: inputs of the observations of the negated Forrester function.
-        noise_std: standard deviation of the observation noise.
-        model: kernel and priors of all methods.
         search: options of the search for maximisers.
         methods: registered methods, one per panel.
         points: number of points of the grid.
-        alpha: the credible band has level `1 - alpha`.
         paths: number of draws of f.
         draws: number of draws of the optimum.
     """
 
-    at: tuple[float, ...] = Field(default=(0.0, 0.2, 0.5, 0.7, 1.0), min_length=2)
-    noise_std: NonNegativeFloat = 0.0
-    model: ModelOptions = ModelOptions()
     search: SearchOptions = SearchOptions()
     methods: tuple[str, ...] = Field(default=("ei", "kg", "ucb", "ts"), min_length=1)
     points: PositiveInt = 201
-    alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
     paths: NonNegativeInt = 3
     draws: NonNegativeInt = 0
 
@@ -52,13 +53,14 @@ class AcquisitionsOptions(Options):
 def acquisitions_on_a_line(options: AcquisitionsOptions, generator: Generator) -> pd.DataFrame:
     """A posterior with draws of it, draws of its optimum, and acquisition functions with their next queries."""
     problem = build_problem("forrester", {}, Context(Path(), generator))
-    X = torch.tensor(options.at, dtype=torch.float64).unsqueeze(-1)
-    eps = torch.randn(len(X), 1, generator=generator, dtype=X.dtype)
-    history = History(X, problem.function(X, noise=False).unsqueeze(-1) + options.noise_std * eps)
-    process = fit_process(history.X, history.Y, problem.bounds, options.model)
+    X = torch.tensor(OBSERVED, dtype=torch.float64).unsqueeze(-1)
+    # Observations are exact; the draws below are those after as many draws of noise.
+    torch.randn(len(X), 1, generator=generator, dtype=X.dtype)
+    history = History(X, problem.function(X, noise=False).unsqueeze(-1))
+    process = fit_process(history.X, history.Y, problem.bounds, MODEL)
     x = grid(options.points)
     parts = [
-        credible_rows("posterior", x, gaussian_predictor(process)(x.unsqueeze(-1)), options.alpha),
+        credible_rows("posterior", x, gaussian_predictor(process)(x.unsqueeze(-1)), ALPHA),
         rows("posterior", "truth", x=x, value=problem.function(x.unsqueeze(-1), noise=False)),
         rows("posterior", "data", x=X[:, 0], value=history.Y[:, 0]),
     ]
@@ -69,7 +71,7 @@ def acquisitions_on_a_line(options: AcquisitionsOptions, generator: Generator) -
         seed = draw_seed(generator)
         optima = peaks(draw_paths(process, options.draws, generator), problem.space, options.search, seed)
         parts.append(rows("posterior", "optimum", x=optima.X[:, 0], value=optima.f))
-    given = {"model": options.model.model_dump(), "search": options.search.model_dump()}
+    given = {"model": MODEL.model_dump(), "search": options.search.model_dump()}
     for name in options.methods:
         with manual_seed(draw_seed(generator)):  # parts of BoTorch draw from the global stream
             proposal = build_method(name, given, Domain(problem.space)).ask(history, 1, generator)

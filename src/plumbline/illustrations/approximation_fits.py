@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 from botorch.acquisition import LogExpectedImprovement
 from botorch.models.model import Model
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.core.history import History
@@ -28,31 +28,32 @@ BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 SHORE = 0.65
 """Boundary between the waves on the left and the hill on the right."""
 
+WAVES, HILL = 40, 5
+"""Observations left of `SHORE`, uniform, and right of it, one in each of as many equal parts."""
+
+NOISE_STD = 0.05
+"""Standard deviation of the observation noise."""
+
+EXACT = ModelOptions(kernel="rbf", priors="none", ard=False)
+"""The model without inducing points."""
+
 
 class FitsOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        waves: number of observations left of `SHORE`, uniform.
-        hill: number of observations right of it, one in each of as many equal parts.
-        noise_std: standard deviation of the observation noise.
         datasets: number of random data sets, each with its own function, inputs and noise.
         shown: index of the data set whose fits are shown.
         points: number of points of the grid of candidates.
         method: options of both approximate fits; the ELBO's is the warm start of the EULBO's.
-        exact: options of the GP without inducing points.
     """
 
-    waves: PositiveInt = 40
-    hill: PositiveInt = 5
-    noise_std: PositiveFloat = 0.05
     datasets: PositiveInt = 50
     shown: int = Field(default=0, ge=0)
     points: int = Field(default=401, ge=2)
     method: EulboMethodOptions = EulboMethodOptions(
         inducing=4, training=TrainingOptions(batch=64, epochs=1_000, failures=50)
     )
-    exact: ModelOptions = ModelOptions(kernel="rbf", priors="none", ard=False)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Shore:
         return waves + torch.exp(-0.5 * ((x - self.peak) / 0.1).square())
 
 
-def draw(options: FitsOptions, generator: Generator) -> tuple[Shore, History]:
+def draw(generator: Generator) -> tuple[Shore, History]:
     """Return a function and its observations: many of the waves, and few of the hill, where the optimum is."""
 
     def uniform(n: int) -> Tensor:
@@ -81,10 +82,10 @@ def draw(options: FitsOptions, generator: Generator) -> tuple[Shore, History]:
 
     phase, peak = uniform(2).flatten().tolist()
     function = Shore(phase, 0.75 + 0.15 * peak)
-    part = (torch.arange(options.hill, dtype=torch.float64).unsqueeze(-1) + uniform(options.hill)) / options.hill
-    X = torch.cat([SHORE * uniform(options.waves), SHORE + (1 - SHORE) * part])
+    part = (torch.arange(HILL, dtype=torch.float64).unsqueeze(-1) + uniform(HILL)) / HILL
+    X = torch.cat([SHORE * uniform(WAVES), SHORE + (1 - SHORE) * part])
     noise = torch.randn(len(X), 1, generator=generator, dtype=torch.float64)
-    return function, History(X, function(X) + options.noise_std * noise)
+    return function, History(X, function(X) + NOISE_STD * noise)
 
 
 def log_improvement(model: Model, history: History, x: Tensor) -> Tensor:
@@ -127,7 +128,7 @@ def fits(histories: Sequence[History], options: FitsOptions, x: Tensor, generato
     )
     fitted = []
     for history, first, last, query in zip(histories, choices, refined, moved, strict=True):
-        exact = fit_process(history.X, history.Y, BOUNDS, options.exact)
+        exact = fit_process(history.X, history.Y, BOUNDS, EXACT)
         queries = (best(exact.model, history, x), first.X, last.X, query.X)
         fitted.append(Fits(exact.model, first.surrogate, last.surrogate, *(one.flatten() for one in queries)))
     return fitted
@@ -163,7 +164,7 @@ def sparse_rows(panel: str, process: SVGP, history: History, x: Tensor, query: T
 @illustrations.register("approximation-fits", FitsOptions)
 def approximation_fits(options: FitsOptions, generator: Generator) -> pd.DataFrame:
     """A GP and two SVGPs with few inducing points, and the distances between their queries over many data sets."""
-    drawn = [draw(options, generator) for _ in range(max(options.datasets, options.shown + 1))]
+    drawn = [draw(generator) for _ in range(max(options.datasets, options.shown + 1))]
     x = grid(options.points)
     fitted = fits([history for _, history in drawn], options, x, generator)
     function, history = drawn[options.shown]

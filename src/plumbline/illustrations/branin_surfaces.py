@@ -23,6 +23,12 @@ from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.spaces.search import SearchOptions
 
+MODEL = ModelOptions(priors="conformal")
+"""Kernel and priors of both methods."""
+
+CHAINS = LangevinOptions()
+"""The search of conformal UCB."""
+
 
 class SurfacesOptions(Options):
     """Options of the illustration.
@@ -32,26 +38,23 @@ class SurfacesOptions(Options):
         corner: least coordinate of the corner, in the unit square.
         points: number of points of the grid along each axis.
         alpha: miscoverage level.
-        model: kernel and priors of both methods.
         search: options of the search for the confidence bound's maximiser.
-        posterior, ratio, chains: options of conformal UCB.
+        posterior, ratio: options of conformal UCB.
     """
 
     n: PositiveInt = Field(default=8, ge=2)
     corner: float = Field(default=0.5, ge=0.0, lt=1.0)
     points: PositiveInt = 60
     alpha: Alpha = "1/sqrt(n)"
-    model: ModelOptions = ModelOptions(priors="conformal")
     search: SearchOptions = SearchOptions()
     posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
     ratio: RatioOptions = RatioOptions()
-    chains: LangevinOptions = LangevinOptions()
 
     def methods(self, domain: Domain) -> dict[str, Method]:
         """Return both methods, by the name of their panel."""
-        plain = ConfidenceBoundOptions(model=self.model, alpha=self.alpha, search=self.search)
+        plain = ConfidenceBoundOptions(model=MODEL, alpha=self.alpha, search=self.search)
         conformal = ConformalOptions(
-            model=self.model, alpha=self.alpha, posterior=self.posterior, ratio=self.ratio, search=self.chains
+            model=MODEL, alpha=self.alpha, posterior=self.posterior, ratio=self.ratio, search=CHAINS
         )
         return {
             "ucb": UpperConfidenceBoundMethod(domain, plain),
@@ -70,8 +73,10 @@ def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFr
     problem = build_problem("branin", {}, Context(Path(), generator))
     function = problem.function
     low, width = problem.bounds[0], problem.bounds[1] - problem.bounds[0]
-    U = options.corner + (1 - options.corner) * torch.rand(options.n, 2, generator=generator, dtype=torch.float64)
-    X = low + width * U
+    observed = options.corner + (1 - options.corner) * torch.rand(
+        options.n, 2, generator=generator, dtype=torch.float64
+    )
+    X = low + width * observed
     history = History(X, function(X, noise=False).unsqueeze(-1))
     # Conformal acquisition values are in standardised units, so all panels are.
     shift, scale = history.Y.mean(), history.Y.std()
@@ -95,7 +100,7 @@ def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFr
         [
             *(rows(panel, "surface", x=U[:, 0], x2=U[:, 1], value=values) for panel, values in surfaces.items()),
             *parts,
-            rows("all", "data", x=U[:, 0], x2=U[:, 1]),
+            rows("all", "data", x=observed[:, 0], x2=observed[:, 1]),
             rows("all", "alpha", value=alpha_at(options.alpha, options.n)),
         ]
     )

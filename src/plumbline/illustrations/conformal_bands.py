@@ -31,7 +31,7 @@ class BandsOptions(LineOptions):
 def conformal_bands(options: BandsOptions, generator: Generator) -> pd.DataFrame:
     """Credible sets, candidate labels drawn from the posterior, and exact conformal sets on a line."""
     history = observe(options, generator)
-    predict = conformal_predictor([fit_line(history, options)], no_shift)
+    predict = conformal_predictor([fit_line(history)], no_shift)
     x, few = grid(options.points, -1.0, 1.0), grid(options.candidate_points, -1.0, 1.0)
     forecast, at_few = predict(x.unsqueeze(-1)), predict(few.unsqueeze(-1))
     eps = torch.randn(len(few), options.candidates, generator=generator, dtype=torch.float64)

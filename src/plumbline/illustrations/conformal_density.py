@@ -63,7 +63,7 @@ def conformal_density_at(
 @illustrations.register("conformal-density", DensityOptions)
 def conformal_density(options: DensityOptions, generator: Generator) -> pd.DataFrame:
     """The density of a label at one point under the conformal posterior and under the Gaussian posterior."""
-    model = fit_line(observe(options, generator), options)
+    model = fit_line(observe(options, generator))
     predict = conformal_predictor([model], no_shift)
     forecast = predict(torch.tensor([[options.x]], dtype=torch.float64))
     (intervals,) = forecast.edges(options.alpha)

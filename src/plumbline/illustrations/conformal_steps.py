@@ -43,7 +43,7 @@ def normal_over_uniform(centre: Tensor, sd: float) -> LogRatio:
 @illustrations.register("conformal-steps", StepsOptions)
 def conformal_steps(options: StepsOptions, generator: Generator) -> pd.DataFrame:
     """Scores, masked importance weights and their partial sums for one guess of a label, and the set of all guesses."""
-    process = fit_line(observe(options, generator), options)
+    process = fit_line(observe(options, generator))
     with torch.no_grad():
         U = process.standardisation.inputs(torch.tensor([[[options.x]]], dtype=torch.float64))
         system = augment(process, U)

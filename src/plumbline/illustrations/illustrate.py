@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+from botorch.utils.sampling import manual_seed
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
@@ -11,21 +12,23 @@ from plumbline.core.seeding import generator
 from plumbline.illustrations.base import illustrations
 from plumbline.store import records
 from plumbline.store.provenance import METADATA_KEY, provenance
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedExperiment
 
 
-def illustrate(plan: Plan, name: str) -> pd.DataFrame:
-    """Return the illustration of experiment `name`, always the same table.
+def illustrate(resolved: ResolvedExperiment) -> pd.DataFrame:
+    """Return the illustration of an experiment: always the same table.
 
     Raises:
         PlumblineError: the experiment has no illustration, or its options are wrong.
     """
-    output = plan.experiment(name).illustration
+    output = resolved.experiment.illustration
     if output is None:
-        raise PlumblineError(f"{name} has no illustration")
+        raise PlumblineError(f"{resolved.name} has no illustration")
     entry = illustrations[output.kind]
-    options = parse(entry.options, output.options, f"illustration of {name}")
-    return entry.build(options, generator(name, 0, "problem"))
+    options = parse(entry.options, output.options, f"illustration of {resolved.name}")
+    stream = generator(resolved.name, 0, "problem")
+    with manual_seed(stream.initial_seed()):  # some of BoTorch draws from the global stream
+        return entry.build(options, stream)
 
 
 def write(path: Path, frame: pd.DataFrame) -> None:

@@ -2,33 +2,24 @@
 
 import pandas as pd
 import torch
-from pydantic import Field, PositiveFloat
 from torch import Generator
 
 from plumbline.acquisition.analytic import expected_improvement
 from plumbline.core.options import Options
 from plumbline.illustrations.base import grid, illustrations, rows, table
 
+POINTS = 81
+"""Points of the grid along each axis."""
 
-class ImprovementMapOptions(Options):
-    """Options of the illustration.
-
-    Attributes:
-        points: number of points of the grid along each axis.
-        reach: the expected quality ranges from `-reach` to `reach`.
-        spread: the greatest standard deviation.
-    """
-
-    points: int = Field(default=81, ge=2)
-    reach: PositiveFloat = 2.0
-    spread: PositiveFloat = 2.0
+REACH, SPREAD = 2.0, 2.0
+"""The expected quality runs from `-REACH` to `REACH`, the standard deviation up to `SPREAD`."""
 
 
-@illustrations.register("improvement-map", ImprovementMapOptions)
-def improvement_map(options: ImprovementMapOptions, generator: Generator) -> pd.DataFrame:
+@illustrations.register("improvement-map", Options)
+def improvement_map(_: Options, generator: Generator) -> pd.DataFrame:
     """Expected improvement as a function of the expected quality `Delta = mean - best` and the standard deviation."""
-    quality = grid(options.points, -options.reach, options.reach)
-    deviation = options.spread * (torch.arange(options.points, dtype=torch.float64) + 1) / options.points
+    quality = grid(POINTS, -REACH, REACH)
+    deviation = SPREAD * (torch.arange(POINTS, dtype=torch.float64) + 1) / POINTS
     at = torch.cartesian_prod(quality, deviation)
-    value, _, _ = expected_improvement(torch.zeros((), dtype=torch.float64))(at[:, 0], at[:, 1])
+    value = expected_improvement(torch.zeros((), dtype=torch.float64))(at[:, 0], at[:, 1])[0]
     return table([rows("improvement", "surface", x=at[:, 0], x2=at[:, 1], value=value)])

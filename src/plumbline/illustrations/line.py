@@ -11,21 +11,22 @@ from plumbline.models.gp.process import GP
 
 BOUNDS = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
 
+MODEL = ModelOptions(priors="conformal")
+"""Kernel and priors of the Gaussian process."""
+
 
 class LineOptions(Options):
-    """Options of the data and their model.
+    """Options of the data.
 
     Attributes:
         n: number of observations.
         crowding: inputs are `2 u^crowding - 1` for uniform `u`: dense on the left above 1, uniform at 1.
         noise_std: standard deviation of the observation noise.
-        model: kernel and priors.
     """
 
     n: PositiveInt = Field(default=27, ge=2)
     crowding: PositiveFloat = 2.0
     noise_std: PositiveFloat = 0.2
-    model: ModelOptions = ModelOptions(priors="conformal")
 
 
 def chirp(x: Tensor) -> Tensor:
@@ -41,6 +42,6 @@ def observe(options: LineOptions, generator: Generator) -> History:
     return History(X, chirp(X) + options.noise_std * eps)
 
 
-def fit_line(history: History, options: LineOptions) -> GP:
+def fit_line(history: History) -> GP:
     """Return the GP fitted to the observations."""
-    return fit_process(history.X, history.Y, BOUNDS, options.model)
+    return fit_process(history.X, history.Y, BOUNDS, MODEL)

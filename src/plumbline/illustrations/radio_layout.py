@@ -2,26 +2,25 @@
 
 import pandas as pd
 import torch
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field
 from torch import Generator, Tensor
 
 from plumbline.core.options import Options
 from plumbline.illustrations.base import grid, illustrations, rows, table
 from plumbline.problems.radio import CORRIDORS, RING, TILT, UAVS_PER_CORRIDOR, Radio, RadioOptions, antenna_gain
 
+POINTS = 721
+"""Points of the curves of gain."""
+
 
 class LayoutOptions(Options):
     """Options of the illustration.
 
     Attributes:
-        layout_seed: seed of the network, as in the problem.
         tilts: tilts of the antenna, in degrees.
-        points: number of points of the curves of gain.
     """
 
-    layout_seed: NonNegativeInt = 0
     tilts: tuple[float, ...] = Field(default=(-30.0, 0.0, 40.0), min_length=1)
-    points: PositiveInt = 721
 
 
 def corners(corridor: tuple[tuple[float, float], tuple[float, float]]) -> Tensor:
@@ -45,10 +44,10 @@ def radio_layout(options: LayoutOptions, _: Generator) -> pd.DataFrame:
 
     It does not use the generator, since the network is that of all trials.
     """
-    problem = Radio(RadioOptions(layout_seed=options.layout_seed))
+    problem = Radio(RadioOptions())
     layout = problem.layout
     ground, uavs = seen_from_nearest(problem)
-    elevation = grid(options.points, *TILT)
+    elevation = grid(POINTS, *TILT)
     ahead = torch.zeros_like(elevation)
     gains = [(tilt, antenna_gain(torch.full_like(elevation, tilt), elevation, ahead)) for tilt in options.tilts]
     per_sector = len(layout.ground) // len(layout.sectors)

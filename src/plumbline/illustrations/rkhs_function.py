@@ -11,18 +11,14 @@ from plumbline.illustrations.base import grid, illustrations, rows, table
 from plumbline.problems.base import Context
 from plumbline.problems.rkhs import RKHSFunction, RKHSOptions, make_kernel, rkhs
 
+DRAWS, POINTS = 6, 301
+"""Draws of the Gaussian process, and points of the grid."""
+
 
 class FunctionOptions(RKHSOptions):
-    """Options of the illustration, besides those of the function.
-
-    Attributes:
-        draws: number of draws of the GP.
-        points: number of points of the grid.
-    """
+    """Options of the illustration: those of the function."""
 
     dim: PositiveInt = 1
-    draws: PositiveInt = 6
-    points: PositiveInt = 301
 
 
 def prior_draws(K: Tensor, draws: int, generator: Generator) -> Tensor:
@@ -40,10 +36,10 @@ def labels(function: RKHSFunction, noise_variance: float) -> Tensor:
 @illustrations.register("rkhs-function", FunctionOptions)
 def rkhs_function(options: FunctionOptions, generator: Generator) -> pd.DataFrame:
     """Draws of a Gaussian process, and a function of known norm fitted to a noisy draw at the basis points."""
-    x = grid(options.points)
+    x = grid(POINTS)
     kernel = make_kernel(options.kernel, options.lengthscale)
     function = rkhs(options, Context(Path(), generator))
-    draws = prior_draws(kernel(x.unsqueeze(-1)).to_dense(), options.draws, generator)
+    draws = prior_draws(kernel(x.unsqueeze(-1)).to_dense(), DRAWS, generator)
     basis = function.basis.squeeze(-1)
     return table(
         [

@@ -23,6 +23,9 @@ from plumbline.problems.evaluation import evaluate
 from plumbline.problems.rkhs import KernelName, RKHSFunction, RKHSOptions, rkhs
 from plumbline.spaces.box import Box
 
+NOISE_VARIANCE = 0.04
+"""Of algorithm 3, which makes the function."""
+
 
 class KnownKernelOptions(Options):
     """Options of the illustration.
@@ -31,7 +34,6 @@ class KnownKernelOptions(Options):
         kernel: kernel of the function and of the model, with unit output scale.
         lengthscale: lengthscale of both.
         basis: number of basis points of the function.
-        noise_variance: noise variance of algorithm 3.
         noise_std: standard deviation of the observation noise, which the model knows.
         initial: number of observations at uniform points before the first query.
         steps: numbers of queries after which the sets are shown.
@@ -42,7 +44,6 @@ class KnownKernelOptions(Options):
     kernel: KernelName = "matern52"
     lengthscale: PositiveFloat = 0.1
     basis: PositiveInt = 16
-    noise_variance: PositiveFloat = 0.04
     noise_std: PositiveFloat = 0.1
     initial: PositiveInt = 3
     steps: tuple[NonNegativeInt, ...] = Field(default=(2, 4, 8), min_length=1)
@@ -56,7 +57,7 @@ class KnownKernelOptions(Options):
             kernel=self.kernel,
             lengthscale=self.lengthscale,
             basis=self.basis,
-            noise_variance=self.noise_variance,
+            noise_variance=NOISE_VARIANCE,
             noise_std=self.noise_std,
         )
 

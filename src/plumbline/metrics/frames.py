@@ -49,7 +49,7 @@ def entries(column: pd.Series) -> Array:
 
 
 def lookup(column: pd.Series, key: str) -> Array:
-    """Return what a column of maps has under `key`, NaN where there is nothing."""
+    """Return the values under `key` in a column of maps, NaN where there are none."""
     found = compute.map_lookup(_arrow(column), query_key=key, occurrence="first")
     return found.to_numpy(zero_copy_only=False).astype(np.float64)
 

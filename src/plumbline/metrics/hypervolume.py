@@ -33,5 +33,5 @@ def hypervolume_so_far(F: Array, ref_point: Array) -> Array:
 
 
 def _dominated(points: Array, front: Array) -> NDArray[np.bool_]:
-    """Return which of `n x m` points a point of the `k x m` front dominates or equals."""
+    """Tell of each of `n x m` points whether a point of the `k x m` front dominates or equals it: `n`."""
     return np.any(np.all(front[None] >= points[:, None], axis=-1), axis=-1)

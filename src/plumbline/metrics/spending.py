@@ -1,4 +1,4 @@
-"""Metrics against what was spent, where outcomes have costs of their own and can be asked for one by one."""
+"""Metrics against cost, where outcomes have costs of their own and can be observed one by one."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 def counts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return how often each outcome was observed up to the end of each round.
+    """Return the number of observations of each outcome up to the end of each round.
 
     Args:
         rows: of one method on one task, with the column `y`.
@@ -31,7 +31,7 @@ def counts(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def spent(rows: pd.DataFrame, costs: Sequence[float]) -> pd.DataFrame:
-    """Return what was spent up to the end of each round, the initial design counted: seeds x iterations.
+    """Return the cost up to the end of each round, the initial design included: seeds x iterations.
 
     Args:
         rows: as of `counts`.

@@ -1,4 +1,4 @@
-"""What a run comes to: one number of its last round, or of all rounds, a seed."""
+"""Summaries of a run: one number of its last round, or of all rounds, a seed."""
 
 import pandas as pd
 

@@ -59,7 +59,7 @@ class LunarLanderOptions(Options):
         return self
 
     @property
-    def seeds(self) -> range:
+    def seeds(self) -> Sequence[int]:
         """The seeds of the terrains."""
         return range(1 if self.variant == "code" else self.terrains)
 

@@ -19,7 +19,7 @@ from typing import Literal
 import torch
 from botorch.test_functions import SyntheticTestFunction
 from botorch.test_functions.base import validate_inputs
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.core.options import Options
@@ -244,13 +244,19 @@ def mean_rates(received: Tensor, noise: float = NOISE) -> Tensor:
     return NODE_SPACING * integrand.sum(dim=-1) / math.log(2)
 
 
+BALANCE = 0.7
+"""Lambda of equation (43)."""
+
+LAYOUT_SEED = 0
+"""Of the places of users, of shadowing and of the fixed fadings: all trials have one network, which figure 7 shows."""
+
+
 class RadioOptions(Options):
     """Options of `radio`. Defaults are the paper's; the text names values of the published code that differ.
 
     Attributes:
         n_ch: number of channel realisations that an observation averages.
-        balance: lambda of equation (43).
-        balance_on: group whose average rate has weight `balance`; the other group has the rest. In equation (43) it is
+        balance_on: group whose average rate has weight `BALANCE`; the other group has the rest. In equation (43) it is
             the UAVs, in the published code the ground users, as the parameter's name suggests.
         uav_divisor: divisor of the sum of the UAVs' rates. It is their number in equation (43), and 200 in the
             published code, which reduces their weight to a seventh.
@@ -261,12 +267,9 @@ class RadioOptions(Options):
         proposals: `blocks` if methods change one sector's power and tilt per round, in turn; `box` for all together.
         judge: the objective of the noise-free value: `own`, or the `paper`'s, to measure the cost of a departure.
         shared_fadings: whether the i-th observation has the same fadings in all trials, as in the published code.
-        layout_seed: seed of users' positions, shadowing and fixed fadings. It is an option and not the trial's seed:
-            all methods and seeds share one network, which figure 7 shows.
     """
 
     n_ch: PositiveInt = 1
-    balance: float = Field(default=0.7, ge=0.0, le=1.0)
     balance_on: Literal["uavs", "ground"] = "uavs"
     uav_divisor: PositiveFloat = float(UAVS_PER_CORRIDOR * len(CORRIDORS))
     uav_fading: bool = True
@@ -275,7 +278,6 @@ class RadioOptions(Options):
     proposals: Literal["blocks", "box"] = "blocks"
     judge: Literal["own", "paper"] = "own"
     shared_fadings: bool = False
-    layout_seed: NonNegativeInt = 0
 
 
 class Radio(SyntheticTestFunction):
@@ -306,7 +308,7 @@ class Radio(SyntheticTestFunction):
         super().__init__()
         self.options = options
         # Separate streams, so that no option changes the draws of another one.
-        layout, shadow, fading = (generator("radio", options.layout_seed, "problem", i) for i in range(3))
+        layout, shadow, fading = (generator("radio", LAYOUT_SEED, "problem", i) for i in range(3))
         self.layout = make_layout(layout)
         links = make_links(self.layout)
         sectors = len(self.layout.sectors)
@@ -316,7 +318,7 @@ class Radio(SyntheticTestFunction):
         start = torch.tensor([POWER[1]] * sectors + [0.0] * sectors, dtype=torch.float64)
         pairs = tuple((b, b + sectors) for b in range(sectors))
         self.space = Blocks(self.bounds, pairs, start) if options.proposals == "blocks" else Box(self.bounds)
-        paper = RadioOptions(shadowing=options.shadowing, layout_seed=options.layout_seed)
+        paper = RadioOptions(shadowing=options.shadowing)
         self.judge = Radio(paper) if options.judge == "paper" else None
         self._fixed = None if options.truth_draws is None else self.draw_fading(options.truth_draws, fading)
 
@@ -337,16 +339,8 @@ class Radio(SyntheticTestFunction):
         """Return the weighted mean of `rates` (`... x users`) of equation (43): `...`."""
         ground, uavs = rates[..., : self.links.ground], rates[..., self.links.ground :]
         on_uavs = self.options.balance_on == "uavs"
-        weight = self.options.balance if on_uavs else 1 - self.options.balance
+        weight = BALANCE if on_uavs else 1 - BALANCE
         return weight * uavs.sum(dim=-1) / self.options.uav_divisor + (1 - weight) * ground.mean(dim=-1)
-
-    def monte_carlo_error(self, X: Tensor) -> Tensor:
-        """Return the standard error of the noise-free value at `X` (`n x 18`), 0 where it is exact: `n`."""
-        if self._fixed is None:
-            return X.new_zeros(len(X))
-        return torch.cat([self._capacities(row, self._fixed).std(dim=-1) for row in X.split(1)]) / math.sqrt(
-            len(self._fixed)
-        )
 
     def observe(self, X: Tensor, streams: Sequence[Generator]) -> Tensor:
         """Return equation (44) at each row of `X` (`n x 18`), with fadings from its own stream: `n x 1`."""

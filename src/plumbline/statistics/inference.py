@@ -53,7 +53,7 @@ class Inference(ABC):
         """Return the same for below."""
 
     def beyond(self, threshold: float) -> Array:
-        """Return how far each single value is above a threshold of the number; `0` where it takes more than one."""
+        """Return the distance of each value above a threshold; `0` where the number takes more than one value."""
         return np.empty(0)
 
     @property
@@ -78,7 +78,7 @@ def studentised(means: Array, variances: Array, n: int, variance: float) -> Arra
     A resample that is one value over and over is infinitely far from the mean, or is at it.
 
     Args:
-        means: of resamples, less the sample's.
+        means: of resamples, minus the sample's.
         variances: of resamples, around their means.
         n: values of the sample.
         variance: of the sample.
@@ -164,7 +164,7 @@ class Mean(Inference):
         return p_of_score(away / self.error, sign * self.scores, self.n)
 
     def beyond(self, threshold: float) -> Array:
-        """Return the values less the threshold."""
+        """Return the values minus the threshold."""
         return self.values - threshold
 
     @property
@@ -201,7 +201,7 @@ class Median(Inference):
         return float(quantile_test(self.values, q=threshold, alternative="less").pvalue)
 
     def beyond(self, threshold: float) -> Array:
-        """Return the values less the threshold."""
+        """Return the values minus the threshold."""
         return self.values - threshold
 
 
@@ -269,7 +269,7 @@ class Ratio(Inference):
 
     @cached_property
     def moments(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Means of both in resamples, less the sample's, and of their squares and product: aa, ab, bb."""
+        """Means of both in resamples, minus the sample's, and of their squares and product: aa, ab, bb."""
         shares = resamples(self.name, self.n)
         a, b = self.a - self.a.mean(), self.b - self.b.mean()
         return shares @ a, shares @ b, shares @ (a * a), shares @ (a * b), shares @ (b * b)

@@ -166,7 +166,7 @@ def check_statistic(name: str, options: Iterable[str], baseline: bool, location:
 
 
 def infer(statistic: str, samples: Samples, location: Location, name: str, options: Mapping[str, Any]) -> Inference:
-    """Return what the samples say of a statistic; `name` is what resamples are seeded by."""
+    """Return the inference on a statistic from samples; `name` seeds the resamples."""
     return find_statistic(statistic)(samples, location, name, **options)
 
 

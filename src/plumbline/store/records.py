@@ -212,17 +212,6 @@ def _read(path: Path, read: Callable[[Path], Any]) -> Any:
         raise PlumblineError(f"{path} is corrupt ({error}): delete it and run again") from error
 
 
-def read_records(path: Path) -> "pd.DataFrame":
-    """Read and check records joined with their timings.
-
-    Raises:
-        PlumblineError: missing or corrupt file, or rows that violate the schema.
-    """
-    table = read_table(path)
-    check(table, path)
-    return table.to_pandas(maps_as_pydicts="strict")
-
-
 def join_timings(records: arrow.Table, timings: arrow.Table) -> arrow.Table:
     """Return the records of one trial with the seconds of their rounds; nulls where a round has none."""
     rows = compute.index_in(records["iteration"], value_set=timings["iteration"].combine_chunks())

@@ -97,10 +97,6 @@ class TrialSpec(Options):
             return safe_label(task)
         return info.data["problem"].typed() if "problem" in info.data else ""
 
-    def canonical(self) -> str:
-        """Return the spec as canonical JSON, without defaults of the method's and problem's own options."""
-        return canonical_json(self.model_dump(mode="json"))
-
     def with_seed(self, seed: int) -> "TrialSpec":
         """Return the same trial with another seed."""
         return self.model_copy(update={"seed": seed})

@@ -12,41 +12,41 @@ from plumbline.study.inheritance import merge
 _AFTER = "@"
 
 
-def shortened(metric: str, share: float) -> str:
-    """Return what a metric is called after a share of the rounds."""
+def truncated_metric(metric: str, share: float) -> str:
+    """Return the name of a metric after a share of the rounds: `regret@0.5`."""
     return f"{metric}{_AFTER}{share:g}"
 
 
-def whole(name: str) -> tuple[str, float]:
-    """Return the metric and the share that `shortened` named; a share of 1 of a metric by its own name."""
+def split_metric(name: str) -> tuple[str, float]:
+    """Return the metric and the share of rounds in a name by `truncated_metric`; the share is 1 for a plain metric."""
     metric, _, share = name.partition(_AFTER)
     return metric, float(share or 1.0)
 
 
 Of = Literal["last", "mean", "median"]
-"""Which number of a run: its last value, or the mean or the median of those of its rounds."""
+"""Summary of a run: its last value, or the mean or the median of the values of its rounds."""
 
 
-class Measure(Options):
-    """What one or several tests measure and expect.
+class Criterion(Options):
+    """The statistic of one or several tests, and the value that the claim expects.
 
-    Each run comes to a number of `metric`: its `last` value, or the `mean` or the `median` of its rounds. The
-    `statistic` over seeds (see `plumbline.statistics.over_seeds`) of these numbers, of their `mean` or their `median`
-    where there is a choice, is expected to be `less` or `greater` than `threshold`, or `within` a `range`: alike.
+    Each run is summarised by one value of `metric`: the `last`, or the `mean` or the `median` of its rounds. The
+    `statistic` over seeds (see `plumbline.statistics.over_seeds`) takes the `mean` or the `median` of these values. The
+    claim expects it to be `less` or `greater` than `threshold`, or `within` a `range` (equivalence).
 
     Attributes:
-        name: what is tested, in a few words.
-        statistic: what is computed over seeds.
-        metric: what is measured of each run.
-        of: which number of a run.
-        location: of the numbers of seeds.
-        direction: what is expected of the statistic.
-        threshold: what it is expected to be less or greater than.
-        range: what it is expected to be within.
+        name: the tested quantity, in a few words.
+        statistic: its name; it is computed over seeds.
+        metric: the metric of each run.
+        of: the summary of a run.
+        location: mean or median over seeds.
+        direction: of the statistic's expected value.
+        threshold: that the statistic is expected to be less or greater than.
+        range: that the statistic is expected to be within.
         options: of the statistic.
-        after: the method's runs end after this share of their rounds, the baseline's at their end: whether it is
-            so much faster.
-        published: what the document has, where a text, a table or a figure says it.
+        after: share of the rounds after which the method's runs are read, the baseline's at their end: tests whether
+            the method is faster.
+        published: the document's value, where a text, a table or a figure gives it.
     """
 
     name: str = ""
@@ -76,12 +76,12 @@ class Measure(Options):
         return self
 
 
-class ClaimTest(Measure):
-    """One measurable part of a claim: a method's statistic on a task, against a baseline or alone.
+class ClaimTest(Criterion):
+    """One test of a claim: a method's statistic on a task, against a baseline or alone.
 
-    The baseline is of `baseline_task` where one is given: then seeds share neither design nor noise, and pairing them
-    neither helps nor harms. The tasks of `also` are judged together with `task`: their seeds in one sample, or side by
-    side, as the statistic has it.
+    With `baseline_task` the baseline is read on another task: seeds then share neither design nor noise, and pairing
+    neither helps nor harms. The tasks of `also` are tested together with `task`: their seeds form one sample, or stand
+    side by side, depending on the statistic.
     """
 
     task: str
@@ -92,12 +92,12 @@ class ClaimTest(Measure):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Return the tasks that are judged together."""
+        """The tasks that are tested together."""
         return (self.task, *self.also)
 
     @property
     def trials(self) -> tuple[tuple[str, str], ...]:
-        """Return the tasks and methods that the test is about: of each task the method, and after it the baseline."""
+        """The (task, method) that the test needs: of each task the method, then the baseline."""
         baseline = () if self.baseline is None else (self.baseline,)
         first = tuple((self.baseline_task or self.task, name) for name in baseline)
         others = tuple((task, name) for task in self.also for name in (self.method, *baseline))
@@ -105,15 +105,15 @@ class ClaimTest(Measure):
 
     @property
     def runs(self) -> tuple[tuple[str, str, str], ...]:
-        """Return the tasks, the methods and what their runs are measured by."""
-        return tuple((task, method, self.measured_by(method)) for task, method in self.trials)
+        """The (task, method, metric) of the runs that the test needs."""
+        return tuple((task, method, self.metric_of(method)) for task, method in self.trials)
 
-    def measured_by(self, method: str) -> str:
-        """Return the metric of a method's runs, with the share of the rounds after which it is looked at."""
-        return self.metric if self.after is None or method != self.method else shortened(self.metric, self.after)
+    def metric_of(self, method: str) -> str:
+        """Return the metric of a method's runs, with the share of the rounds after which it is read."""
+        return self.metric if self.after is None or method != self.method else truncated_metric(self.metric, self.after)
 
 
-class ClaimTests(Measure):
+class ClaimTests(Criterion):
     """Tests as they are written: `task` or several `tasks`, and a `method`, or several `pairs` [method, baseline].
 
     Attributes:
@@ -157,7 +157,7 @@ class ClaimTests(Measure):
 
     def own(self) -> Iterator[ClaimTest]:
         """Yield the single tests of what comes first: all pairs on the first task, then on the next."""
-        shared = {name: getattr(self, name) for name in (*Measure.model_fields, "baseline_task", "also")}
+        shared = {name: getattr(self, name) for name in (*Criterion.model_fields, "baseline_task", "also")}
         crossed = product(self.tasks or (self.task,), self.pairs or ((self.method, self.baseline),))
         for task, method, baseline in self.cases or ((task, *pair) for task, pair in crossed):
             yield ClaimTest.model_validate({**shared, "task": task, "method": method, "baseline": baseline})
@@ -173,8 +173,8 @@ class Stuck(Options):
     """When a run of a claim counts as stuck.
 
     Attributes:
-        metric: by which it is judged.
-        above: it is stuck if it ends with more than this.
+        metric: whose final value is compared.
+        above: the greatest value of a run that is not stuck.
     """
 
     metric: str
@@ -214,9 +214,9 @@ class Claim(Options):
         experiments: whose trials it rests on, all of them together.
         primary: the test that decides, with a part for each task and pair. Of several the first is taken whose trials a
             preset runs in whole.
-        secondary: tests that are shown beside it, and count for nothing.
+        secondary: tests that are shown beside it, without influence on the verdict.
         stuck: of runs, counted beside the verdict.
-        beyond: why no experiment of ours can decide about it: its test_results stand, its verdict says which.
+        beyond: why none of our experiments can decide about it; the test results are shown all the same.
     """
 
     source: str
@@ -246,5 +246,5 @@ class Claim(Options):
 
     @property
     def tests(self) -> tuple[ClaimTest, ...]:
-        """Return all single tests, the primary ones first."""
+        """All single tests, the primary ones first."""
         return tuple(test for tests in (*self.primary, *self.secondary) for test in tests.each())

@@ -13,7 +13,7 @@ import pandas as pd
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.spec import TrialSpec
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedRun, job_resources
 
 REFERENCE_COSTS = Path("results/reference/costs.csv")
 """Measured seconds a round on one core of the machine that made the reference results."""
@@ -101,13 +101,13 @@ class Estimate:
     unknown: int
 
 
-def estimates(plan: Plan, store: Path, data: Path) -> list[Estimate]:
-    """Return an estimate for each experiment of the plan."""
-    costly = {name for name, task in plan.library.tasks.items() if task.costly}
+def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
+    """Return an estimate for each experiment of the run."""
+    costly = {name for name, task in run.entries.tasks.items() if task.costly}
     costs = measured_costs(store, costly=costly)
     found = []
-    for _, name, experiment in plan.experiments():
-        specs = [spec for chunk in plan.chunks(name) for spec in chunk.specs()]
+    for name, one in run.experiments.items():
+        specs = [spec for chunk in one.chunks for spec in chunk.specs()]
         todo = [spec for spec in specs if not TrialFolder(store, trial_key(spec, data)).done]
         hours = {False: 0.0, True: 0.0}
         unknown = 0
@@ -116,20 +116,19 @@ def estimates(plan: Plan, store: Path, data: Path) -> list[Estimate]:
             if seconds is None:
                 unknown += 1
                 continue
-            on_gpu = plan.resources(spec).gpu > 0
+            on_gpu = job_resources(run.entries, spec).gpu > 0
             hours[on_gpu] += seconds * spec.budget.rounds / 3600
         found.append(
-            Estimate(name, experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
+            Estimate(name, one.experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
         )
     return found
 
 
-def trainings(plan: Plan, data: Path) -> list[Estimate]:
-    """Return an estimate for each model that experiments of the plan read and that is not trained yet."""
-    read = {name for _, experiment, _ in plan.experiments() for name in plan.inputs(experiment)}
+def trainings(run: ResolvedRun, data: Path) -> list[Estimate]:
+    """Return an estimate for each model that experiments of the run read and that is not trained yet."""
     found = []
-    for name, model in plan.models.items():
-        if name in read and not (data / "models" / f"{name}.npz").is_file():
+    for name, model in run.models.items():
+        if name in run.inputs and not (data / "models" / f"{name}.npz").is_file():
             hours = {False: 0.0, True: 0.0, model.resources.gpu > 0: model.hours or 0.0}
             found.append(Estimate(name, model.title, 0, 0, hours[False], hours[True], int(model.hours is None)))
     return found

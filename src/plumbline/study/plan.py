@@ -1,6 +1,6 @@
 """The plan of a run: a configuration with its studies, methods, tasks and datasets read and checked."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,11 +8,10 @@ from typing import Any, get_args
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import parse
-from plumbline.core.resources import Resources, greater
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
-from plumbline.store.keys import input_paths, trial_inputs
-from plumbline.store.spec import Chunk, TrialSpec
+from plumbline.store.keys import input_paths
+from plumbline.store.spec import TrialSpec
 from plumbline.study.checks import (
     check_claim,
     check_experiment,
@@ -21,15 +20,15 @@ from plumbline.study.checks import (
     check_models,
     check_replaced,
 )
-from plumbline.study.experiments import Block, Experiment, Preset, Study, load_study
-from plumbline.study.legends import Legend
+from plumbline.study.experiments import Experiment, Preset, Study, load_study
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
+from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, pairs, trials
 from plumbline.study.settings import Config
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Everything that the workflow and the analysis ask of the YAML files."""
+    """The checked content of the YAML files; `resolve` expands an experiment, `run` all that a run builds."""
 
     config: Config
     studies: dict[str, Study]
@@ -49,14 +48,10 @@ class Plan:
         entries: list[tuple[str, Dataset | ModelEntry]] = [*self.datasets.items(), *self.models.items()]
         return {name: entry.stands_in_for for name, entry in entries if entry.stands_in_for}
 
-    def inputs(self, name: str) -> list[str]:
-        """Return the names of the datasets and models that experiment `name` reads."""
-        return sorted({Path(path).stem for spec in self.trials(name) for path in trial_inputs(spec)})
-
     def downloads(self, name: str) -> set[str]:
         """Return the names of the files that experiment `name` rests on and that have to be fetched."""
         found: set[str | None] = set()
-        for one in self.inputs(name):
+        for one in self.resolve(name).inputs:
             paths = [f"features/{one}"]
             if (model := self.models.get(one)) is not None:
                 paths = input_paths("trainer", model.trainer, model.options)
@@ -74,17 +69,56 @@ class Plan:
         }
 
     @cached_property
-    def _chunks(self) -> dict[str, list[Chunk]]:
+    def _resolved(self) -> dict[str, ResolvedExperiment]:
         return {}
 
-    def experiments(self) -> Iterator[tuple[Study, str, Experiment]]:
-        """Yield (study, name, experiment at the preset's scale) of all that this run builds."""
-        for study in self.studies.values():
-            for name in study.experiments:
-                scaled = self._scaled[name]
-                chosen = not self.config.experiments or name in self.config.experiments
-                if scaled is not None and chosen and name not in self.config.without:
-                    yield study, name, scaled
+    def resolve(self, name: str) -> ResolvedExperiment:
+        """Return experiment `name` at the preset's scale with its trials.
+
+        Raises:
+            PlumblineError: there is no such experiment, or the preset leaves it out.
+        """
+        if name not in self._resolved:
+            self._resolved[name] = self._resolve(name)
+        return self._resolved[name]
+
+    def _resolve(self, name: str) -> ResolvedExperiment:
+        study, experiment = self.study_of(name), self.experiment(name)
+        found = tuple(trials(experiment, self.library, self.stand_ins))
+        tasks = {spec.task: self.library.tasks[spec.task] for spec, _ in found}
+        claims = (claim for claim in study.claims.values() if name in claim.experiments)
+        return ResolvedExperiment(
+            study=study,
+            name=name,
+            experiment=experiment,
+            preset=self.config.preset,
+            trials=found,
+            chunks=tuple(one for spec, seeds in found for one in chunks(spec, seeds, self._seeds_per_job(spec))),
+            legends={spec.method.label: self.library.methods[spec.method.label].legend for spec, _ in found},
+            titles={label: task.title_with(self.stand_ins) for label, task in tasks.items()},
+            parameters={
+                label: {key: value for key, value in task.parameters.items() if not isinstance(value, str)}
+                for label, task in tasks.items()
+            },
+            claims=tuple((claim, frozenset().union(*map(self.grid, claim.experiments))) for claim in claims),
+            entries=self.library,
+            stand_ins=self.stand_ins,
+            generated=self.generated.keys(),
+        )
+
+    @cached_property
+    def run(self) -> ResolvedRun:
+        """All that this run builds."""
+        wanted = self.config.experiments or self.names()
+        built = [name for name in self.names() if self._scaled[name] is not None and name in wanted]
+        return ResolvedRun(
+            config=self.config,
+            studies=self.studies,
+            experiments={name: self.resolve(name) for name in built if name not in self.config.without},
+            entries=self.library,
+            models=self.models,
+            stand_ins=self.stand_ins,
+        )
 
     def study_of(self, name: str) -> Study:
         """Return the study that experiment `name` belongs to; raise PlumblineError if there is none."""
@@ -109,90 +143,23 @@ class Plan:
         """Return the names of all experiments, in this preset or not."""
         return [name for study in self.studies.values() for name in study.experiments]
 
-    def claimed(self) -> list[str]:
-        """Return the experiments of this run that a claim rests on."""
-        claims = (claim for study in self.studies.values() for claim in study.claims.values())
-        claimed = {name for claim in claims for name in claim.experiments}
-        return [name for _, name, _ in self.experiments() if name in claimed]
-
-    def trials(self, name: str) -> list[TrialSpec]:
-        """Return one spec a (task, method) of experiment `name`, with seed 0; none where the preset leaves it out."""
-        return [spec for spec, _ in self._trials(name)]
-
-    def _trials(self, name: str) -> list[tuple[TrialSpec, range]]:
-        """Return the same with their seeds: those of methods compared on a task are the same, which pairs them."""
-        experiment = self._scaled[self._known(name)]
-        if experiment is None:
-            return []
-        specs = []
-        for block in experiment.grid:
-            for task_name, label in self._pairs(block):
-                task = self.library.tasks[task_name]
-                rounds = {} if block.rounds is None else {"rounds": block.rounds}
-                spec = TrialSpec.model_construct(
-                    problem=task.with_stand_ins(self.stand_ins),
-                    method=self.library.methods[label].with_stand_ins(self.stand_ins),
-                    seed=0,
-                    budget=task.budget.model_copy(update=rounds),
-                    diagnostics=experiment.diagnostics,
-                    task=task_name,
-                )
-                specs.append((spec, range(block.seeds or experiment.seeds)))
-        return specs
-
-    def chunks(self, name: str) -> list[Chunk]:
-        """Return the jobs of experiment `name`."""
-        if name not in self._chunks:
-            self._chunks[name] = [
-                Chunk.model_construct(spec=spec, seeds=tuple(seeds[start : start + step]))
-                for spec, seeds in self._trials(name)
-                for step in [self._seeds_per_job(spec) or len(seeds)]
-                for start in range(0, len(seeds), step)
-            ]
-        return self._chunks[name]
-
-    def resources(self, spec: TrialSpec) -> Resources:
-        """Return what a job of a trial's method and task needs: the greater of both."""
-        return greater(self.library.methods[spec.method.label].resources, self.library.tasks[spec.task].resources)
-
-    def legends(self, name: str) -> dict[str, Legend]:
-        """Return the look of each method of experiment `name`, in the order of its grid."""
-        return {spec.method.label: self.library.methods[spec.method.label].legend for spec in self.trials(name)}
-
-    def task_titles(self, name: str) -> dict[str, str]:
-        """Return the title of each task of experiment `name`, in the order of its grid; stand-ins are named."""
-        return {spec.task: self.library.tasks[spec.task].title_with(self.stand_ins) for spec in self.trials(name)}
-
-    def task_parameters(self, name: str) -> dict[str, dict[str, float]]:
-        """Return the numbers that the tasks of experiment `name` vary: `{"radio-channels-2": {"n_ch": 2}}`."""
-        varied = {spec.task: self.library.tasks[spec.task].parameters for spec in self.trials(name)}
-        return {
-            task: {key: value for key, value in values.items() if not isinstance(value, str)}
-            for task, values in varied.items()
-        }
+    def grid(self, name: str) -> set[tuple[str, str]]:
+        """Return the (task, method) of experiment `name` at the preset's scale; none where the preset leaves it out."""
+        experiment = self._scaled[name]
+        return {pair for block in experiment.grid for pair in pairs(self.library, block)} if experiment else set()
 
     def whole_grid(self, name: str) -> set[tuple[str, str]]:
         """Return the (task, method) of experiment `name` at any preset.
 
         Raises:
-            PlumblineError: a name that is not in the library.
+            PlumblineError: a name that is in no YAML file.
         """
         blocks = self.study_of(name).experiments[name].grids()
-        return {pair for block in blocks for pair in self._pairs(block)}
-
-    def _pairs(self, block: Block) -> Iterator[tuple[str, str]]:
-        methods = self.library.expand("method", block.methods)
-        for task in self.library.expand("task", block.tasks):
-            for method in methods:
-                yield task, method
+        return {pair for block in blocks for pair in pairs(self.library, block)}
 
     def _seeds_per_job(self, spec: TrialSpec) -> int | None:
-        sizes = [size for size in (self.config.chunk, self.resources(spec).seeds_per_job) if size]
+        sizes = [size for size in (self.config.chunk, job_resources(self.library, spec).seeds_per_job) if size]
         return min(sizes, default=None)
-
-    def _known(self, name: str) -> str:
-        self.study_of(name)
-        return name
 
 
 def _refuse_doubles(studies: Mapping[str, Study], folder: str) -> None:

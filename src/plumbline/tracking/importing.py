@@ -23,7 +23,7 @@ from plumbline.store.folder import TrialFolder
 from plumbline.store.observers import title
 from plumbline.store.spec import TrialSpec
 from plumbline.study.experiments import Study
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedRun
 from plumbline.tracking.models import import_models
 from plumbline.tracking.runs import (
     ERROR,
@@ -50,7 +50,7 @@ ARTIFACTS = "mlartifacts"
 """The folder of artifacts beside the database."""
 
 PAGE = 1000
-"""Runs asked for at a time."""
+"""Runs in one page of a search."""
 
 
 @dataclass
@@ -72,11 +72,11 @@ class Finished:
     experiments: list[str] = field(default_factory=list)
 
 
-def finished_trials(plan: Plan, folder: Path) -> tuple[dict[str, dict[str, Finished]], int]:
-    """Return the trials of the plan that have ended, by study and key, and how many jobs have left no records yet.
+def finished_trials(run: ResolvedRun, folder: Path) -> tuple[dict[str, dict[str, Finished]], int]:
+    """Return the trials of a run that have ended, by study and key, and how many jobs have left no records yet.
 
     Args:
-        plan: says which jobs there are, and which experiments they belong to.
+        run: its jobs, and the experiments that they belong to.
         folder: of the jobs' records.
 
     Raises:
@@ -84,9 +84,9 @@ def finished_trials(plan: Plan, folder: Path) -> tuple[dict[str, dict[str, Finis
     """
     trials: dict[str, dict[str, Finished]] = {}
     jobs: dict[Path, dict[str, tuple[int, str | None]] | None] = {}
-    for study, name, _ in plan.experiments():
-        found = trials.setdefault(study.study, {})
-        for chunk in plan.chunks(name):
+    for name, experiment in run.experiments.items():
+        found = trials.setdefault(experiment.study.study, {})
+        for chunk in experiment.chunks:
             path = chunk.path(folder)
             if path not in jobs:
                 jobs[path] = _ends(path) if path.is_file() else None
@@ -109,7 +109,9 @@ def _ends(path: Path) -> dict[str, tuple[int, str | None]]:
     return ends
 
 
-def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: str, data: Path | None = None) -> str:
+def import_trials(
+    run: ResolvedRun, trials: Path, artifacts: Path, store: Path, uri: str, data: Path | None = None
+) -> str:
     """Import finished trials into MLflow; what is there already, whole, stays as it is.
 
     One MLflow experiment a study, one run a trial, and one run a preset that sums the study up, with its
@@ -117,7 +119,7 @@ def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: s
     A run that was left unfinished by an import or a stream that broke off is made anew.
 
     Args:
-        plan: which experiments and jobs there are, and at which preset.
+        run: its experiments, jobs and preset.
         trials: the folder of the jobs' records.
         artifacts: the folder of the preset's results: `figures/`, `tables/`, `claims.csv`, `report.html`.
         store: the folder of all trials.
@@ -131,19 +133,19 @@ def import_trials(plan: Plan, trials: Path, artifacts: Path, store: Path, uri: s
         PlumblineError: records that cannot be read, a database that is none or of another version, a server
             that does not answer.
     """
-    finished, waiting = finished_trials(plan, trials)
+    finished, waiting = finished_trials(run, trials)
     new = old = failed = 0
     pages = []
     try:
         with _opened(uri) as (client, root):
             for name, wanted in finished.items():
-                study = _StudyImport(client, plan, plan.studies[name], store, root)
+                study = _StudyImport(client, run, run.studies[name], store, root)
                 imported = study.add(wanted)
                 study.summarise(wanted, artifacts)
                 new, old = new + imported, old + len(wanted) - imported
                 failed += sum(trial.error is not None for trial in wanted.values())
                 pages.append(f"  {name}: {_page(uri, study.experiment)}")
-            models = None if data is None else import_models(client, plan, data, root)
+            models = None if data is None else import_models(client, run, data, root)
             if models is not None:
                 pages.append(f"  models: {_page(uri, models)}")
     except (MlflowException, sqlite3.DatabaseError) as error:
@@ -217,17 +219,17 @@ def mend_addresses(connection: sqlite3.Connection, root: str) -> None:
 class _StudyImport:
     """The import of one study's trials."""
 
-    def __init__(self, client: MlflowClient, plan: Plan, study: Study, store: Path, root: str | None) -> None:
+    def __init__(self, client: MlflowClient, run: ResolvedRun, study: Study, store: Path, root: str | None) -> None:
         self.client = client
         self.study = study
         self.store = store
         self.tags = {
             "plumbline.study.experiments": study.study,
-            "plumbline.preset": plan.config.preset,
-            "plumbline.data": plan.config.data,
+            "plumbline.preset": run.config.preset,
+            "plumbline.data": run.config.data,
         }
-        self.preset = plan.config.preset
-        self.experiments = [name for other, name, _ in plan.experiments() if other is study]
+        self.preset = run.config.preset
+        self.experiments = [name for name, one in run.experiments.items() if one.study is study]
         artifacts = f"{root}/{study.study}" if root else None
         self.experiment = experiment_id(client, study.study, artifacts, f"{study.title}\n\n{study.citation}")
         self.places = [self.experiment]
@@ -270,7 +272,7 @@ class _StudyImport:
                 return runs
 
     def _plan_tags(self, trial: Finished) -> dict[str, str]:
-        """Return what the plan knows of a trial and the trial does not."""
+        """Return the tags of a trial that its run configuration gives: study, preset, data and experiments."""
         return {**self.tags, "plumbline.experiment": ",".join(trial.experiments)}
 
     def _extend_tags(self, run: Run, trial: Finished) -> None:

@@ -9,7 +9,7 @@ from mlflow.entities import Metric
 
 from plumbline.data.models import ModelEntry
 from plumbline.models.learned.arrays import read_curves
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedRun
 from plumbline.tracking.runs import experiment_id, log_metrics, log_params, milliseconds, model_params
 
 MODEL = "plumbline.model"
@@ -17,19 +17,18 @@ EXPERIMENT = "models"
 """The MLflow experiment of all studies' models: they may share some."""
 
 
-def trained_models(plan: Plan, data: Path) -> dict[str, Path]:
-    """Return the files of the models that trials of the plan read, by name; of those that are there."""
-    names = {name for _, experiment, _ in plan.experiments() for name in plan.inputs(experiment)} & plan.models.keys()
-    paths = {name: data / "models" / f"{name}.npz" for name in sorted(names)}
+def trained_models(run: ResolvedRun, data: Path) -> dict[str, Path]:
+    """Return the files of the models that trials of the run read, by name; of those that are trained."""
+    paths = {name: data / "models" / f"{name}.npz" for name in sorted(run.inputs & run.models.keys())}
     return {name: path for name, path in paths.items() if path.is_file()}
 
 
-def import_models(client: MlflowClient, plan: Plan, data: Path, root: str | None) -> str | None:
-    """Import the training curves of the plan's models; what is there already, whole, stays as it is.
+def import_models(client: MlflowClient, run: ResolvedRun, data: Path, root: str | None) -> str | None:
+    """Import the training curves of the run's models; what is there already, whole, stays as it is.
 
     Args:
         client: of the store.
-        plan: says which models there are, and which of them trials read.
+        run: its models, and the trials that read them.
         data: the folder of built inputs.
         root: URI of the folder of artifacts; None for the server's own.
 
@@ -39,18 +38,18 @@ def import_models(client: MlflowClient, plan: Plan, data: Path, root: str | None
     Raises:
         PlumblineError: a file that is corrupt.
     """
-    curves = {path: rows for path in trained_models(plan, data).values() if (rows := read_curves(path))}
+    curves = {path: rows for path in trained_models(run, data).values() if (rows := read_curves(path))}
     if not curves:
         return None
     experiment = experiment_id(client, EXPERIMENT, f"{root}/{EXPERIMENT}" if root else None)
     for path, rows in curves.items():
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         there = client.search_runs([experiment], f"tags.`{MODEL}` = '{digest}'")
-        for run in there:
-            if run.info.status != "FINISHED":
-                client.delete_run(run.info.run_id)
-        if not any(run.info.status == "FINISHED" for run in there):
-            _import(client, experiment, path, digest, plan.models[path.stem], rows)
+        for made in there:
+            if made.info.status != "FINISHED":
+                client.delete_run(made.info.run_id)
+        if not any(made.info.status == "FINISHED" for made in there):
+            _import(client, experiment, path, digest, run.models[path.stem], rows)
     return experiment
 
 

@@ -114,7 +114,7 @@ def run_tags(key: str, spec: TrialSpec, origin: Mapping[str, Any]) -> dict[str, 
 
 
 def logged_rounds(rounds: int) -> frozenset[int]:
-    """Return which of the rounds 0 (the initial design) to `rounds` are logged: all, or `STEPS` evenly spaced ones.
+    """Return the rounds from 0 (the initial design) to `rounds` that are logged: all, or `STEPS` evenly spaced ones.
 
     They follow from the budget alone, so that a stream and an import of a trial log the same; first and last are in.
     """
@@ -132,7 +132,7 @@ ROWS = arrow.schema(
 
 
 def trial_metrics(table: arrow.Table, kinds: Collection[Kind] = ("query", "running", "round")) -> dict[str, pd.Series]:
-    """Return what is worth a curve of one trial, by name: a value a round, for the rounds that have one.
+    """Return the metrics of one trial that MLflow draws as curves, by name: a value a round, for rounds that have one.
 
     Args:
         table: rows of the trial from its beginning, with the columns of `ROWS`.

@@ -1,9 +1,11 @@
 """Stochastic gradients of the knowledge gradient, against differences of what they are gradients of."""
 
+import pytest
 import torch
 from processes import made, somewhere
 from torch import Generator
 
+from plumbline.acquisition.knowledge_gradient import stochastic
 from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, updated_means
 from plumbline.acquisition.knowledge_gradient.stochastic import (
@@ -66,16 +68,17 @@ def test_the_best_end_is_near_the_maximum() -> None:
     judge = DiscreteKnowledgeGradient(process(), GRID[::10], 64)
     values = judge(GRID[::10].unsqueeze(-2))
     starts = torch.linspace(-1.9, 2.9, 8, dtype=torch.float64).unsqueeze(-1)
-    options = AscentOptions(steps=60, samples=8)
+    options = AscentOptions(steps=60)
     ends, met = ascend(process(), starts, GRID[::50], BOUNDS, options, Generator().manual_seed(0))
     assert ((ends >= BOUNDS[0]) & (ends <= BOUNDS[1])).all()
     assert met.shape == (64, 1)
     assert judge(ends.unsqueeze(-2)).max() > 0.95 * values.max()
 
 
-def test_inner_climbs_begin_where_those_of_the_step_before_ended() -> None:
+def test_inner_climbs_begin_where_those_of_the_step_before_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one iteration each, they come to the top together; alone none would."""
-    options = AscentOptions(steps=30, samples=8, inner=1)
+    monkeypatch.setattr(stochastic, "INNER", 1)
+    options = AscentOptions(steps=30)
     _, met = ascend(process(), somewhere(2, 1, seed=4), GRID[:1], BOUNDS, options, Generator().manual_seed(0))
     mean, ends = Targets(process(), GRID).mean, Targets(process(), met).mean
     alone = greatest_updated(process(), GRID[:1], torch.zeros(1, 1, dtype=torch.float64), GRID[:1], BOUNDS, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.analysis.comparisons.effects import ALL, EffectOptions, effects
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.outputs.kinds import figures
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
@@ -71,9 +71,9 @@ def test_what_the_start_has_not_is_in_deviations_of_the_end(folder: Path) -> Non
     trials = [made.trial(task="bowl", method=method, seed=seed) for method in made.METHODS for seed in range(4)]
     evidence = made.read(folder, *trials)
     (score,) = effects(evidence, BESIDE, "calibration_score")
-    assert score.sd == pytest.approx(ended(evidence, "bowl", "plain", "calibration_score").std())
+    assert score.sd == pytest.approx(final_values(evidence, "bowl", "plain", "calibration_score").std())
     (summed,) = effects(evidence, BESIDE, "cumulative_regret")
-    assert summed.sd == pytest.approx(ended(evidence, "bowl", "plain", "cumulative_regret").std())
+    assert summed.sd == pytest.approx(final_values(evidence, "bowl", "plain", "cumulative_regret").std())
 
 
 def test_a_baseline_that_never_varies_has_no_deviations(folder: Path) -> None:

@@ -39,11 +39,11 @@ def gather(paths: list[Path], folder: Path, *, allow_incomplete: bool = False) -
 
 class TestGrid:
     def test_it_is_one_trial_a_task_method_and_seed(self) -> None:
-        chunks = made.plan({"E": made.experiment()}).chunks("E")
+        chunks = made.plan({"E": made.experiment()}).resolve("E").chunks
         assert Grid.of(chunks).expected == {("forrester", m, s) for m in made.METHODS for s in range(made.SEEDS)}
 
     def test_cutting_it_into_chunks_makes_no_difference(self) -> None:
-        whole = made.plan({"E": made.experiment()}).chunks("E")
+        whole = made.plan({"E": made.experiment()}).resolve("E").chunks
         pieces = [Chunk(spec=chunk.spec, seeds=(seed,)) for chunk in whole for seed in chunk.seeds]
         assert Grid.of(pieces) == Grid.of(whole)
 

@@ -6,19 +6,19 @@ import made_evidence as made
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.evidence.final_values import ended, ends
+from plumbline.analysis.evidence.final_values import final_values, final_values_of
 
 TABLE = pd.DataFrame([[1.0, np.nan, 3.0], [4.0, 5.0, 9.0]], index=[7, 8], columns=[0, 1, 2])
 
 
 def test_a_running_metric_ends_at_its_last_value_and_one_of_single_queries_at_its_mean() -> None:
-    np.testing.assert_array_equal(ends(TABLE, "regret"), [3.0, 9.0])
-    np.testing.assert_array_equal(ends(TABLE, "set_width"), [2.0, 6.0])
-    assert ends(TABLE.iloc[:0], "regret").shape == (0,)
+    np.testing.assert_array_equal(final_values_of(TABLE, "regret"), [3.0, 9.0])
+    np.testing.assert_array_equal(final_values_of(TABLE, "set_width"), [2.0, 6.0])
+    assert final_values_of(TABLE.iloc[:0], "regret").shape == (0,)
 
 
 def test_ends_are_by_seed(folder: Path) -> None:
     trials = [made.trial(seed=seed, regret=lambda s, _: float(s)) for seed in (5, 2)]
-    found = ended(made.read(folder, *trials), "bowl", "plain", "regret")
+    found = final_values(made.read(folder, *trials), "bowl", "plain", "regret")
     assert sorted(found.index) == [2, 5]
     assert found[5] / found[2] == 2.5

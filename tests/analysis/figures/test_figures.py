@@ -31,7 +31,7 @@ from plumbline.core.options import parse
 from plumbline.metrics.registry import by_round, check_metric
 from plumbline.statistics.over_seeds import mean_interval
 from plumbline.study.legends import Legend
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedExperiment
 
 KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
 
@@ -49,8 +49,8 @@ def example(kind: str) -> dict[str, Any]:
     return made.FIGURES[kind]
 
 
-def plan_of(kind: str, **changes: Any) -> Plan:
-    return made.plan({"E": made.experiment(figure={"kind": kind, "options": example(kind)}, **changes)})
+def experiment_of(kind: str, **changes: Any) -> ResolvedExperiment:
+    return made.plan({"E": made.experiment(figure={"kind": kind, "options": example(kind)}, **changes)}).resolve("E")
 
 
 def build(kind: str, found: Evidence, **changes: Any) -> Figure:
@@ -74,13 +74,13 @@ def drawn(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, found_with_failures: Evidence
 ) -> Drawn:
     folder = tmp_path_factory.mktemp("drawn")
-    plan = plan_of(request.param, grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
+    experiment = experiment_of(request.param, grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
     svg, again, png = folder / "new" / "E.svg", folder / "again.svg", folder / "E.png"
     plt.close("all")
     before = dict(mpl.rcParams)
-    draw(plan, "E", found_with_failures, [svg, png])
+    draw(experiment, found_with_failures, [svg, png])
     after, still_open = dict(mpl.rcParams), plt.get_fignums()
-    draw(plan, "E", found_with_failures, [again])
+    draw(experiment, found_with_failures, [again])
     plt.close("all")
     changed = {name for name in before if before[name] != after[name]}
     return Drawn(request.param, svg, again, png, changed, still_open)
@@ -133,7 +133,7 @@ class TestEveryKind:
         pd.testing.assert_frame_equal(found.snapshots, snapshots)
 
     def test_it_reads_no_columns_but_those_it_names(self, kind: str, found: Evidence) -> None:
-        columns = [*PLACE, *columns_for(plan_of(kind), "E", "figure")]
+        columns = [*PLACE, *columns_for(experiment_of(kind), "figure")]
         assert build(kind, dataclasses.replace(found, rows=found.rows[columns])).axes
 
     def test_its_options_say_what_they_name(self, kind: str) -> None:
@@ -163,14 +163,14 @@ class TestEveryKind:
     def test_nothing_but_failures_is_one_line(self, kind: str, folder: Path) -> None:
         broken = made.read(folder, *(made.failure(method=m) for m in made.METHODS))
         with pytest.raises(PlumblineError) as error:
-            draw(plan_of(kind), "E", broken, [folder / "E.svg"])
+            draw(experiment_of(kind), broken, [folder / "E.svg"])
         assert "\n" not in str(error.value)
 
     def test_a_typo_in_its_options_is_one_line(self, kind: str, found: Evidence, folder: Path) -> None:
         options = example(kind) | {"colour": "red"}
         plan = made.plan({"E": made.experiment(figure={"kind": kind, "options": options})})
         with pytest.raises(PlumblineError, match="figure of E: unknown field 'colour'"):
-            draw(plan, "E", found, [folder / "E.svg"])
+            draw(plan.resolve("E"), found, [folder / "E.svg"])
         assert not (folder / "E.svg").exists()
 
 
@@ -719,10 +719,9 @@ class TestAgainstTime:
         assert [ax.get_xlabel() for ax in (by_evaluations, by_minutes)] == ["queries", "minutes"]
 
     def test_its_columns_are_asked_for(self) -> None:
-        plan = plan_of("curves")
-        assert "round_seconds" not in columns_for(plan, "E", "figure")
+        assert "round_seconds" not in columns_for(experiment_of("curves"), "figure")
         timed = made.experiment(figure={"kind": "curves", "options": {"rows": [dict(row) for row in self.ROWS]}})
-        assert "round_seconds" in columns_for(made.plan({"E": timed}), "E", "figure")
+        assert "round_seconds" in columns_for(made.plan({"E": timed}).resolve("E"), "figure")
 
     @pytest.mark.parametrize("other", [{"minus": "plain"}, {"nominal": "mean_nominal_coverage"}])
     def test_differences_are_of_evaluations(self, other: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ from plumbline.analysis.outputs.intervals import draw_sets, draw_union
 from plumbline.analysis.outputs.kinds import figures
 from plumbline.analysis.outputs.style import tint
 from plumbline.core.errors import PlumblineError
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedExperiment
 
 KINDS = list(made.ILLUSTRATED)
 
@@ -33,9 +33,9 @@ def _no_figures_left() -> Iterator[None]:
     plt.close("all")
 
 
-def plan_of(kind: str) -> Plan:
+def experiment_of(kind: str) -> ResolvedExperiment:
     output = {"kind": kind}
-    return made.plan({"E": {"title": "No trials", "illustration": output, "figure": output, "quick": {}}})
+    return made.plan({"E": {"title": "No trials", "illustration": output, "figure": output, "quick": {}}}).resolve("E")
 
 
 def build(kind: str, **options: Any) -> Figure:
@@ -51,8 +51,8 @@ class TestEveryKind:
     def test_it_is_drawn_and_says_what_it_is(self, kind: str, folder: Path) -> None:
         before = dict(mpl.rcParams)
         outputs = [folder / "E.svg", folder / "E.png"]
-        draw(plan_of(kind), "E", made.illustrated(kind), outputs)
-        draw(plan_of(kind), "E", made.illustrated(kind), [folder / "again.svg"])
+        draw(experiment_of(kind), made.illustrated(kind), outputs)
+        draw(experiment_of(kind), made.illustrated(kind), [folder / "again.svg"])
         assert dict(mpl.rcParams) == before
         assert plt.get_fignums() == []
         text = outputs[0].read_text(encoding="utf-8")
@@ -78,12 +78,12 @@ class TestEveryKind:
 
     def test_without_an_illustration_it_is_one_line(self, kind: str, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="nothing to draw"):
-            draw(plan_of(kind), "E", Evidence(), [folder / "E.svg"])
+            draw(experiment_of(kind), Evidence(), [folder / "E.svg"])
 
     def test_an_illustration_of_another_kind_is_one_line(self, kind: str, folder: Path) -> None:
         other = Evidence(illustration=made.shown("elsewhere", "nothing"))
         with pytest.raises(PlumblineError, match="another kind than the illustration"):
-            draw(plan_of(kind), "E", other, [folder / "E.svg"])
+            draw(experiment_of(kind), other, [folder / "E.svg"])
 
     def test_it_is_read_from_a_file(self, kind: str, folder: Path) -> None:
         found = made.illustrated(kind)
@@ -185,9 +185,6 @@ class TestParts:
         titles = [ax.get_title() for ax in build("well-specified-bands").axes]
         assert titles == ["t = 2, alpha = 0.2", "t = 4, alpha = 0.2"]
         assert "goes on beyond the axis" in labels(build("well-specified-bands"))
-
-    def test_limits_are_those_that_were_asked_for(self) -> None:
-        assert build("conformal-bands", limits=(-1.5, 1.5)).axes[0].get_ylim() == (-1.5, 1.5)
 
     def test_queries_that_are_nearer_and_farther_are_counted(self) -> None:
         words = labels(build("approximation-fits"))

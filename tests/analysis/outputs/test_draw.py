@@ -13,7 +13,6 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import (
     budget_label,
     columns_for,
-    data_label,
     draw,
     evidence_of,
     seeds_label,
@@ -30,29 +29,29 @@ def grid(*tasks: str) -> list[dict[str, Any]]:
 
 class TestDataLabel:
     def test_synthetic_tasks_have_none(self) -> None:
-        assert data_label(made.plan({"E": made.experiment()}), "E") == ""
+        assert made.plan({"E": made.experiment()}).resolve("E").data == ""
 
     def test_a_stand_in_is_named_as_such(self) -> None:
         plan = made.plan({"E": made.experiment(grid=grid("forrester", "qed"))})
-        assert data_label(plan, "E") == "generated-molecules (generated, stands in for zinc250k)"
+        assert plan.resolve("E").data == "generated-molecules (generated, stands in for zinc250k)"
 
     def test_so_is_one_that_is_not_generated(self) -> None:
         plan = made.plan({"E": made.experiment(grid=grid("qed"))}, data="real")
         config = plan.config.model_copy(update={"instead": {"zinc250k": "zinc-again"}})
-        assert data_label(replace(plan, config=config), "E") == "zinc-again (stands in for zinc250k)"
+        assert replace(plan, config=config).resolve("E").data == "zinc-again (stands in for zinc250k)"
 
     def test_real_data_is_named_as_it_is(self) -> None:
         plan = made.plan({"E": made.experiment(grid=grid("qed"))}, data="real")
-        assert data_label(plan, "E") == "zinc250k"
+        assert plan.resolve("E").data == "zinc250k"
 
     def test_each_dataset_once(self) -> None:
         plan = made.plan({"E": made.experiment(grid=grid("qed", "logp"))}, data="real")
-        assert data_label(plan, "E") == "zinc250k"
+        assert plan.resolve("E").data == "zinc250k"
 
     def test_generated_data_asked_for_by_name_is_not_passed_off_as_real(self) -> None:
         for data in ("real", "generated"):
             plan = made.plan({"E": made.experiment(grid=grid("made-qed"))}, data=data)
-            assert "generated" in data_label(plan, "E")
+            assert "generated" in plan.resolve("E").data
 
 
 class TestSeedsLabel:
@@ -99,42 +98,41 @@ class TestErrors:
     def test_an_experiment_without_a_figure_or_a_table(self, found: Evidence, folder: Path) -> None:
         plan = made.plan({"E": made.experiment()})
         with pytest.raises(PlumblineError, match="E has no figure"):
-            draw(plan, "E", found, [folder / "E.svg"])
+            draw(plan.resolve("E"), found, [folder / "E.svg"])
         with pytest.raises(PlumblineError, match="E has no table"):
-            tabulate(plan, "E", found)
+            tabulate(plan.resolve("E"), found)
 
     def test_an_experiment_that_the_preset_leaves_out(self, found: Evidence, folder: Path) -> None:
         plan = made.plan({"E": made.experiment(figure=FIGURE, quick=None)})
-        for act in (lambda: draw(plan, "E", found, [folder / "E.svg"]), lambda: tabulate(plan, "E", found)):
-            with pytest.raises(PlumblineError, match="E is not part of preset 'quick'"):
-                act()
+        with pytest.raises(PlumblineError, match="E is not part of preset 'quick'"):
+            plan.resolve("E")
 
     def test_an_unknown_experiment(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="unknown experiment 'MADE-F2': did you mean 'MADE-F1'"):
-            tabulate(made.plan({"MADE-F1": made.experiment()}), "MADE-F2", found)
+            tabulate(made.plan({"MADE-F1": made.experiment()}).resolve("MADE-F2"), found)
 
     def test_an_unknown_kind(self, found: Evidence, folder: Path) -> None:
         plan = made.plan({"E": made.experiment(figure={"kind": "curve"}, table={"kind": "final-value"})})
         with pytest.raises(PlumblineError, match="unknown figure 'curve': did you mean 'curves'"):
-            draw(plan, "E", found, [folder / "E.svg"])
+            draw(plan.resolve("E"), found, [folder / "E.svg"])
         with pytest.raises(PlumblineError, match="unknown table 'final-value': did you mean 'final-values'"):
-            tabulate(plan, "E", found)
+            tabulate(plan.resolve("E"), found)
 
     def test_an_unknown_ending(self, found: Evidence, folder: Path) -> None:
         plan = made.plan({"E": made.experiment(figure=FIGURE)})
         with pytest.raises(PlumblineError, match=r"unknown format of .*E\.sgv 'sgv': did you mean 'svg'"):
-            draw(plan, "E", found, [folder / "E.png", folder / "E.sgv"])
+            draw(plan.resolve("E"), found, [folder / "E.png", folder / "E.sgv"])
         assert not list(folder.iterdir())
 
     def test_an_unknown_metric(self) -> None:
         options = {"rows": [{"metric": "regrets", "label": "regret"}]}
         plan = made.plan({"E": made.experiment(figure={"kind": "curves", "options": options})})
         with pytest.raises(PlumblineError, match="unknown metric 'regrets': did you mean 'regret'"):
-            columns_for(plan, "E", "figure")
+            columns_for(plan.resolve("E"), "figure")
 
     def test_an_experiment_with_trials_needs_their_records(self) -> None:
         with pytest.raises(PlumblineError, match="E rests on trials: give its collected records"):
-            evidence_of(made.plan({"E": made.experiment()}), "E", [])
+            evidence_of(made.plan({"E": made.experiment()}).resolve("E"), [])
 
     def test_a_full_disk_leaves_the_old_figure(
         self, found: Evidence, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -148,7 +146,7 @@ class TestErrors:
 
         monkeypatch.setattr(Figure, "savefig", full)
         with pytest.raises(OSError, match="No space left"):
-            draw(made.plan({"E": made.experiment(figure=FIGURE)}), "E", found, [path])
+            draw(made.plan({"E": made.experiment(figure=FIGURE)}).resolve("E"), found, [path])
         plt.close("all")
         assert [(p.name, p.read_text(encoding="utf-8")) for p in folder.iterdir()] == [("E.svg", "the old one")]
 
@@ -157,5 +155,5 @@ def test_columns_are_those_that_are_drawn() -> None:
     rows = [{"metric": "regret", "label": "regret"}, {"metric": "query_coverage", "label": "coverage"}]
     table = {"kind": "final-values", "options": {"metrics": ["nll"]}}
     plan = made.plan({"E": made.experiment(figure={"kind": "curves", "options": {"rows": rows}}, table=table)})
-    assert set(columns_for(plan, "E", "figure")) == {"optimum", "f", "roles", "covered"}
-    assert set(columns_for(plan, "E", "table")) == {"nll", "round_seconds"}
+    assert set(columns_for(plan.resolve("E"), "figure")) == {"optimum", "f", "roles", "covered"}
+    assert set(columns_for(plan.resolve("E"), "table")) == {"nll", "round_seconds"}

@@ -22,7 +22,7 @@ from plumbline.analysis.publish.answer import (
     write_answer,
 )
 from plumbline.analysis.publish.reference import read_claims
-from plumbline.analysis.verdicts.measure import describe
+from plumbline.analysis.verdicts.part_results import describe
 from plumbline.study.claims import ClaimTest
 
 CALIBRATION, SEARCH = PANELS

@@ -42,7 +42,7 @@ def claims(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
     (folder / "replies").mkdir()
     (folder / "replies" / "K1.md").write_text("The reply of K1's authors.")
-    write_claim_pages(plan, REFERENCE, folder / "claims", folder / "replies")
+    write_claim_pages(list(plan.studies.values()), plan.library, REFERENCE, folder / "claims", folder / "replies")
     return folder / "claims"
 
 
@@ -50,7 +50,7 @@ def claims(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def experiments(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of all experiments."""
     folder = tmp_path_factory.mktemp("docs") / "experiments"
-    write_experiment_pages(plan, REFERENCE, folder)
+    write_experiment_pages(list(plan.studies.values()), plan.library, REFERENCE, folder)
     return folder
 
 

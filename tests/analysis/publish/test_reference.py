@@ -67,7 +67,7 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     (tmp_path / "quick/figures").mkdir()
     (tmp_path / "quick/figures/E.svg").write_text("<svg/>")
     Image.new("RGBA", (4, 3), "white").save(tmp_path / "quick/figures/E.png")
-    keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
     kept = tmp_path / "reference/E"
     assert sorted(path.name for path in kept.iterdir()) == [
         "E-illustration.csv",
@@ -107,7 +107,7 @@ def test_curves_are_kept_where_the_figure_shows_them(
     made.write(tmp_path / "quick/records/E.parquet", rows)
     folder = TrialFolder(tmp_path / "store", rows[0]["key"])
     folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
-    keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
     assert (tmp_path / "reference/E/E-curves.parquet").is_file() == kept
     assert (tmp_path / "reference/E/provenance.json").is_file()
 
@@ -148,8 +148,8 @@ class TestRunsThatAreKept:
 
     def test_verdicts_are_judged_by_them(self, plan: Plan, tmp_path: Path) -> None:
         run(tmp_path / "quick", tmp_path / "store")
-        keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-        keep_verdicts(plan, tmp_path / "reference")
+        keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        keep_verdicts(plan.studies.values(), tmp_path / "reference")
         found = read_claims(tmp_path / "reference/claims.csv")
         assert found[["claim", "verdict", "seeds"]].to_numpy().tolist() == [["K1", "inconclusive at this scale", 6]]
 
@@ -163,7 +163,7 @@ class TestRunsThatAreKept:
         grid = [{"tasks": ["bowl"], "methods": list(made.METHODS)}]
         experiment = made.experiment(**{"figure": None, "grid": grid, **{kind: outputs[kind] for kind in shown}})
         run(tmp_path / "quick", tmp_path / "store")
-        keep(made.plan({"E": experiment}), "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        keep(made.plan({"E": experiment}).resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
         path = tmp_path / "reference/E/E-runs.parquet"
         assert path.exists() == bool(shown)
         if shown:
@@ -174,12 +174,12 @@ class TestRunsThatAreKept:
     def test_they_can_be_judged_anew(self, plan: Plan, tmp_path: Path) -> None:
         """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""
         run(tmp_path / "quick", tmp_path / "store")
-        keep(plan, "E", tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-        other = dict.fromkeys(COLUMNS, "x") | {"claim": "A1", "verdict": "partly"}
-        gone = dict.fromkeys(COLUMNS, "x") | {"claim": "K2", "verdict": "partly"}
+        keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        other = dict.fromkeys(COLUMNS) | ROW | {"claim": "A1", "verdict": "partly"}
+        gone = dict.fromkeys(COLUMNS) | ROW | {"claim": "K2", "verdict": "partly"}
         pd.DataFrame([gone, other]).to_csv(tmp_path / "reference/claims.csv", index=False)
         changed = planned("K10", "K2", primary=BETTER["primary"] | {"threshold": 100.0})
-        keep_verdicts(changed, tmp_path / "reference")
+        keep_verdicts(changed.studies.values(), tmp_path / "reference")
         found = read_claims(tmp_path / "reference/claims.csv")
         assert found[["claim", "verdict"]].to_numpy().tolist() == [
             ["A1", "partly"],
@@ -189,7 +189,7 @@ class TestRunsThatAreKept:
 
     def test_without_any_the_table_has_its_columns(self, tmp_path: Path) -> None:
         for _ in range(2):
-            keep_verdicts(planned("K1"), tmp_path)
+            keep_verdicts(planned("K1").studies.values(), tmp_path)
             assert read_claims(tmp_path / "claims.csv").columns.tolist() == COLUMNS
 
 

@@ -100,7 +100,7 @@ def results(folder: Path, *trials: Any, claims: list[dict[str, Any]] | None = No
 
 def page(plan: Plan, folder: Path) -> Page:
     output = folder / "page" / "report.html"
-    write_report(plan, folder, output, folder / "claims.csv")
+    write_report(plan.run, folder, output, folder / "claims.csv")
     assert [path.name for path in output.parent.iterdir()] == ["report.html"]
     return Page(output.read_text(encoding="utf-8"))
 
@@ -218,7 +218,7 @@ class TestPage:
 
     def test_without_results_it_is_one_line(self, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="no folder of results at"):
-            write_report(made.plan(experiments()), folder / "nowhere", folder / "report.html", folder / "claims.csv")
+            page(made.plan(experiments()), folder / "nowhere")
 
     def test_what_is_not_run_is_said(self, folder: Path) -> None:
         stated = {"K9": {"source": "page 7", "statement": "Nobody tried."}}

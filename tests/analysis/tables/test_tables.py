@@ -13,7 +13,7 @@ from plumbline.analysis.outputs.draw import evidence_of, tabulate
 from plumbline.analysis.outputs.kinds import tables
 from plumbline.core.errors import PlumblineError
 from plumbline.forecasts.calibration_score import calibration_score
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedExperiment
 
 KINDS = list(tables.entries())
 
@@ -24,25 +24,25 @@ def example(kind: str) -> dict[str, Any]:
     return made.TABLES[kind]
 
 
-def plan_of(kind: str, **changes: Any) -> Plan:
-    return made.plan({"E": made.experiment(table={"kind": kind, "options": example(kind) | changes})})
+def experiment_of(kind: str, **changes: Any) -> ResolvedExperiment:
+    return made.plan({"E": made.experiment(table={"kind": kind, "options": example(kind) | changes})}).resolve("E")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryKind:
     def test_it_is_a_table_that_survives_csv(self, kind: str, found: Evidence, folder: Path) -> None:
-        table = tabulate(plan_of(kind), "E", found)
+        table = tabulate(experiment_of(kind), found)
         assert len(table)
         assert table.columns.is_unique
         table.to_csv(folder / "E.csv", index=False)
         assert pd.read_csv(folder / "E.csv").columns.tolist() == table.columns.tolist()
 
     def test_it_repeats_itself(self, kind: str, found: Evidence) -> None:
-        pd.testing.assert_frame_equal(*(tabulate(plan_of(kind), "E", found) for _ in range(2)))
+        pd.testing.assert_frame_equal(*(tabulate(experiment_of(kind), found) for _ in range(2)))
 
     def test_a_typo_in_its_options_is_one_line(self, kind: str, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="table of E: unknown field 'rows'"):
-            tabulate(plan_of(kind, rows=3), "E", found)
+            tabulate(experiment_of(kind, rows=3), found)
 
 
 class TestAtEqualCost:
@@ -64,7 +64,7 @@ class TestAtEqualCost:
     def test_costs_of_other_outcomes_are_refused(self, found: Evidence) -> None:
         comparison = {"task": "bowl", "methods": ["plain"], "costs": [1.0, 2.0]}
         with pytest.raises(PlumblineError, match="2 costs of 1 outcomes"):
-            tabulate(plan_of("at-equal-cost", comparisons=[comparison]), "E", found)
+            tabulate(experiment_of("at-equal-cost", comparisons=[comparison]), found)
 
 
 class TestRanking:
@@ -151,7 +151,7 @@ class TestRanking:
 
 class TestFinalValues:
     def test_mean_and_standard_error_at_the_last_round(self, found: Evidence) -> None:
-        table = tabulate(plan_of("final-values"), "E", found)
+        table = tabulate(experiment_of("final-values"), found)
         assert table[["task", "method"]].to_numpy().tolist() == [[p, m] for p in made.TASKS for m in made.METHODS]
         assert (table["seeds"] == made.SEEDS).all()
         ends = [made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
@@ -168,7 +168,7 @@ class TestFinalValues:
         ends = [made.falling(seed, made.INITIAL + made.ROUNDS - 1) for seed in range(made.SEEDS)]
         level = sorted(ends)[1]
         options = {"metrics": ["regret", "nll"], "medians": ["regret"], "above": {"regret": level}}
-        table = tabulate(plan_of("final-values", **options), "E", found)
+        table = tabulate(experiment_of("final-values", **options), found)
         assert table.columns[3:7].tolist() == ["regret", "regret ±", "regret median", f"seeds above {level:g}"]
         calibrated = table[table["method"] == "calibrated"].iloc[0]
         assert calibrated["regret median"] == pytest.approx(np.median(ends))
@@ -176,7 +176,7 @@ class TestFinalValues:
 
     def test_values_of_others_stand_beside_ours_with_their_reading_error(self, found: Evidence) -> None:
         theirs = {"task": "bowl", "method": "calibrated", "metric": "regret", "value": 3.5, "error": 0.2}
-        table = tabulate(plan_of("final-values", published=[theirs]), "E", found).set_index(["task", "method"])
+        table = tabulate(experiment_of("final-values", published=[theirs]), found).set_index(["task", "method"])
         columns = ["regret published", "regret published ±"]
         assert table.loc[("bowl", "calibrated"), columns].tolist() == [3.5, 0.2]
         assert table.drop(index=("bowl", "calibrated"))[columns].isna().all(axis=None)
@@ -191,25 +191,25 @@ class TestFinalValues:
     def test_values_of_others_are_of_what_there_is(self, found: Evidence, change: dict[str, Any], message: str) -> None:
         theirs = {"task": "bowl", "method": "plain", "metric": "regret", "value": 3.5, "error": 0.2} | change
         with pytest.raises(PlumblineError, match=message):
-            tabulate(plan_of("final-values", published=[theirs]), "E", found)
+            tabulate(experiment_of("final-values", published=[theirs]), found)
 
     def test_a_median_of_no_column_is_one_line(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="are no columns of the table"):
-            tabulate(plan_of("final-values", metrics=["regret"], medians=["nll"]), "E", found)
+            tabulate(experiment_of("final-values", metrics=["regret"], medians=["nll"]), found)
 
     def test_metrics_of_one_query_are_averaged_over_the_run(self, found: Evidence) -> None:
-        table = tabulate(plan_of("final-values"), "E", found)
+        table = tabulate(experiment_of("final-values"), found)
         rows = found.trials("bowl", "plain")
         assert table["nll"].iloc[0] == pytest.approx(rows.groupby("seed")["nll"].mean().mean())
 
     def test_seconds_are_the_median_over_rounds(self, found: Evidence) -> None:
-        table = tabulate(plan_of("final-values"), "E", found)
+        table = tabulate(experiment_of("final-values"), found)
         expected = np.median([0.25 + 0.05 * iteration for iteration in range(1, made.ROUNDS + 1)])
         assert table["seconds a round"].iloc[0] == pytest.approx(expected)
 
     def test_what_a_method_does_not_have_is_left_blank(self, folder: Path) -> None:
         trials = [made.trial(method="random", seed=s, model=False) for s in range(2)]
-        table = tabulate(plan_of("final-values"), "E", made.read(folder, *trials))
+        table = tabulate(experiment_of("final-values"), made.read(folder, *trials))
         assert table[["nll", "nll ±", "calibration_score"]].isna().all(axis=None)
         assert table["regret"].notna().all()
 
@@ -217,7 +217,7 @@ class TestFinalValues:
         trials = [made.trial(seed=s) for s in range(2)] + [made.trial(method="random", model=False)]
         for row in trials[0][-2:]:
             row["nll"] = row["pit"] = None
-        table = tabulate(plan_of("final-values"), "E", made.read(folder, *trials))
+        table = tabulate(experiment_of("final-values"), made.read(folder, *trials))
         there = [np.mean([row["nll"] for row in rows if row.get("nll") is not None]) for rows in trials[:2]]
         assert table["nll"].iloc[0] == pytest.approx(np.mean(there))
         assert table["nll rounds"].tolist() == [f"{made.ROUNDS - 1} of {made.ROUNDS}", ""]
@@ -228,7 +228,7 @@ class TestFinalValues:
         for row in trials[1]:
             row["f"] = [float("nan")]
         evidence = made.read(folder, *trials)
-        found = tabulate(plan_of("final-values", metrics=["regret", "nll"]), "E", evidence).set_index("method")
+        found = tabulate(experiment_of("final-values", metrics=["regret", "nll"]), evidence).set_index("method")
         assert found["seeds"].tolist() == [3, 3]
         assert found["regret seeds"].to_dict() == {"plain": 2, "calibrated": 3}
         assert "nll seeds" not in found
@@ -237,27 +237,28 @@ class TestFinalValues:
         assert found["regret seeds"].to_dict() == {"plain": 2, "calibrated": 3}
         assert "nll seeds" not in found
         comparison = {"task": "bowl", "methods": ["plain", "calibrated"], "costs": [2.0]}
-        spent = plan_of("at-equal-cost", comparisons=[comparison], metrics=["regret"])
-        assert tabulate(spent, "E", evidence)["regret seeds"].tolist() == [2, 3]
+        spent = experiment_of("at-equal-cost", comparisons=[comparison], metrics=["regret"])
+        assert tabulate(spent, evidence)["regret seeds"].tolist() == [2, 3]
 
     def test_what_a_method_has_in_no_run_is_not_counted(self, folder: Path) -> None:
         trials = [made.trial("bowl", method, 0, model=method == "plain") for method in ("plain", "calibrated")]
-        found = tabulate(plan_of("final-values", metrics=["nll"]), "E", made.read(folder, *trials))
+        found = tabulate(experiment_of("final-values", metrics=["nll"]), made.read(folder, *trials))
         assert "nll seeds" not in found
 
     def test_failed_trials_do_not_count(self, found: Evidence, found_with_failures: Evidence) -> None:
         pd.testing.assert_frame_equal(
-            tabulate(plan_of("final-values"), "E", found_with_failures), tabulate(plan_of("final-values"), "E", found)
+            tabulate(experiment_of("final-values"), found_with_failures),
+            tabulate(experiment_of("final-values"), found),
         )
 
     def test_an_unknown_metric_is_one_line(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="unknown metric 'regrets'"):
-            tabulate(plan_of("final-values", metrics=["regrets"]), "E", found)
+            tabulate(experiment_of("final-values", metrics=["regrets"]), found)
 
 
 class TestSearchSpace:
     def test_it_is_the_configuration_in_words(self, found: Evidence) -> None:
-        table = tabulate(plan_of("search-space"), "E", found)
+        table = tabulate(experiment_of("search-space"), found)
         assert table.to_numpy().tolist() == [
             ["oven", "0.0001", "0.1", "Continuous (log-scale)"],
             ["eggs", "1", "12", "Discrete (step size 1)"],
@@ -265,7 +266,7 @@ class TestSearchSpace:
 
     def test_an_unknown_space_is_answered_with_the_nearest(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="unknown search space 'kitchn': did you mean 'kitchen'"):
-            tabulate(plan_of("search-space", space="kitchn"), "E", found)
+            tabulate(experiment_of("search-space", space="kitchn"), found)
 
 
 class TestSettings:
@@ -273,7 +274,7 @@ class TestSettings:
         return {"name": "jitter", "published": "0.01", "method": "calibrated", "path": "jitter"} | changes
 
     def test_what_is_given_and_what_is_left_at_its_default(self, found: Evidence) -> None:
-        table = tabulate(plan_of("settings"), "E", found)
+        table = tabulate(experiment_of("settings"), found)
         assert table[["setting", "published", "ours", "same"]].to_numpy().tolist() == [
             ["jitter", "0.01", "0.01", "yes"],
             ["restarts", "10", "10", "yes"],
@@ -281,12 +282,12 @@ class TestSettings:
         ]
 
     def test_a_deep_option_that_is_given(self, found: Evidence) -> None:
-        table = tabulate(plan_of("settings", settings=[self.row(path="search.maxiter", published="200")]), "E", found)
+        table = tabulate(experiment_of("settings", settings=[self.row(path="search.maxiter", published="200")]), found)
         assert table[["ours", "same"]].to_numpy().tolist() == [["5", "no"]]
 
     def test_a_part_of_the_budget(self, found: Evidence) -> None:
         row = {"name": "n0", "published": "2", "task": "forrester", "path": "initial.size"}
-        assert tabulate(plan_of("settings", settings=[row]), "E", found)["ours"].tolist() == [str(made.INITIAL)]
+        assert tabulate(experiment_of("settings", settings=[row]), found)["ours"].tolist() == [str(made.INITIAL)]
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -300,18 +301,18 @@ class TestSettings:
     )
     def test_mistakes_are_one_line(self, found: Evidence, change: dict[str, str], message: str) -> None:
         with pytest.raises(PlumblineError, match=message):
-            tabulate(plan_of("settings", settings=[self.row(**change)]), "E", found)
+            tabulate(experiment_of("settings", settings=[self.row(**change)]), found)
 
     def test_the_library_in_use_is_what_evidence_has(self) -> None:
         plan = made.plan({"E": made.experiment(grid=[])})
-        found = evidence_of(plan, "E", ())
+        found = evidence_of(plan.resolve("E"), ())
         assert found.methods_in_use["calibrated"] == ("ei", {})
         assert found.budgets["forrester"]["rounds"] == made.ROUNDS
 
 
 class TestWallClock:
     def test_minutes_are_those_of_whole_runs_without_the_initial_design(self, found: Evidence) -> None:
-        table = tabulate(plan_of("wall-clock"), "E", found)
+        table = tabulate(experiment_of("wall-clock"), found)
         expected = sum(0.25 + 0.05 * iteration for iteration in range(1, made.ROUNDS + 1)) / 60
         np.testing.assert_allclose(table["minutes"], expected)
         assert (table["rounds"] == made.ROUNDS).all()
@@ -320,7 +321,7 @@ class TestWallClock:
         trials = [made.trial(method=m, seed=s) for m in made.METHODS for s in range(6)]
         for row in (row for rows in trials[6:] for row in rows):
             row["round_seconds"] *= 2
-        table = tabulate(plan_of("wall-clock"), "E", made.read(folder, *trials)).set_index("method")
+        table = tabulate(experiment_of("wall-clock"), made.read(folder, *trials)).set_index("method")
         assert table.loc["calibrated", ["ratio", "ratio low", "ratio high"]].tolist() == pytest.approx([2.0] * 3)
         assert table.loc["plain", "ratio"] == 1.0
         assert table.loc["calibrated", "published ratio"] == pytest.approx(1.45)
@@ -328,5 +329,5 @@ class TestWallClock:
     def test_rounds_that_one_lacks_do_not_count(self, folder: Path) -> None:
         trials = [made.trial(method="plain", seed=s) for s in range(2)]
         trials += [made.trial(method="calibrated", seed=s, rounds=2) for s in range(2)]
-        table = tabulate(plan_of("wall-clock"), "E", made.read(folder, *trials)).set_index("method")
+        table = tabulate(experiment_of("wall-clock"), made.read(folder, *trials)).set_index("method")
         assert table.loc["calibrated", "ratio"] == pytest.approx(1.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from plumbline.analysis.verdicts.measure import PartResult, samples
+from plumbline.analysis.verdicts.part_results import PartResult, samples
 from plumbline.analysis.verdicts.verdict import outcomes, verdict
 from plumbline.statistics.over_seeds import infer
 from plumbline.study.claims import ClaimTest

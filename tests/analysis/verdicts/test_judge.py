@@ -9,7 +9,15 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.outputs import draw
-from plumbline.analysis.verdicts.judge import RUNS, Ran, judge, judge_folder, judge_reference, kept, ran
+from plumbline.analysis.verdicts.judge import (
+    RUNS,
+    ExperimentRuns,
+    judge,
+    judge_folder,
+    judge_reference,
+    runs_from_records,
+    runs_from_reference,
+)
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.records import write_frame
@@ -29,7 +37,7 @@ def write(folder: Path, *trials: Any, name: str = "E") -> Path:
     return made.write(folder / f"records/{name}.parquet", *trials)
 
 
-def keep(reference: Path, runs: Ran, name: str = "E") -> None:
+def keep(reference: Path, runs: ExperimentRuns, name: str = "E") -> None:
     """Keep runs as `plumbline reference` does."""
     (reference / name).mkdir(parents=True)
     write_frame(reference / RUNS.format(name), runs.runs)
@@ -45,7 +53,7 @@ def done(folder: Path) -> Path:
 
 class TestFromRecords:
     def test_each_claim_of_the_plan(self, done: Path) -> None:
-        frame = judge_folder(made.plan({"E": made.experiment()}, {"K1": BETTER}), done)
+        frame = judge_folder(made.plan({"E": made.experiment()}, {"K1": BETTER}).run.experiments, done)
         assert frame["claim"].tolist() == ["K1"]
         assert frame["preset"].tolist() == ["quick"]
         assert frame["data"].tolist() == ["synthetic"]
@@ -55,7 +63,7 @@ class TestFromRecords:
     def test_claims_of_experiments_that_the_preset_leaves_out_are_left_out(self, done: Path) -> None:
         experiments = {"E": made.experiment(), "F": made.experiment(quick=None)}
         plan = made.plan(experiments, {"K1": BETTER, "K2": BETTER | {"experiments": ["F"]}})
-        assert judge_folder(plan, done)["claim"].tolist() == ["K1"]
+        assert judge_folder(plan.run.experiments, done)["claim"].tolist() == ["K1"]
 
     def test_parts_that_the_preset_leaves_out_are_left_out(self, done: Path) -> None:
         """A preset may run a smaller task in the place of the document's."""
@@ -70,12 +78,12 @@ class TestFromRecords:
                 "K4": BETTER | {"secondary": [ELSEWHERE]},
             },
         )
-        frame = judge_folder(plan, done)
+        frame = judge_folder(plan.run.experiments, done)
         assert frame["claim"].tolist() == ["K1", "K3", "K4"]
         assert not frame["statistic"].str.contains("levy-20").any()
 
     def test_no_claims_is_an_empty_table(self, done: Path) -> None:
-        frame = judge_folder(made.plan({"E": made.experiment()}), done)
+        frame = judge_folder(made.plan({"E": made.experiment()}).run.experiments, done)
         assert frame.empty
         assert frame.columns.tolist() == COLUMNS
 
@@ -83,13 +91,13 @@ class TestFromRecords:
         experiment = made.experiment(grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
         plan = made.plan({"E": experiment}, {"K": BETTER | {"primary": TEST | {"task": "qed"}}})
         write(folder / "quick", *(made.trial("qed", method, seed) for method in made.METHODS for seed in range(5)))
-        frame = judge_folder(plan, folder / "quick")
+        frame = judge_folder(plan.run.experiments, folder / "quick")
         assert frame["data"].tolist() == ["generated-molecules (generated, stands in for zinc250k)"]
 
     def test_a_claim_that_is_not_run_is_no_accident(self, done: Path) -> None:
         listed = {"source": "section 9", "statement": "It is art."}
         plan = made.plan({"E": made.experiment()}, {"K1": BETTER, "K2": listed})
-        assert judge_folder(plan, done)["claim"].tolist() == ["K1"]
+        assert judge_folder(plan.run.experiments, done)["claim"].tolist() == ["K1"]
 
     def test_records_are_read_once_and_by_the_columns_that_are_needed(
         self, done: Path, monkeypatch: pytest.MonkeyPatch
@@ -103,23 +111,23 @@ class TestFromRecords:
         monkeypatch.setattr(draw, "evidence", count)
         other = BETTER | {"primary": TEST | {"metric": "query_coverage"}}
         plan = made.plan({"E": made.experiment()}, {"K1": BETTER, "K2": other})
-        assert judge_folder(plan, done)["claim"].tolist() == ["K1", "K2"]
+        assert judge_folder(plan.run.experiments, done)["claim"].tolist() == ["K1", "K2"]
         assert read == [(done / "records/E.parquet", {"f", "roles", "optimum", "covered"})]
 
     def test_without_records_it_is_one_line(self, folder: Path) -> None:
         with pytest.raises(PlumblineError, match="no records at"):
-            judge_folder(made.plan({"E": made.experiment()}, {"K1": BETTER}), folder / "desk")
+            judge_folder(made.plan({"E": made.experiment()}, {"K1": BETTER}).run.experiments, folder / "desk")
 
     def test_failed_trials_do_not_count(self, folder: Path) -> None:
         trials = [made.trial("forrester", method, seed) for method in made.METHODS for seed in range(6)]
         write(folder / "quick", *trials, made.failure("forrester", "plain", 6))
         plan = made.plan({"E": made.experiment()}, {"K1": BETTER})
-        assert judge_folder(plan, folder / "quick")["seeds"].tolist() == [6]
+        assert judge_folder(plan.run.experiments, folder / "quick")["seeds"].tolist() == [6]
 
 
 class TestWhatWasRun:
     def test_of_an_experiment_without_claims_there_is_nothing_to_keep(self, done: Path) -> None:
-        assert ran(made.plan({"E": made.experiment()}), "E", done / "records/E.parquet") is None
+        assert runs_from_records(made.plan({"E": made.experiment()}).resolve("E"), done / "records/E.parquet") is None
 
     def test_what_is_kept_is_what_claims_ask_for(self, done: Path) -> None:
         claims = {
@@ -127,9 +135,8 @@ class TestWhatWasRun:
             "K2": BETTER | {"stuck": {"metric": "best_f", "above": 1.0}},
             "K3": BETTER | {"experiments": ["F"], "primary": TEST | {"metric": "crps"}},
         }
-        found = ran(
-            made.plan({"E": made.experiment(), "F": made.experiment()}, claims), "E", done / "records/E.parquet"
-        )
+        plan = made.plan({"E": made.experiment(), "F": made.experiment()}, claims)
+        found = runs_from_records(plan.resolve("E"), done / "records/E.parquet")
         assert found is not None
         assert set(found.runs["metric"]) == {"regret", "nll", "best_f"}
         assert len(found.runs) == 3 * 2 * 6
@@ -154,7 +161,7 @@ class TestClaimsOfSeveralExperiments:
         return done
 
     def test_their_runs_are_judged_as_those_of_one(self, both: Path) -> None:
-        frame = judge_folder(made.plan(SPLIT, {"K": OF_BOTH}), both)
+        frame = judge_folder(made.plan(SPLIT, {"K": OF_BOTH}).run.experiments, both)
         assert frame["experiments"].tolist() == ["E F", "E F"]
         assert frame["missing"].tolist() == ["", ""]
         assert frame["seeds"].tolist() == [6, 7]
@@ -164,15 +171,15 @@ class TestClaimsOfSeveralExperiments:
 
     def test_each_keeps_the_runs_of_its_own_tasks(self, both: Path) -> None:
         for name, task in (("E", "forrester"), ("F", "qed")):
-            found = ran(made.plan(SPLIT, {"K": OF_BOTH}), name, both / f"records/{name}.parquet")
+            found = runs_from_records(made.plan(SPLIT, {"K": OF_BOTH}).resolve(name), both / f"records/{name}.parquet")
             assert found is not None
             assert set(found.runs["task"]) == {task}
 
     def test_with_one_of_them_it_is_not_judged_in_whole(self, both: Path) -> None:
         """Whatever holds of what was run, the rest may not."""
         plan = made.plan(SPLIT, {"K": OF_BOTH})
-        keep(both / "kept", ran(plan, "F", both / "records/F.parquet"), "F")
-        frame = judge_reference(plan, both / "kept")
+        keep(both / "kept", runs_from_records(plan.resolve("F"), both / "records/F.parquet"), "F")
+        frame = judge_reference(plan.studies.values(), both / "kept")
         assert (frame["outcome"].tolist(), frame["verdict"].tolist()) == (["holds"], ["partly"])
         assert frame["missing"].tolist() == ["E"]
 
@@ -182,43 +189,44 @@ class TestFromWhatIsKept:
 
     def test_verdicts_are_the_same(self, done: Path, folder: Path) -> None:
         plan = self.PLAN(seeds=2, secondary=[TEST | {"metric": "nll", "of": "mean"}])
-        keep(folder / "kept", ran(plan, "E", done / "records/E.parquet"))
-        pd.testing.assert_frame_equal(judge_reference(plan, folder / "kept"), judge_folder(plan, done))
+        keep(folder / "kept", runs_from_records(plan.resolve("E"), done / "records/E.parquet"))
+        again = judge_reference(plan.studies.values(), folder / "kept")
+        pd.testing.assert_frame_equal(again, judge_folder(plan.run.experiments, done))
 
     def test_they_can_be_judged_by_another_rule(self, done: Path, folder: Path) -> None:
-        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         changed = self.PLAN(primary=TEST | {"threshold": 100.0, "of": "mean"})
-        assert judge_reference(changed, folder / "kept")["verdict"].tolist() == ["reproduced"]
+        assert judge_reference(changed.studies.values(), folder / "kept")["verdict"].tolist() == ["reproduced"]
 
     def test_a_metric_that_was_not_kept_is_one_line(self, done: Path, folder: Path) -> None:
-        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         with pytest.raises(PlumblineError, match="no nll of 'calibrated' on 'forrester' among the runs"):
-            judge_reference(self.PLAN(primary=TEST | {"metric": "nll"}), folder / "kept")
+            judge_reference(self.PLAN(primary=TEST | {"metric": "nll"}).studies.values(), folder / "kept")
 
     def test_what_is_not_kept_is_not_judged(self, folder: Path) -> None:
-        assert kept(folder, "E") is None
-        assert judge_reference(self.PLAN(), folder).empty
+        assert runs_from_reference(folder, "E") is None
+        assert judge_reference(self.PLAN().studies.values(), folder).empty
 
     @pytest.mark.parametrize("about", ["", "{", "[]", '{"preset": "desk"}', None])
     def test_runs_of_unknown_origin_are_one_line(self, done: Path, folder: Path, about: str | None) -> None:
-        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         path = folder / "kept/E/provenance.json"
         path.unlink() if about is None else path.write_text(about)
         with pytest.raises(PlumblineError, match="kept/E: ") as error:
-            kept(folder / "kept", "E")
+            runs_from_reference(folder / "kept", "E")
         assert "\n" not in str(error.value)
 
     def test_a_table_of_something_else_is_one_line(self, done: Path, folder: Path) -> None:
-        keep(folder / "kept", ran(self.PLAN(), "E", done / "records/E.parquet"))
+        keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         path = folder / "kept" / RUNS.format("E")
         write_frame(path, pd.DataFrame({"task": ["forrester"], "method": ["plain"]}))
         with pytest.raises(PlumblineError, match=r"kept/E: .*metric"):
-            kept(folder / "kept", "E")
+            runs_from_reference(folder / "kept", "E")
         path.write_text("task,method\nforrester,plain\n")
         with pytest.raises(PlumblineError, match="kept/E: "):
-            kept(folder / "kept", "E")
+            runs_from_reference(folder / "kept", "E")
 
     def test_the_studies_are_judged_in_their_order(self, done: Path) -> None:
         plan = made.plan({"E": made.experiment()}, {"K2": BETTER, "K10": BETTER, "K1": BETTER})
-        runs = ran(plan, "E", done / "records/E.parquet")
+        runs = runs_from_records(plan.resolve("E"), done / "records/E.parquet")
         assert judge(plan.studies.values(), lambda name: runs)["claim"].tolist() == ["K2", "K10", "K1"]

@@ -20,8 +20,8 @@ from plumbline.analysis.verdicts.verdict import (
     claim_rows,
     counts,
     holm,
-    judged,
     probabilities,
+    runnable_tests,
     verdict,
 )
 from plumbline.core.errors import PlumblineError
@@ -40,9 +40,9 @@ def claim(*primary: dict[str, Any], **changes: Any) -> Claim:
 
 def rows_of(one: Claim, evidence: Evidence) -> Any:
     """Return the rows of a claim that is judged by all the evidence there is."""
-    tests = judged(one, set(evidence.pairs))
+    tests = runnable_tests(one, set(evidence.pairs))
     assert tests is not None
-    return claim_rows("K", one, tests, Runs(runs_of(evidence, tests.asked)), "quick", "synthetic")
+    return claim_rows("K", one, tests, Runs(runs_of(evidence, tests.runs)), "quick", "synthetic")
 
 
 def planted(folder: Path, *, ahead: float, seeds: int = 8, spread: float = 0.3, fewer: int = 0) -> Evidence:
@@ -127,7 +127,7 @@ class TestVerdict:
     def test_each_combination(self, outcomes: list[Outcome], expected: Verdict) -> None:
         assert verdict(outcomes) == expected
         assert verdict(outcomes[::-1]) == expected
-        assert verdict(outcomes, whole=False) == ("partly" if expected == "reproduced" else expected)
+        assert verdict(outcomes, complete=False) == ("partly" if expected == "reproduced" else expected)
 
 
 class TestJudged:
@@ -136,11 +136,11 @@ class TestJudged:
 
     def test_parts_that_were_not_run_are_left_out(self) -> None:
         both = claim(TEST | {"task": None, "tasks": ["bowl", "valley"]})
-        whole, half = judged(both, self.PAIRS), judged(both, self.PAIRS[:2])
+        whole, half = runnable_tests(both, self.PAIRS), runnable_tests(both, self.PAIRS[:2])
         assert whole is not None
         assert half is not None
-        assert (len(whole.primary), whole.whole) == (2, True)
-        assert (len(half.primary), half.whole) == (1, False)
+        assert (len(whole.primary), whole.complete) == (2, True)
+        assert (len(half.primary), half.complete) == (1, False)
 
     def test_of_alternatives_the_first_that_is_whole(self) -> None:
         many = TEST | {"task": None, "tasks": ["bowl", "pit"]}
@@ -149,29 +149,29 @@ class TestJudged:
             ((many, self.THERE), "valley", True),
             ((self.HERE | {"task": "pit"}, many), "bowl", False),
         ):
-            found = judged(claim(*primary), self.PAIRS)
+            found = runnable_tests(claim(*primary), self.PAIRS)
             assert found is not None
-            assert ([test.task for test in found.primary], found.whole) == ([task], whole)
+            assert ([test.task for test in found.primary], found.complete) == ([task], whole)
 
     def test_without_its_primary_test_nothing_is_judged(self) -> None:
         one = claim(TEST | {"task": "pit"}, secondary=[TEST])
-        assert judged(one, self.PAIRS) is None
-        assert judged(Claim(source="p. 1", statement="Not run."), self.PAIRS) is None
+        assert runnable_tests(one, self.PAIRS) is None
+        assert runnable_tests(Claim(source="p. 1", statement="Not run."), self.PAIRS) is None
 
     @pytest.mark.parametrize(("tasks", "tests"), [(["pit", "bowl"], 2), (["pit"], None)])
     def test_parts_alone_are_not_what_the_sentence_is_about(self, tasks: list[str], tests: int | None) -> None:
-        found = judged(claim(TEST | {"task": None, "tasks": tasks, "parts": [self.THERE]}), self.PAIRS)
+        found = runnable_tests(claim(TEST | {"task": None, "tasks": tasks, "parts": [self.THERE]}), self.PAIRS)
         assert (found and len(found.primary)) == tests
 
     def test_what_is_asked_for(self) -> None:
         one = claim(
             secondary=[TEST | {"metric": "nll"}, TEST | {"task": "pit"}], stuck={"metric": "best_f", "above": 1}
         )
-        found = judged(one, self.PAIRS)
+        found = runnable_tests(one, self.PAIRS)
         assert found is not None
         assert len(found.secondary) == 1
-        assert {metric for _, _, metric in found.asked} == {"regret", "nll", "best_f"}
-        assert {pair[:2] for pair in found.asked} == set(self.PAIRS[:2])
+        assert {metric for _, _, metric in found.runs} == {"regret", "nll", "best_f"}
+        assert {pair[:2] for pair in found.runs} == set(self.PAIRS[:2])
 
 
 class TestPlantedClaims:

@@ -6,14 +6,14 @@ from botorch.acquisition import ExpectedImprovement
 from botorch.models.utils.inducing_point_allocators import _pivoted_cholesky_init
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sparse_cases import KERNELS, normal, random_rows, uniform
+from sparse_cases import KERNELS, normal, objective_gradient, random_rows, uniform
 
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp import inducing
 from plumbline.models.svgp.inducing import best_beliefs, greedy_dpp, improvement_quality, place_inducing
-from plumbline.models.svgp.objective import Batch, Layout, initial_row, objective_gradient
+from plumbline.models.svgp.objective import Batch, Layout, initial_row
 from plumbline.models.svgp.process import SVGP
 
 LAYOUT = Layout(6, 2)

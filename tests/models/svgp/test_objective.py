@@ -7,7 +7,7 @@ import torch
 from gpytorch.likelihoods import GaussianLikelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sparse_cases import CUBE, KERNELS, batch, gpytorch_objective, normal, random_rows, uniform
+from sparse_cases import CUBE, KERNELS, batch, gpytorch_objective, normal, objective_gradient, random_rows, uniform
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from plumbline.models.algebra import SparseKernel, squared_distances
@@ -21,7 +21,6 @@ from plumbline.models.svgp.objective import (
     forward,
     initial_row,
     inverse_softplus,
-    objective_gradient,
     predictive_log_likelihood,
     rescaled,
 )

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from sparse_cases import KERNELS, generator, normal, random_rows, uniform
+from sparse_cases import KERNELS, generator, normal, objective_gradient, random_rows, uniform
 
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, Shuffled, TrainingOptions
-from plumbline.models.svgp.objective import Batch, Layout, forward, initial_row, objective_gradient
+from plumbline.models.svgp.objective import Batch, Layout, forward, initial_row
 from plumbline.models.svgp.process import inducing_factor
 from plumbline.models.svgp.training import ATTEMPTS, Outcome, fidelity_step, fit, retry
 

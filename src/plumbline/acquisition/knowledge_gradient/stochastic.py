@@ -9,21 +9,23 @@ from plumbline.acquisition.knowledge_gradient.mean_update import Targets, update
 from plumbline.core.options import Options
 from plumbline.models.gp.process import GP
 
+SAMPLES = 8
+"""Draws of the next observation in each step."""
+
+INNER = 20
+"""L-BFGS iterations of a climb to the maximum of the updated mean."""
+
 
 class AscentOptions(Options):
     """Options of stochastic gradient ascent.
 
     Attributes:
         steps: number of ascent steps.
-        samples: number of fantasy observations in each step.
         learning_rate: learning rate of Adam in the unit cube; it falls with the square root of the step.
-        inner: number of L-BFGS iterations to a maximiser of the updated mean.
     """
 
     steps: PositiveInt = 50
-    samples: PositiveInt = 8
     learning_rate: PositiveFloat = 0.05
-    inner: PositiveInt = 20
 
 
 def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bounds: Tensor, maxiter: int) -> Tensor:
@@ -107,8 +109,8 @@ def ascend(
     average, maximisers = torch.zeros_like(at), points[:0]
     for step in range(options.steps):
         queries = low + width * at
-        Z = torch.randn(len(at), options.samples, generator=generator, dtype=at.dtype)
-        peaks = greatest_updated(process, queries, Z, torch.cat([points, maximisers]), bounds, options.inner)
+        Z = torch.randn(len(at), SAMPLES, generator=generator, dtype=at.dtype)
+        peaks = greatest_updated(process, queries, Z, torch.cat([points, maximisers]), bounds, INNER)
         at.grad = envelope_gradient(process, queries, Z, peaks, best) * width / process.standardisation.scale
         adam.param_groups[0]["lr"] = options.learning_rate / (1 + step) ** 0.5
         adam.step()

@@ -9,11 +9,11 @@ from plumbline.analysis.evidence.runs import Runs
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.metrics.registry import Better, find_metric
 from plumbline.statistics.over_seeds import Sample, difference, wins
-from plumbline.study.claims import Of, whole
+from plumbline.study.claims import Of, split_metric
 
 
 class Comparison(NamedTuple):
-    """A method beside a baseline on one task, by one metric.
+    """A paired comparison of a method with a baseline on one task, by one metric.
 
     Attributes:
         better: which direction of the metric is better, empty where neither is.
@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
 
 
 def comparisons(table: pd.DataFrame, method: str, baseline: str, metric: str = "", of: Of = "last") -> list[Comparison]:
-    """Return how two methods compare by each metric, or by one, on each task that both have runs on.
+    """Return the comparisons of two methods by each metric, or by one, on each task that both have runs on.
 
     A metric that is one number in all runs of both is left out unless it is named: a level that was set, for instance.
 
@@ -80,7 +80,7 @@ def _comparisons(runs: Runs, method: str, baseline: str, metric: str, of: Of) ->
         apart = difference([Sample(ours, theirs)], "mean", f"{task} {name} {method} {baseline}")
         means = float(ours.mean()), float(theirs.mean())
         p = min(1.0, 2 * min(apart.p_above(0.0), apart.p_below(0.0)))
-        better = find_metric(whole(name)[0]).better
+        better = find_metric(split_metric(name)[0]).better
         higher = float(wins(ours, theirs).mean())
         interval = apart.interval()
         yield Comparison(name, task, better, len(both), *means, apart.value, *interval, p, apart.median, higher)

@@ -1,7 +1,7 @@
 """What methods do beside a baseline, seed by seed, on each task and over all of them.
 
-Effects of several tasks need a unit: a standard deviation over seeds. Of where the baseline ended it would not do: on a
-task that most seeds solve that is next to nothing, and the rest of a search's rounding would outweigh all other tasks.
+Effects on several tasks need a common unit, a standard deviation over seeds. That of the baseline's final values would
+not do: on a task that most seeds solve it is close to zero, and rounding there would outweigh all other tasks.
 So a metric that the initial design has already, as regret, is in deviations of that: starts are the same for all
 methods, and vary. On a task that all solve effects are about zero, as they should be. What is of the rounds alone, as
 calibration scores, is in deviations of where the baseline ended.
@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.outputs.kinds import Names, OutputOptions
 from plumbline.metrics.registry import by_round, find_metric
 from plumbline.statistics.inference import Mean
@@ -25,19 +25,17 @@ ALL = "all tasks"
 
 
 class EffectOptions(OutputOptions):
-    """Options of what shows effects.
+    """Options of figures and tables of effects.
 
     Attributes:
         metrics: that are compared at the last round, with their words.
         baselines: methods that others are compared with, and the methods that are, a panel each.
-        tasks: from top to bottom; all where none are named.
         arms: words for the first, the second ... of the methods of every baseline, which then share a colour across
-            panels; each by its own look where there are none.
+            panels; without arms, each has its own legend.
     """
 
     metrics: dict[str, str] = Field(min_length=1)
     baselines: dict[str, tuple[str, ...]] = Field(min_length=1)
-    tasks: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -47,13 +45,13 @@ class EffectOptions(OutputOptions):
         return self
 
     def names(self) -> Names:
-        """Return the tasks, all methods and the metrics."""
+        """Return all methods and the metrics."""
         methods = (name for baseline, others in self.baselines.items() for name in (baseline, *others))
-        return Names(self.tasks, tuple(methods), tuple(self.metrics))
+        return Names(methods=tuple(methods), metrics=tuple(self.metrics))
 
 
 class Effect(NamedTuple):
-    """A mean difference, method less baseline, in standard deviations over seeds (`spread`), with its 95% interval.
+    """A mean difference, method minus baseline, in standard deviations over seeds (`spread`), with its 95% interval.
 
     Attributes:
         task: of it, or `ALL`.
@@ -78,21 +76,21 @@ class Effect(NamedTuple):
 
 
 def spread(found: Evidence, task: str, method: str, metric: str, seeds: pd.Index) -> float:
-    """Return the standard deviation over seeds of where a method began; of where it ended, where all begin alike."""
+    """Return the standard deviation over seeds of a method's first values; of its final ones where all begin alike."""
     table = by_round(found.trials(task, method), metric)
     begun = [table[0]] if 0 in table and find_metric(metric).kind == "running" else []
-    values = (one.reindex(seeds).dropna() for one in (*begun, ended(found, task, method, metric)))
+    values = (one.reindex(seeds).dropna() for one in (*begun, final_values(found, task, method, metric)))
     return next((float(one.std()) for one in values if one.max() > one.min()), 0.0)
 
 
 def differences(found: Evidence, task: str, method: str, baseline: str, metric: str) -> pd.Series:
-    """Return method less baseline where each seed of both ends."""
-    ours, theirs = (ended(found, task, name, metric) for name in (method, baseline))
+    """Return the difference of final values, method minus baseline, of each seed of both."""
+    ours, theirs = (final_values(found, task, name, metric) for name in (method, baseline))
     return (ours - theirs).dropna()
 
 
 def effect(standardised: pd.Series, mean: float, sd: float, **of: str) -> Effect:
-    """Return the effect that differences in standard deviations, one a seed, come to."""
+    """Return the effect from `standardised` differences, one a seed."""
     values = standardised.to_numpy(dtype=float)
     seeds, lower = len(values), float(np.mean(0.5 - 0.5 * np.sign(values))) if len(values) else np.nan
     if seeds < 2 or not np.isfinite(values).all():
@@ -102,15 +100,13 @@ def effect(standardised: pd.Series, mean: float, sd: float, **of: str) -> Effect
     return Effect(**of, seeds=seeds, mean=mean, sd=sd, value=inferred.value, low=low, high=high, lower=lower)
 
 
-def effects(
-    found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str, tasks: tuple[str, ...] = ()
-) -> Iterator[Effect]:
+def effects(found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
     """Yield the effect of each method on each task that it shares with its baseline, and then over all of these."""
     for baseline, methods in baselines.items():
         for method in methods:
             of = {"method": method, "baseline": baseline, "metric": metric}
             every = []
-            for task in tasks or found.tasks:
+            for task in found.tasks:
                 if not {(task, method), (task, baseline)}.issubset(found.pairs):
                     continue
                 apart = differences(found, task, method, baseline, metric)

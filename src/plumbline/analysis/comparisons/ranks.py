@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.evidence.final_values import final_values
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import Mean
-
-Best = Literal["least", "greatest"]
 
 
 @dataclass(frozen=True)
@@ -47,22 +44,21 @@ class Ranks:
         return found.value, *found.interval()
 
 
-def ranks(found: dict[str, pd.Series], best: Best) -> pd.DataFrame:
-    """Return the rank of each method for each seed that all of them have; alike values share the mean of their ranks.
+def ranks(found: dict[str, pd.Series]) -> pd.DataFrame:
+    """Return the ranks of methods, 1 for the least value, for each seed that all of them have; ties share a mean rank.
 
     Args:
-        found: where each seed ended, by method; one without any value has no rank.
-        best: which value has rank 1.
+        found: final values of seeds, by method; a method without any value has no rank.
 
     Returns:
         Seeds x methods.
     """
     table = pd.DataFrame(found).dropna(axis="columns", how="all").dropna()
-    return table.rank(axis=1, ascending=best == "least")
+    return table.rank(axis=1)
 
 
-def ranked(evidence: Evidence, metrics: Sequence[str], best: Best) -> Ranks:
-    """Return how methods rank on the tasks that all of them ran on.
+def ranked(evidence: Evidence, metrics: Sequence[str]) -> Ranks:
+    """Return the ranks of methods on the tasks that all of them ran on.
 
     Raises:
         PlumblineError: there is no such task, or no seed that is on all of them.
@@ -71,7 +67,7 @@ def ranked(evidence: Evidence, metrics: Sequence[str], best: Best) -> Ranks:
     common = [task for task in evidence.tasks if set(evidence.methods(task)) == set(methods)]
     tables = {
         metric: {
-            task: ranks({method: ended(evidence, task, method, metric) for method in methods}, best) for task in common
+            task: ranks({method: final_values(evidence, task, method, metric) for method in methods}) for task in common
         }
         for metric in metrics
     }

@@ -1,4 +1,4 @@
-"""What an experiment's figures, tables and claims rest on, read by column."""
+"""The evidence of an experiment's figures, tables and claims, read by column."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,24 +19,24 @@ from plumbline.study.experiments import Hyperparameter
 from plumbline.study.legends import Legend
 
 PLACE = ["key", *TRIAL, "iteration", "evaluation"]
-"""Columns that say which evaluation a row is: always read."""
+"""Columns that identify the evaluation of a row; always read."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What an experiment's figures and claims rest on.
+    """The evidence of an experiment.
 
     Attributes:
         rows: the evaluations of all trials that ended well; lists of one entry are numbers.
         failures: task, method, seed and error of each trial that did not.
         snapshots: pictures of models, with the trial they belong to.
-        illustration: what was computed without trials (see `plumbline.illustrations`).
-        looks: of the experiment's methods, by label.
+        illustration: table computed without trials (see `plumbline.illustrations`).
+        legends: of the experiment's methods, by label.
         titles: of its tasks.
-        task_parameters: values of what its tasks vary, by task and name.
+        task_parameters: numbers in which its tasks differ, by task and name.
         spaces: of hyperparameters, by name: its study's.
-        methods_in_use: what each method of the library is and the options that it is given, by label.
-        budgets: of the tasks of the library, by name.
+        methods_in_use: registered name and options of each method of the YAML files, by label.
+        budgets: of all tasks of the YAML files, by name.
     """
 
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -78,7 +78,7 @@ class Evidence:
         return list(dict.fromkeys(method for other, method in self.pairs if task in (None, other)))
 
     def named(self, names: Iterable[str], task: str | None = None) -> list[str]:
-        """Return the methods of these names that have trials; the name of an entry means all that it varies to."""
+        """Return the methods of these names that have trials; the name of an entry stands for all its members."""
         there = self.methods(task)
         return [method for name in names for method in there if name in (method, self.legend(method).entry)]
 
@@ -94,11 +94,11 @@ class Evidence:
         return self.rows.iloc[self._places[task, method]]
 
     def legend(self, method: str) -> Legend:
-        """Return how a method looks; one without a look of its own goes by its label."""
+        """Return the legend of a method; one without a legend goes by its label."""
         return self.legends.get(method) or Legend(label=method)
 
     def title(self, task: str) -> str:
-        """Return what a task is called."""
+        """Return the title of a task."""
         return self.titles.get(task, task)
 
 
@@ -127,26 +127,15 @@ def read_rows(path: Path, columns: Iterable[str]) -> tuple[pd.DataFrame, pd.Data
 
 
 def evidence(
-    path: Path | None,
-    columns: Iterable[str] = (),
-    snapshots: Path | None = None,
-    illustration: Path | None = None,
-    legends: Mapping[str, Legend] | None = None,
-    titles: Mapping[str, str] | None = None,
-    task_parameters: Mapping[str, Mapping[str, float | str]] | None = None,
-    spaces: Mapping[str, Sequence[Hyperparameter]] | None = None,
+    path: Path | None, columns: Iterable[str] = (), snapshots: Path | None = None, illustration: Path | None = None
 ) -> Evidence:
     """Return the evidence in the files of an experiment: records and pictures of its trials, and its illustration.
 
     Args:
         path: collected records, None for an experiment without trials.
-        columns: of the records, that are to be looked at (see `metrics.columns_of`).
+        columns: of the records, that are to be read (see `metrics.columns_of`).
         snapshots: pictures of models.
-        illustration: what was computed without trials.
-        looks: of methods.
-        titles: of tasks.
-        task_parameters: of tasks.
-        spaces: of hyperparameters.
+        illustration: table computed without trials.
     """
     rows, failed = (pd.DataFrame(), pd.DataFrame()) if path is None else read_rows(path, columns)
     pictures = pd.DataFrame()
@@ -154,4 +143,4 @@ def evidence(
         trials = rows[["key", *TRIAL]].drop_duplicates().astype(dict.fromkeys(("key", "task", "method"), str))
         pictures = table.to_pandas().merge(trials, on="key")
     shown = pd.DataFrame() if illustration is None else records.read_table(illustration).to_pandas()
-    return Evidence(rows, failed, pictures, shown, legends or {}, titles or {}, task_parameters or {}, spaces or {})
+    return Evidence(rows, failed, pictures, shown)

@@ -1,7 +1,7 @@
-"""Where runs end: the last value of a metric, or for metrics of single queries its mean over the run.
+"""Final values of runs: the last value of a metric, or for metrics of single queries the mean over the run.
 
-Some metrics have no value in some runs, such as the best value of a run without a feasible point. Means are over the
-others then, and tables say how many those are.
+Some metrics have no value in some runs, such as the best value of a run without a feasible point. Means are then over
+the other runs, and tables give their number.
 """
 
 from collections.abc import Iterable
@@ -15,12 +15,12 @@ from plumbline.metrics.registry import by_round, find_metric
 from plumbline.statistics import over_seeds as statistics
 
 
-def ends(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
-    """Return where each seed ended, or its mean over the rounds that have a value for metrics of single queries.
+def final_values_of(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
+    """Return the final value of each seed, or for metrics of single queries the mean of the rounds with a value: `n`.
 
     Args:
-        table: seeds x rounds, as `by_round` gives it.
-        metric: what it is of.
+        table: seeds x rounds, as `by_round` returns it.
+        metric: its name.
     """
     values = table.to_numpy()
     if values.size == 0:
@@ -28,14 +28,14 @@ def ends(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
     return statistics.mean(values, 1) if find_metric(metric).kind == "query" else values[:, -1]
 
 
-def ended(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:
-    """Return where each seed of a method ended on a task; NaN of all where no round has a value."""
+def final_values(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:
+    """Return the final value of each seed of a method on a task; all NaN where no round has a value."""
     table = by_round(evidence.trials(task, method), metric)
-    return pd.Series(np.nan if table.empty else ends(table, metric), index=table.index, dtype=float)
+    return pd.Series(np.nan if table.empty else final_values_of(table, metric), index=table.index, dtype=float)
 
 
-def told(values: NDArray[np.float64], metric: str) -> dict[str, object]:
-    """Return what tables tell of where `n` seeds ended: mean, standard error, and of how many seeds, which have one."""
+def summary_columns(values: NDArray[np.float64], metric: str) -> dict[str, object]:
+    """Return the columns of `n` final values: mean, standard error, and the number of seeds that have a value."""
     mean, error = statistics.mean_and_standard_error(values) if len(values) else (np.nan, np.nan)
     return {metric: float(mean), f"{metric} ±": float(error), f"{metric} seeds": int((~np.isnan(values)).sum())}
 

@@ -1,4 +1,4 @@
-"""What runs come to, a row a trial and metric: all that verdicts rest on, and small enough to keep."""
+"""Summaries of runs, a row a trial and metric: all that verdicts need, and small enough to commit."""
 
 from collections.abc import Iterable
 
@@ -7,24 +7,24 @@ import pandas as pd
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.summaries import SUMMARIES, shorten, summarise
-from plumbline.study.claims import whole
+from plumbline.study.claims import split_metric
 
 COLUMNS = ["task", "method", "metric", "seed", *SUMMARIES, "rounds", "of", "evaluations"]
-"""Of a table of runs: the numbers of a trial, rounds that had a value, of how many, and evaluations in all."""
+"""Columns of a table of runs: summaries of a trial, rounds with a value, all rounds, and evaluations."""
 
-Asked = tuple[str, str, str]
+RunName = tuple[str, str, str]
 """A task, a method and a metric."""
 
 
-def runs_of(evidence: Evidence, asked: Iterable[Asked]) -> pd.DataFrame:
+def runs_of(evidence: Evidence, wanted: Iterable[RunName]) -> pd.DataFrame:
     """Return the runs of these tasks and methods.
 
     Raises:
         PlumblineError: there are no trials of one.
     """
     frames = []
-    for task, method, metric in dict.fromkeys(asked):
-        name, share = whole(metric)
+    for task, method, metric in dict.fromkeys(wanted):
+        name, share = split_metric(metric)
         rows = shorten(evidence.trials(task, method), share)
         seeds = rows.groupby("seed", observed=True)
         found = summarise(rows, name).assign(of=seeds["iteration"].max(), evaluations=seeds["evaluation"].max() + 1)
@@ -33,7 +33,7 @@ def runs_of(evidence: Evidence, asked: Iterable[Asked]) -> pd.DataFrame:
 
 
 class Runs:
-    """A table of runs by what is asked of it."""
+    """A table of runs, indexed by task, method and metric."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         self.tables = {
@@ -43,7 +43,7 @@ class Runs:
 
     @property
     def trials(self) -> set[tuple[str, str]]:
-        """The tasks and methods that there are runs of."""
+        """The (task, method) of the runs."""
         return {(task, method) for task, method, _ in self.tables}
 
     def __call__(self, task: str, method: str, metric: str) -> pd.DataFrame:

@@ -19,7 +19,7 @@ class CoverageDensityOptions(OutputOptions):
     level: float = Field(gt=0.0, lt=1.0)
 
     def names(self) -> Names:
-        """Return what panels name, and coverage."""
+        """Return the names in panels, and the metric of coverage."""
         return Names(
             tuple(panel.task for panel in self.panels),
             tuple(method for panel in self.panels for method in panel.methods),

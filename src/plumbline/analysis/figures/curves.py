@@ -147,7 +147,7 @@ class CurvesOptions(OutputOptions):
         return self
 
     def names(self) -> Names:
-        """Return what rows and panels name."""
+        """Return the names in rows and panels."""
         methods = [*(panel.methods for panel in self.panels), *(row.methods for row in self.rows)]
         methods += [(row.minus,) for row in self.rows if row.minus not in (None, FIRST)]
         besides = ["round_seconds"] if self.timed else []
@@ -166,7 +166,7 @@ class CurvesOptions(OutputOptions):
 
 
 def band(options: CurvesOptions, kind: BandKind) -> Callable[[Array], Band]:
-    """Return what maps `seeds x rounds` values to the lower edge, the middle and the upper edge of a band."""
+    """Return the function that maps `seeds x rounds` values to the lower edge, middle and upper edge of a band."""
 
     def quantiles(values: Array) -> Band:
         low, middle, high = np.nanquantile(values, [options.quantiles[0], 0.5, options.quantiles[1]], axis=0)
@@ -181,14 +181,14 @@ def band(options: CurvesOptions, kind: BandKind) -> Callable[[Array], Band]:
 
 
 def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
-    """Return how many evaluations there were at the end of each round."""
+    """Return the number of evaluations at the end of each round."""
     first = trials[trials["seed"] == trials["seed"].iloc[0]]
     counts = first.groupby("iteration")["evaluation"].max() + 1
     return (counts.reindex(rounds) - (counts.loc[0] if queries else 0)).to_numpy(dtype=float)
 
 
 def in_time(table: pd.DataFrame, seconds: pd.DataFrame, moments: int = 200) -> tuple[Array, Array]:
-    """Return minutes since the initial design, and what each trial had come to by then.
+    """Return minutes since the initial design, and the value of each trial at that time.
 
     Args:
         table: a metric at the end of each round, a row a seed.
@@ -207,13 +207,13 @@ def in_time(table: pd.DataFrame, seconds: pd.DataFrame, moments: int = 200) -> t
     return minutes, np.stack([one[place] for one, place in zip(values, places, strict=True)])
 
 
-def measured(trials: pd.DataFrame, metric: str, panel: Panel) -> pd.DataFrame:
+def values_by_column(trials: pd.DataFrame, metric: str, panel: Panel) -> pd.DataFrame:
     """Return a metric of each seed at the end of each round, or at each cost where the panel has costs."""
     return by_cost(trials, metric, panel.costs) if panel.costs else by_round(trials, metric)
 
 
 def positions(trials: pd.DataFrame, columns: pd.Index, panel: Panel, queries: bool) -> Array:
-    """Return where the columns of what was measured are drawn."""
+    """Return the positions of the columns of `values_by_column` on the axis."""
     return columns.to_numpy(dtype=float) if panel.costs else evaluations(trials, columns, queries)
 
 
@@ -228,12 +228,12 @@ def draw_row(
     taken_off: pd.DataFrame | None = None
     if row.minus is not None:
         theirs = panel.methods[0] if row.minus == FIRST else row.minus
-        taken_off = measured(found.trials(panel.task, theirs), row.metric, panel)
+        taken_off = values_by_column(found.trials(panel.task, theirs), row.metric, panel)
         methods = [method for method in methods if method != theirs]
         ax.axhline(0.0, **styles[theirs], linewidth=1.2, label=found.legend(theirs).label)
     for i, method in enumerate(methods):
         trials, legend = found.trials(panel.task, method), styles[method]
-        table = measured(trials, row.metric, panel)
+        table = values_by_column(trials, row.metric, panel)
         if taken_off is not None:
             ours, others = table.align(taken_off, join="inner")
             table = ours - others
@@ -254,7 +254,7 @@ def draw_row(
             dashes = style.SHORT_DASHES if legend["linestyle"] == "--" else "-"
             ax.vlines(beside, low[-1], high[-1], color=legend["color"], linestyle=dashes, linewidth=1.6)
         if row.nominal and nominal is None:
-            nominal = sign * measured(trials, row.nominal, panel)
+            nominal = sign * values_by_column(trials, row.nominal, panel)
             ax.plot(
                 positions(trials, nominal.columns, panel, options.queries),
                 nominal.mean(),
@@ -322,7 +322,7 @@ def share_scales(axes: Sequence[Sequence[Axes]], rows: Sequence[Row], panels: Se
 
 
 def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
-    """Return the panels that there are trials for, with their methods; one a task where none are asked for."""
+    """Return the panels that have trials, with their methods; without panels, one a task."""
     asked = panels or tuple(Panel(task=task) for task in found.tasks)
     complete = []
     for panel in asked:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.figures.sweep import final_interval
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
@@ -37,7 +37,7 @@ class FinalDotsOptions(OutputOptions):
 
 
 def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Return the dots that there are trials for; those of the whole grid where none are asked for."""
+    """Return the dots that have trials; without `dots`, those of the whole grid."""
     if dots:
         return {words: pair for words, pair in dots.items() if pair in found.pairs}
     alone = len(found.tasks) == 1
@@ -67,7 +67,7 @@ def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
             capsize=3,
             label="what others are compared with" if first else "mean and 70% interval",
         )
-        ends = ended(evidence, task, method, options.metric).dropna()
+        ends = final_values(evidence, task, method, options.metric).dropna()
         ax.scatter([ends.median()], [height], s=70, c="0.15", marker="|", label="median", zorder=4)
         if options.stuck is not None and (count := int((ends > options.stuck).sum())):
             words = f"{count} of {len(ends)} stuck"

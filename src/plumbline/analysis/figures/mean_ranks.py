@@ -1,30 +1,28 @@
-"""How methods rank: over all tasks, by one or several metrics, and task by task."""
+"""Mean ranks of methods: over all tasks, by one or several metrics, and task by task."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from plumbline.analysis.comparisons.ranks import Best, Ranks, ranked
+from plumbline.analysis.comparisons.ranks import Ranks, ranked
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 
 SPREAD = 0.6
-"""Of the height of a line of words, what the dots of several metrics take."""
+"""Share of the height of a line that the dots of several metrics take."""
 
 
 class MeanRanksOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        metrics: what methods are ranked by, with its words; the first orders them, and is shown task by task.
-        best: whether the least or the greatest value has rank 1.
+        metrics: by which methods are ranked, with their words; the first orders them, and is shown task by task.
         titles: short words for tasks; the others go by their own.
     """
 
     metrics: dict[str, str] = Field(min_length=1)
-    best: Best = "least"
     titles: dict[str, str] = Field(default_factory=dict)
 
     def names(self) -> Names:
@@ -39,7 +37,7 @@ def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
     Raises:
         PlumblineError: no task that all methods ran on, or no seed that is on all of them.
     """
-    found = ranked(evidence, tuple(options.metrics), options.best)
+    found = ranked(evidence, tuple(options.metrics))
     first = next(iter(options.metrics))
     overall_of = {metric: {name: found.overall(metric, name) for name in evidence.methods()} for metric in found.tables}
     methods = sorted(evidence.methods(), key=lambda method: overall_of[first][method][0])

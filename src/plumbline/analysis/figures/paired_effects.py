@@ -1,4 +1,4 @@
-"""What methods do beside a baseline: a dot with its interval a task and method, and over all tasks."""
+"""Paired effects of methods against a baseline: a dot with its interval a task and method, and over all tasks."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from plumbline.analysis.outputs.kinds import figures
 from plumbline.core.errors import PlumblineError
 
 SPREAD = 0.7
-"""Of the height of a line of words, what its dots take."""
+"""Share of the height of a line that its dots take."""
 
 
 Legends = dict[str, tuple[str, str, bool]]
@@ -21,7 +21,7 @@ Legends = dict[str, tuple[str, str, bool]]
 
 
 def line_styles_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Legends:
-    """Return how methods look: by their arms where these have words, else each by itself."""
+    """Return words and colour of each method: by its arm where there are arms, else its own."""
     if arms:
         colours = style.colours(arms)
         return {method: (arm, colours[arm], False) for method, arm in zip(methods, arms, strict=True)}
@@ -67,9 +67,9 @@ def limits_of(some: Sequence[Effect]) -> tuple[float, float] | None:
 @figures.register("paired-effects", EffectOptions)
 def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
     """Mean paired difference to a baseline in deviations over seeds, with a 95% interval; a column a baseline."""
-    some = {name: list(effects(evidence, options.baselines, name, options.tasks)) for name in options.metrics}
+    some = {name: list(effects(evidence, options.baselines, name)) for name in options.metrics}
     there = {one.task for of in some.values() for one in of}
-    lines = [task for task in (*(options.tasks or evidence.tasks), ALL) if task in there]
+    lines = [task for task in (*evidence.tasks, ALL) if task in there]
     if not lines:
         raise PlumblineError("no trials of a method and its baseline on one task: nothing to draw")
     columns = {name: line_styles_of(evidence, others, options.arms) for name, others in options.baselines.items()}

@@ -1,4 +1,4 @@
-"""Where each run ends, a dot a seed: means hide who got stuck, and how few seeds a paper may have seen."""
+"""Final values of all runs, a dot a seed: means hide stuck runs, and how few seeds a paper may have."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended
+from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
@@ -41,27 +41,23 @@ class RunEndsOptions(OutputOptions):
         metric: what is drawn, at the last round.
         label: its axis.
         panels: side by side; one a task where none are named.
-        methods: from left to right; all where none are named.
         stuck: runs that end above this are counted over their method.
         logarithmic: whether the axis is.
-        limits: of the axis.
     """
 
     metric: str
     label: str
     panels: tuple[EndsPanel, ...] = ()
-    methods: tuple[str, ...] = ()
     stuck: float | None = None
     logarithmic: bool = False
-    limits: tuple[float | None, float | None] | None = None
 
     def names(self) -> Names:
-        """Return the tasks, the methods and the metric."""
-        return Names(tuple(panel.task for panel in self.panels), self.methods, (self.metric,))
+        """Return the tasks and the metric."""
+        return Names(tuple(panel.task for panel in self.panels), metrics=(self.metric,))
 
 
 def swarm(values: Array, low: float, high: float) -> Array:
-    """Return how far to the side each dot lies, so that those of nearly the same value stand beside each other.
+    """Return the horizontal offset of each dot, so that dots of nearly the same value stand side by side.
 
     Args:
         values: `n`.
@@ -80,7 +76,9 @@ def swarm(values: Array, low: float, high: float) -> Array:
 def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions) -> None:
     """Draw the dots of each method, their mean with its 95% interval, and their median."""
     styles = style.lines(found.legends, found.methods())
-    ended_by = {method: ended(found, panel.task, method, options.metric).dropna().sort_index() for method in methods}
+    ended_by = {
+        method: final_values(found, panel.task, method, options.metric).dropna().sort_index() for method in methods
+    }
     values = {method: series.iloc[: panel.first].to_numpy() for method, series in ended_by.items()}
     scale = np.log10 if options.logarithmic else np.asarray
     everything = scale(np.concatenate(list(values.values())))
@@ -112,8 +110,6 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
         ax.axhline(options.stuck, color="0.5", linestyle=":", linewidth=1)
     if options.logarithmic:
         ax.set_yscale("log")
-    if options.limits:
-        ax.set_ylim(*options.limits)
     labels = [found.legend(method).label for method in methods]
     ax.set_xticks(range(len(methods)), labels, rotation=30, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(methods) - 0.4)
@@ -123,7 +119,7 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
 def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
     """The last value of each run, a dot a seed; their mean with its 95% interval, and their median, a line."""
     asked = options.panels or tuple(EndsPanel(task=task) for task in evidence.tasks)
-    columns = [panel for panel in asked if evidence.named(options.methods or evidence.methods(), panel.task)]
+    columns = [panel for panel in asked if evidence.methods(panel.task)]
     if not columns:
         raise PlumblineError("no trials of any of the panels: nothing to draw")
     across = len(columns) if len(columns) <= 3 else -(-len(columns) // 2)
@@ -133,8 +129,7 @@ def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
         ax.remove()
     axes = axes[: len(columns)]
     for ax, panel in zip(axes, columns, strict=True):
-        methods = evidence.named(options.methods or evidence.methods(panel.task), panel.task)
-        draw_panel(ax, evidence, panel, list(dict.fromkeys(methods)), options)
+        draw_panel(ax, evidence, panel, evidence.methods(panel.task), options)
         ax.set_title(panel.title or evidence.title(panel.task), pad=14 if options.stuck is not None else None)
     for ax, panel in zip(axes, columns, strict=True):
         first = next(other for other, of in zip(axes, columns, strict=True) if of.task == panel.task)

@@ -35,7 +35,7 @@ class SetPartsOptions(OutputOptions):
 
 
 def optima(picture: pd.DataFrame) -> list[float]:
-    """Return where the function of a picture has its highest hills, in the order of the line."""
+    """Return the positions of the highest local maxima of the function in a snapshot, from left to right."""
     line = picture.sort_values("x")
     f, x = line["f"].to_numpy(), line["x"].to_numpy()
     high = f >= f.max() - NEAR * (f.max() - f.min())

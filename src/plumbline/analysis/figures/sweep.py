@@ -1,4 +1,4 @@
-"""Where a metric ends against a parameter of the methods or of the tasks: LOCBO, figures 6 and 8b, 8c."""
+"""Final values of a metric against a parameter of the methods or of the tasks: LOCBO, figures 6 and 8b, 8c."""
 
 from typing import NamedTuple, Self
 
@@ -16,13 +16,13 @@ from plumbline.metrics.registry import by_round
 from plumbline.statistics.over_seeds import mean_interval
 
 
-class Measured(Options):
+class MetricAxis(Options):
     """A metric and the words of its axis.
 
     Attributes:
-        metric: what is drawn, at the last round.
-        label: its axis.
-        nominal: the metric that says what it should be, averaged over methods and dotted.
+        metric: its name; final values are drawn.
+        label: words of its axis.
+        nominal: the metric of its nominal value, averaged over methods and dotted.
     """
 
     metric: str
@@ -30,7 +30,7 @@ class Measured(Options):
     nominal: str | None = None
 
 
-class SweepOptions(OutputOptions, Measured):
+class SweepOptions(OutputOptions, MetricAxis):
     """Options of the figure: either methods vary, on some tasks, or tasks do.
 
     What a preset leaves out is left out.
@@ -48,7 +48,7 @@ class SweepOptions(OutputOptions, Measured):
     """
 
     parameter: str
-    below: tuple[Measured, ...] = ()
+    below: tuple[MetricAxis, ...] = ()
     columns: tuple[str, ...] = ()
     axis: str = ""
     logarithmic: bool = False
@@ -71,7 +71,7 @@ class SweepOptions(OutputOptions, Measured):
         metrics = (name for row in self.rows() for name in (row.metric, row.nominal) if name)
         return Names((*(self.tasks or ()), *self.columns), methods, tuple(metrics))
 
-    def rows(self) -> tuple[Measured, ...]:
+    def rows(self) -> tuple[MetricAxis, ...]:
         """Return the metrics, from top to bottom."""
         return (self, *self.below)
 
@@ -144,7 +144,7 @@ def constants_of(found: Evidence, task: str, options: SweepOptions) -> list[str]
 def draw_panel(
     ax: Axes,
     found: Evidence,
-    row: Measured,
+    row: MetricAxis,
     lines: dict[str, list[Point]],
     constant: list[Point],
     options: SweepOptions,

@@ -1,17 +1,20 @@
-"""How long sets are where data are dense and where they are sparse: against the distance to the nearest observation."""
+"""Lengths of sets against the distance to the nearest observation: where data are dense, and where they are sparse."""
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import PositiveFloat
 from scipy.special import ndtri
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.model_steps import pictures_of
 from plumbline.analysis.outputs import style
-from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
+from plumbline.analysis.outputs.kinds import OutputOptions, figures
 from plumbline.metrics.frames import entries
+
+BINS = 15
+"""Of the distances, up to the greatest that half of the runs have points at."""
 
 QUANTILES = {"low": 0.2, "middle": 0.5, "high": 0.8}
 
@@ -20,24 +23,14 @@ class WidthByDistanceOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
-        methods: a colour each; all that there are on the task where none are named.
         reach: a distance to mark; the diagnostics' `reach` in units of x.
-        bins: of the distances, up to that which half of the runs have points at.
-        top: what is longer is drawn at this height, sets that are the whole line too.
+        top: greatest length drawn; longer sets, unbounded ones too, are drawn at this height.
     """
 
-    task: str = ""
-    methods: tuple[str, ...] = ()
     reach: PositiveFloat | None = None
-    bins: PositiveInt = 15
     top: PositiveFloat = 6.0
 
     reads = ("x", "alpha")
-
-    def names(self) -> Names:
-        """Return the task and the methods."""
-        return Names((self.task,) if self.task else (), self.methods)
 
 
 def relative_widths(picture: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -58,7 +51,7 @@ def relative_widths(picture: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 def by_distance(runs: list[pd.DataFrame], bins: int) -> pd.DataFrame:
     """Return quantiles over runs of their median relative widths, a row a bin of distances that half of them have.
 
-    Quantiles are values that there are: between a finite and an infinite one there is nothing.
+    Quantiles are observed values: one cannot interpolate between a finite and an infinite one.
     """
     reaches = [run["distance"].max() for run in runs]
     edges = np.linspace(0.0, float(np.median(reaches)), bins + 1)
@@ -76,7 +69,7 @@ def by_distance(runs: list[pd.DataFrame], bins: int) -> pd.DataFrame:
 
 def draw_widths(ax: Axes, runs: list[pd.DataFrame], options: WidthByDistanceOptions, colour: str, legend: str) -> None:
     """Draw the median and the 20% to 80% quantiles of one method."""
-    found = by_distance(runs, options.bins).clip(upper=options.top)
+    found = by_distance(runs, BINS).clip(upper=options.top)
     ax.fill_between(found.index, found["low"], found["high"], color=colour, alpha=0.2, linewidth=0)
     ax.plot(found.index, found["middle"], color=colour, label=legend)
 
@@ -84,9 +77,9 @@ def draw_widths(ax: Axes, runs: list[pd.DataFrame], options: WidthByDistanceOpti
 @figures.register("width-by-distance", WidthByDistanceOptions)
 def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Figure:
     """Lengths of sets in credible intervals against the distance to the data, a panel a snapshot; over seeds."""
-    task = pictures_of(evidence, options.task)["task"].iloc[0]
+    task = pictures_of(evidence, "")["task"].iloc[0]
     pictures = evidence.snapshots[evidence.snapshots["task"] == task]
-    methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
+    methods = evidence.methods(task)
     styles = style.lines(evidence.legends, evidence.methods())
     steps = sorted(pictures["iteration"].unique())
     figure, (axes,) = style.panels(1, len(steps), sharey=True)

@@ -14,21 +14,7 @@ from plumbline.core.options import parse
 from plumbline.metrics.registry import columns_of
 from plumbline.registry.registry import Entry
 from plumbline.study.experiments import Output
-from plumbline.study.plan import Plan
-
-STANDS_IN = "stands in for"
-"""What `data_label` says of data in the place of others."""
-
-
-def data_label(plan: Plan, name: str) -> str:
-    """Return the datasets that an experiment reads, stand-ins named as such; empty if it reads none."""
-    real = {stand_in: dataset for dataset, stand_in in plan.stand_ins.items()}
-
-    def label(name: str) -> str:
-        generated = "generated, " if name in plan.generated else ""
-        return f"{name} ({generated}{STANDS_IN} {real[name]})" if name in real else name
-
-    return ", ".join(map(label, plan.inputs(name)))
+from plumbline.study.resolved import ResolvedExperiment
 
 
 def budget_label(rows: pd.DataFrame) -> str:
@@ -42,7 +28,7 @@ def budget_label(rows: pd.DataFrame) -> str:
 
 
 def seeds_label(rows: pd.DataFrame) -> str:
-    """Return how many seeds each task and method has, in words; empty where there are no trials."""
+    """Return the number of seeds of each task and method, in words; empty where there are no trials."""
     if rows.empty:
         return ""
     counts = sorted(rows.groupby(["task", "method"], observed=True)["seed"].nunique().unique())
@@ -50,59 +36,52 @@ def seeds_label(rows: pd.DataFrame) -> str:
 
 
 def evidence_of(
-    plan: Plan,
-    name: str,
+    resolved: ResolvedExperiment,
     columns: Sequence[str],
     records: Path | None = None,
     snapshots: Path | None = None,
     illustration: Path | None = None,
 ) -> Evidence:
-    """Return the evidence of experiment `name` in the files given, with its looks, titles and parameters.
+    """Return the evidence of an experiment in the files given, with its legends, titles and parameters.
 
     Raises:
         PlumblineError: the experiment has trials, and no file of their records was given.
     """
-    if records is None and plan.experiment(name).grid:
-        raise PlumblineError(f"{name} rests on trials: give its collected records (--records)")
-    found = evidence(
-        records,
-        columns,
-        snapshots,
-        illustration,
-        legends=plan.legends(name),
-        titles=plan.task_titles(name),
-        task_parameters=plan.task_parameters(name),
-        spaces=plan.study_of(name).spaces,
-    )
+    if records is None and resolved.trials:
+        raise PlumblineError(f"{resolved.name} rests on trials: give its collected records (--records)")
     return replace(
-        found,
-        methods_in_use={label: (one.ref.name, one.ref.options) for label, one in plan.library.methods.items()},
-        budgets={task: one.budget.model_dump(mode="json") for task, one in plan.library.tasks.items()},
+        evidence(records, columns, snapshots, illustration),
+        legends=resolved.legends,
+        titles=resolved.titles,
+        task_parameters=resolved.parameters,
+        spaces=resolved.study.spaces,
+        methods_in_use={label: (one.ref.name, one.ref.options) for label, one in resolved.entries.methods.items()},
+        budgets={task: one.budget.model_dump(mode="json") for task, one in resolved.entries.tasks.items()},
     )
 
 
-def output_of(plan: Plan, name: str, kind: str) -> tuple[Entry, OutputOptions]:
-    """Return what builds the figure or the table of an experiment, and its options.
+def output_of(resolved: ResolvedExperiment, kind: str) -> tuple[Entry, OutputOptions]:
+    """Return the registered builder of the figure or the table of an experiment, and its options.
 
     Raises:
         PlumblineError: it has none, or its options are wrong.
     """
-    output: Output | None = getattr(plan.experiment(name), kind)
+    output: Output | None = getattr(resolved.experiment, kind)
     if output is None:
-        raise PlumblineError(f"{name} has no {kind}")
+        raise PlumblineError(f"{resolved.name} has no {kind}")
     entry = (figures if kind == "figure" else tables)[output.kind]
-    options = parse(entry.options, output.options, f"{kind} of {name}")
+    options = parse(entry.options, output.options, f"{kind} of {resolved.name}")
     assert isinstance(options, OutputOptions)
     return entry, options
 
 
-def columns_for(plan: Plan, name: str, kind: str) -> tuple[str, ...]:
+def columns_for(resolved: ResolvedExperiment, kind: str) -> tuple[str, ...]:
     """Return the columns of the records that the figure or the table of an experiment reads.
 
     Raises:
-        PlumblineError: it has none, its options are wrong, or they name a metric that there is not.
+        PlumblineError: it has none, its options are wrong, or they name a metric that does not exist.
     """
-    _, options = output_of(plan, name, kind)
+    _, options = output_of(resolved, kind)
     return tuple(dict.fromkeys([*options.reads, *columns_of(options.names().metrics)]))
 
 
@@ -120,8 +99,8 @@ def check_formats(outputs: Sequence[Path]) -> None:
             raise unknown(f"format of {path}", path.suffix.removeprefix("."), formats())
 
 
-def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> None:
-    """Draw the figure of experiment `name` into each of `outputs`.
+def draw(resolved: ResolvedExperiment, found: Evidence, outputs: Sequence[Path]) -> None:
+    """Draw the figure of an experiment into each of `outputs`.
 
     Raises:
         PlumblineError: the experiment has no figure, its options are wrong, or a file has an unknown ending.
@@ -130,20 +109,21 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
 
     from plumbline.analysis.outputs import style
 
-    entry, options = output_of(plan, name, "figure")
+    entry, options = output_of(resolved, "figure")
     check_formats(outputs)
     if found.rows.empty and found.illustration.empty:
         raise PlumblineError(
-            f"{name} has no trial that ended well and no illustration: nothing to draw; see `plumbline failures`"
+            f"{resolved.name} has no trial that ended well and no illustration: nothing to draw; "
+            "see `plumbline failures`"
         )
     with style.house_style():
         figure = entry.build(found, options)
         illustrated = found.rows.empty  # one draw of all that is random in it
         footer = style.Footer(
-            plan.config.preset,
+            resolved.preset,
             "1 seed" if illustrated else seeds_label(found.rows),
             "illustration" if illustrated else budget_label(found.rows),
-            data_label(plan, name),
+            resolved.data,
             len(found.failures),
         )
         style.add_footer(figure, footer)
@@ -157,7 +137,7 @@ def draw(plan: Plan, name: str, found: Evidence, outputs: Sequence[Path]) -> Non
             plt.close(figure)
 
 
-def tabulate(plan: Plan, name: str, found: Evidence) -> pd.DataFrame:
-    """Return the table of experiment `name`; raise PlumblineError where it has none."""
-    entry, options = output_of(plan, name, "table")
+def tabulate(resolved: ResolvedExperiment, found: Evidence) -> pd.DataFrame:
+    """Return the table of an experiment; raise PlumblineError where it has none."""
+    entry, options = output_of(resolved, "table")
     return entry.build(found, options)

@@ -1,4 +1,4 @@
-"""How every figure looks: sizes, colours, the line that says what it rests on."""
+"""The style of all figures: sizes, colours, and the footer with preset, seeds, budget and data."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ class Footer:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Set the look of figures inside the block, and put back what was there."""
+    """Set the style of figures inside the block, and restore the former one."""
     with mpl.rc_context(), sns.axes_style("ticks"), sns.plotting_context("paper"):
         mpl.rcParams.update(
             {
@@ -74,7 +74,7 @@ def house_style() -> Iterator[None]:
 
 
 PALETTE = dict(zip(COLOURS, sns.color_palette("colorblind").as_hex(), strict=True))
-"""Colours by name, told apart by the colour-blind too (seaborn's)."""
+"""Colours by name (seaborn's), distinguishable with colour blindness too."""
 
 FREE = ("blue", "orange", "green", "purple", "grey", "sky", "red", "brown", "yellow", "pink")
 """The order in which they are given to what names none: it keeps the three that are most alike apart."""
@@ -121,7 +121,7 @@ def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Return a colour a name, in the order given, none of those `taken`; all differ."""
     names, taken = list(names), set(taken)
     free = [PALETTE[name] for name in FREE if PALETTE[name] not in taken]
-    if len(names) > len(free):  # no longer told apart by the colour-blind, but they must differ
+    if len(names) > len(free):  # no longer distinguishable with colour blindness, but they must differ
         free += [found for found in sns.color_palette("husl", len(names)).as_hex() if found not in taken]
     return dict(zip(names, free, strict=False))
 
@@ -129,15 +129,15 @@ def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
 def lines(legends: Mapping[str, Legend], methods: Iterable[str]) -> dict[str, LineStyle]:
     """Return colour and dashes of the line of each of `methods`.
 
-    A method without a colour of its own has the next free one, counted over all `looks`, drawn or not: it looks the
+    A method without a colour of its own has the next free one, counted over all `legends`, drawn or not: it has the
     same in all figures of an experiment. Methods with the same legend share it.
 
     Args:
-        looks: by label of the method.
-        methods: labels; one without a look goes by its label.
+        legends: by label of the method.
+        methods: labels; one without a legend goes by its label.
 
     Raises:
-        PlumblineError: a colour that there is not.
+        PlumblineError: an unknown colour.
     """
     all_legends = {**legends, **{method: Legend(label=method) for method in methods if method not in legends}}
     fixed = {legend.label: colour(legend.colour) for legend in all_legends.values() if legend.colour}

@@ -1,6 +1,7 @@
 """A page a published claim: its sentence, test, verdict, power and doubts, and room for the authors' reply."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
@@ -8,17 +9,16 @@ from typing import Any
 
 import pandas as pd
 
-from plumbline.analysis.outputs.draw import STANDS_IN
 from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.reference import NOT_JUDGED, read_claims, read_doubts
-from plumbline.analysis.verdicts.measure import describe
+from plumbline.analysis.verdicts.part_results import describe
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS
 from plumbline.analysis.verdicts.verdict import by_number, counts
 from plumbline.metrics.registry import find_metric
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import STANDS_IN
 
 NOT_RUN = "not run"
 
@@ -223,7 +223,7 @@ def stuck_in_words(part: Part, titles: Titles) -> str:
 
 
 def claim_page(
-    plan: Plan,
+    entries: MethodsAndTasks,
     study: Study,
     name: str,
     rows: pd.DataFrame,
@@ -235,7 +235,7 @@ def claim_page(
     """The page of one claim, as Markdown.
 
     Args:
-        plan: of all studies.
+        entries: all methods and tasks.
         study: of the claim.
         name: of the claim.
         rows: of the table of claims, of this claim; empty where it is not judged.
@@ -244,7 +244,7 @@ def claim_page(
         there: experiments whose figure is among them.
         reply: of the authors; may be empty.
     """
-    claim, titles = study.claims[name], Titles(plan.library)
+    claim, titles = study.claims[name], Titles(entries)
     roles = {role: parts(claim, rows[rows["role"] == role], titles) for role in ("primary", "secondary")}
     first = rows.iloc[0] if len(rows) else None
     verdict = verdict_of(claim, rows)
@@ -266,18 +266,21 @@ def claim_page(
         limits=[] if first is None else limits(first, claim),
         first=None if first is None else first.to_dict(),
         doubts=doubts.to_dict("records"),
-        experiments={one: plan.study_of(one).experiments[one] for one in claim.experiments},
+        experiments={one: study.experiments[one] for one in claim.experiments},
         reference=reference,
         there=there,
         reply=reply,
     )
 
 
-def write_claim_pages(plan: Plan, reference: Path, folder: Path, replies: Path) -> None:
+def write_claim_pages(
+    studies: Sequence[Study], entries: MethodsAndTasks, reference: Path, folder: Path, replies: Path
+) -> None:
     """Write a page a claim and an index of them to `folder`.
 
     Args:
-        plan: of all studies.
+        studies: with the claims.
+        entries: all methods and tasks.
         reference: results with `claims.csv` and `doubts.csv`.
         folder: of the pages.
         replies: a folder with the authors' replies, `<claim>.md`; there may be none.
@@ -286,13 +289,13 @@ def write_claim_pages(plan: Plan, reference: Path, folder: Path, replies: Path) 
     doubts = read_doubts(reference / "claims.csv")
     there = {path.parent.name for path in reference.glob("*/*.png") if path.stem == path.parent.name}
     pages, verdicts = {}, {}
-    for study in plan.studies.values():
+    for study in studies:
         for name in study.claims:
             rows = claims[claims["claim"] == name]
             about = doubts[[name in names.split() for names in doubts["claims"]]]
             reply = replies / f"{name}.md"
             pages[f"{name}.md"] = claim_page(
-                plan,
+                entries,
                 study,
                 name,
                 rows,
@@ -302,10 +305,8 @@ def write_claim_pages(plan: Plan, reference: Path, folder: Path, replies: Path) 
                 reply.read_text(encoding="utf-8") if reply.is_file() else "",
             )
             verdicts[name] = verdict_of(study.claims[name], rows), bool(len(about))
-    ordered = {study.study: sorted(study.claims, key=by_number) for study in plan.studies.values()}
-    pages["index.md"] = render(
-        "claims.md.j2", studies=list(plan.studies.values()), ordered=ordered, verdicts=verdicts, meanings=MEANINGS
-    )
+    ordered = {study.study: sorted(study.claims, key=by_number) for study in studies}
+    pages["index.md"] = render("claims.md.j2", studies=studies, ordered=ordered, verdicts=verdicts, meanings=MEANINGS)
     write_pages(pages, folder)
 
 

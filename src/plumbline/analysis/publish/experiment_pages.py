@@ -1,6 +1,7 @@
 """A page an experiment: figure, table, settings, provenance, cost, and the claims that rest on it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
@@ -12,7 +13,8 @@ from plumbline.analysis.publish.claim_pages import Titles, verdict_of
 from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.reference import read_claims
 from plumbline.study.experiments import Experiment, Preset, Study
-from plumbline.study.plan import Plan
+from plumbline.study.methods_and_tasks import MethodsAndTasks
+from plumbline.study.resolved import pairs
 
 LONG = 40
 """Rows of a table above which it is folded."""
@@ -68,23 +70,22 @@ def titled(table: pd.DataFrame, titles: Titles) -> pd.DataFrame:
     return shown.rename(columns=lambda name: str(name).replace("_", " "))
 
 
-def grid_of(plan: Plan, experiment: Experiment) -> pd.DataFrame:
+def grid_of(entries: MethodsAndTasks, experiment: Experiment) -> pd.DataFrame:
     """The tasks and methods of an experiment, a row a pair: `task`, `method`, `seeds`, `rounds`."""
     rows = [
-        (task, method, block.seeds or experiment.seeds, block.rounds or plan.library.tasks[task].budget.rounds)
+        (task, method, block.seeds or experiment.seeds, block.rounds or entries.tasks[task].budget.rounds)
         for block in experiment.grid
-        for task in plan.library.expand("task", block.tasks)
-        for method in plan.library.expand("method", block.methods)
+        for task, method in pairs(entries, block)
     ]
     return pd.DataFrame(rows, columns=["task", "method", "seeds", "rounds"])
 
 
-def tasks_in_words(plan: Plan, grid: pd.DataFrame, titles: Titles) -> list[str]:
+def tasks_in_words(entries: MethodsAndTasks, grid: pd.DataFrame, titles: Titles) -> list[str]:
     """Each task of a grid with its initial design and its rounds."""
     names = tuple(dict.fromkeys(grid["task"]))
     words = []
     for name, title in zip(names, titles.tasks(names), strict=True):
-        budget = plan.library.tasks[name].budget
+        budget = entries.tasks[name].budget
         rounds = sorted(set(grid.loc[grid["task"] == name, "rounds"]))
         points = "" if budget.q == 1 else f" of {budget.q} points"
         first = f"{budget.initial.size} {budget.initial.design} points"
@@ -120,12 +121,18 @@ def provenance_rows(about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def experiment_page(
-    plan: Plan, study: Study, name: str, found: Kept, costs: pd.DataFrame, verdicts: dict[str, str], folder: Path
+    entries: MethodsAndTasks,
+    study: Study,
+    name: str,
+    found: Kept,
+    costs: pd.DataFrame,
+    verdicts: dict[str, str],
+    folder: Path,
 ) -> str:
     """The page of one experiment, as Markdown.
 
     Args:
-        plan: of all studies.
+        entries: all methods and tasks.
         study: of the experiment.
         name: of the experiment.
         found: what is kept of it.
@@ -133,10 +140,10 @@ def experiment_page(
         verdicts: on all claims.
         folder: of the page.
     """
-    titles, preset = Titles(plan.library), preset_of(study.experiments[name], found)
+    titles, preset = Titles(entries), preset_of(study.experiments[name], found)
     experiment = study.experiments[name].at(preset)
     assert experiment is not None, "`preset_of` returns one that has the experiment"
-    grid = grid_of(plan, experiment)
+    grid = grid_of(entries, experiment)
     methods = tuple(dict.fromkeys(grid["method"]))
     return render(
         "experiment.md.j2",
@@ -147,7 +154,7 @@ def experiment_page(
         run=found.about is not None,
         preset=preset,
         methods=titles.methods(methods),
-        tasks=tasks_in_words(plan, grid, titles),
+        tasks=tasks_in_words(entries, grid, titles),
         seeds=ranges(grid["seeds"]) if len(grid) else "",
         table=None if found.table is None else titled(found.table, titles),
         long=found.table is not None and len(found.table) > LONG,
@@ -160,27 +167,28 @@ def experiment_page(
     )
 
 
-def write_experiment_pages(plan: Plan, reference: Path, folder: Path) -> None:
+def write_experiment_pages(studies: Sequence[Study], entries: MethodsAndTasks, reference: Path, folder: Path) -> None:
     """Write a page an experiment of all studies, and an index of them, to `folder`.
 
     Args:
-        plan: of all studies.
+        studies: with the experiments.
+        entries: all methods and tasks.
         reference: results, with `claims.csv` and `costs.csv`.
         folder: of the pages.
     """
     claims = read_claims(reference / "claims.csv")
     verdicts = {
         name: verdict_of(claim, claims[claims["claim"] == name])
-        for study in plan.studies.values()
+        for study in studies
         for name, claim in study.claims.items()
     }
     costs = pd.read_csv(reference / "costs.csv")
-    found = {name: kept(reference, name) for name in plan.names()}
+    found = {name: kept(reference, name) for study in studies for name in study.experiments}
     pages = {
-        f"{name}.md": experiment_page(plan, study, name, found[name], costs, verdicts, folder)
-        for study in plan.studies.values()
+        f"{name}.md": experiment_page(entries, study, name, found[name], costs, verdicts, folder)
+        for study in studies
         for name in study.experiments
     }
     run = {name for name, one in found.items() if one.about is not None}
-    pages["index.md"] = render("experiments.md.j2", studies=list(plan.studies.values()), run=run)
+    pages["index.md"] = render("experiments.md.j2", studies=studies, run=run)
     write_pages(pages, folder)

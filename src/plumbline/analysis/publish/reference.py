@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,8 +11,8 @@ import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.outputs.draw import STANDS_IN, budget_label, data_label, evidence_of, output_of
-from plumbline.analysis.verdicts.judge import RUNS, asked_by_outputs, judge_reference, ran
+from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
+from plumbline.analysis.verdicts.judge import RUNS, judge_reference, runs_for_outputs, runs_from_records
 from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict, by_number, counts
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, write_text
@@ -23,14 +23,14 @@ from plumbline.store.provenance import METADATA_KEY
 from plumbline.store.records import read_table, write_frame
 from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
 
 
-def drawn_metrics(plan: Plan, name: str) -> tuple[str, ...]:
+def drawn_metrics(resolved: ResolvedExperiment) -> tuple[str, ...]:
     """Return the metrics whose curves a figure draws: they are kept, to be compared with without running anything."""
-    if plan.experiment(name).figure is None:
+    if resolved.experiment.figure is None:
         return ()
-    _, options = output_of(plan, name, "figure")
+    _, options = output_of(resolved, "figure")
     return tuple(dict.fromkeys(options.names().metrics)) if options.draws_curves else ()
 
 
@@ -114,7 +114,7 @@ def read_claims(path: Path) -> pd.DataFrame:
 
 
 def effect(tests: pd.DataFrame) -> str:
-    """Return what the primary test of a claim comes to, in words, on which data if on another's, and what was not run.
+    """Return the estimate of a claim's primary test in words, with stand-in data and experiments that were not run.
 
     Args:
         tests: the rows of its parts.
@@ -147,7 +147,7 @@ def seeds_of(tests: pd.DataFrame) -> str:
 NOT_JUDGED = "not run or judged"
 
 IN_DOUBT = "in doubt"
-"""Beside a verdict that does not say what it seems to."""
+"""Beside a doubtful verdict."""
 
 
 def read_doubts(claims: Path) -> pd.DataFrame:
@@ -241,16 +241,15 @@ def keep_illustration(path: Path, home: Path) -> None:
     write_text(home / "illustration-provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
-def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> None:
-    """Copy the results of experiment `name` from a preset's `folder` to the `reference` results, with provenance.
+def keep(resolved: ResolvedExperiment, folder: Path, store: Path, reference: Path) -> None:
+    """Copy the results of an experiment from a preset's `folder` to the `reference` results, with provenance.
 
     Raises:
         PlumblineError: failed trials among them; reference results are whole or not at all.
     """
-    experiment = plan.experiment(name)
-    drawn = drawn_metrics(plan, name)
+    name, drawn = resolved.name, drawn_metrics(resolved)
     columns = (*columns_of(drawn), "round_seconds")
-    found = evidence_of(plan, name, columns, folder / "records" / f"{name}.parquet" if experiment.grid else None)
+    found = evidence_of(resolved, columns, folder / "records" / f"{name}.parquet" if resolved.trials else None)
     if len(found.failures):
         raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
     home = reference / name
@@ -259,30 +258,30 @@ def keep(plan: Plan, name: str, folder: Path, store: Path, reference: Path) -> N
         keep_figure(figure, home)
     for table in (folder / "tables").glob(f"{name}.csv"):
         shutil.copyfile(table, home / f"{name}-table.csv")
-    if experiment.illustration is not None:
+    if resolved.experiment.illustration is not None:
         keep_illustration(folder / "illustrations" / f"{name}.parquet", home)
-    if not experiment.grid:
+    if not resolved.trials:
         return
     if drawn:
         write_frame(home / f"{name}-curves.parquet", curves(found, drawn))
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,
-        "preset": plan.config.preset,
-        "data": data_label(plan, name) or "synthetic",
+        "preset": resolved.preset,
+        "data": resolved.data or "synthetic",
         "seeds": found.seeds,
         "budget": budget_label(found.rows),
         **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
     }
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
-    found_runs = ran(plan, name, folder / "records" / f"{name}.parquet", asked_by_outputs(plan, name))
+    found_runs = runs_from_records(resolved, folder / "records" / f"{name}.parquet", runs_for_outputs(resolved))
     if found_runs is not None:
         write_frame(reference / RUNS.format(name), found_runs.runs)
     merge(reference / "costs.csv", costs(found.rows), ["task", "method"])
 
 
-def keep_verdicts(plan: Plan, reference: Path) -> None:
-    """Judge the claims of the plan's studies anew by the runs that are kept; verdicts of other studies stay.
+def keep_verdicts(studies: Collection[Study], reference: Path) -> None:
+    """Judge the claims of `studies` anew by the runs among the reference results; verdicts of other studies stay.
 
     The two figures that sum them up are drawn anew too.
     """
@@ -291,13 +290,14 @@ def keep_verdicts(plan: Plan, reference: Path) -> None:
     from plumbline.analysis.publish.small_samples import write_small_samples
 
     path = reference / "claims.csv"
-    claims = judge_reference(plan, reference)
+    claims = judge_reference(studies, reference)
     if path.is_file():
         old = read_claims(path)
-        others = old[~old["claim"].isin([name for study in plan.studies.values() for name in study.claims])]
+        others = old[~old["claim"].isin([name for study in studies for name in study.claims])]
         claims = claims if others.empty else pd.concat([others, claims], ignore_index=True)
     claims = claims.sort_values("claim", kind="stable", key=lambda names: names.map(by_number))
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
+    claims = read_claims(path)  # as rounded: figures then depend on the committed table alone
     write_small_samples(claims, reference / "small-samples.png")
     write_answer(claims, reference)

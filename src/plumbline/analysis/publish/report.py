@@ -12,7 +12,6 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from plumbline.analysis.evidence.collect import failures_of
-from plumbline.analysis.outputs.draw import data_label
 from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
 from plumbline.analysis.publish.reference import effect, read_claims, seeds_of
 from plumbline.analysis.verdicts.verdict import by_number, counts
@@ -21,7 +20,7 @@ from plumbline.core.files import write_text
 from plumbline.store.provenance import provenance
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
-from plumbline.study.plan import Plan
+from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
 
 REFERENCE = Path("results/reference/claims.csv")
 """The committed verdicts."""
@@ -69,8 +68,9 @@ def hours_in(records: Path) -> float:
     return float(rounds["round_seconds"].sum()) / 3600
 
 
-def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Section:
+def section(resolved: ResolvedExperiment, folder: Path) -> Section:
     """Return an experiment's section from the files of its results."""
+    name, experiment = resolved.name, resolved.experiment
     figure = folder / "figures" / f"{name}.png"
     table = folder / "tables" / f"{name}.csv"
     records = folder / "records" / f"{name}.parquet"
@@ -80,16 +80,16 @@ def section(plan: Plan, name: str, experiment: Experiment, folder: Path) -> Sect
         experiment,
         data_uri(figure) if experiment.figure else None,
         pd.read_csv(table) if experiment.table else None,
-        failures_in(records) if experiment.grid else [],
-        data_label(plan, name),
-        sum(len(chunk.seeds) for chunk in plan.chunks(name)),
-        hours_in(records) if experiment.grid else None,
+        failures_in(records) if resolved.trials else [],
+        resolved.data,
+        sum(len(seeds) for _, seeds in resolved.trials),
+        hours_in(records) if resolved.trials else None,
         [str(path.relative_to(folder)) for path in files],
     )
 
 
 def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one entry a claim with the list of its tests, and how many of 100 small samples would look as claimed."""
+    """Return one entry a claim, with the list of its tests and its small-sample rate in percent."""
     grouped: list[dict[str, Any]] = []
     for _, tests in claims.groupby("claim", sort=False):
         rows = [dict(zip(tests.columns, row, strict=True)) for row in tests.itertuples(index=False, name=None)]
@@ -120,33 +120,33 @@ def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, lis
     return list(groups.values())
 
 
-def write_report(plan: Plan, folder: Path, output: Path, claims_path: Path) -> None:
+def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path) -> None:
     """Write the page of the results in `folder` and of the verdicts to `output`: one HTML file that needs no other."""
     if not folder.is_dir():
         raise PlumblineError(f"no folder of results at {folder}: run the preset first")
     claims = read_claims(claims_path)
     reference = read_claims(REFERENCE) if REFERENCE.is_file() else claims.iloc[:0]
-    studies = by_study((study, section(plan, name, one, folder)) for study, name, one in plan.experiments())
+    studies = by_study((one.study, section(one, folder)) for one in run.experiments.values())
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
     template = package_files("plumbline.analysis").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
     page = environment.from_string(template).render(
-        plan=plan,
+        run=run,
         verdict_colours={verdict: verdict_colour(verdict) for verdict in VERDICT_COLOURS},
-        documents=by_document(plan.studies.values(), grouped_claims(claims)),
+        documents=by_document(run.studies.values(), grouped_claims(claims)),
         not_run=[
             (name, claim)
-            for study in plan.studies.values()
+            for study in run.studies.values()
             for name, claim in study.claims.items()
             if not claim.experiments
         ],
         beyond={
             name: claim.beyond.because
-            for study in plan.studies.values()
+            for study in run.studies.values()
             for name, claim in study.claims.items()
             if claim.beyond is not None
         },
-        reference=by_document(plan.studies.values(), grouped_claims(reference)),
+        reference=by_document(run.studies.values(), grouped_claims(reference)),
         studies=studies,
         failures=sum(len(one.failures) for _, sections in studies for one in sections),
         provenance=json.dumps(provenance(), indent=1, sort_keys=True),

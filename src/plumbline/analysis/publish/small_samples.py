@@ -1,4 +1,4 @@
-"""The paper's seeds against ours: how often as few seeds as a paper has would have shown what it claims."""
+"""Small-sample rates: how often as few of our seeds as a paper has are on the claimed side."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ ALIKE = "if methods were alike"
 
 
 def small_samples(claims: pd.DataFrame) -> pd.DataFrame:
-    """Return the claims of papers with few seeds, a row a claim: name, what was measured, both numbers of seeds,
+    """Return the claims of papers with few seeds, a row a claim: name, tested quantity, both numbers of seeds,
     `pattern`, `chance`, `favourable` (the least of the parts of the primary test) and verdict.
 
     Args:

@@ -1,11 +1,11 @@
-"""What methods come to when each has spent as much, where outcomes have costs of their own."""
+"""Results of methods at equal cost, where outcomes have costs of their own."""
 
 import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import told, without_full_counts
+from plumbline.analysis.evidence.final_values import summary_columns, without_full_counts
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
 from plumbline.core.options import Options
 from plumbline.metrics.spending import by_cost, counts
@@ -40,13 +40,13 @@ class EqualCostOptions(OutputOptions):
     reads = ("y",)
 
     def names(self) -> Names:
-        """Return what is compared, and the metrics."""
+        """Return the compared tasks and methods, and the metrics."""
         methods = tuple(method for one in self.comparisons for method in one.methods)
         return Names(tuple(one.task for one in self.comparisons), methods, self.metrics)
 
 
 def observations(rows: pd.DataFrame, costs: tuple[float, ...], most: float) -> str:
-    """Return how often each outcome was asked for after the initial design for so much: means over seeds, `9/4/4`."""
+    """Return the mean number of observations of each outcome after the initial design at this cost: `9/4/4`."""
     found = counts(rows)
     affordable = found[found @ np.array(costs) <= most]
     asked = affordable.groupby(level=0).last() - found.groupby(level=0).first()
@@ -79,6 +79,6 @@ def at_equal_cost(evidence: Evidence, options: EqualCostOptions) -> pd.DataFrame
             for metric in options.metrics:
                 table = measured[method, metric]
                 values = table.to_numpy()[:, np.searchsorted(table.columns, most, side="right") - 1]
-                row |= {**told(values, metric), f"{metric} median": float(statistics.median(values, 0))}
+                row |= {**summary_columns(values, metric), f"{metric} median": float(statistics.median(values, 0))}
             found.append(row)
     return without_full_counts(pd.DataFrame(found), options.metrics)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, model_validator
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ends, told, without_full_counts
+from plumbline.analysis.evidence.final_values import final_values_of, summary_columns, without_full_counts
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
 from plumbline.core.options import Options
 from plumbline.metrics.registry import by_round, find_metric
@@ -61,9 +61,9 @@ class FinalOptions(OutputOptions):
         return Names(tasks, methods, self.metrics)
 
 
-def told_of(values: NDArray[np.float64], metric: str, options: FinalOptions) -> dict[str, object]:
-    """Return what is told of one metric, whose values at the end are `values` (one a seed, or none)."""
-    found = told(values, metric)
+def columns_of_metric(values: NDArray[np.float64], metric: str, options: FinalOptions) -> dict[str, object]:
+    """Return the columns of one metric with final values `values` (one a seed, or none)."""
+    found = summary_columns(values, metric)
     if metric in options.medians:
         found[f"{metric} median"] = float(statistics.median(values, 0)) if len(values) else np.nan
     if metric in options.above:
@@ -71,8 +71,8 @@ def told_of(values: NDArray[np.float64], metric: str, options: FinalOptions) -> 
     return found
 
 
-def told_by_others(task: str, method: str, metric: str, options: FinalOptions) -> dict[str, object]:
-    """Return what others have of one metric, and its reading error; empty where they have nothing."""
+def published_columns(task: str, method: str, metric: str, options: FinalOptions) -> dict[str, object]:
+    """Return the published value of one metric and its reading error; empty where there is none."""
     return {
         name: value
         for one in options.published
@@ -100,7 +100,9 @@ def final_values(evidence: Evidence, options: FinalOptions) -> pd.DataFrame:
         row: dict[str, object] = {"task": task, "method": method, "seeds": trials["seed"].nunique()}
         for metric in options.metrics:
             table = by_round(trials, metric)
-            row |= told_of(ends(table, metric), metric, options) | told_by_others(task, method, metric, options)
+            row |= columns_of_metric(final_values_of(table, metric), metric, options) | published_columns(
+                task, method, metric, options
+            )
             if find_metric(metric).kind == "query":
                 row[f"{metric} rounds"] = gaps(table, int(trials["iteration"].max()))
         row["seconds a round"] = trials.loc[trials["iteration"] > 0, "round_seconds"].median()

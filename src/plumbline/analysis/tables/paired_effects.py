@@ -1,4 +1,4 @@
-"""What methods do beside a baseline, in numbers."""
+"""Paired effects of methods against a baseline, in numbers."""
 
 import pandas as pd
 
@@ -7,11 +7,11 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.kinds import tables
 
 COLUMNS = {"mean": "mean difference", "value": "in sd", "lower": "share lower"}
-"""Words of an effect's fields, where their names will not do."""
+"""Headings of an effect's fields, where they differ from the names."""
 
 
 @tables.register("paired-effects", EffectOptions)
 def paired_effects(evidence: Evidence, options: EffectOptions) -> pd.DataFrame:
     """Mean difference to a baseline, seed by seed, in units of the metric, and in deviations over seeds."""
-    found = (one for metric in options.metrics for one in effects(evidence, options.baselines, metric, options.tasks))
+    found = (one for metric in options.metrics for one in effects(evidence, options.baselines, metric))
     return pd.DataFrame(found, columns=Effect._fields).rename(columns=COLUMNS)

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.comparisons.ranks import Best, ranked
+from plumbline.analysis.comparisons.ranks import ranked
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import ended, without_full_counts
+from plumbline.analysis.evidence.final_values import final_values, without_full_counts
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
 from plumbline.statistics import over_seeds as statistics
 
@@ -17,14 +17,12 @@ class RankingOptions(OutputOptions):
         metric: of the last round, or the mean over the run for metrics of single queries.
         also: further metrics to rank by, for ranks of their own beside; methods that have no value of one, as those
             without a model have no coverage, have no rank by it.
-        best: whether the least or the greatest value has rank 1.
         averages: metrics whose mean over tasks is told beside the ranks; where some seeds have no value on a task, with
             the least number that have.
     """
 
     metric: str = "regret"
     also: tuple[str, ...] = ()
-    best: Best = "least"
     averages: tuple[str, ...] = ()
 
     reads = ("round_seconds",)
@@ -45,7 +43,7 @@ def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
     Raises:
         PlumblineError: there is no such task, or no seed that is on all of them.
     """
-    found = ranked(evidence, (options.metric, *options.also), options.best)
+    found = ranked(evidence, (options.metric, *options.also))
     first = found.tables[options.metric]
     rows = []
     for method in evidence.methods():
@@ -55,7 +53,9 @@ def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
             columns = (f"mean rank{by}", f"low{by}", f"high{by}")
             row |= dict(zip(columns, found.overall(metric, method), strict=True))
         for metric in options.averages:
-            values = [ended(evidence, task, method, metric).reindex(found.seeds).to_numpy() for task in found.tasks]
+            values = [
+                final_values(evidence, task, method, metric).reindex(found.seeds).to_numpy() for task in found.tasks
+            ]
             row[metric] = float(np.mean([statistics.mean(of_task, 0) for of_task in values]))
             row[f"{metric} seeds"] = min(int((~np.isnan(of_task)).sum()) for of_task in values)
         seconds = pd.concat([evidence.trials(task, method) for task in found.tasks])

@@ -71,7 +71,7 @@ def option_value(schema: Json, options: Json, path: str, source: str) -> Any:
 
 
 def value_of(setting: Setting, evidence: Evidence) -> Any:
-    """Return the value in use; raise PlumblineError for a method, a task or an option that there is not."""
+    """Return the value in use; raise PlumblineError for an unknown method, task or option."""
     if setting.task:
         if setting.task not in evidence.budgets:
             raise unknown("task", setting.task, evidence.budgets)

@@ -31,7 +31,7 @@ class WallClockOptions(OutputOptions):
 
 
 def ratio(seconds: pd.DataFrame, unit: pd.DataFrame, name: str) -> dict[str, float]:
-    """Return how many times as long a method takes as another on the same seeds and rounds, with its 95% interval.
+    """Return the ratio of the times of two methods on the same seeds and rounds, with its 95% interval.
 
     Raises:
         PlumblineError: they share no seed and round.

@@ -1,4 +1,4 @@
-"""A verdict on every published claim: docs/results/verdict-rule.md has the rule, and how often it errs."""
+"""Verdicts on published claims; `docs/results/verdict-rule.md` has the rule and its error rates."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.evidence.runs import Asked, Runs
-from plumbline.analysis.verdicts.measure import PartResult, describe, effect, favourable, measure, stuck_runs
-from plumbline.analysis.verdicts.small_sample_rates import chance, pattern
+from plumbline.analysis.evidence.runs import RunName, Runs
+from plumbline.analysis.verdicts.part_results import PartResult, describe, effect, favourable, part_result, stuck_runs
+from plumbline.analysis.verdicts.small_sample_rates import chance_rate, claimed_rate
 from plumbline.statistics.inference import TAIL, Inference
 from plumbline.study.claims import Claim, ClaimTest, Stuck
 
@@ -48,44 +48,51 @@ COLUMNS = [
     "chance",
     "verdict",
 ]
-"""Of the table of claims: one row a test; `outcome` is the test's, what comes after it the claim's.
+"""Columns of the table of claims, which has one row a test; columns after `outcome` are of the claim.
 
-Names of `experiments` are apart by spaces, as are those of the `missing`, which were not run.
-`p` is what Holm's correction makes of the probability on the side where the estimate lies; `median` is of the seeds'
-differences (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the
-threshold in standard deviations of a seed, `detectable` the distance that would be seen four times in five. `pattern`
-is the share of draws of as many of our seeds as the paper has in which every part of the primary test looks as claimed,
-`chance` the same if the methods of each seed change places at random.
+Spaces separate the names of `experiments`, and of the `missing` ones, which were not run.
+`p` is the probability on the side of the estimate after Holm's correction; `median` is that of the seeds' differences
+(ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the threshold in
+standard deviations of a seed, and `detectable` the distance detected with power 0.8. `pattern` and `chance` are
+small-sample rates: draws of as many seeds as the paper has, with every part of the primary test on the claimed side, as
+the methods are and with the methods of each seed permuted.
 """
 
 MIN_SEEDS = 4
-"""With fewer nothing is judged."""
+"""With fewer seeds a test stays open."""
 
 FEW_SEEDS = 10
-"""A paper's seeds, up to which it is asked how often so few of ours would look as the paper has it."""
+"""The greatest number of a paper's seeds for which we compute small-sample rates."""
 
 
-class Judged(NamedTuple):
-    """The single tests of a claim that were run, and whether all of the primary one's parts were."""
+class RunnableTests(NamedTuple):
+    """The single tests of a claim whose trials were run.
+
+    Attributes:
+        primary: parts of the primary test.
+        secondary: tests beside it.
+        complete: whether all parts of the primary test are there.
+        stuck: when a run counts as stuck.
+    """
 
     primary: tuple[ClaimTest, ...]
     secondary: tuple[ClaimTest, ...]
-    whole: bool
+    complete: bool
     stuck: Stuck | None = None
 
     @property
-    def asked(self) -> list[Asked]:
-        """Return the runs that the tests are about."""
+    def runs(self) -> list[RunName]:
+        """The runs that the tests need."""
         tests = (*self.primary, *self.secondary)
         of_stuck = [(*trial, self.stuck.metric) for test in tests for trial in test.trials] if self.stuck else []
         return [*(run for test in tests for run in test.runs), *of_stuck]
 
 
-def judged(claim: Claim, there: Collection[tuple[str, str]]) -> Judged | None:
-    """Return what can be judged of a claim from these trials (task, method); None if nothing of its primary test.
+def runnable_tests(claim: Claim, there: Collection[tuple[str, str]]) -> RunnableTests | None:
+    """Return the tests of a claim that need no other trials than `there`, (task, method); None without a primary one.
 
-    Of several primary tests it is the first that can be judged in whole, or else the one of which most can be. What the
-    document's sentence is about comes first in a test: where nothing of that was run, its `parts` alone say nothing.
+    Of several primary tests we take the first whose parts are all there, or else the one with most of them. A test
+    begins with the subject of the document's sentence: without it, its `parts` alone say nothing.
     """
 
     def ready(tests: Iterable[ClaimTest]) -> tuple[ClaimTest, ...]:
@@ -93,16 +100,16 @@ def judged(claim: Claim, there: Collection[tuple[str, str]]) -> Judged | None:
 
     primaries = [tuple(entry.each()) for entry in claim.primary]
     possible = [ready(entry.each()) if ready(entry.own()) else () for entry in claim.primary]
-    whole = [len(some) == len(parts) for some, parts in zip(possible, primaries, strict=True)]
-    best = max(range(len(possible)), key=lambda one: (whole[one], len(possible[one]), -one), default=None)
+    complete = [len(some) == len(parts) for some, parts in zip(possible, primaries, strict=True)]
+    best = max(range(len(possible)), key=lambda one: (complete[one], len(possible[one]), -one), default=None)
     if best is None or not possible[best]:
         return None
     secondary = ready(test for entry in claim.secondary for test in entry.each())
-    return Judged(possible[best], secondary, whole[best], claim.stuck)
+    return RunnableTests(possible[best], secondary, complete[best], claim.stuck)
 
 
 def probabilities(test: ClaimTest, found: Inference) -> tuple[float, float]:
-    """Return the probability of such data if the claim were false, and that if it were true, each at its boundary."""
+    """Return the p-values against the claim being false and against its being true, each at the boundary."""
     if test.range is not None:
         low, high = test.range
         return max(found.p_above(low), found.p_below(high)), min(found.p_below(low), found.p_above(high))
@@ -111,10 +118,7 @@ def probabilities(test: ClaimTest, found: Inference) -> tuple[float, float]:
 
 
 def holm(probabilities: Sequence[float]) -> list[float]:
-    """Return probabilities corrected for their number: all of those below a level err together no oftener than it.
-
-    Holm (1979).
-    """
+    """Return the p-values after Holm's correction, which bounds the family-wise error rate; Holm (1979)."""
     order = np.argsort(probabilities)
     steps = np.asarray(probabilities)[order] * np.arange(len(order), 0, -1)
     corrected = np.empty(len(order))
@@ -122,12 +126,12 @@ def holm(probabilities: Sequence[float]) -> list[float]:
     return [float(p) for p in corrected]
 
 
-def outcomes(measured: Sequence[PartResult]) -> list[tuple[Outcome, float]]:
-    """Return of tests that are judged together whether each holds or fails, and the corrected probability."""
-    pairs = [probabilities(one.test, one.found) for one in measured]
+def outcomes(results: Sequence[PartResult]) -> list[tuple[Outcome, float]]:
+    """Return the outcome of each test of a family, and its p-value after Holm's correction."""
+    pairs = [probabilities(one.test, one.found) for one in results]
     holding, failing = (holm([pair[side] for pair in pairs]) for side in (0, 1))
     found: list[tuple[Outcome, float]] = []
-    for one, holds, fails in zip(measured, holding, failing, strict=True):
+    for one, holds, fails in zip(results, holding, failing, strict=True):
         outcome: Outcome = "open"
         if one.seeds >= MIN_SEEDS and min(holds, fails) <= TAIL:
             outcome = "holds" if holds < fails else "fails"
@@ -135,7 +139,7 @@ def outcomes(measured: Sequence[PartResult]) -> list[tuple[Outcome, float]]:
     return found
 
 
-def verdict(parts: Sequence[Outcome], whole: bool = True) -> Verdict:
+def verdict(parts: Sequence[Outcome], complete: bool = True) -> Verdict:
     """Return the verdict from the outcomes of the parts of the primary test.
 
     Reproduced if all hold; partly if some do, or all of those that were run where others were not; not reproduced if
@@ -143,30 +147,30 @@ def verdict(parts: Sequence[Outcome], whole: bool = True) -> Verdict:
 
     Args:
         parts: outcomes.
-        whole: whether all parts were run.
+        complete: whether all parts were run.
     """
     if all(one == "holds" for one in parts):
-        return "reproduced" if whole else "partly"
+        return "reproduced" if complete else "partly"
     if "holds" in parts:
         return "partly"
     return "not reproduced" if "fails" in parts else "inconclusive at this scale"
 
 
 def by_number(claim: str) -> tuple[str, int]:
-    """Return what sorts claims as one counts: C2 before C10."""
+    """Return the key that sorts claims by their numbers: C2 before C10."""
     letters = claim.rstrip("0123456789")
     return letters, int(claim[len(letters) :] or 0)
 
 
 def counts(outcomes: Iterable[str]) -> str:
-    """Return how many tests hold, fail and are open, in words: `partly` alone would hide a contradiction."""
+    """Return the numbers of tests that hold, fail and are open, in words: `partly` alone would hide a contradiction."""
     found = Counter(outcomes)
     words = {"holds": "holds" if found["holds"] == 1 else "hold", "fails": "fails" if found["fails"] == 1 else "fail"}
     return ", ".join(f"{found[one]} {words.get(one, one)}" for one in ("holds", "fails", "open") if found[one])
 
 
 def row(one: PartResult, outcome: Outcome, p: float) -> dict[str, Any]:
-    """Return what a table of claims says of a single test."""
+    """Return the columns of a single test in the table of claims."""
     low, high = one.found.interval()
     return {
         "test": one.test.name,
@@ -187,27 +191,27 @@ def row(one: PartResult, outcome: Outcome, p: float) -> dict[str, Any]:
 
 
 def claim_rows(
-    name: str, claim: Claim, tests: Judged, runs: Runs, preset: str, data: str, missing: Iterable[str] = ()
+    name: str, claim: Claim, tests: RunnableTests, runs: Runs, preset: str, data: str, missing: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Return the rows of one claim: a measurement a test, and the verdict that its primary test comes to.
+    """Return the rows of one claim, one a test, with the verdict of its primary test.
 
     Args:
         name: of the claim.
         claim: what was claimed.
-        tests: those that were run.
-        runs: that they rest on.
+        tests: its tests whose trials were run.
+        runs: of these trials.
         preset: of these runs.
-        data: that they read.
-        missing: experiments that the claim rests on too, and that were not run.
+        data: label of their datasets.
+        missing: experiments of the claim that were not run.
 
     Raises:
         PlumblineError: runs or values that are not there.
     """
     by_role = {
-        role: [measure(test, runs, f"{name}.{role}.{number}") for number, test in enumerate(some)]
+        role: [part_result(test, runs, f"{name}.{role}.{number}") for number, test in enumerate(some)]
         for role, some in (("primary", tests.primary), ("secondary", tests.secondary))
     }
-    found = {role: outcomes(measured) for role, measured in by_role.items()}
+    found = {role: outcomes(results) for role, results in by_role.items()}
     few = claim.seeds if claim.seeds <= FEW_SEEDS else 0
     shared = {
         "claim": name,
@@ -217,15 +221,15 @@ def claim_rows(
         "preset": preset,
         "data": data,
         "paper_seeds": claim.seeds,
-        "pattern": pattern(by_role["primary"], few, name),
-        "chance": chance(by_role["primary"], few, name),
-        "verdict": verdict([outcome for outcome, _ in found["primary"]], tests.whole),
+        "pattern": claimed_rate(by_role["primary"], few, name),
+        "chance": chance_rate(by_role["primary"], few, name),
+        "verdict": verdict([outcome for outcome, _ in found["primary"]], tests.complete),
     }
     if claim.beyond is not None:
         shared["verdict"] = claim.beyond.verdict
     rows = [
         {**shared, "role": role, **row(one, *judgement), "stuck": stuck_runs(claim.stuck, one.test, runs)}
-        for role, measured in by_role.items()
-        for one, judgement in zip(measured, found[role], strict=True)
+        for role, results in by_role.items()
+        for one, judgement in zip(results, found[role], strict=True)
     ]
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -119,7 +119,7 @@ class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
     """
 
     takes = "one objective"
-    provides = frozenset({"steps", "lengthscales"})
+    provides = frozenset({"steps", "lengthscales", "kernel"})
     options: HeteroscedasticOptions
 
     def fit(self, data: History) -> HeteroscedasticGP:

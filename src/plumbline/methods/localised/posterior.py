@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch.special import ndtri
 
-from plumbline.forecasts import gaussian
 from plumbline.methods.localised.law import Slopes, StandardLaw
 
 TINY = 1e-12
@@ -106,17 +105,6 @@ class CalibratedPosterior:
             return torch.ones_like(u), u + grad_scale, sd * grad_threshold
 
         return self.mean + sd * u, slopes
-
-    def label_density(self, y: Tensor) -> Tensor:
-        """Return the density of a label at `y`; eq. 28.
-
-        A set of zero length is an atom of mass `1 - alpha`, which has no density: only the rest is returned.
-        """
-        sd, zeta = self.variance.sqrt(), self._zeta()
-        z = (y - self.mean) / sd
-        outside = self.alpha * gaussian.density(z) / self.threshold
-        inside = (1 - self.alpha) / (2 * zeta.clamp_min(TINY))
-        return torch.where((z.abs() <= zeta) & (zeta > TINY), inside, outside) / sd
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
         """Return `n` draws of `f` at each point, first dimension: for integrands without a closed form."""

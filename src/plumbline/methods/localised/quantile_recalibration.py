@@ -28,17 +28,15 @@ def levels(count: int) -> Tensor:
     return torch.arange(1, count + 1, dtype=torch.float64) / (count + 1)
 
 
-def monotone(R: Tensor) -> Tensor:
+def monotone_with_vjp(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Sort levels (`... x M`) inside (0, 1), at least `FLOOR` apart, so that slices have densities.
 
     The online updates of neighbouring levels may cross; sorting them never makes a quantile worse (rearrangement:
     Chernozhukov, Fernandez-Val & Galichon, 2010).
+
+    Returns:
+        Levels, and their vector-Jacobian product; it is zero for levels outside [0, 1].
     """
-    return monotone_with_vjp(R)[0]
-
-
-def monotone_with_vjp(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return the same and its vector-Jacobian product, which is zero in levels outside [0, 1]."""
     inside = R.clamp(0.0, 1.0)
     ordered, places = inside.sort(dim=-1)
     M = R.shape[-1]

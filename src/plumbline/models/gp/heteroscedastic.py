@@ -104,10 +104,6 @@ class HeteroscedasticGP:
         """Return the lower confidence bound of the noise variance at `X`: `... x d` in, `...` out."""
         return self.noise_variance(X, -sqrt_beta)
 
-    def noise_variance_upper(self, X: Tensor, sqrt_beta: float) -> Tensor:
-        """Return the upper confidence bound of the noise variance at `X`: `... x d` in, `...` out."""
-        return self.noise_variance(X, sqrt_beta)
-
 
 def fit_heteroscedastic(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> HeteroscedasticGP:
     """Return the GPs of the function and of its noise.

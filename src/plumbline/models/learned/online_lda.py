@@ -85,7 +85,8 @@ class Topics:
 def partial_fit(lda: LatentDirichletAllocation, X: csr_matrix) -> None:
     """Pass over documents once: equal to `lda.partial_fit(X)` up to rounding, also for an unfitted learner.
 
-    The E-step, its draws included, is scikit-learn's. It uses private parts of scikit-learn; a test compares the two.
+    The E-step, its draws included, is scikit-learn's private `_update_doc_distribution`, because the public learner
+    offers it only together with the M-step over all words. A test names the arguments and results that we rely on.
 
     Args:
         lda: the learner, which is updated.

@@ -335,22 +335,3 @@ def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tenso
         terms.noise.mean(-1),
     )
     return value, cotangents
-
-
-def objective_gradient(
-    rows: Tensor, layout: Layout, batch: Batch, kernel: SparseKernel, objective: Objective
-) -> tuple[Tensor, Tensor]:
-    """Return the objective per datum, `b`, and its gradient in the parameters, `b x size`.
-
-    The objectives equal GPyTorch's `VariationalELBO` and `PredictiveLogLikelihood` of the same minibatch.
-
-    Args:
-        rows: `b x size`.
-        layout: layout of the rows.
-        batch: the data.
-        kernel: kernel of the SVGPs.
-        objective: ELBO or PPGPR.
-    """
-    passed = forward(rows, layout, batch.X, kernel)
-    value, cotangents = fidelity(passed, batch, objective)
-    return value, passed.vjp(*cotangents, divergence=-1 / batch.data)

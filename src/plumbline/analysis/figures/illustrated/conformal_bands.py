@@ -8,28 +8,25 @@ from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.intervals import draw_sets, series
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 
-
-class BandsOptions(OutputOptions):
-    """Options of the figure: the limits of the vertical axis."""
-
-    limits: tuple[float, float] = (-2.5, 2.5)
+LIMITS = (-2.5, 2.5)
+"""Of the vertical axis."""
 
 
 def draw_candidates(ax: Axes, evidence: Evidence) -> None:
-    """Draw the labels that the posterior was asked for."""
+    """Draw the candidate labels drawn from the posterior."""
     labels = series(evidence.illustration, "candidates", "label")
     ax.plot(labels["x"], labels["value"], ".", color="0.6", markersize=1.5, label="candidate labels", zorder=1)
 
 
-@figures.register("conformal-bands", BandsOptions)
-def conformal_bands(evidence: Evidence, options: BandsOptions) -> Figure:
+@figures.register("conformal-bands", OutputOptions)
+def conformal_bands(evidence: Evidence, _: OutputOptions) -> Figure:
     """Credible sets, candidate labels and conformal sets of one model, with data and truth."""
     found = evidence.illustration
     figure, axes = style.panels(1, 3, sharey=True)
     first, second, third = axes[0]
-    draw_sets(first, series(found, "credible", "credible"), options.limits, style.PLAIN, "credible set")
+    draw_sets(first, series(found, "credible", "credible"), LIMITS, style.PLAIN, "credible set")
     draw_candidates(second, evidence)
-    draw_sets(third, series(found, "conformal", "set"), options.limits, style.CALIBRATED, "conformal set")
+    draw_sets(third, series(found, "conformal", "set"), LIMITS, style.CALIBRATED, "conformal set")
     truth, data = series(found, "all", "truth"), series(found, "all", "data")
     titles = ("(a) credible sets", "(b) candidate labels", "(c) conformal sets")
     for ax, title in zip(axes[0], titles, strict=True):

@@ -9,15 +9,12 @@ from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.intervals import draw_sets, series
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 
-
-class BandsOptions(OutputOptions):
-    """Options of the figure: the limits of the vertical axis."""
-
-    limits: tuple[float, float] = (-3.0, 3.0)
+LIMITS = (-3.0, 3.0)
+"""Of the vertical axis."""
 
 
 def draw_step(ax: Axes, found: pd.DataFrame, panel: str, limits: tuple[float, float]) -> None:
-    """Draw the sets after some observations, with the data and where the next one is asked for."""
+    """Draw the sets after some observations, with the data and the next query."""
     credible, data = series(found, panel, "credible"), series(found, panel, "data")
     query, alpha = series(found, panel, "query"), series(found, panel, "alpha")["value"].item()
     draw_sets(ax, series(found, panel, "set"), limits, style.CALIBRATED, "conformal set")
@@ -28,15 +25,15 @@ def draw_step(ax: Axes, found: pd.DataFrame, panel: str, limits: tuple[float, fl
     ax.set_title(f"{panel}, alpha = {alpha:.3g}")
 
 
-@figures.register("well-specified-bands", BandsOptions)
-def well_specified_bands(evidence: Evidence, options: BandsOptions) -> Figure:
+@figures.register("well-specified-bands", OutputOptions)
+def well_specified_bands(evidence: Evidence, _: OutputOptions) -> Figure:
     """Conformal sets with credible sets as outlines, a panel a number of observations."""
     found = evidence.illustration
     truth = series(found, "all", "truth")
     steps = list(dict.fromkeys(found.loc[found["series"] == "query", "panel"]))
     figure, (axes,) = style.panels(1, len(steps), sharey=True)
     for ax, panel in zip(axes, steps, strict=True):
-        draw_step(ax, found, panel, options.limits)
+        draw_step(ax, found, panel, LIMITS)
         ax.plot(truth["x"], truth["value"], color=style.TRUTH, linestyle="--", linewidth=1, label="truth")
         ax.set(xlabel="x", xlim=(truth["x"].min(), truth["x"].max()))
     axes[0].set_ylabel("y")

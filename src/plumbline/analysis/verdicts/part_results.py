@@ -1,4 +1,4 @@
-"""What single tests of claims come to: numbers of seeds, what is inferred of them, and what stands beside it."""
+"""Results of single tests of claims: values by seed, the inference from them, and descriptions in words."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,12 +14,12 @@ from plumbline.study.claims import ClaimTest, Stuck
 
 
 class PartResult(NamedTuple):
-    """What a test comes to.
+    """The result of a test.
 
     Attributes:
         test: that was made.
-        numbers: a table a task, a row a seed: of the `method`, and of the `baseline` where the test has one.
-        found: what is inferred of them.
+        numbers: a table a task, a row a seed: values of the `method`, and of the `baseline` where the test has one.
+        found: the inference from these values.
         budget: evaluations of a run, and how complete the runs' values are, in words.
     """
 
@@ -35,7 +35,7 @@ class PartResult(NamedTuple):
 
 
 def samples(numbers: Sequence[pd.DataFrame]) -> list[Sample]:
-    """Return the numbers as arrays."""
+    """Return the values as arrays, one sample a task."""
     return [
         Sample(
             table["method"].to_numpy(dtype=float),
@@ -46,14 +46,14 @@ def samples(numbers: Sequence[pd.DataFrame]) -> list[Sample]:
 
 
 def numbers_of(test: ClaimTest, runs: Runs, name: str) -> tuple[pd.DataFrame, ...]:
-    """Return the numbers of the seeds that all sides of a test have.
+    """Return the values of the seeds that all sides of a test have, a table a task.
 
     Raises:
         PlumblineError: no runs, or none that share a seed with a value of the metric.
     """
     tables = []
     for task in test.tasks:
-        table = runs(task, test.method, test.measured_by(test.method))[[test.of]].set_axis(["method"], axis="columns")
+        table = runs(task, test.method, test.metric_of(test.method))[[test.of]].set_axis(["method"], axis="columns")
         if test.baseline is not None:
             theirs = runs(test.baseline_task or task, test.baseline, test.metric)[test.of]
             table = table.join(theirs.rename("baseline"), how="inner")
@@ -69,8 +69,8 @@ def numbers_of(test: ClaimTest, runs: Runs, name: str) -> tuple[pd.DataFrame, ..
 
 
 def budget(test: ClaimTest, runs: Runs) -> str:
-    """Return how many evaluations a method's run has, and in how many rounds there are values, in words."""
-    tables = [runs(task, test.method, test.measured_by(test.method)) for task in test.tasks]
+    """Return the number of evaluations of a run in words, and that of rounds with a value where some have none."""
+    tables = [runs(task, test.method, test.metric_of(test.method)) for task in test.tasks]
     gaps = ""
     for table in tables:
         if (known := table["rounds"].mean()) < (rounds := table["of"].max()):
@@ -78,8 +78,8 @@ def budget(test: ClaimTest, runs: Runs) -> str:
     return f"{tables[0]['evaluations'].max()} evaluations{gaps}"
 
 
-def measure(test: ClaimTest, runs: Runs, name: str) -> PartResult:
-    """Return what a test comes to; `name` is what resamples are seeded by, and what errors begin with.
+def part_result(test: ClaimTest, runs: Runs, name: str) -> PartResult:
+    """Return the result of a test; `name` seeds its resamples and begins its error messages.
 
     Raises:
         PlumblineError: as `numbers_of`.
@@ -123,7 +123,7 @@ def effect(test: ClaimTest, found: Inference) -> float:
 
 
 def stuck_runs(stuck: Stuck | None, test: ClaimTest, runs: Runs) -> str:
-    """Return how many runs of a test's methods ended stuck, in words; empty where the claim does not say when."""
+    """Return the numbers of stuck runs of a test's methods, in words; empty where the claim does not define them."""
     if stuck is None:
         return ""
     counted = []

@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.metrics.summaries import shorten, summarise
 from plumbline.statistics.inference import TAIL, Mean
-from plumbline.study.claims import shortened, whole
+from plumbline.study.claims import split_metric, truncated_metric
 
 INITIAL, ROUNDS, SEEDS, STUDIES = 5, 30, 50, 200
 
@@ -38,9 +38,9 @@ def faster(ours: np.ndarray, theirs: np.ndarray, share: float) -> float:
 
 
 def test_names_come_back() -> None:
-    assert shortened("regret", 0.95) == "regret@0.95"
-    assert whole("regret@0.95") == ("regret", 0.95)
-    assert whole("regret") == ("regret", 1.0)
+    assert truncated_metric("regret", 0.95) == "regret@0.95"
+    assert split_metric("regret@0.95") == ("regret", 0.95)
+    assert split_metric("regret") == ("regret", 1.0)
 
 
 @pytest.mark.parametrize(("share", "rounds"), [(0.95, 28), (0.5, 15), (1.0, 30)])

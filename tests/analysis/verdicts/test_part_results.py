@@ -9,7 +9,7 @@ import pytest
 from made_runs import Numbers, claim_test, runs
 
 from plumbline.analysis.evidence.runs import Runs
-from plumbline.analysis.verdicts.measure import describe, effect, favourable, measure, stuck_runs
+from plumbline.analysis.verdicts.part_results import describe, effect, favourable, part_result, stuck_runs
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.registry import by_round
 from plumbline.statistics.over_seeds import Sample, infer
@@ -25,38 +25,38 @@ TWO: Numbers = {
 
 class TestMeasure:
     def test_by_hand(self) -> None:
-        one = measure(claim_test(), runs(TWO), "K")
+        one = part_result(claim_test(), runs(TWO), "K")
         assert one.found.value == pytest.approx(-7 / 4)
         assert one.seeds == 4
         assert one.budget == "8 evaluations"
 
     @pytest.mark.parametrize(("of", "part"), [("last", 1.0), ("mean", 0.5), ("median", 0.25)])
     def test_it_is_of_the_number_that_is_asked_for(self, of: str, part: float) -> None:
-        assert measure(claim_test(of=of), runs(TWO), "K").found.value == pytest.approx(-7 / 4 * part)
+        assert part_result(claim_test(of=of), runs(TWO), "K").found.value == pytest.approx(-7 / 4 * part)
 
     def test_a_baseline_of_another_task(self) -> None:
         across = claim_test(method="plain", baseline="plain", baseline_task="valley")
-        one = measure(across, runs(TWO), "K")
+        one = part_result(across, runs(TWO), "K")
         assert one.found.value == pytest.approx((1 + 3) / 2)
         assert one.seeds == 2
 
     def test_without_a_baseline(self) -> None:
-        assert measure(claim_test(statistic="value", baseline=None), runs(TWO), "K").found.value == 2.5
+        assert part_result(claim_test(statistic="value", baseline=None), runs(TWO), "K").found.value == 2.5
 
     def test_several_tasks_in_one_sample(self) -> None:
-        one = measure(claim_test(also=("valley",)), runs(TWO), "K")
+        one = part_result(claim_test(also=("valley",)), runs(TWO), "K")
         assert one.found.value == pytest.approx((-7 + 8) / 6)
         assert one.seeds == 2, "of the task with the fewest"
 
     def test_several_tasks_side_by_side(self) -> None:
         """Only two seeds are on both tasks: on one the baseline is always higher, on the other the method."""
-        one = measure(claim_test(statistic="consistent-wins", also=("valley",)), runs(TWO), "K")
+        one = part_result(claim_test(statistic="consistent-wins", also=("valley",)), runs(TWO), "K")
         assert [len(table) for table in one.numbers] == [2, 2]
         assert one.found.value == 0.0
 
     def test_seeds_without_a_value_on_either_side_do_not_count(self) -> None:
         gappy = TWO | {("bowl", "plain"): [2.0, np.nan, 3.0], ("bowl", "calibrated"): [1.0, 2.0, np.nan, 4.0]}
-        one = measure(claim_test(), runs(gappy), "K")
+        one = part_result(claim_test(), runs(gappy), "K")
         assert one.seeds == 1
         assert one.found.value == -1.0
 
@@ -64,12 +64,14 @@ class TestMeasure:
     def test_no_seed_on_both_sides_is_one_line(self, statistic: str) -> None:
         apart = TWO | {("bowl", "plain"): [np.nan] * 4}
         with pytest.raises(PlumblineError, match=r"K\.1: no seed of 'calibrated' and 'plain' on 'bowl' has regret"):
-            measure(claim_test(statistic=statistic), runs(apart), "K.1")
+            part_result(claim_test(statistic=statistic), runs(apart), "K.1")
         with pytest.raises(PlumblineError, match=r"K\.1: no seed of 'plain' on 'bowl' has regret"):
-            measure(claim_test(statistic="value", method="plain", baseline=None), runs(apart), "K.1")
+            part_result(claim_test(statistic="value", method="plain", baseline=None), runs(apart), "K.1")
 
     def test_rounds_without_values_are_said(self) -> None:
-        assert measure(claim_test(), runs(TWO, rounds=4.5), "K").budget == "8 evaluations, values in 4.5 of 6 rounds"
+        assert (
+            part_result(claim_test(), runs(TWO, rounds=4.5), "K").budget == "8 evaluations, values in 4.5 of 6 rounds"
+        )
 
     def test_a_method_that_is_looked_at_early(self, folder: Path) -> None:
         """Halfway it is where it was after three rounds; its baseline is where it ended."""
@@ -80,7 +82,7 @@ class TestMeasure:
         evidence = made.read(
             folder, *(made.trial(method=name, seed=seed) for name in made.METHODS for seed in range(4))
         )
-        one = measure(test, Runs(runs_of(evidence, test.runs)), "K")
+        one = part_result(test, Runs(runs_of(evidence, test.runs)), "K")
         ours, theirs = (by_round(evidence.trials("bowl", name), "regret") for name in ("calibrated", "plain"))
         assert one.found.value == pytest.approx((ours[made.ROUNDS // 2] - theirs[made.ROUNDS]).mean())
         assert one.budget == f"{made.INITIAL + made.ROUNDS // 2} evaluations"
@@ -93,7 +95,7 @@ class TestMeasure:
         for seed in range(6):
             trials[seed][made.INITIAL + 2]["nll"] = None
         there = Runs(runs_of(made.read(folder, *trials), [("bowl", name, "nll") for name in made.METHODS]))
-        one = measure(claim_test(metric="nll", of="mean", method="plain", baseline="calibrated"), there, "K")
+        one = part_result(claim_test(metric="nll", of="mean", method="plain", baseline="calibrated"), there, "K")
         means = {
             name: np.array(
                 [

@@ -1,0 +1,153 @@
+"""Experiments as a run makes them: grids expanded into trials, with all that the analysis needs beside the records."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from plumbline.core.resources import Resources, greater
+from plumbline.data.models import ModelEntry
+from plumbline.store.keys import trial_inputs
+from plumbline.store.spec import Chunk, TrialSpec
+from plumbline.study.claims import Claim
+from plumbline.study.experiments import Block, Experiment, Preset, Study
+from plumbline.study.legends import Legend
+from plumbline.study.methods_and_tasks import MethodsAndTasks
+from plumbline.study.settings import Config
+
+STANDS_IN = "stands in for"
+"""Words in the label of data that replace others."""
+
+Trial = tuple[str, str]
+"""A task and a method."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedExperiment:
+    """An experiment at the scale of a preset, with its trials.
+
+    Attributes:
+        study: the study that it belongs to.
+        name: of the experiment.
+        experiment: its settings at the scale of the preset.
+        preset: name of the preset.
+        trials: a spec for each (task, method), with seed 0, and the seeds to run; methods compared on a task have the
+            same seeds, which pairs them.
+        chunks: the jobs that run these trials.
+        legends: legend of each method, by label, in the order of the grid.
+        titles: title of each task, in the order of the grid; stand-ins are named.
+        parameters: the numbers in which its tasks differ, by task: `{"radio-channels-2": {"n_ch": 2}}`.
+        claims: the claims that rest on it, each with the trials of all experiments of the claim at this preset.
+        entries: all methods and tasks, those of other experiments too.
+        stand_ins: datasets and models that others replace in this run, with their replacements.
+        generated: names of generated datasets and models.
+    """
+
+    study: Study
+    name: str
+    experiment: Experiment
+    preset: Preset
+    trials: tuple[tuple[TrialSpec, range], ...]
+    chunks: tuple[Chunk, ...]
+    legends: Mapping[str, Legend]
+    titles: Mapping[str, str]
+    parameters: Mapping[str, Mapping[str, float]]
+    claims: tuple[tuple[Claim, frozenset[Trial]], ...]
+    entries: MethodsAndTasks
+    stand_ins: Mapping[str, str]
+    generated: Collection[str]
+
+    @property
+    def specs(self) -> list[TrialSpec]:
+        """A spec for each (task, method), with seed 0."""
+        return [spec for spec, _ in self.trials]
+
+    @property
+    def pairs(self) -> set[Trial]:
+        """The (task, method) of its trials."""
+        return {(spec.task, spec.method.label) for spec in self.specs}
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """Names of the datasets and models that its trials read."""
+        return sorted({Path(path).stem for spec in self.specs for path in trial_inputs(spec)})
+
+    @cached_property
+    def data(self) -> str:
+        """The datasets and models that its trials read, in words, stand-ins named as such; empty if there are none."""
+        real = {stand_in: name for name, stand_in in self.stand_ins.items()}
+
+        def label(name: str) -> str:
+            generated = "generated, " if name in self.generated else ""
+            return f"{name} ({generated}{STANDS_IN} {real[name]})" if name in real else name
+
+        return ", ".join(map(label, self.inputs))
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedRun:
+    """All that one run builds.
+
+    Attributes:
+        config: the configuration of the run.
+        studies: by name, those without experiments too.
+        experiments: the experiments that the run builds, by name.
+        entries: all methods and tasks.
+        models: entries of the models that trials may read, by name.
+        stand_ins: datasets and models that others replace in this run, with their replacements.
+    """
+
+    config: Config
+    studies: Mapping[str, Study]
+    experiments: Mapping[str, ResolvedExperiment]
+    entries: MethodsAndTasks
+    models: Mapping[str, ModelEntry]
+    stand_ins: Mapping[str, str]
+
+    @property
+    def inputs(self) -> set[str]:
+        """Names of the datasets and models that the trials of the run read."""
+        return {name for one in self.experiments.values() for name in one.inputs}
+
+
+def pairs(entries: MethodsAndTasks, block: Block) -> Iterator[Trial]:
+    """Yield the (task, method) of a block, families expanded.
+
+    Raises:
+        PlumblineError: a name that is in no YAML file.
+    """
+    methods = entries.expand("method", block.methods)
+    for task in entries.expand("task", block.tasks):
+        for method in methods:
+            yield task, method
+
+
+def job_resources(entries: MethodsAndTasks, spec: TrialSpec) -> Resources:
+    """Return the resources of a job: the greater of those of its method and of its task."""
+    return greater(entries.methods[spec.method.label].resources, entries.tasks[spec.task].resources)
+
+
+def trials(
+    experiment: Experiment, entries: MethodsAndTasks, stand_ins: Mapping[str, str]
+) -> Iterator[tuple[TrialSpec, range]]:
+    """Yield a spec for each (task, method) of an experiment, with seed 0, and the seeds to run."""
+    for block in experiment.grid:
+        for task_name, label in pairs(entries, block):
+            task = entries.tasks[task_name]
+            rounds = {} if block.rounds is None else {"rounds": block.rounds}
+            spec = TrialSpec.model_construct(
+                problem=task.with_stand_ins(stand_ins),
+                method=entries.methods[label].with_stand_ins(stand_ins),
+                seed=0,
+                budget=task.budget.model_copy(update=rounds),
+                diagnostics=experiment.diagnostics,
+                task=task_name,
+            )
+            yield spec, range(block.seeds or experiment.seeds)
+
+
+def chunks(spec: TrialSpec, seeds: range, size: int | None) -> Iterator[Chunk]:
+    """Yield the jobs that run `seeds` of one (task, method), at most `size` seeds each."""
+    step = size or len(seeds)
+    for start in range(0, len(seeds), step):
+        yield Chunk.model_construct(spec=spec, seeds=tuple(seeds[start : start + step]))
