@@ -21,7 +21,7 @@ class Proposal:
             for methods without a model.
         acquisition: maps `n x d` points to the acquisition values, `n`; None for methods without such a function.
         seconds: wall time of the parts, `fit` and `acquire`.
-        notes: numbers that become columns of the log (the scale of a recalibration, say).
+        notes: numbers for the log (the scale of a recalibration, say).
         observed: `q x m` booleans, the requested outcomes of each point; None for all. The others are NaN.
         ends: `r x q x d`, the end of each climb or chain of the search, `X` first; None for methods that do not
             search from many starts.

@@ -148,6 +148,6 @@ def trial_key(spec: TrialSpec, data: Path) -> str:
 def design_key(spec: TrialSpec, data: Path) -> str:
     """Return the key of a trial's evaluated initial design, 16 hex digits; it does not depend on the method."""
     modules, inputs = _dependencies(canonical_json(_parts_of_design(spec)))
-    whole = determinants(spec)
-    about = {"problem": whole["problem"], "seed": whole["seed"], "initial": whole["budget"]["initial"]}
+    parts = determinants(spec)
+    about = {"problem": parts["problem"], "seed": parts["seed"], "initial": parts["budget"]["initial"]}
     return _key(about, _code_digest(modules), inputs, data)

@@ -15,7 +15,7 @@ from torch.special import erf
 from plumbline.forecasts import gaussian
 from plumbline.methods.localised.posterior import CalibratedPosterior
 
-ERRATUM = (Path(__file__).parents[3] / "docs" / "localised-erratum.md").read_text(encoding="utf-8")
+ERRATUM = (Path(__file__).parents[3] / "docs" / "methods" / "localised-erratum.md").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
