@@ -11,7 +11,7 @@ results/store/<key>/
   provenance.json    code, versions, machine, wall time
   error.json         the error, if the trial failed
 
-results/store/beginnings/ contains initial designs that took long to evaluate (`plumbline.trials.design_cache`).
+results/store/designs/ contains initial designs that took long to evaluate (`plumbline.trials.design_cache`).
 """
 
 import json

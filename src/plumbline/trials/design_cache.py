@@ -10,7 +10,7 @@ import torch
 from plumbline.core import files
 from plumbline.trials.log import Step
 
-FOLDER = "beginnings"
+FOLDER = "designs"
 """Folder of the cache in the store, beside the folders of trials."""
 
 LONG = 1.0

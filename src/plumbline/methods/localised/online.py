@@ -34,7 +34,7 @@ class OnlineMethodOptions(GPOptions, VariantOptions):
         model: maximum likelihood, one lengthscale for all inputs: LOCBO, eq. 38.
         online: options of the threshold.
         units: units of the lengthscale of the threshold's kernel: the problem's, or sides of the unit cube.
-        judging: the coverage protocol: the forecast that decides whether an observation is covered.
+        coverage_protocol: the forecast that decides whether an observation is covered.
         refit_every: the refit schedule: hyperparameters are fitted in rounds that this divides, and have their initial
             values before; other rounds only add data.
         variant: `paper`; `code`, the published script for Ackley's function; or a list of departures.
@@ -46,7 +46,7 @@ class OnlineMethodOptions(GPOptions, VariantOptions):
     model: ModelOptions = ModelOptions(priors="none", ard=False)
     online: OnlineOptions = OnlineOptions()
     units: Literal["problem", "cube"] = "problem"
-    judging: CoverageProtocol = "before"
+    coverage_protocol: CoverageProtocol = "before"
     refit_every: PositiveInt = 1
     variant: Variant[OnlineDeparture] = "paper"
 
@@ -213,7 +213,7 @@ class OnlineMethod(SurrogateMethod[GP]):
             raise PlumblineError(
                 f"the coverage of observations {y.tolist()} is undefined: they must be finite, or NaN if they failed"
             )
-        process, compared = under_protocol(self.options.judging, registered.process, X, y)
+        process, compared = under_protocol(self.options.coverage_protocol, registered.process, X, y)
         events = self.events(self.predictive(process)(X), compared)
         for x, event, failed in zip(self.located(X), events, y.isnan().tolist(), strict=True):
             if not failed:
