@@ -166,7 +166,7 @@ def test_the_values_of_the_document():
 
 
 def test_the_units_of_the_document():
-    rows = table("Standardisation")
+    rows = table("Units")
     assert [tuple(row[:5]) for row in rows] == SETTINGS
     for row in rows:
         computed = [ratio(density, posterior(*row[:5]), 2.0) for density in (STATEMENT, PROOF, RIGHT)]
