@@ -210,15 +210,15 @@ def test_gradients_are_pulled_back_through_augmented_systems_to_points(q: int) -
     system, vjp = augment_with_vjp(made_process(9), U)
     S = random(3, q, q, seed=9)
     parts = {
-        "to_mean": system.mean,
-        "to_root": system.root,
-        "to_own_slope": system.own_slope,
-        "to_dual_root": system.dual_root,
-        "to_cross": system.cross,
-        "to_prior": system.prior,
+        "grad_mean": system.mean,
+        "grad_root": system.root,
+        "grad_own_slope": system.own_slope,
+        "grad_dual_root": system.dual_root,
+        "grad_cross": system.cross,
+        "grad_prior": system.prior,
     }
     cotangents = {name: random(*part.shape, seed=i) for i, (name, part) in enumerate(parts.items())}
-    cotangents["to_prior"], cotangents["to_root"] = S + S.mT, cotangents["to_root"].tril()
+    cotangents["grad_prior"], cotangents["grad_root"] = S + S.mT, cotangents["grad_root"].tril()
     grad_slope = random(*system.slope.shape, seed=7)
     number = sum((cotangents[name] * part).sum() for name, part in parts.items()) + (grad_slope * system.slope).sum()
     assert isinstance(number, torch.Tensor)

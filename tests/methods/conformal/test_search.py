@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
+from plumbline.methods.base import methods
+from plumbline.methods.conformal.method import ConformalOptions
 from plumbline.methods.conformal.search import (
     LangevinOptions,
     Objective,
@@ -222,9 +224,11 @@ def test_all_departures_together_are_the_published_walk() -> None:
 
 @pytest.mark.parametrize("name", ["cei-code", "cnei-code", "cucb-code"])
 def test_the_library_has_methods_with_the_published_walk(name: str) -> None:
-    options = load_methods_and_tasks(Path(__file__).parents[3] / "config").methods[name].ref.options
-    assert LangevinOptions(**options["search"]) == PUBLISHED
-    assert options["posterior"] == {"maximum": "outside"}
+    ref = load_methods_and_tasks(Path(__file__).parents[3] / "config").methods[name].ref
+    options = methods[ref.name].options.model_validate(ref.options)
+    assert isinstance(options, ConformalOptions)
+    assert options.search == PUBLISHED
+    assert options.posterior.maximum == "outside"
 
 
 def test_the_rate_falls_to_a_sixteenth_and_rises_again() -> None:
