@@ -46,7 +46,7 @@ def batch(b: int, n: int = 5, data: float = 40.0, d: int = 2) -> Batch:
 
 def value_of(utility: SoftUtility, rows: torch.Tensor, points: torch.Tensor, kernel: SparseKernel) -> torch.Tensor:
     """Return `E log u` under processes, `b`."""
-    return utility.gain(sight_of(rows, points, kernel)).value
+    return utility.expected_log(sight_of(rows, points, kernel)).value
 
 
 def correlations(X: torch.Tensor, kernel: SparseKernel) -> torch.Tensor:

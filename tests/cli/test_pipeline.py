@@ -45,7 +45,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("claims", "-o", "x.csv", "nope"), "no folder of results at nope"),
         (("report", "-o", "x.html", "nope"), "no folder of results at nope"),
         (("reference", "TINY-T1", "--folder", "nope"), "no folder of results at nope"),
-        (("reference", "TINY-T1"), "say whose results to keep: --folder results/<preset>"),
+        (("reference", "TINY-T1"), "name the results to publish: --folder results/<preset>"),
         (("compare", "TINY-T1", "dice", "dice"), "no runs of TINY-T1: run it, and name its results: --folder results/"),
         (("compare", "TINY-T9", "dice", "dice"), "unknown experiment 'TINY-T9': did you mean 'TINY-T1'"),
         (("compare", "TINY-T1", "dice", "dice", "--folder", "nope"), "no folder of results at nope"),

@@ -31,8 +31,8 @@ CALIBRATED = [
 """Every base, every way to split and to forecast, and every recalibrator at least once."""
 
 SCRIPTS = [
-    {"judging": "standardised-with-it", "extremes": "ackley-script", "label_mean": "zero"},
-    {"judging": "conditioned-on-it", "extremes": "radio-script", "inside": "as-coded", "tails": "as-coded"},
+    {"coverage_protocol": "standardised-with-it", "extremes": "ackley-script", "label_mean": "zero"},
+    {"coverage_protocol": "conditioned-on-it", "extremes": "radio-script", "inside": "as-coded", "tails": "as-coded"},
 ]
 """What LOCBO's published scripts do otherwise, but for a utility that is another one at each call."""
 

@@ -136,10 +136,10 @@ def test_examples_are_encoded_once_and_lie_in_the_box(problem: Problem, monkeypa
 
 def test_a_job_decodes_its_examples_once(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And to what a job of one trial decodes them to, to the last digit, whoever asked before."""
-    shelf, alone = SharedCache(), SharedCache()
+    shared, alone = SharedCache(), SharedCache()
     asked: list[int] = []
     for seed, size in ((1, 5), (0, 30)):
-        company = build_problem("guacamol", ASKED, Context(data_folder, generator(seed), shelf))
+        company = build_problem("guacamol", ASKED, Context(data_folder, generator(seed), shared))
         assert company.examples is not None
         X = company.examples(size, generator(seed))
         F = values(company, X)

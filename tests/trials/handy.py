@@ -86,9 +86,9 @@ def interrupted(iteration: int, point: str, error: BaseException) -> Iterator[li
             stop("after the answer", 0)
             return step
 
-        def question(self) -> AskRequest:
+        def request(self) -> AskRequest:
             stop("before the question", self.log.iteration + 1)
-            return super().question()
+            return super().request()
 
         def answer(self, question: AskRequest, proposal: Proposal) -> Step:
             stop("before the answer", self.log.iteration + 1)

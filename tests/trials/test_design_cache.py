@@ -14,8 +14,7 @@ from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import design_key
 from plumbline.store.records import SECONDS
 from plumbline.store.spec import TrialSpec
-from plumbline.trials import design_cache as beginnings
-from plumbline.trials import run_trial, trial
+from plumbline.trials import design_cache, run_trial, trial
 from plumbline.trials.design_cache import DesignCache
 from plumbline.trials.log import Step
 
@@ -24,11 +23,11 @@ NOISY = {"name": "branin", "options": {"noise_std": 2.0}}
 
 @pytest.fixture
 def all_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beginnings, "LONG", 0.0)
+    monkeypatch.setattr(design_cache, "LONG", 0.0)
 
 
 def kept_in(store: Path) -> list[Path]:
-    return sorted((store / "beginnings").glob("*"))
+    return sorted((store / "designs").glob("*"))
 
 
 def seconds_of(folder: TrialFolder) -> dict[str, Any]:
@@ -97,7 +96,7 @@ def test_one_that_cannot_be_read_is_evaluated_again(cheap_spec: Make, tmp_path: 
     spec = cheap_spec(NOISY)
     whole = bytes_of(run_trial(spec, tmp_path / "whole", tmp_path))
     (path,) = kept_in(tmp_path / "whole")
-    broken = tmp_path / "beginnings" / path.name
+    broken = tmp_path / "designs" / path.name
     broken.parent.mkdir()
     broken.write_bytes(content)
     with pytest.warns(UserWarning, match=f"{path.name} cannot be read .*: its points are evaluated again"):

@@ -20,9 +20,9 @@ from plumbline.store.spec import TrialSpec
 from plumbline.trials import run_trial
 from plumbline.trials.diagnostics import (
     PICTURE,
+    assess,
     coverage,
     coverage_of_a_share,
-    judge,
     mean_width,
     middle,
     picture,
@@ -41,7 +41,7 @@ def column(*values: float) -> Tensor:
 
 def test_by_hand() -> None:
     forecast = GaussianPredictive(torch.zeros(2).double(), torch.ones(2).double())
-    found = judge(forecast, column(0.0, 3.0), column(0.0, 0.5), [0.05, 0.5])
+    found = assess(forecast, column(0.0, 3.0), column(0.0, 0.5), [0.05, 0.5])
     assert set(found) == {*OF_Y, *OF_POINTS}
     assert found["pit"].tolist() == pytest.approx([0.5, 0.99865], abs=1e-5)
     assert found["nll"].tolist() == pytest.approx([0.918939, 5.418939], abs=1e-5)
@@ -53,8 +53,8 @@ def test_by_hand() -> None:
 
 def test_what_was_not_observed_is_not_judged() -> None:
     forecast = GaussianPredictive(torch.zeros(3).double(), torch.ones(3).double())
-    whole = judge(forecast, column(0.0, 1.0, 2.0), column(0.0, 1.0, 2.0), [0.1])
-    found = judge(forecast, column(0.0, torch.nan, 2.0), column(0.0, 1.0, 2.0), [0.1])
+    whole = assess(forecast, column(0.0, 1.0, 2.0), column(0.0, 1.0, 2.0), [0.1])
+    found = assess(forecast, column(0.0, torch.nan, 2.0), column(0.0, 1.0, 2.0), [0.1])
     for name in OF_Y:
         assert found[name][1].isnan().all()
         assert torch.equal(found[name][[0, 2]], whole[name][[0, 2]])
@@ -65,7 +65,7 @@ def test_what_was_not_observed_is_not_judged() -> None:
 def test_a_joint_forecast_is_judged_where_all_outcomes_are_there() -> None:
     forecast = JointGaussianPredictive(torch.zeros(2, 2).double(), torch.ones(2, 2).double())
     Y = torch.tensor([[0.0, 0.0], [0.0, torch.nan]]).double()
-    found = judge(forecast, Y, torch.zeros(2, 2).double(), [0.1])
+    found = assess(forecast, Y, torch.zeros(2, 2).double(), [0.1])
     assert set(found) == {"nll", "covered", "f_covered", "width", "alpha"}
     assert found["covered"][0].item() == 1.0
     assert found["covered"][1].isnan()
@@ -184,7 +184,7 @@ def first_question(spec: TrialSpec, folder: Path) -> tuple[Trial, AskRequest, Pr
     trial = Trial(spec, folder)
     while trial.beginning:
         trial.log.append(trial.begin(), {})
-    question = trial.question()
+    question = trial.request()
     (proposal,) = trial.method.ask_many([question])
     assert isinstance(proposal, Proposal)
     return trial, question, proposal

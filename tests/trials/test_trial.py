@@ -79,7 +79,7 @@ def test_questions_and_answers(cheap_spec: Make, tmp_path: Path) -> None:
     assert len(one.log) == 0, "the log is the caller's"
     one.log.append(step, step.timing(0.0))
     assert not one.beginning
-    question = one.question()
+    question = one.request()
     assert (question.q, len(question.history), question.history.initial) == (3, 4, 4)
     proposal = question.ask()
     assert isinstance(proposal, Proposal)

@@ -126,7 +126,7 @@ def _is_problem(name: str) -> bool:
 
 
 def _given(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is not None of nested changes."""
+    """Return nested changes without those that are None."""
     inner = {key: _given(value) if isinstance(value, dict) else value for key, value in changes.items()}
     return {key: value for key, value in inner.items() if value is not None and value != {}}
 
@@ -175,7 +175,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def watching(log: bool) -> "Iterator[Watch]":
-    """Yield what makes the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is."""
+    """Yield a factory of the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is."""
     from plumbline.store.observers import LineLog, ProgressBars
 
     with ExitStack() as stack:

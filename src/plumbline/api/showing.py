@@ -60,7 +60,7 @@ def show(kind: Shown, name: str) -> None:
 
 
 def resolve(kind: Shown, name: str) -> Resolved:
-    """Return what a name stands for; raise PlumblineError where it stands for nothing."""
+    """Return the resolved entry of a name; raise PlumblineError where there is none."""
     repository = find_repository()
     if kind in ("method", "task"):
         entries = load_methods_and_tasks(repository / "config")

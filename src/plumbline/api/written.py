@@ -93,7 +93,7 @@ def values_of(tree: Tree | Leaf) -> Any:
 
 
 def inherited(entries: dict[str, Written], name: str) -> Tree:
-    """Return what an entry says, and the entry that it is `like`; what that varies is not handed down."""
+    """Return the fields of an entry, and of the entry that it is `like`, whose `vary` is not inherited."""
     chain = [entries[one].tree for one in (entries[name].like, name) if one in entries]
     below, *above = ({key: one for key, one in tree.items() if key not in ("like", "vary")} for tree in chain)
     return merge(below, above[0]) if above else below

@@ -72,14 +72,14 @@ def read_plan(config: str) -> "Plan":
 
 
 def existing_folder(path: Path, what: str) -> Path:
-    """Return a folder that must be there; raise PlumblineError where it is not."""
+    """Return `path`; raise PlumblineError unless it is a folder."""
     if not path.is_dir():
         raise PlumblineError(f"no folder of {what} at {path}")
     return path
 
 
 def parse_json(text: str, source: str) -> Any:
-    """Return the content of JSON text; raise PlumblineError, with its source, where it is none."""
+    """Parse JSON text; raise PlumblineError, with its source, where it is invalid."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

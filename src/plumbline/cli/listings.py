@@ -1,4 +1,4 @@
-"""Commands that list what there is, and show what a name stands for."""
+"""Commands that list entries and registered names, and show them resolved."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -62,7 +62,7 @@ def show(
     kind: Annotated[str, typer.Argument(help="method, task, experiment or claim")],
     name: Annotated[str, typer.Argument(help="as `plumbline methods`, `tasks`, `experiments` or `verdicts` list it")],
 ) -> None:
-    """Show what a method, a task, an experiment or a claim stands for, and where each value comes from."""
+    """Show a method, a task, an experiment or a claim in full, with the origin of each value."""
     from plumbline.api.showing import Shown, lines_of, resolve
     from plumbline.cli.tables import terminal_width
 

@@ -13,7 +13,7 @@ from plumbline.core.errors import PlumblineError, describe_os_error
 
 
 def main() -> None:
-    """Run the command line; what users are to read is one line, not a traceback."""
+    """Run the command line; errors for users are one line, without a traceback."""
     try:
         app(standalone_mode=False)
     except PlumblineError as error:

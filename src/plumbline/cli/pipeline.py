@@ -70,7 +70,7 @@ def model(
     device: DeviceOption = "cpu",
     jobs: Annotated[int, typer.Option(help="processes, for trainers that can have several")] = 1,
 ) -> None:
-    """Train a model that problems or methods read from a file, or go on with one that was killed."""
+    """Train a model that problems or methods read from a file, or resume an interrupted training."""
     import logging
 
     from plumbline.api.running import one_thread
@@ -92,7 +92,7 @@ def trials(
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Run the seeds of one (task, method), or go on with them, and gather their records."""
+    """Run or resume the seeds of one (task, method), and collect their records."""
     from plumbline.api.running import run_specs
     from plumbline.core.options import parse
     from plumbline.store import records
@@ -113,7 +113,7 @@ def collect(
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
 ) -> None:
-    """Put the records of an experiment's jobs together; refuse a grid with holes."""
+    """Concatenate the records of an experiment's jobs; refuse an incomplete grid."""
     from plumbline.analysis.evidence.collect import Grid
     from plumbline.analysis.evidence.collect import collect as collect_records
 
@@ -127,7 +127,7 @@ def collect(
 
 @app.command(rich_help_panel=WORKFLOW)
 def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CONFIG) -> None:
-    """Compute what an experiment's figure shows without any trial."""
+    """Compute an experiment's illustration, which needs no trials."""
     from plumbline.api.running import one_thread
     from plumbline.illustrations.illustrate import illustrate as compute
     from plumbline.illustrations.illustrate import write
@@ -178,7 +178,7 @@ def claims(
     output: OutputOption,
     config: ConfigOption = CONFIG,
 ) -> None:
-    """Give a verdict on every claim that rests on the experiments of this run, from their collected records."""
+    """Compute the verdict on every claim about the experiments of this run, from their collected records."""
     from plumbline.analysis.verdicts.judge import judge_folder
     from plumbline.core.files import atomic
 
@@ -216,7 +216,7 @@ def reference(
     loaded = read_plan(config)
     for name in experiments or ():
         if folder is None:
-            raise PlumblineError("say whose results to keep: --folder results/<preset>")
+            raise PlumblineError("name the results to publish: --folder results/<preset>")
         keep(loaded.resolve(name), existing_folder(folder, "results"), store, output)
     keep_verdicts(loaded.studies.values(), output)
 
@@ -247,7 +247,7 @@ def track(
     ] = "sqlite:///results/mlflow.db",
     data: DataOption = DATA,
 ) -> None:
-    """Import finished trials, and how models were trained, into MLflow; what is there already stays as it is."""
+    """Import finished trials and the trainings of models into MLflow; existing runs stay unchanged."""
     from plumbline.tracking import import_trials
 
     print(import_trials(read_plan(config).run, trials, existing_folder(artifacts, "results"), store, uri, data))

@@ -1,4 +1,4 @@
-"""Commands about results: what a run will cost, what failed, how methods compare, what the verdicts are."""
+"""Commands about results: costs of runs, failed trials, comparisons of methods, verdicts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -35,7 +35,7 @@ def plan(
     store: StoreOption = STORE,
     data: DataOption = DATA,
 ) -> None:
-    """Say how many trials a preset has, how many are done, and what the rest will cost."""
+    """Print the number of trials of a preset, those done, and the estimated cost of the others."""
     run = read_plan(config).run
     if chunks:
         for experiment in run.experiments.values():
@@ -82,7 +82,7 @@ def failures(
     store: StoreOption = STORE,
     trials: TrialsOption = TRIALS,
 ) -> None:
-    """List the trials that failed, and why."""
+    """List the failed trials with their errors."""
     from plumbline.store.failures import failed_trials, forget_failures
 
     failed = failed_trials(existing_folder(store, "trials"))
@@ -109,19 +109,19 @@ def compare(
     from plumbline.api import compare as table
     from plumbline.cli.tables import print_frame
 
-    found = table(experiment, method, baseline, metric=metric, of=of, folder=folder)
+    comparison = table(experiment, method, baseline, metric=metric, of=of, folder=folder)
     if csv:
-        print_frame(found, csv=True)
+        print_frame(comparison, csv=True)
     else:
-        print_comparison(found, method, baseline)
+        print_comparison(comparison, method, baseline)
 
 
-def print_comparison(found: "pd.DataFrame", method: str, baseline: str) -> None:
-    """Print a table a metric of what `plumbline.api.compare` found."""
+def print_comparison(comparison: "pd.DataFrame", method: str, baseline: str) -> None:
+    """Print one table a metric of the result of `plumbline.api.compare`."""
     from plumbline.cli.tables import print_table
 
     numbers = [method, baseline, "difference", "95% interval", "p", "higher"]
-    for name, rows in found.groupby("metric", sort=False):
+    for name, rows in comparison.groupby("metric", sort=False):
         better = rows["better"].iloc[0]
         title = f"{name}, {_counted(rows['seeds'])}{f' ({better} is better)' if better else ''}"
         cells = [_cells(one) for _, one in rows.iterrows()]
@@ -177,15 +177,15 @@ def verdicts(
     )
     from plumbline.cli.tables import print_frame
 
-    found, doubts = read_claims(claims), read_doubts(claims)
+    table_of_claims, doubts = read_claims(claims), read_doubts(claims)
     if show == "doubts":
         print_frame(doubts, csv=True) if csv else print(doubt_table(doubts))
         return
     studies = read_plan(config).studies.values()
     if show == "summary":
-        print(verdict_summary(studies, found))
+        print(verdict_summary(studies, table_of_claims))
     elif markdown:
-        print(verdict_table(studies, found, doubts))
+        print(verdict_table(studies, table_of_claims, doubts))
     else:
-        rows = verdict_rows(studies, found, doubts)
+        rows = verdict_rows(studies, table_of_claims, doubts)
         print_frame(rows if csv else rows[["claim", "verdict", "in_doubt", "statement", "estimate", "seeds"]], csv)

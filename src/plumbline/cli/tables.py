@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNLIMITED = 10_000
-"""Columns of a pipe or a file: whoever reads them wants whole lines."""
+"""Columns of a pipe or a file, whose lines are never wrapped."""
 
 SHORTEST = 10
-"""Columns that a column of words has at least, where its longest cell is not shorter."""
+"""Least width of a column of words, unless its longest cell is shorter."""
 
 GAP = "  "
 
@@ -69,7 +69,7 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], fixed: Sequence[bool])
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, of COLUMNS where it is set, and of a pipe or a file as many as it takes."""
+    """Return COLUMNS if it is set, else the width of the terminal; a pipe or a file is unlimited."""
     if os.environ.get("COLUMNS", "").isdigit():
         return int(os.environ["COLUMNS"])
     return os.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
@@ -87,7 +87,7 @@ def print_frame(frame: "pd.DataFrame", csv: bool = False, title: str = "") -> No
 
 
 def written(value: Any, digits: int = 4) -> str:
-    """Return a value in words: numbers with so many digits, a dash where there is none."""
+    """Return a value as text: numbers with `digits` significant digits, a dash where there is none."""
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, float):

@@ -58,12 +58,12 @@ def trial(
     asked = Asked(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
     spec = asked.spec(*entries_and_stand_ins(repository_or_none(), real_data), seed)
     (folder,) = run_specs([spec], store, data, device)
-    found = evaluations(folder.table(spec, points=True))
+    frame = evaluations(folder.table(spec, points=True))
     if csv:
-        print_frame(found, csv=True)
+        print_frame(frame, csv=True)
     else:
-        if len(found):
-            print_evaluations(found)
+        if len(frame):
+            print_evaluations(frame)
         print(f"records: {folder.records_path}")
     if folder.failed:
         raise PlumblineError(reason_of_failure(folder))
@@ -92,18 +92,18 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
 
 
 SHOWN = 40
-"""Evaluations that `plumbline trial` prints: as many of the first as of the last."""
+"""Number of evaluations that `plumbline trial` prints, half of them the first, half the last."""
 
 INPUTS = 6
-"""Inputs of a point that it prints."""
+"""Number of inputs of a point that it prints."""
 
 
-def print_evaluations(found: "pd.DataFrame") -> None:
+def print_evaluations(frame: "pd.DataFrame") -> None:
     """Print the evaluations of a trial: the inputs in a cell, and each outcome and running metric in a column."""
     from plumbline.cli.tables import print_table, written
 
-    inputs = [name for name in map(str, found) if name[0] == "x" and name[1:].isdigit()]
-    numbers = [name for name in map(str, found.columns[5:]) if name not in inputs]
+    inputs = [name for name in map(str, frame) if name[0] == "x" and name[1:].isdigit()]
+    numbers = [name for name in map(str, frame.columns[5:]) if name not in inputs]
     headers = {"pit": "cdf of y"}
     names = [headers.get(name, name.replace("_", " ")) for name in numbers]
 
@@ -111,7 +111,7 @@ def print_evaluations(found: "pd.DataFrame") -> None:
         point = " ".join(f"{one[name]:.4g}" for name in inputs[:INPUTS]) + " ..." * (len(inputs) > INPUTS)
         return [str(one["iteration"]), point, *(written(float(one[name])) for name in numbers)]
 
-    rows = [row(one) for _, one in found.iterrows()]
+    rows = [row(one) for _, one in frame.iterrows()]
     if len(rows) > SHOWN:
         between = ["...", f"{len(rows) - SHOWN} more", *[""] * len(numbers)]
         rows = [*rows[: SHOWN // 2], between, *rows[-(SHOWN // 2) :]]

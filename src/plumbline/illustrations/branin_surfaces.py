@@ -73,8 +73,10 @@ def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFr
     problem = build_problem("branin", {}, Context(Path(), generator))
     function = problem.function
     low, width = problem.bounds[0], problem.bounds[1] - problem.bounds[0]
-    U = options.corner + (1 - options.corner) * torch.rand(options.n, 2, generator=generator, dtype=torch.float64)
-    X = low + width * U
+    observed = options.corner + (1 - options.corner) * torch.rand(
+        options.n, 2, generator=generator, dtype=torch.float64
+    )
+    X = low + width * observed
     history = History(X, function(X, noise=False).unsqueeze(-1))
     # Conformal acquisition values are in standardised units, so all panels are.
     shift, scale = history.Y.mean(), history.Y.std()
@@ -98,7 +100,7 @@ def branin_surfaces(options: SurfacesOptions, generator: Generator) -> pd.DataFr
         [
             *(rows(panel, "surface", x=U[:, 0], x2=U[:, 1], value=values) for panel, values in surfaces.items()),
             *parts,
-            rows("all", "data", x=U[:, 0], x2=U[:, 1]),
+            rows("all", "data", x=observed[:, 0], x2=observed[:, 1]),
             rows("all", "alpha", value=alpha_at(options.alpha, options.n)),
         ]
     )

@@ -1,4 +1,4 @@
-"""A request to a method, and the isolation in which it is answered."""
+"""Ask requests to methods, and the isolation of their answers."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from plumbline.methods.proposal import Proposal
 CPU = torch.device("cpu")
 
 ADVICE = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "NumericsWarning")
-"""Warnings that advise the programmer (BoTorch: prefer LogEI) and say nothing of this round's numbers."""
+"""Warnings that advise the programmer (BoTorch: prefer LogEI) and do not concern this round's numbers."""
 
 
 @contextmanager
 def every_warning() -> Iterator[None]:
-    """Let warnings come each time inside the block: those that torch gives once a process would tell a resumed trial
-    from an uninterrupted one."""
+    """Repeat warnings inside the block. Those that torch gives once a process would make the events of a resumed trial
+    differ from those of an uninterrupted one."""
     before = torch.is_warn_always_enabled()
     torch.set_warn_always(True)
     warnings.simplefilter("always")
@@ -32,12 +32,12 @@ def every_warning() -> Iterator[None]:
 
 
 def event_names(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """Return the kinds of numerical warnings of a round: jitter, retries, lost precision."""
+    """Return the classes of numerical warnings of a round: jitter, retries, lost precision."""
     return sorted({warning.category.__name__ for warning in caught} - set(ADVICE))
 
 
 class Asked(Protocol):
-    """Who can be asked: a method."""
+    """The interface of a method that answers requests."""
 
     lockstep_size: int
 
@@ -48,15 +48,15 @@ class Asked(Protocol):
 
 @dataclass
 class AskRequest:
-    """What a trial asks its method in one round.
+    """A trial's request to its method in one round.
 
     Attributes:
-        method: who is asked.
-        history: what has been observed.
-        q: how many points are wanted.
-        stream: the randomness of this round.
-        device: where the method may compute; history and proposal are on the CPU.
-        events: kinds of the numerical warnings that came up in isolated blocks so far.
+        method: the method that answers.
+        history: the observations.
+        q: number of points.
+        stream: random generator of this round.
+        device: device for the method's computations; history and proposal are on the CPU.
+        events: classes of the numerical warnings in isolated blocks so far.
     """
 
     method: Asked
@@ -68,13 +68,13 @@ class AskRequest:
 
     @contextmanager
     def isolated(self) -> Iterator[None]:
-        """Keep the warnings of the block as events, and the global random streams as they are outside of it.
+        """Record the warnings of the block as events, and restore the global random streams after it.
 
-        Some of BoTorch draws from the global stream: inside, it is one of this round's own.
+        Some of BoTorch draws from the global stream: the block seeds it from this round's stream.
         """
         gpus = [self.device] if self.device.type == "cuda" else []
         with warnings.catch_warnings(record=True) as caught, every_warning(), torch.random.fork_rng(devices=gpus):
-            # Not `torch.manual_seed`: for each kind of device that is not there, it keeps a note of every call.
+            # Not `torch.manual_seed`: it stores every call for each kind of device that is absent.
             seed = self.stream.initial_seed() % 2**31
             torch.default_generator.manual_seed(seed)
             if gpus:
@@ -83,10 +83,10 @@ class AskRequest:
         self.events = sorted({*self.events, *event_names(caught)})
 
     def ask(self) -> Proposal | Exception:
-        """Return what the method proposes, or the error that it raised.
+        """Return the method's proposal, or the error that it raised.
 
         Raises:
-            torch.cuda.OutOfMemoryError: passes through, since fewer requests at a time may fit.
+            torch.cuda.OutOfMemoryError: fewer requests at a time may fit.
         """
         try:
             with self.isolated():

@@ -1,4 +1,4 @@
-"""What every method has in common: where it may look, what it proposes, and the registry."""
+"""The interface of methods: the domain, the registry, and the features that wrappers rely on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ methods = Registry("method", "plumbline.methods")
 Takes = Literal[
     "anything", "one objective", "several objectives", "one objective and constraints", "what its base takes"
 ]
-"""The outcomes that a method can make use of; of a wrapper its base decides, which was asked before."""
+"""The outcomes that a method supports; those of a wrapper are its base's, which is checked first."""
 
 Feature = Literal["steps", "new points", "lengthscales", "gp", "one gp", "kernel", "batched fit", "shared gp"]
 
@@ -36,17 +36,17 @@ FEATURES: dict[Feature, str] = {
     "batched fit": "Gaussian processes fitted to many data sets at once",
     "shared gp": "proposals from a Gaussian process that other methods share",
 }
-"""What a method may provide, and another need of its base or its members."""
+"""Features that a method may provide, and that another may need of its base or members."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What a method may know of a problem.
+    """The part of a problem known to a method.
 
     Attributes:
-        space: where it may look.
-        outcomes: what an evaluation returns.
-        shift: where queries come from by design, if they are not chosen (offline checks of coverage).
+        space: the search space.
+        outcomes: the outcomes of an evaluation.
+        shift: the distribution of queries if these are drawn rather than chosen (offline checks of coverage).
     """
 
     space: Space
@@ -60,7 +60,7 @@ class Domain:
 
     @property
     def takes(self) -> Takes:
-        """Which methods it is for."""
+        """The kind of methods that support the domain."""
         roles = [outcome.role for outcome in self.outcomes]
         if roles == ["objective"]:
             return "one objective"
@@ -70,23 +70,23 @@ class Domain:
 
 
 class Method(ABC):
-    """A policy: `ask` for points, `tell` what came of them.
+    """A policy: `ask` proposes points, `tell` receives their observations.
 
-    A method draws from the generator that it is given and from nothing else, and keeps in `state_dict` whatever it
-    needs besides the history: a trial that was killed goes on from there.
+    A method draws only from the generator given to it. Its `state_dict` holds all state besides the history, so that an
+    interrupted trial can be resumed.
     """
 
     takes: ClassVar[Takes] = "anything"
-    """The outcomes that it can make use of."""
+    """The supported outcomes."""
     provides: ClassVar[frozenset[Feature]] = frozenset()
-    """What others can rely on that have it as their base or member."""
+    """Features for methods that have it as their base or member."""
     passes_on: ClassVar[frozenset[Feature]] = frozenset()
-    """What it provides as soon as its base does."""
+    """Features that it provides if its base does."""
     lockstep_size: int = 1
-    """How many seeds are asked at once, at most; 1 for one trial after another."""
+    """Greatest number of seeds in one `ask_many`; 1 for one trial after another."""
 
     def __init__(self, domain: Domain, options: Any) -> None:
-        """Make a method for a domain; `options` is of the class that it is registered with."""
+        """Make a method for a domain; `options` is an instance of its registered class of options."""
         self.domain = domain
         self.options = options
 
@@ -96,11 +96,11 @@ class Method(ABC):
 
     @classmethod
     def ask_many(cls, requests: Sequence[AskRequest]) -> list[Proposal | Exception]:
-        """Return an answer to each request, or the error that it met; the requests are of seeds in lockstep.
+        """Return a proposal for each request, or the error that it raised; the requests are of seeds in lockstep.
 
-        An answer must not depend on which other requests come with it: a trial that was killed comes back in other
-        company. A class that answers many at once does so inside their `isolated` blocks, on their `device`, and
-        lets `torch.cuda.OutOfMemoryError` pass: it is asked again with half as many.
+        A proposal must not depend on the other requests, which differ when a trial is resumed. A class that answers
+        several jointly does so inside their `isolated` blocks and on their `device`. It does not catch
+        `torch.cuda.OutOfMemoryError`: the runner retries with half as many requests.
         """
         return [request.ask() for request in requests]
 
@@ -109,32 +109,32 @@ class Method(ABC):
         return None
 
     def recommend(self, history: History, generator: Generator) -> Tensor:
-        """Return the point that is held to be the optimum of one objective, `1 x d`: where the best observation is.
+        """Return the estimated maximiser of one objective, `1 x d`: the point of the best observation.
 
         Raises:
-            PlumblineError: each evaluation failed.
+            PlumblineError: every evaluation failed.
         """
         y = history.Y[:, 0]
         if bool(y.isnan().all()):
-            raise PlumblineError("nothing to recommend: each evaluation failed")
+            raise PlumblineError("nothing to recommend: every evaluation failed")
         return history.X[y.nan_to_num(-torch.inf).argmax()].unsqueeze(0)
 
     def tell(self, X: Tensor, Y: Tensor) -> None:  # noqa: B027 - a hook
-        """Take note of `Y` (`q x m`) observed at `X` (`q x d`); most methods read the history instead."""
+        """Receive `Y` (`q x m`), observed at `X` (`q x d`); most methods read the history instead."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed method needs besides the history."""
+        """Return the state of a resumed method besides the history."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: B027 - a hook
-        """Take up the state that `state_dict` returned."""
+        """Restore a state from `state_dict`."""
 
 
 def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     """Return the method called `name` for `domain`.
 
     Raises:
-        PlumblineError: unknown name, options that are not the method's, or outcomes that it cannot make use of.
+        PlumblineError: unknown name, options of another method, or unsupported outcomes.
     """
     entry = methods[name]
     method: Method = entry.build(domain, parse(entry.options, options, f"method {name!r}"))
@@ -143,7 +143,7 @@ def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
 
 
 def lockstep_size(name: str, options: dict[str, Any]) -> int:
-    """Return how many seeds of a method are asked at once, at most: as many as its innermost base says."""
+    """Return the greatest number of seeds of a method in one `ask_many`: that of its innermost base."""
     entry = methods[name]
     base = getattr(parse(entry.options, options, f"method {name!r}"), "base", None)
     if base is not None:
@@ -152,10 +152,10 @@ def lockstep_size(name: str, options: dict[str, Any]) -> int:
 
 
 def features(name: str, options: dict[str, Any], role: str = "method") -> frozenset[Feature]:
-    """Return what a method with these options provides, of its base what it passes on; errors call it by its `role`.
+    """Return the features of a method with these options, including those passed on from its base.
 
     Raises:
-        PlumblineError: unknown name, or options of a wrapper that are not its own.
+        PlumblineError: unknown name, or invalid options of a wrapper; the message calls the method by its `role`.
     """
     entry = methods[name]
     provided: frozenset[Feature] = getattr(entry.build, "provides", frozenset())
@@ -167,7 +167,7 @@ def features(name: str, options: dict[str, Any], role: str = "method") -> frozen
 
 
 def refuse_lack(role: str, name: str, options: dict[str, Any], needs: frozenset[Feature]) -> None:
-    """Raise PlumblineError, naming methods that would do, where a base or member does not provide all of `needs`."""
+    """Raise PlumblineError, naming suitable methods, if a base or member does not provide all of `needs`."""
     lacking = [feature for feature in FEATURES if feature in needs - features(name, options, role)]
     if not lacking:
         return
@@ -179,7 +179,7 @@ def refuse_lack(role: str, name: str, options: dict[str, Any], needs: frozenset[
 
 
 def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:
-    """Raise PlumblineError, naming methods that would do, where `method` cannot make use of the domain's outcomes."""
+    """Raise PlumblineError, naming suitable methods, if `method` does not support the domain's outcomes."""
     if method.takes in ("anything", "what its base takes", domain.takes):
         return
     named = ", ".join(f"{outcome.name} ({outcome.role})" for outcome in domain.outcomes)

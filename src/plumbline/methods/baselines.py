@@ -1,4 +1,4 @@
-"""Methods without a model."""
+"""Model-free methods: random and quasi-random search."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class SobolSearch(Method):
         self.seed: int | None = None
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return the `q` points of the sequence that follow as many as were observed."""
+        """Return the next `q` points of the sequence, after as many as there are observations."""
         if self.seed is None:
             self.seed = draw_seed(generator)
         n = len(history)
@@ -41,5 +41,5 @@ class SobolSearch(Method):
         return {"seed": self.seed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same sequence."""
+        """Restore the sequence."""
         self.seed = state.get("seed")

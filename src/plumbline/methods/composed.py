@@ -22,7 +22,7 @@ from plumbline.spaces.search import inside
 Surrogate = TypeVar("Surrogate")
 
 Surface = Callable[[Tensor], Tensor]
-"""Maps `n x d` points, each on its own, to their utilities, `n`."""
+"""Maps `n x d` points, each on its own, to their acquisition values, `n`."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Round:
 
     Attributes:
         history: all observations.
-        data: the rows of it that the surrogate is fitted to.
+        data: rows of the history that the surrogate is fitted to.
         space: the search region.
         q: number of points to propose.
         generator: randomness of the round.
@@ -47,21 +47,21 @@ class Round:
 
     @cached_property
     def seed(self) -> int:
-        """A seed for libraries that want one: drawn when it is first asked for, and the same from then on."""
+        """A seed for libraries that need one, drawn at its first use and then fixed."""
         return draw_seed(self.generator)
 
 
 @dataclass(frozen=True)
 class Choice(Generic[Surrogate]):
-    """The points that a search chose, with the utility and the surrogate as the search left them.
+    """The points that a search chose, with the acquisition function and the surrogate after the search.
 
     Attributes:
         X: `q x d`.
-        utility: as it was when `X` was chosen.
-        surrogate: likewise.
-        notes: numbers worth a column of a log.
-        observed: `q x m`, which outcomes are asked for; None for all.
-        ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None where there were none.
+        utility: acquisition function that chose `X`.
+        surrogate: surrogate that chose `X`.
+        notes: numbers for the log.
+        observed: `q x m`, the requested outcomes; None for all.
+        ends: `r x q x d`, the end of each climb or chain of the search, `X` first; None where there were none.
     """
 
     X: Tensor
@@ -78,7 +78,7 @@ def since(history: History, start: int) -> History:
 
 
 def complete_rows(history: History) -> History:
-    """Return the rows of which every outcome was observed: the history itself where all of them are."""
+    """Return the rows with all outcomes observed: the history itself if all rows are complete."""
     complete = torch.isfinite(history.Y).all(dim=-1)
     if bool(complete.all()):
         return history
@@ -110,13 +110,13 @@ class Steps(Generic[Surrogate]):
         utility: the acquisition function.
         search: the points of greatest utility in the round's space.
         predictive: predictions of a surrogate, for points distributed like its data.
-        forecast: predictions that the chosen points are judged by.
-        notes: numbers worth a column of a log.
+        forecast: predictions at the chosen points, which coverage and scores assess.
+        notes: numbers for the log.
         lengthscales: of the surrogate's kernel in the unit cube: `d`, or one for all inputs.
         training_rows: rows of the history that the surrogate is fitted to.
         model_free_start: points to propose without a surrogate; None to go on with one.
         search_region: the part of the round's space that is searched.
-        refine: what becomes of the choice after the search.
+        refine: maps the choice of the search to the final one.
         register_forecast: takes note of a proposal before anything is observed.
     """
 
@@ -244,11 +244,11 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
         """Return the surrogate's predictions, for points distributed like its data."""
 
     def forecast(self, choice: Choice[Surrogate]) -> Predictor:
-        """Return the predictions that the chosen points are judged by."""
+        """Return the predictions at the chosen points, which coverage and scores assess."""
         return self.predictive(choice.surrogate)
 
     def notes(self, choice: Choice[Surrogate], round: Round) -> dict[str, float]:
-        """Return numbers worth a column of a log."""
+        """Return numbers for the log."""
         return choice.notes
 
     def lengthscales(self, surrogate: Surrogate) -> Tensor:

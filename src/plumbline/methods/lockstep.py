@@ -1,4 +1,4 @@
-"""Several seeds of one method asked in lockstep: steps that they can take jointly are taken jointly."""
+"""Lockstep of several seeds of one method, which take some steps jointly."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ class AskState:
             self.round: Round = self.method.start_round(request.history, request.q, request.stream, request.device)
 
     def choose(self, surrogate: Any) -> None:
-        """Search for the points of greatest utility under a surrogate."""
+        """Maximise the acquisition function under a surrogate."""
         steps = self.method.steps
         self.round = replace(self.round, space=steps.search_region(surrogate, self.round))
         self.choice: Choice[Any] = steps.search(steps.utility(surrogate, self.round), surrogate, self.round)

@@ -1,4 +1,4 @@
-"""A proposal: what a method asks for in a round."""
+"""A proposal: the points that a method requests in a round."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,17 +13,17 @@ Predictor = Callable[[Tensor], SetPredictive]
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a method asks for.
+    """The points that a method requests, with forecasts and notes.
 
     Attributes:
         X: `q x d` points to evaluate.
         predict: maps `n x d` points to the predictive distribution of observations there, before any is made; None
             for methods without a model.
-        acquisition: maps `n x d` points to the utility that was maximised, `n`; None for methods without one.
+        acquisition: maps `n x d` points to the acquisition values, `n`; None for methods without such a function.
         seconds: wall time of the parts, `fit` and `acquire`.
-        notes: numbers worth a column of a log (the scale of a recalibration, say).
-        observed: `q x m` booleans, which outcomes of which point are asked for; None for all. The others are NaN.
-        ends: `r x q x d`, where each climb or chain of the search ended, `X` first; None for methods that do not
+        notes: numbers for the log (the scale of a recalibration, say).
+        observed: `q x m` booleans, the requested outcomes of each point; None for all. The others are NaN.
+        ends: `r x q x d`, the end of each climb or chain of the search, `X` first; None for methods that do not
             search from many starts.
     """
 

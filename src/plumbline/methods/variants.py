@@ -22,14 +22,14 @@ def departures_of(variant: Variant[DepartureT], code: tuple[DepartureT, ...]) ->
 
 
 def overlaid(base: Any, values: Any) -> Any:
-    """Return `values` laid over `base`: mappings are merged at any depth, everything else is replaced."""
+    """Merge `values` into `base`: mappings are merged at any depth, other values are replaced."""
     if not (isinstance(base, Mapping) and isinstance(values, Mapping)):
         return values
     return {**base, **{name: overlaid(base.get(name), value) for name, value in values.items()}}
 
 
 class VariantOptions(Options):
-    """Options of which a variant sets some: each departure stands for values of options, which it overrides.
+    """Options with a variant: each departure of the variant overrides the values of some options.
 
     A subclass has a field `variant`, whose type names its departures.
     """
@@ -38,7 +38,7 @@ class VariantOptions(Options):
     """The options that each departure sets."""
 
     code: ClassVar[tuple[str, ...]] = ()
-    """The departures of the published code, in the order in which they are laid over the options."""
+    """The departures of the published code, in the order in which they override the options."""
 
     @model_validator(mode="before")
     @classmethod
@@ -46,7 +46,7 @@ class VariantOptions(Options):
         variant = data.get("variant", "paper") if isinstance(data, dict) else "paper"
         named = cls.code if variant == "code" else () if variant == "paper" else variant
         if not isinstance(named, list | tuple):
-            return data  # no variant: pydantic says what is allowed
+            return data  # not a variant: pydantic names the allowed ones
         for name in named:
             values = cls.departures.get(name, {}) if isinstance(name, str) else {}
             data = overlaid({**_defaults(cls, values), **data}, values)

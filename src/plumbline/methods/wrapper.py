@@ -22,7 +22,7 @@ class WrapperOptions(Options):
     """
 
     needs: ClassVar[frozenset[Feature]] = frozenset()
-    """What the base must provide."""
+    """Features that the base must provide."""
 
     base: MethodChoice
 
@@ -58,7 +58,7 @@ class Wrapper(Method):
         self.lockstep_size = self.base.lockstep_size
 
     def ask(self, history: History, q: int, generator: Generator) -> Proposal:
-        """Return what the base asks for."""
+        """Return the base's proposal."""
         return self.base.ask(history, q, generator)
 
     def predictor(self, history: History) -> Predictor | None:
@@ -66,7 +66,7 @@ class Wrapper(Method):
         return self.base.predictor(history)
 
     def recommend(self, history: History, generator: Generator) -> Tensor:
-        """Return what the base holds to be the optimum."""
+        """Return the base's recommendation."""
         return self.base.recommend(history, generator)
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
@@ -78,7 +78,7 @@ class Wrapper(Method):
         return {"base": self.base.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the base's state."""
+        """Restore the base's state."""
         self.base.load_state_dict(state.get("base", {}))
 
 

@@ -1,6 +1,6 @@
 """The metrics of trials: one registry of what figures, tables, claims, reference results and MLflow speak of.
 
-A metric computes itself from rows of one method on one task: trials told apart by their seed, each in the order of its
+A metric computes itself from rows of one method on one task: trials with different seeds, each in the order of its
 evaluations. It reads the columns of the records that it names and no others, and none of them loads torch.
 """
 

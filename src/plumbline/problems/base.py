@@ -104,9 +104,9 @@ class Context:
     Attributes:
         data: the folder of built inputs.
         generator: generator seeded by the trial.
-        shelf: shared cache of the trial's job.
+        shared: shared cache of the trial's job.
     """
 
     data: Path
     generator: Generator
-    shelf: SharedCache = field(default_factory=SharedCache)
+    shared: SharedCache = field(default_factory=SharedCache)

@@ -165,13 +165,13 @@ class EncodedMolecules:
 @problems.register("guacamol", GuacamolOptions)
 def guacamol(options: GuacamolOptions, context: Context) -> Problem:
     """Find a molecule with a high GuacaMol score, in the latent space of a SELFIES-VAE (256 dimensions)."""
-    path, shelf = context.data / "models" / f"{options.model}.npz", context.shelf
-    model = shelf.take(path, lambda: read_selfies_vae(path))
+    path, shared = context.data / "models" / f"{options.model}.npz", context.shared
+    model = shared.take(path, lambda: read_selfies_vae(path))
     examples = None
     if options.molecules is not None:
         table = context.data / "features" / f"{options.molecules}.parquet"
-        examples = shelf.take((path, table), lambda: EncodedMolecules(model, smiles_in(table)))
-    function = shelf.take(options, lambda: LatentMolecules(model, OBJECTIVES[options.objective], examples))
+        examples = shared.take((path, table), lambda: EncodedMolecules(model, smiles_in(table)))
+    function = shared.take(options, lambda: LatentMolecules(model, OBJECTIVES[options.objective], examples))
     return problem_of(function, notes=failed_decodings, examples=examples)
 
 

@@ -1,7 +1,7 @@
-"""What methods, problems, illustrations, figures and tables there are, known without importing torch.
+"""The catalogue of registered methods, problems, illustrations, figures and tables, readable without torch.
 
-Building the list imports everything that is registered, which takes seconds; Snakemake reads the configuration at every
-start and in every cluster job. The list is therefore kept in the user's cache folder under a digest of the source.
+Building it imports every registered module, which takes seconds; Snakemake reads the configuration at every start and
+in every cluster job. The catalogue is therefore cached in the user's cache folder under a digest of the source.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ class Listing(Options):
         summary: the first line of its docstring.
         module: where its code is.
         options: JSON schema.
-        provides: of a method, what others can rely on that have it as their base or member.
-        passes_on: of a wrapper, what it provides as soon as its base does.
-        needs: of a wrapper or portfolio, what its base or each member must provide; None for others.
+        provides: features of a method for those that have it as their base or member.
+        passes_on: features that a wrapper provides if its base does.
+        needs: features that a wrapper or portfolio needs of its base or each member; None for other methods.
     """
 
     name: str
@@ -99,25 +99,25 @@ def _where_options_are(kind: Kind, name: str) -> str:
     return f": `plumbline classes {kind} {name}` shows them all"
 
 
-def once(question: str, verify: Callable[[], object]) -> None:
-    """Call `verify`, which raises where something is wrong, unless it has found the same right with this source before.
+def once(item: str, verify: Callable[[], object]) -> None:
+    """Call `verify`, which raises on an error, unless `item` has passed with this source before.
 
-    What is checked is behind imports of torch or matplotlib, which take seconds: that it was found right is kept as an
-    empty file in the user's cache folder.
+    Verification imports torch or matplotlib, which takes seconds: a success is therefore recorded as an empty file in
+    the user's cache folder.
     """
-    if question in _CHECKED:
+    if item in _CHECKED:
         return
-    mark = sources.cache_folder() / hashlib.sha256(question.encode()).hexdigest()[:16]
+    mark = sources.cache_folder() / hashlib.sha256(item.encode()).hexdigest()[:16]
     if not mark.exists():
         verify()
         with suppress(OSError):
             mark.parent.mkdir(parents=True, exist_ok=True)
             mark.touch()
-    _CHECKED.add(question)
+    _CHECKED.add(item)
 
 
 def option_model(kind: Kind, name: str) -> type[Options]:
-    """Return the model of the options of the `kind` called `name`; it is imported, with all that is behind it."""
+    """Return the model of the options of the `kind` called `name`, importing its module and dependencies."""
     return _registry(kind)[name].options
 
 
@@ -130,7 +130,7 @@ REGISTRIES: dict[Kind, tuple[str, str]] = {
     "figure": ("plumbline.analysis.outputs.kinds", "figures"),
     "table": ("plumbline.analysis.outputs.kinds", "tables"),
 }
-"""Module and name of each kind's registry, named rather than imported: torch is behind three of them."""
+"""Module and name of each kind's registry, named rather than imported: three of them import torch."""
 
 
 def _registry(kind: Kind) -> Registry:
@@ -155,17 +155,17 @@ def _listings(kind: Kind) -> dict[str, Listing]:
 
 
 _CHECKED: set[str] = set()
-"""Questions that this process has found right."""
+"""Items that have passed in this process."""
 
 
 @cache
 def catalogue() -> Catalogue:
-    """Return the catalogue of this source tree, from the cache where it is there."""
+    """Return the catalogue of this source tree, from the cache if possible."""
     path = catalogue_path()
     try:
         return Catalogue.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         built = Catalogue(**{kind: _listings(kind) for kind in REGISTRIES})
-    with suppress(OSError):  # a read-only home costs seconds at the next start, nothing else
+    with suppress(OSError):  # a read-only home only costs seconds at the next start
         files.write_text(path, json.dumps(built.model_dump()))
     return built

@@ -27,7 +27,7 @@ def canonical_json(data: Any) -> str:
 
 
 def short_digest(text: str) -> str:
-    """Return 16 hex digits that stand for `text`."""
+    """Return a digest of `text`: 16 hex digits."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -51,7 +51,7 @@ class Named(Options):
 
 
 class MethodChoice(Named):
-    """A method inside the options of another, which wraps it; one without options may be its name alone."""
+    """A method inside the options of its wrapper; one without options may be its name alone."""
 
     model_config = ConfigDict(json_schema_extra={METHOD: True, "type": ["object", "string"]})
 
@@ -75,7 +75,7 @@ class ProblemRef(Named):
 
 
 class MethodRef(Named):
-    """A method; `label` is what figures and folders call it, its name where none is given."""
+    """A method; `label` is its name in figures and folders, by default its registered name."""
 
     label: str = Field(default="", validate_default=True)
 
@@ -86,12 +86,12 @@ class MethodRef(Named):
 
 
 class InitialDesign(Options):
-    """How a trial begins.
+    """The initial design of a trial.
 
     Attributes:
         design: a registered initial design (see `plumbline.designs`).
         size: number of its points.
-        options: those of the design.
+        options: options of the design.
     """
 
     design: str

@@ -1,7 +1,7 @@
-"""Names for problems and methods: one decorator enters a class or a function, one call finds it again.
+"""Registries of problems and methods: a decorator registers a class or a function, a look-up returns it.
 
-To find one name, only the module that the catalogue lists for it is imported: behind others may be libraries that take
-seconds, of which most trials need none.
+A look-up imports only the module that the catalogue lists for the name: other modules may import libraries that take
+seconds, and most trials need none of them.
 """
 
 import importlib
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a registered name."""
+    """A registered name with its class or function, options and module."""
 
     name: str
     summary: str
@@ -31,7 +31,7 @@ class Entry:
 
 
 def _import(module: str) -> None:
-    """Import a module that registers something; raise PlumblineError with the file and the line that is wrong."""
+    """Import a module that registers names; raise PlumblineError with the file and line of an error."""
     try:
         importlib.import_module(module)
     except SyntaxError as error:
@@ -46,12 +46,12 @@ def _import(module: str) -> None:
 
 
 def catalogue_path() -> Path:
-    """Return the file of the catalogue of this very source; it may not be there yet."""
+    """Return the path of the catalogue of this source tree; the file may not exist yet."""
     return cache_folder() / "catalogue.json"
 
 
 def listed_modules(kind: str) -> dict[str, str]:
-    """Return the module of each name of a kind that the catalogue's file lists; none where there is no such file."""
+    """Return the module of each name of a kind in the catalogue's file; empty where there is no such file."""
     try:
         listings = json.loads(catalogue_path().read_text(encoding="utf-8"))[kind]
         return {name: listing["module"] for name, listing in listings.items()}
@@ -60,7 +60,7 @@ def listed_modules(kind: str) -> dict[str, str]:
 
 
 class Registry:
-    """The named members of one package; its modules are imported when names that they hold are first asked for."""
+    """The named members of one package; a module is imported at the first look-up of a name in it."""
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind

@@ -17,7 +17,7 @@ class Option(NamedTuple):
 
 
 def options_of(schema: Schema) -> Iterator[Option]:
-    """Yield the options that a JSON schema describes, those of options of options by their dotted paths."""
+    """Yield the options in a JSON schema, nested ones by their dotted paths."""
     yield from _options(schema, schema.get("$defs", {}), "", {})
 
 
@@ -33,7 +33,7 @@ def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema)
 
 
 def _written(default: Any, field: Schema) -> str:
-    """Return a default in YAML's words; a schema has none of a mapping that begins empty."""
+    """Return a default as YAML; a schema has no default for a mapping that is empty by default."""
     if isinstance(default, dict):
         default = {name: value for name, value in default.items() if value is not None}
     elif default is None and field.get("type") == "object":

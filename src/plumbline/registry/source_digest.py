@@ -1,8 +1,8 @@
-"""Which source files a module rests on, and a digest of what they do.
+"""The source files that a module depends on, and a digest of their code.
 
-The trial store is keyed by this digest: editing one method never invalidates another's results. The imports are read
-from the syntax tree, nothing is imported; comments, docstrings and layout do not count. What was digested once is kept
-in the user's cache folder, since a job that runs short trials would be longer at this than at them.
+The trial store is keyed by this digest: editing one method never invalidates another's results. Imports are read from
+the syntax tree without importing; comments, docstrings and layout do not count. Digests are cached in the user's cache
+folder, since computing one takes longer than a short trial.
 """
 
 import ast
@@ -51,11 +51,11 @@ NEUTRAL = frozenset(
         "trials.runner",
     )
 )
-"""Modules that carry, name, check and keep results, and change none, and those that only say what a method, a problem,
-a space or a design is: a digest does not follow imports into them.
+"""Modules that transport, name, check and store results without changing them, and interfaces of methods, problems,
+spaces and designs: a digest does not follow imports into them.
 
-Of a trial, that is the log, its checkpoint and its results, the initial designs that are kept, and the runner, which
-says when rounds are run but not what comes of them.
+The neutral parts of a trial are its log, checkpoint, results and cached designs, and the runner, which schedules rounds
+without affecting their results.
 """
 
 
@@ -74,31 +74,31 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    """Return the modules of this package that `module` imports itself, at any depth of its code."""
+    """Return the modules of this package that `module` imports directly, at any depth of its code."""
     path = _path(module)
     assert path is not None
-    found: set[str] = set()
+    imported: set[str] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    own = {name for name in found if name.split(".")[0] == PACKAGE and _path(name)}
+            imported |= {alias.name for alias in node.names}
+    own = {name for name in imported if name.split(".")[0] == PACKAGE and _path(name)}
     # `import a.b.c` runs a/__init__ and a/b/__init__ too.
     parents = {".".join(name.split(".")[:depth]) for name in own for depth in range(1, name.count(".") + 1)}
     return frozenset(own | parents)
 
 
 def closure(*modules: str) -> list[str]:
-    """Return `modules` and what they import of this package, directly or not, sorted; neutral modules are left out."""
-    seen: set[str] = set()
+    """Return `modules` and their imports from this package, direct or indirect, sorted, without neutral modules."""
+    visited: set[str] = set()
     todo = list(modules)
     while todo:
         module = todo.pop()
-        if module not in seen and module not in NEUTRAL:
-            seen.add(module)
+        if module not in visited and module not in NEUTRAL:
+            visited.add(module)
             todo.extend(_imports(module))
-    return sorted(seen)
+    return sorted(visited)
 
 
 def _without_docstrings(tree: ast.Module) -> str:
@@ -124,17 +124,17 @@ def _digest(module: str) -> str:
 
 @cache
 def source_digest(*modules: str) -> str:
-    """Return a hex digest of the code that `modules` rest on."""
-    # Another Python may write the same syntax tree otherwise.
-    asked = "\n".join([sys.implementation.cache_tag, *sorted(modules)])
-    path = cache_folder() / "digests" / hashlib.sha256(asked.encode()).hexdigest()[:16]
+    """Return a hex digest of the code that `modules` depend on."""
+    # Another version of Python may unparse the same syntax tree differently.
+    name = "\n".join([sys.implementation.cache_tag, *sorted(modules)])
+    path = cache_folder() / "digests" / hashlib.sha256(name.encode()).hexdigest()[:16]
     with suppress(OSError, ValueError):
         digest = path.read_text(encoding="utf-8")
         if len(bytes.fromhex(digest)) == 8:
             return digest
     lines = (f"{module} {_digest(module)}" for module in closure(*modules))
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    with suppress(OSError):  # a read-only home costs a moment at the next start, nothing else
+    with suppress(OSError):  # a read-only home only costs a moment at the next start
         files.write_text(path, digest)
     return digest
 
@@ -149,5 +149,5 @@ def package_digest() -> str:
 
 
 def cache_folder() -> Path:
-    """Return the folder of what is known of this very source; it may not be there yet."""
+    """Return the cache folder of this source tree; it may not exist yet."""
     return platformdirs.user_cache_path("plumbline") / package_digest()

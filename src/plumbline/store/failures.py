@@ -12,19 +12,19 @@ from plumbline.store.spec import TrialSpec
 
 def failed_trials(store: Path) -> list[tuple[TrialFolder, str, str]]:
     """Return (folder, name, reason) of each failed trial in the store."""
-    found = []
+    failed = []
     for path in sorted(store.glob("*/error.json")):
         spec = TrialSpec.model_validate_json((path.parent / "spec.json").read_text(encoding="utf-8"))
         reason = json.loads(path.read_text(encoding="utf-8"))["error"]
-        found.append((TrialFolder(store, path.parent.name), title(spec), reason))
-    return found
+        failed.append((TrialFolder(store, path.parent.name), title(spec), reason))
+    return failed
 
 
 def forget_failures(folders: Iterable[TrialFolder], trials: Path) -> list[Path]:
-    """Clear the errors, and remove the job outputs that hold them, so that Snakemake runs just those jobs again.
+    """Clear the errors, and remove the job outputs that contain them, so that Snakemake reruns only those jobs.
 
     Returns:
-        The removed files. The other trials of a removed job are found done in the store.
+        The removed files. The other trials of a removed job remain done in the store.
     """
     keys = set()
     for folder in folders:

@@ -1,17 +1,17 @@
-"""The trial store: a folder a trial, named by what was asked and by the code that answers.
+"""The trial store: one folder a trial, named by a digest of its spec, code and inputs.
 
 results/store/<key>/
-  spec.json          what was asked
-  log.arrow          all rows so far, growing, until the trial is done
-  checkpoint.pt      how much of the log counts, and the method's state
-  evaluation.pt      what a problem keeps of evaluations that take long, until the trial is done
-  records.parquet    the result; there only when the trial is done
+  spec.json          the spec
+  log.arrow          all rows so far, until the trial is done
+  checkpoint.pt      length of the valid log, and the method's state
+  evaluation.pt      a problem's saved state of long evaluations, until the trial is done
+  records.parquet    the result; exists only when the trial is done
   timings.parquet    seconds of each round
-  snapshots.parquet  pictures of the model, where asked for
+  snapshots.parquet  snapshots of the model, if requested
   provenance.json    code, versions, machine, wall time
-  error.json         instead of a result: why the trial failed
+  error.json         the error, if the trial failed
 
-results/store/beginnings/ has initial designs that took long to evaluate (`plumbline.trials.design_cache`).
+results/store/designs/ contains initial designs that took long to evaluate (`plumbline.trials.design_cache`).
 """
 
 import json
@@ -45,14 +45,14 @@ class TrialFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the trial: another process that wants it waits, and a killed one lets go by dying."""
+        """Lock the trial: another process waits for it; the lock of a killed process is released."""
         self.path.mkdir(parents=True, exist_ok=True)
         with FileLock(self.path / ".lock"):
             yield
 
     @property
     def done(self) -> bool:
-        """Whether the trial has run to its end, well or not."""
+        """Whether the trial has ended, successfully or not."""
         return self.records_path.is_file()
 
     @property
@@ -61,12 +61,12 @@ class TrialFolder:
         return self.error_path.is_file()
 
     def forget(self) -> None:
-        """Remove the result and the error, so that the trial runs again; a checkpoint stays and is gone on from."""
+        """Remove the result and the error, so that the trial runs again, from its checkpoint if there is one."""
         for path in (self.records_path, self.error_path):
             path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove what is there only while the trial runs, if it ended well."""
+        """Remove the temporary files of a trial that ended successfully."""
         if self.done and not self.failed:
             for path in (self.checkpoint_path, self.log_path, self.evaluation_path):
                 path.unlink(missing_ok=True)
@@ -83,8 +83,8 @@ class TrialFolder:
         """Return the records with their timings, under the labels of `spec`.
 
         Args:
-            spec: the trial's.
-            points: whether x is read too; None for where the spec asks for snapshots, whose figures draw the points.
+            spec: the trial's spec.
+            points: whether x is read too; None if and only if the spec has snapshots, whose figures draw the points.
         """
         if points is None:
             points = spec.diagnostics.snapshots is not None

@@ -1,4 +1,4 @@
-"""Names of trials and of initial designs: what was asked, and the code and the files that answer."""
+"""Keys of trials and of initial designs: digests of the spec, the code and the input files."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ def _content_digest(path: Path, modified: int) -> str:
 
 
 def methods_of(name: str, options: Mapping[str, Any]) -> Iterator[MethodChoice]:
-    """Yield a method and those that its options wrap, from the outside in.
+    """Yield a method and the methods inside its options, from the outside in.
 
     Raises:
         PlumblineError: an unknown name among them.
@@ -52,10 +52,10 @@ def _parts_of_trial(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
 
 
 @cache
-def _rests_on(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the modules and the input files that `parts` rest on: kinds, names and options, in JSON.
+def _dependencies(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the modules and the input files that `parts` depend on: kinds, names and options, in JSON.
 
-    A study asks the same of each of thousands of seeds.
+    Cached, since a study needs the same dependencies for thousands of seeds.
     """
     used: list[tuple[Kind, str, Json]] = []
     for kind, name, options in json.loads(parts):
@@ -68,11 +68,11 @@ def _rests_on(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def trial_inputs(spec: TrialSpec) -> list[str]:
     """Return the files in the data folder that a trial reads, each once."""
-    return list(_rests_on(canonical_json(_parts_of_trial(spec)))[1])
+    return list(_dependencies(canonical_json(_parts_of_trial(spec)))[1])
 
 
 def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str, str]) -> Json:
-    """Return `options` with the datasets and models that they declare replaced by their stand-ins, by name."""
+    """Return `options` with their declared datasets and models replaced by stand-ins, by name."""
     for one in list(declared(catalogue().find(kind, name).options, options)):
         if one.mark == INPUT and one.value in stand_ins:
             options = replaced(options, one.place, stand_ins[one.value])
@@ -90,7 +90,7 @@ def _code_digest(modules: Sequence[str]) -> str:
 
 def code_digest(spec: TrialSpec) -> str:
     """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
-    return _code_digest(_rests_on(canonical_json(_parts_of_trial(spec)))[0])
+    return _code_digest(_dependencies(canonical_json(_parts_of_trial(spec)))[0])
 
 
 def illustration_digest(kind: str) -> str:
@@ -103,11 +103,11 @@ def trainer_digest(kind: str) -> str:
     return source_digest(catalogue().find("trainer", kind).module)
 
 
-def asked(spec: TrialSpec) -> Json:
-    """Return what a trial's numbers depend on, as data.
+def determinants(spec: TrialSpec) -> Json:
+    """Return the part of a spec that a trial's numbers depend on, as data.
 
-    Labels do not count: they are what figures call things. A setting that is off by default, and off, does not count
-    either, so that one more that may be set changes no trial that does not.
+    Labels, which only figures and folders use, are left out. So are settings that are off by default, and off: a new
+    such setting then changes no key of a trial without it.
     """
     return {
         "problem": {"name": spec.problem.name, "options": spec.problem.options},
@@ -119,7 +119,7 @@ def asked(spec: TrialSpec) -> Json:
 
 
 def _used(settings: BaseModel) -> Json:
-    """Return the settings that are not off: empty, false, zero or None, and so by default."""
+    """Return the settings without those that are off (empty, false, zero or None) by default."""
     dumped = settings.model_dump(mode="json")
     fields = type(settings).model_fields
     used = {}
@@ -141,13 +141,13 @@ def _key(about: Json, code: str, inputs: Sequence[str], data: Path) -> str:
 
 
 def trial_key(spec: TrialSpec, data: Path) -> str:
-    """Return the 16 hex digits that name a trial: what is asked, the source that it runs, the files that it reads."""
-    return _key(asked(spec), code_digest(spec), trial_inputs(spec), data)
+    """Return the key of a trial, 16 hex digits: a digest of its spec, its source and its input files."""
+    return _key(determinants(spec), code_digest(spec), trial_inputs(spec), data)
 
 
 def design_key(spec: TrialSpec, data: Path) -> str:
-    """Return the 16 hex digits that name the initial design of a trial with its evaluations, whatever its method is."""
-    modules, inputs = _rests_on(canonical_json(_parts_of_design(spec)))
-    wanted = asked(spec)
-    about = {"problem": wanted["problem"], "seed": wanted["seed"], "initial": wanted["budget"]["initial"]}
+    """Return the key of a trial's evaluated initial design, 16 hex digits; it does not depend on the method."""
+    modules, inputs = _dependencies(canonical_json(_parts_of_design(spec)))
+    parts = determinants(spec)
+    about = {"problem": parts["problem"], "seed": parts["seed"], "initial": parts["budget"]["initial"]}
     return _key(about, _code_digest(modules), inputs, data)

@@ -1,4 +1,4 @@
-"""What may watch a trial while it runs: a terminal, a log, a tracking server."""
+"""Observers of running trials: a terminal, a log, a tracking server."""
 
 import math
 import sys
@@ -11,31 +11,31 @@ from plumbline.store.spec import TrialSpec
 
 
 class Observer(Protocol):
-    """Is told when a trial starts, after each of its rounds, and when it ends; every trial has its own."""
+    """Receives the start of a trial, each of its rounds, and its end; every trial has its own observer."""
 
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
-        """Take note that a trial starts, with `done` rounds behind it already."""
+        """Receive the start of a trial after `done` earlier rounds."""
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
-        """Take note of the rows of one round, or of some of the initial design, and of its seconds."""
+        """Receive the rows of one round, or of a part of the initial design, and its seconds."""
 
     def end(self, error: str | None) -> None:
-        """Take note that the trial is over, with an error or without."""
+        """Receive the end of the trial, with its error if it failed."""
 
 
 def title(spec: TrialSpec) -> str:
-    """Return how a trial is called in logs: task, method and seed."""
+    """Return the title of a trial in logs: task, method and seed."""
     return f"{spec.task} {spec.method.label} seed {spec.seed}"
 
 
 class Best:
-    """The best observation that an observer has seen; none where there are several outcomes."""
+    """The best observation so far; none with several outcomes."""
 
     def __init__(self) -> None:
         self.value = -math.inf
 
     def add(self, rows: list[Row]) -> None:
-        """Take note of some rows."""
+        """Update the best by further rows."""
         for row in rows:
             if len(row["y"]) == 1 and row["y"][0] > self.value:
                 self.value = row["y"][0]
@@ -45,12 +45,12 @@ class Best:
 
 
 class LineLog:
-    """Lines for files: the first few rounds, the last, and of those between one a second at most.
+    """Log lines: the first few rounds, the last, and at most one a second between.
 
     Args:
-        stream: where to.
+        stream: the output.
         clock: seconds.
-        first: rounds that have a line whatever the time.
+        first: number of initial rounds that always have a line.
     """
 
     def __init__(
@@ -62,19 +62,19 @@ class LineLog:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=self.stream, flush=True)
 
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
-        """Say which trial starts, and where it goes on from."""
+        """Write the title of the trial, and the round it resumes from."""
         self.title, self.rounds, self.best = title(spec), spec.budget.rounds, Best()
         self.since = f" since round {done}" if done else ""
-        self.seen, self.next = 0, -math.inf
+        self.count, self.next = 0, -math.inf
         resumed = f", going on after round {done}" if done else ""
         self._write(f"{self.title}: trial {key}, {self.rounds} rounds{resumed}")
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
-        """Say what came of the round."""
+        """Write the observations of the round."""
         self.best.add(rows)
-        self.seen += 1
+        self.count += 1
         last, now = rows[-1], self.clock()
-        if self.first < self.seen and now < self.next and last["iteration"] < self.rounds:
+        if self.first < self.count and now < self.next and last["iteration"] < self.rounds:
             return
         self.next = now + 1.0
         y = ", ".join(f"{value:.5g}" for value in last["y"])
@@ -86,7 +86,7 @@ class LineLog:
         )
 
     def end(self, error: str | None) -> None:
-        """Say how it ended."""
+        """Write the outcome of the trial."""
         self._write(f"{self.title}: {'failed: ' + error if error else 'done'}")
 
 
@@ -106,11 +106,11 @@ class ProgressBars:
         self.progress.start()
 
     def bar(self) -> "ProgressBar":
-        """Return what watches one trial."""
+        """Return the observer of one trial."""
         return ProgressBar(self)
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Restore the terminal."""
         self.progress.stop()
 
 
@@ -131,7 +131,7 @@ class ProgressBar:
         self.progress.update(self.task, advance=bool(rows[-1]["iteration"]), best=str(self.best))
 
     def end(self, error: str | None) -> None:
-        """Leave the bar as it is and name the error."""
+        """Stop the bar and print the error."""
         if error:
             self.progress.console.print(f"[red]failed:[/red] {error}")
         self.progress.refresh()

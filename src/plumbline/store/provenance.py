@@ -1,4 +1,4 @@
-"""Where a result comes from: code, versions, machine."""
+"""The provenance of results: code, versions, machine."""
 
 import importlib.metadata
 import os
@@ -25,7 +25,7 @@ PACKAGES = (
 )
 
 METADATA_KEY = "plumbline.store.provenance"
-"""Where a Parquet file that no trial made says, as JSON, what it comes from."""
+"""Metadata key of the provenance, as JSON, in Parquet files that no trial wrote."""
 
 
 def _git(*arguments: str) -> str | None:
@@ -47,7 +47,7 @@ def _git(*arguments: str) -> str | None:
 def provenance() -> dict[str, Any]:
     """Return commit and dirtiness, package versions, host, CPU, GPU and threads of this process.
 
-    The GPU and thread count are told only where torch is loaded already: asking must not cost an import.
+    GPU and thread count are included only if torch is already loaded, since importing it is slow.
     """
     status = _git("status", "--porcelain", "--", ":/src", ":/config", ":/envs")
     facts: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """The one schema of a result row; reading and writing it.
 
-A row is one evaluation. What a trial computed (`RECORD`) is the same however often it is interrupted, to the byte;
-how long it took (`TIMING`) is not, and lies in a file of its own until both are joined for analysis.
+A row is one evaluation. The computed columns (`RECORD`) are identical to the byte however often a trial is interrupted;
+the timings (`TIMING`) are not, and have a file of their own until both are joined for analysis.
 """
 
 import math
@@ -28,34 +28,34 @@ _NUMBERS = arrow.list_(arrow.float64())
 
 RECORD = arrow.schema(
     [
-        # Which trial.
+        # The trial.
         ("key", arrow.string()),
         ("task", arrow.string()),
         ("method", arrow.string()),
         ("seed", arrow.int64()),
-        # Which evaluation: iteration 0 is the initial design.
+        # The evaluation: iteration 0 is the initial design.
         ("iteration", arrow.int64()),
         ("evaluation", arrow.int64()),
-        # What was asked and what came of it: noisy y, noise-free f, one entry an outcome, both to be maximised. y is
-        # NaN where an outcome was not asked for.
+        # The point x, noisy y and noise-free f, one entry an outcome, both to be maximised. y is NaN for outcomes that
+        # were not requested.
         ("x", _NUMBERS),
         ("y", _NUMBERS),
         ("f", _NUMBERS),
-        # What is known of the problem, the same in each row of a trial: the greatest value of one outcome (NaN where
-        # it is unknown), what several objectives must exceed (null for one), and what each outcome is.
+        # Metadata of the problem, the same in each row of a trial: the greatest value of one outcome (NaN if unknown),
+        # the reference point of several objectives (null for one), and the role of each outcome.
         ("optimum", arrow.float64()),
         ("ref_point", _NUMBERS),
         ("roles", arrow.list_(arrow.string())),
-        # What the model said of y before it was observed; null for the initial design and for methods without a model.
-        # With several outcomes, nll is of the joint density, and the others are null.
+        # The model's forecast of y before its observation; null for the initial design and for methods without a model.
+        # With several outcomes, nll is that of the joint density, and the others are null.
         ("predicted_mean", arrow.float64()),
         ("predicted_sd", arrow.float64()),
         ("pit", arrow.float64()),
         ("nll", arrow.float64()),
         ("crps", arrow.float64()),
-        # Its sets: miscoverage level, whether y was in, whether f was, length, coverage on the holdout and where the
-        # climbs of the search ended, lengths on the holdout and at the optimum, and, in credible intervals, on the
-        # parts of the holdout that are near to an observation and far from all; one entry a level.
+        # The model's sets, one entry a level: miscoverage level, coverage of y and of f, length, coverage on the
+        # holdout and at the ends of the search's climbs, lengths on the holdout and at the optimum. Near and far widths
+        # are in credible intervals, on the parts of the holdout near to an observation and far from all.
         ("alpha", _NUMBERS),
         ("covered", _NUMBERS),
         ("f_covered", _NUMBERS),
@@ -66,8 +66,8 @@ RECORD = arrow.schema(
         ("optimum_width", _NUMBERS),
         ("near_width", _NUMBERS),
         ("far_width", _NUMBERS),
-        # Numerical events of the round (jitter added, fit retried), and numbers that the method, or the problem as
-        # `problem.*`, wants kept.
+        # Numerical events of the round (jitter added, fit retried), and notes of the method, or of the problem as
+        # `problem.*`.
         ("events", arrow.list_(arrow.string())),
         ("notes", arrow.map_(arrow.string(), arrow.float64())),
         # "ok", or "error" for the last row of a trial that failed, with the reason.
@@ -77,10 +77,10 @@ RECORD = arrow.schema(
 )
 
 ROWS = 1 << 14
-"""Rows of a file that are encoded in memory at once."""
+"""Number of rows that are encoded in memory at once."""
 
 POINTLESS = [name for name in RECORD.names if name != "x"]
-"""All columns but the points, which are the bulk of a file and which few read."""
+"""All columns but the points, which are the bulk of a file and rarely read."""
 
 TIMING = arrow.schema(
     [
@@ -97,11 +97,11 @@ SECONDS = [name for name in TIMING.names if name.endswith("_seconds")]
 
 
 class Rule(NamedTuple):
-    """What must be true of every value of a column, or of every number in a column of lists.
+    """A condition on every value of a column, or on every number in a column of lists.
 
     Attributes:
-        allowed: says of each value whether it is allowed; null for null.
-        words: how allowed ones are called.
+        allowed: maps values to whether they are allowed; null to null.
+        words: description of the allowed values.
         nullable: whether null is allowed.
     """
 
@@ -130,11 +130,11 @@ RULES = {
     "pit": Rule(lambda values: _within(values, 0.0, 1.0), "between 0 and 1", nullable=True),
     "status": Rule(lambda values: compute.is_in(values, arrow.array(["ok", "error"])), "ok or error"),
 }
-"""Types are the schema's business."""
+"""Rules besides the types of the schema."""
 
 
 def check(records: arrow.Table, source: str | Path) -> None:
-    """Raise PlumblineError naming `source`, the column and the value where rows are not as they should be."""
+    """Raise PlumblineError naming `source`, the column and the value where rows violate a rule."""
     for name, rule in RULES.items():
         if name not in records.column_names:
             if name == "x":  # most files have no points
@@ -193,7 +193,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> arrow.Table:
     """Read a Parquet file, or some columns of it.
 
     Raises:
-        PlumblineError: not there, truncated or corrupt, with the remedy.
+        PlumblineError: missing, truncated or corrupt file, with the remedy.
     """
     return _read(path, partial(parquet.read_table, columns=None if columns is None else list(columns)))
 

@@ -1,4 +1,4 @@
-"""What a trial is, as data: the problem, the method, the seed and the budget."""
+"""The spec of a trial: the problem, the method, the seed and the budget, as data."""
 
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,11 @@ from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef, 
 
 
 class Snapshots(Options):
-    """Pictures of the model on a grid of a one-dimensional problem.
+    """Snapshots of the model on a grid of a one-dimensional problem.
 
     Attributes:
-        rounds: after which rounds.
-        points: of the grid.
+        rounds: the rounds with a snapshot.
+        points: number of grid points.
     """
 
     rounds: tuple[PositiveInt, ...]
@@ -25,22 +25,22 @@ class Snapshots(Options):
 
 
 class Diagnostics(Options):
-    """What is checked at every query before it is observed.
+    """Diagnostics of forecasts at every query before its observation.
 
     Attributes:
         alphas: miscoverage levels of the sets whose coverage and width are recorded.
-        holdout: number of fresh uniform points to check coverage on; for a tabular problem its own holdout rows are
-            used and this only switches the check on.
+        holdout: number of fresh uniform points for a check of coverage; for a tabular problem the check uses its own
+            holdout rows, and any positive number switches it on.
         holdout_fraction: instead, check coverage on this random share of the data so far, drawn anew each round, with
             the model fitted to the rest (CBO, figures 7 and 11).
-        ends: record coverage where each climb or chain of the search ended, by noise of its own and a model of all data
-            under no shift: what CBO's code calls query coverage.
-        widths: record how wide sets are at the problem's optimum and on average over the fresh holdout points.
-        reach: record how long sets are in units of credible intervals: medians over the fresh holdout points that have
-            an observation within this distance, in sides of the box, and over those that have none.
-        recommend: note what the point is worth that a method holds to be the optimum once the budget is spent; for
-            problems of one objective.
-        snapshots: pictures of the model for figures of one-dimensional runs.
+        ends: record coverage at the ends of the search's climbs or chains, with separate noise and a model of all data
+            without shift: the query coverage of CBO's code.
+        widths: record the width of sets at the problem's optimum and its mean over the fresh holdout points.
+        reach: record the length of sets in units of credible intervals: medians over the fresh holdout points with an
+            observation within this distance, in sides of the box, and over those without.
+        recommend: note the value at the method's estimated optimum once the budget is spent; for problems of one
+            objective.
+        snapshots: snapshots of the model for figures of one-dimensional runs.
     """
 
     alphas: tuple[Alpha, ...] = (0.5, 0.2, 0.1, 0.05)
@@ -54,8 +54,8 @@ class Diagnostics(Options):
 
     @model_validator(mode="after")
     def _one_holdout(self) -> Self:
-        for name, wanted in ("widths", self.widths), ("reach", self.reach):
-            if wanted and not self.holdout:
+        for name, value in ("widths", self.widths), ("reach", self.reach):
+            if value and not self.holdout:
                 raise ValueError(f"`{name}` is about `holdout` fresh points: say how many")
         if self.holdout and self.holdout_fraction:
             raise ValueError("`holdout` (fresh points) or `holdout_fraction` (of the data): which of the two is meant?")
@@ -63,7 +63,7 @@ class Diagnostics(Options):
 
 
 class Budget(Options):
-    """How long a trial goes on: `rounds` of `q` evaluations after the initial design."""
+    """The budget of a trial: `rounds` of `q` evaluations after the initial design."""
 
     initial: InitialDesign
     rounds: int = Field(ge=0, le=100_000)
@@ -74,13 +74,13 @@ class TrialSpec(Options):
     """One method on one task with one seed.
 
     Attributes:
-        problem: what is optimised.
-        method: what proposes.
-        seed: of every random stream.
-        budget: how long it goes on.
-        diagnostics: what is checked on the way.
-        task: what figures and folders call problem and budget together; where it is empty, the problem as one would
-            type it. What is computed depends neither on it nor on the method's label.
+        problem: the problem.
+        method: the method.
+        seed: seed of every random stream.
+        budget: initial design and number of rounds.
+        diagnostics: diagnostics of the forecasts.
+        task: name of problem and budget together in figures and folders; if empty, the problem as one would type it.
+            The results depend neither on it nor on the method's label.
     """
 
     problem: ProblemRef
@@ -108,7 +108,7 @@ class TrialSpec(Options):
 
 
 class Chunk(Options):
-    """Seeds of one (task, method) that one job runs, one after another."""
+    """The seeds of one (task, method) in one job."""
 
     spec: TrialSpec
     seeds: tuple[int, ...]

@@ -1,7 +1,7 @@
-"""One seed: spec -> loop -> record, and the runner of many.
+"""Single trials, from spec through loop to record, and the runner of many.
 
-Interrupted and resumed equals uninterrupted, byte for byte: nothing that a round computes depends on anything but the
-spec, the evaluations so far, the method's state, and random streams that are derived anew for each round.
+A resumed trial equals an uninterrupted one byte for byte: a round depends only on the spec, the evaluations so far, the
+method's state, and random streams derived anew for each round.
 """
 
 from plumbline.trials.runner import run_trial, run_trials

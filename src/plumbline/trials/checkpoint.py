@@ -1,8 +1,8 @@
-"""What a trial leaves on disk while it runs: a log that only grows, and a small file that says how much of it counts.
+"""Checkpoints of running trials: a log that only grows, and a small file with the length of its valid part.
 
 The log is an Arrow stream without an end: its schema, then batches of rows. A save appends the rows since the last one
-and then replaces `checkpoint.pt`, which holds the length of the log that counts. A kill in between leaves rows
-that do not count: they are cut off, and the same rounds are run again to the same bytes.
+and then replaces `checkpoint.pt`, which holds the valid length of the log. A kill in between leaves invalid rows: they
+are cut off, and the same rounds run again to the same bytes.
 """
 
 import os
@@ -19,14 +19,14 @@ from plumbline.store.folder import TrialFolder
 from plumbline.trials.log import LOG, Log
 
 VERSION = 2
-"""Of the layout; a checkpoint of another one is not gone on from."""
+"""Version of the layout; checkpoints of other versions are not resumed."""
 
 
 class Ration:
-    """Says when it is time to save: where the last save took less than `share` of the time since.
+    """Limits the time spent on saves: one is due when the last took at most `share` of the time since.
 
     Args:
-        share: of the time; infinite to save whenever asked.
+        share: share of the time; infinite to save in every round.
         clock: seconds.
     """
 
@@ -36,7 +36,7 @@ class Ration:
         self._cost, self._since = 0.0, clock()
 
     def due(self) -> bool:
-        """Return whether it is time to save."""
+        """Whether a save is due."""
         return self._cost <= self.share * (self.clock() - self._since)
 
     @contextmanager
@@ -49,7 +49,7 @@ class Ration:
 
 
 class Checkpoint:
-    """The unfinished business of one trial's folder."""
+    """The checkpoint of one trial."""
 
     def __init__(self, folder: TrialFolder, ration: Ration) -> None:
         self.folder = folder
@@ -57,9 +57,9 @@ class Checkpoint:
         self._length = 0
 
     def restore(self) -> tuple[Log, dict[str, Any]]:
-        """Return the log and the method's state where the last save left them; empty ones where there is none.
+        """Return the log and the method's state of the last save; empty ones if there is none.
 
-        One that cannot be read is said in a warning of one line, and the trial starts over.
+        An unreadable checkpoint gives a warning of one line, and the trial starts over.
 
         Raises:
             MemoryError: the log is too large for this machine.
@@ -81,7 +81,7 @@ class Checkpoint:
         return Log(), {}
 
     def save(self, log: Log, method: dict[str, Any]) -> None:
-        """Append to the log on disk what is new in `log`, then say that it counts, with the method's state."""
+        """Append the new rows of `log` to the log on disk, then update its valid length and the method's state."""
         with self.ration.saving():
             length = self._append(log.drain())
             content = {
@@ -109,7 +109,7 @@ class Checkpoint:
         return log
 
     def _append(self, batches: Sequence[arrow.RecordBatch]) -> int:
-        """Write `batches` after the bytes that count, and return how many count then."""
+        """Write `batches` after the valid bytes, and return the new valid length."""
         path = self.folder.log_path
         path.touch()
         with path.open("r+b") as file:
@@ -120,5 +120,5 @@ class Checkpoint:
             for batch in batches:
                 file.write(batch.serialize())
             file.flush()
-            os.fsync(file.fileno())  # rows are to be there before the file that says so, even if the machine dies
+            os.fsync(file.fileno())  # rows must reach the disk before their length does, even in a crash
             return file.tell()

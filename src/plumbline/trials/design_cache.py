@@ -10,42 +10,42 @@ import torch
 from plumbline.core import files
 from plumbline.trials.log import Step
 
-FOLDER = "beginnings"
-"""Of the store, beside the folders of trials."""
+FOLDER = "designs"
+"""Folder of the cache in the store, beside the folders of trials."""
 
 LONG = 1.0
-"""Seconds from which on an evaluation is worth a file."""
+"""Least seconds of an evaluation that is cached."""
 
 
 class DesignCache:
-    """The kept batches of initial designs, each under the key of its design (`plumbline.store.keys.design_key`)."""
+    """Cached batches of initial designs, each under the key of its design (`plumbline.store.keys.design_key`)."""
 
     def __init__(self, store: Path) -> None:
         self.folder = store / FOLDER
 
     def path(self, key: str, first: int) -> Path:
-        """Return where the batch of a design is kept whose first evaluation has this number."""
+        """Return the file of a design's batch whose first evaluation has the index `first`."""
         return self.folder / f"{key}-{first}.pt"
 
     def find(self, key: str, first: int) -> tuple[Step, float] | None:
-        """Return a batch and the seconds that it took where it was evaluated; None where it is not kept.
+        """Return a batch and the seconds of its evaluation; None if it is not cached.
 
-        One that cannot be read is said in a warning of one line, and counts as not kept.
+        An unreadable batch gives a warning of one line, and counts as not cached.
 
         Raises:
-            MemoryError: it is too large for this machine.
+            MemoryError: the batch is too large for this machine.
         """
         path = self.path(key, first)
         if not path.is_file():
             return None
         with files.reading(path, "its points are evaluated again"):
-            kept = torch.load(path, weights_only=True)
-            step = Step(0, kept["X"], kept["Y"], kept["F"], seconds=kept["seconds"])
-            return step, kept["round_seconds"]
+            cached = torch.load(path, weights_only=True)
+            step = Step(0, cached["X"], cached["Y"], cached["F"], seconds=cached["seconds"])
+            return step, cached["round_seconds"]
         return None
 
     def keep(self, key: str, first: int, step: Step, round_seconds: float) -> None:
-        """Keep a batch if it took long."""
+        """Cache a batch if it took long."""
         if round_seconds < LONG:
             return
         content = {"X": step.X, "Y": step.Y, "F": step.F, "seconds": dict(step.seconds), "round_seconds": round_seconds}

@@ -1,4 +1,4 @@
-"""What a trial has done so far: tensors that grow, and columns beside them."""
+"""The log of a trial: growing tensors of points and observations, with further columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,26 +20,26 @@ LOG = arrow.schema(
         *(TIMING.field(name) for name in SECONDS),
     ]
 )
-"""Columns of a log. The seconds of a step stand in its first row, nulls in the others, so that they add up."""
+"""Columns of a log. The first row of a step holds its seconds, the others nulls, so that columns can be summed."""
 
 MANY = 256
-"""Batches that are kept apart before they are made one: a small batch takes kilobytes beside its numbers."""
+"""Number of small batches that are merged into one: each has an overhead of kilobytes."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one round, or one batch of the initial design, adds to a log.
+    """The entry of one round, or of one batch of the initial design, in a log.
 
     Attributes:
         iteration: 0 for the initial design.
         X: `q x d`.
         Y: `q x m` observations.
         F: `q x m` values without noise.
-        columns: what was said of Y before it was observed, by the name of the column: `q`, or `q x levels`.
+        columns: diagnostics of the forecasts of Y, by the name of the column: `q`, or `q x levels`.
         events: numerical events of the round.
-        notes: numbers that the method and the problem want kept; None for the initial design.
+        notes: notes of the method and the problem; None for the initial design.
         seconds: wall time of the parts: `fit`, `acquire`, `evaluate`.
-        snapshot: a picture of the model, `points x 7`, or None.
+        snapshot: a snapshot of the model, `points x 7`, or None.
     """
 
     iteration: int
@@ -78,7 +78,7 @@ class Step:
         return arrow.RecordBatch.from_arrays(arrays, schema=LOG)
 
     def rows(self, first: int, constants: Row) -> list[Row]:
-        """Return the rows of the step for observers, `first` being the number of its first evaluation."""
+        """Return the rows of the step for observers; `first` is the index of its first evaluation."""
         columns = {name: values.tolist() for name, values in self.columns.items()}
         columns |= {"x": self.X.tolist(), "y": self.Y.tolist(), "f": self.F.tolist()}
         return [
@@ -101,7 +101,7 @@ def _array(values: Tensor) -> arrow.Array:
 
 
 class GrowingTensor:
-    """Rows of a tensor; putting more at the end costs the same however many there are, since room is doubled."""
+    """A tensor with appendable rows, in amortised constant time, since its capacity doubles."""
 
     def __init__(self) -> None:
         self._room = torch.empty(0, 0, dtype=torch.float64)
@@ -116,7 +116,7 @@ class GrowingTensor:
         return self._room[: self._length]
 
     def append(self, rows: Tensor) -> None:
-        """Put `rows` (`q x k`) at the end."""
+        """Append `rows` (`q x k`)."""
         length = self._length + len(rows)
         if length > len(self._room):
             room = torch.empty(max(length, 2 * len(self._room)), rows.shape[1], dtype=torch.float64)
@@ -128,21 +128,21 @@ class GrowingTensor:
 
 
 class Batches:
-    """Batches of rows, of which many small ones are made few."""
+    """Batches of rows, which merges many small ones."""
 
     def __init__(self) -> None:
         self._large: list[arrow.RecordBatch] = []
         self._small: list[arrow.RecordBatch] = []
 
     def append(self, batch: arrow.RecordBatch) -> None:
-        """Put a batch at the end."""
+        """Append a batch."""
         self._small.append(batch)
         if len(self._small) == MANY:
             self._large.append(arrow.concat_batches(self._small))
             self._small.clear()
 
     def joined(self) -> list[arrow.RecordBatch]:
-        """Return all rows in a list of one batch, or of none."""
+        """Return all rows as a list of one batch, or an empty list."""
         if batches := self._large + self._small:
             self._large, self._small = [arrow.concat_batches(batches)], []
         return self._large
@@ -152,8 +152,8 @@ class Log:
     """All steps of a trial so far.
 
     Attributes:
-        iteration: the last one; 0 after the initial design or a part of it, -1 before.
-        snapshots: pictures of the model so far, as (iteration, `points x 7`).
+        iteration: the last iteration; 0 after the initial design or a part of it, -1 before.
+        snapshots: snapshots of the model so far, as (iteration, `points x 7`).
     """
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class Log:
         self.snapshots: list[tuple[int, Tensor]] = []
         self._X = GrowingTensor()
         self._Y = GrowingTensor()
-        self._kept = Batches()  # without x, which is in the tensor
+        self._rows = Batches()  # without x, which is in the tensor
         self._new = Batches()  # not yet on disk
 
     def __len__(self) -> int:
@@ -179,7 +179,7 @@ class Log:
         return self._Y.rows
 
     def append(self, step: Step, timing: Mapping[str, float]) -> None:
-        """Take note of a step and of its seconds."""
+        """Append a step with its seconds."""
         batch = step.batch(timing)
         self._X.append(step.X)
         self._Y.append(step.Y)
@@ -189,22 +189,22 @@ class Log:
             self.snapshots.append((step.iteration, step.snapshot))
 
     def extend(self, batch: arrow.RecordBatch) -> None:
-        """Take note of rows that were drained once."""
+        """Append rows that were drained before."""
         for name, tensor in (("x", self._X), ("y", self._Y)):
             values = batch[name].flatten().to_numpy(zero_copy_only=False)
             tensor.append(torch.tensor(values).reshape(len(batch), -1))
-        # A copy: what was read together hangs together, and would keep the points in memory twice.
+        # A copy: columns read together share their memory, so that the points would stay in memory twice.
         self._keep(batch.take(arrow.array(range(len(batch)))))
 
     def drain(self) -> list[arrow.RecordBatch]:
-        """Return the rows that were appended since this was last called, as one batch, or none."""
+        """Return the rows appended since the last call, as one batch or none."""
         new, self._new = self._new, Batches()
         return new.joined()
 
     def columns(self) -> arrow.Table:
         """Return all rows without their x, one array a column."""
-        return arrow.Table.from_batches(self._kept.joined(), schema=LOG.remove(LOG.get_field_index("x")))
+        return arrow.Table.from_batches(self._rows.joined(), schema=LOG.remove(LOG.get_field_index("x")))
 
     def _keep(self, batch: arrow.RecordBatch) -> None:
         self.iteration = batch["iteration"][-1].as_py()
-        self._kept.append(batch.drop_columns(["x"]))
+        self._rows.append(batch.drop_columns(["x"]))

@@ -1,4 +1,4 @@
-"""What a finished trial leaves behind: records, timings, pictures and provenance."""
+"""The results of a finished trial: records, timings, snapshots and provenance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,16 +18,16 @@ from plumbline.trials.diagnostics import PICTURE
 from plumbline.trials.log import Log
 
 BLOCK = 1 << 14
-"""Points that one array of the column x holds: an array of lists has room for 2^31 numbers."""
+"""Number of points in one array of the column x: an array of lists can hold 2^31 numbers."""
 
 SNAPSHOT = arrow.schema(
     [("key", arrow.string()), ("iteration", arrow.int64()), *((name, arrow.float64()) for name in PICTURE)]
 )
-"""Pictures of the model before the query of an iteration, on a grid of a one-dimensional problem."""
+"""Snapshots of the model before the query of an iteration, on a grid of a one-dimensional problem."""
 
 
 def constants_of(key: str, spec: TrialSpec, facts: ProblemMetadata) -> Row:
-    """Return what every row of a trial holds."""
+    """Return the values shared by all rows of a trial."""
     return {
         "key": key,
         "task": spec.task,
@@ -42,7 +42,7 @@ def constants_of(key: str, spec: TrialSpec, facts: ProblemMetadata) -> Row:
 
 
 def record_table(log: Log, constants: Row) -> arrow.Table:
-    """Return the records of all evaluations; the points are those of the log, not copies of them."""
+    """Return the records of all evaluations; the points are a view of the log's."""
     n, columns = len(log), log.columns()
     arrays: dict[str, Any] = {
         **{name: repeated(value, RECORD.field(name).type, n) for name, value in constants.items()},
@@ -74,15 +74,15 @@ def timing_table(log: Log, key: str) -> arrow.Table:
 
 
 def snapshot_table(log: Log, key: str) -> arrow.Table:
-    """Return the pictures of the model."""
-    rows = torch.cat([picture for _, picture in log.snapshots])
-    iterations = [iteration for iteration, picture in log.snapshots for _ in picture]
+    """Return the snapshots of the model."""
+    rows = torch.cat([snapshot for _, snapshot in log.snapshots])
+    iterations = [iteration for iteration, snapshot in log.snapshots for _ in snapshot]
     arrays = {name: column.numpy() for name, column in zip(PICTURE, rows.T.contiguous(), strict=True)}
     return arrow.table({"key": [key] * len(rows), "iteration": iterations, **arrays}, schema=SNAPSHOT)
 
 
 def failure_row(log: Log, initial: int, constants: Row, message: str) -> Row:
-    """Return the row that says why a trial stopped, in the first round that it did not finish."""
+    """Return the row with the error of a failed trial, in the first round that it did not finish."""
     iteration = log.iteration + 1 if len(log) >= initial else 0
     lists: Row = {"x": [], "y": [], "f": [], "events": []}
     status = {"iteration": iteration, "evaluation": len(log), "status": "error", "error": message}
@@ -97,15 +97,15 @@ def write_results(
     about: Mapping[str, Any],
     error: str | None = None,
 ) -> None:
-    """Write what a finished trial leaves behind; the records come last, because they say that it is finished.
+    """Write the results of a finished trial; the records come last, because they mark it as finished.
 
     Args:
-        folder: where to.
-        spec: what was run.
-        log: all that was done.
-        facts: of the problem.
-        about: what the provenance is to say besides, such as the device.
-        error: why the trial failed, or None.
+        folder: folder of the trial.
+        spec: spec of the trial.
+        log: log of the trial.
+        facts: metadata of the problem.
+        about: further entries of the provenance, such as the device.
+        error: error of the trial if it failed, or None.
     """
     constants = constants_of(folder.key, spec, facts)
     timings = timing_table(log, folder.key)

@@ -1,4 +1,4 @@
-"""Trials in the store: run, or gone on with, or found done; one after another, or several in lockstep."""
+"""The runner: runs or resumes trials in the store, one after another or several in lockstep."""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,16 +25,16 @@ from plumbline.trials.results import constants_of, write_results
 from plumbline.trials.trial import Trial
 
 RETRIABLE = (OSError, MemoryError, torch.cuda.OutOfMemoryError)
-"""Accidents of the machine, not of the trial: the job fails, its checkpoint stays, and another attempt goes on."""
+"""Errors of the machine, not of the trial: the job fails, and another attempt resumes from the checkpoint."""
 
 GROUP_HALVED = "GroupHalved"
-"""The event of a round whose questions were too many for the memory of a GPU."""
+"""The event of a round whose requests exceeded the memory of a GPU."""
 
 Sessions = Sequence[tuple["TrialSession", Trial]]
-"""Trials whose turn it is."""
+"""Sessions with their open trials."""
 
 Watch = Callable[[], Sequence[Observer]]
-"""Makes those who watch a trial, anew for each."""
+"""Makes the observers of a trial."""
 
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def run_trial(
     device: torch.device = CPU,
     ration: Callable[[], Ration] = Ration,
 ) -> TrialFolder:
-    """Run one trial, or go on with it, or find it done; see `run_trials`."""
+    """Run or resume one trial unless it is done; see `run_trials`."""
     return run_trials([spec], store, data, lambda: observers, device, ration)[0]
 
 
@@ -65,45 +65,49 @@ def run_trials(
     device: torch.device = CPU,
     ration: Callable[[], Ration] = Ration,
 ) -> list[TrialFolder]:
-    """Run the seeds of one method on one task, or go on with them, or find them done.
+    """Run or resume the seeds of one method on one task that are not done.
 
-    A method or problem that raises ends its own trial with an error record; accidents of the machine (a full disk, no
-    memory) pass through, and the checkpoints stay for the next attempt. As many seeds as the method's class says run in
+    An error of a method or problem ends its own trial with an error record. Errors of the machine (a full disk, no
+    memory) are raised, and the checkpoints stay for the next attempt. Up to the method's `lockstep_size` seeds run in
     lockstep.
 
     Args:
-        specs: what to run.
-        store: the folder of all trials.
-        data: the folder of built features.
-        watch: makes those who are told of each round, anew for each trial.
-        device: where methods may compute.
-        ration: makes what says when to save, anew for each trial.
+        specs: specs of the trials.
+        store: folder of all trials.
+        data: folder of built features.
+        watch: makes the observers of each trial.
+        device: device for the methods' computations.
+        ration: makes the limit on the saves of each trial.
 
     Returns:
         The folder of each trial, with its records in place.
     """
     folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
-    shelf = SharedCache()
+    shared = SharedCache()
     together = max((lockstep_size(spec.method.name, spec.method.options) for spec in specs), default=1)
     for group in parts(list(zip(specs, folders, strict=True)), together):
         wanted = {folder.key: (spec, folder) for spec, folder in group}
         with ExitStack() as held:
-            # In one order everywhere, so that two jobs that share trials do not wait for each other.
+            # In one order everywhere, so that two jobs that share trials cannot deadlock.
             for key in sorted(wanted):
                 held.enter_context(wanted[key][1].lock())
             for _, folder in wanted.values():
-                folder.clear()  # what was killed when its records were written left them
-            play(
-                [TrialSession(*one, data, watch, device, ration(), shelf) for one in wanted.values() if not one[1].done]
+                folder.clear()  # leftovers of a trial killed after its records were written
+            run_sessions(
+                [
+                    TrialSession(*one, data, watch, device, ration(), shared)
+                    for one in wanted.values()
+                    if not one[1].done
+                ]
             )
     return folders
 
 
 class TrialSession:
-    """One trial in the hands of the runner: its folder, its checkpoint, and those who watch it.
+    """One trial with its folder, checkpoint and observers.
 
     Attributes:
-        trial: None before it is open, and where it could not be built.
+        trial: None before it is open, and if it could not be built.
         over: whether its results are written.
     """
 
@@ -115,9 +119,9 @@ class TrialSession:
         watch: Watch,
         device: torch.device,
         ration: Ration,
-        shelf: SharedCache,
+        shared: SharedCache,
     ) -> None:
-        self.spec, self.folder, self.data, self.device, self.shelf = spec, folder, data, device, shelf
+        self.spec, self.folder, self.data, self.device, self.shared = spec, folder, data, device, shared
         self.checkpoint = Checkpoint(folder, ration)
         self.observers = watch()
         self.log = Log()
@@ -125,20 +129,20 @@ class TrialSession:
         self.over = False
 
     def open(self) -> None:
-        """Go on from the checkpoint, or begin."""
+        """Resume from the checkpoint, or begin."""
         self.folder.error_path.unlink(missing_ok=True)
         self.folder.write_json(self.folder.path / "spec.json", self.spec.model_dump(mode="json"))
         self.log, state = self.checkpoint.restore()
         for observer in self.observers:
             observer.start(self.folder.key, self.spec, max(self.log.iteration, 0))
         with self.guarded():
-            self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shelf)
+            self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shared)
             if prepare := self.trial.problem.prepare:
                 prepare(EvaluationContext(self.device, self.folder.evaluation_path))
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """End the trial with an error record where the block raises an error of the trial's own."""
+        """End the trial with an error record if the block raises an error that is not `RETRIABLE`."""
         try:
             yield
         except RETRIABLE:
@@ -147,19 +151,19 @@ class TrialSession:
             self.fail(error)
 
     def begin(self, trial: Trial) -> tuple[Step, float]:
-        """Return the next batch of the initial design and the seconds that it took, perhaps under another method."""
-        beginnings, first = DesignCache(self.folder.path.parent), len(self.log)
+        """Return the next batch of the initial design and its seconds, from the design cache if possible."""
+        cache, first = DesignCache(self.folder.path.parent), len(self.log)
         key = design_key(self.spec, self.data)
-        if kept := beginnings.find(key, first):
-            return kept
+        if cached := cache.find(key, first):
+            return cached
         started = perf_counter()
         step = trial.begin()
         seconds = perf_counter() - started
-        beginnings.keep(key, first, step, seconds)
+        cache.keep(key, first, step, seconds)
         return step, seconds
 
     def keep(self, step: Step, seconds: float) -> None:
-        """Take note of a step that took so many seconds in all."""
+        """Log a step that took `seconds` in total."""
         assert self.trial is not None
         timing, first = step.timing(seconds), len(self.log)
         self.log.append(step, timing)
@@ -173,13 +177,13 @@ class TrialSession:
     def finish(self) -> None:
         """Write the results."""
         assert self.trial is not None
-        self.log.drain()  # what was not saved will not be
+        self.log.drain()  # unsaved rows need no checkpoint any more
         write_results(self.folder, self.spec, self.log, self.trial.facts, self._about())
         self.folder.clear()
         self._end(None)
 
     def fail(self, error: Exception) -> None:
-        """Write what there is and why there is no more; the checkpoint stays, for when the error is mended."""
+        """Write the results so far with the error; the checkpoint stays, to resume once the error is fixed."""
         message = describe(error)
         trace = "".join(traceback.format_exception(error))
         content = {"error": message, "round": self.log.iteration + 1, "traceback": trace}
@@ -198,94 +202,94 @@ class TrialSession:
             observer.end(message)
 
 
-def play(lockstep_size: Sequence[TrialSession]) -> None:
-    """Run trials to their ends, round by round together."""
-    for seat in lockstep_size:
-        seat.open()
-    size = len(lockstep_size)
-    while playing := [seat for seat in lockstep_size if not seat.over]:
-        asking = []
-        for seat in playing:
-            trial = seat.trial
+def run_sessions(sessions: Sequence[TrialSession]) -> None:
+    """Run trials to their ends in lockstep."""
+    for session in sessions:
+        session.open()
+    size = len(sessions)
+    while running := [session for session in sessions if not session.over]:
+        ready = []
+        for session in running:
+            trial = session.trial
             assert trial is not None
-            with seat.guarded():
+            with session.guarded():
                 if trial.done:
-                    seat.finish()
+                    session.finish()
                 elif trial.beginning:
-                    seat.keep(*seat.begin(trial))
+                    session.keep(*session.begin(trial))
                 else:
-                    asking.append((seat, trial))
-        size = play_rounds(asking, size)
+                    ready.append((session, trial))
+        size = run_rounds(ready, size)
 
 
-def play_rounds(seated: Sessions, size: int, events: Sequence[str] = (), again: bool = False) -> int:
-    """Play a round of each of some trials, `size` at once or fewer, and return how many at once from now on."""
-    while seated:
-        part, seated = seated[:size], seated[size:]
-        size = play_round(part, size, events, again)
+def run_rounds(sessions: Sessions, size: int, events: Sequence[str] = (), again: bool = False) -> int:
+    """Run a round of each session, at most `size` in lockstep, and return the size for later rounds."""
+    while sessions:
+        part, sessions = sessions[:size], sessions[size:]
+        size = run_round(part, size, events, again)
     return size
 
 
-def play_round(seated: Sessions, size: int, events: Sequence[str] = (), again: bool = False) -> int:
-    """Ask, evaluate and keep one round of each of some trials.
+def run_round(sessions: Sessions, size: int, events: Sequence[str] = (), again: bool = False) -> int:
+    """Ask for, evaluate and log one round of each session.
 
     Args:
-        seated: whose round it is.
-        size: how many may be asked at once.
-        events: of this round so far, besides those that the questions meet.
-        again: whether they have asked before and got no answer.
+        sessions: sessions with their trials.
+        size: greatest number of requests in one `ask_many`.
+        events: events of this round so far, besides those of the requests.
+        again: whether an earlier attempt at this round failed.
 
     Returns:
-        How many may be asked at once from now on: `size`, or less where that were too many for a GPU.
+        The size for later rounds: `size`, or less if it exceeded the memory of a GPU.
 
     Raises:
-        torch.cuda.OutOfMemoryError: not even one question at a time can be answered.
+        torch.cuda.OutOfMemoryError: a single request exceeds the memory.
     """
     started = perf_counter()
-    questions = [trial.same_request() if again else trial.question() for _, trial in seated]
-    proposals = _asked(type(seated[0][1].method), questions)
-    # Out here, no error holds on to what was being computed when the memory was full.
+    requests = [trial.same_request() if again else trial.request() for _, trial in sessions]
+    proposals = _proposals(type(sessions[0][1].method), requests)
+    # Outside the `except` block no traceback keeps tensors of the failed computation in memory.
     if isinstance(proposals, torch.cuda.OutOfMemoryError):
-        if len(seated) == 1:
+        if len(sessions) == 1:
             raise proposals
         torch.cuda.empty_cache()
-        return play_rounds(seated, (len(seated) + 1) // 2, [*events, GROUP_HALVED], again=True)
+        return run_rounds(sessions, (len(sessions) + 1) // 2, [*events, GROUP_HALVED], again=True)
     if isinstance(proposals, Exception):
-        if len(seated) > 1:  # only those at fault are to fail
-            play_rounds(seated, 1, events, again=True)
+        if len(sessions) > 1:  # one by one, so that only the trials at fault fail
+            run_rounds(sessions, 1, events, again=True)
             return size
         proposals = [proposals]
-    share = (perf_counter() - started) / len(seated)
-    for (seat, trial), question, proposal in zip(seated, questions, proposals, strict=True):
-        with seat.guarded():
+    share = (perf_counter() - started) / len(sessions)
+    for (session, trial), request, proposal in zip(sessions, requests, proposals, strict=True):
+        with session.guarded():
             if isinstance(proposal, Exception):
                 raise proposal
-            seat.keep(*_answered(trial, question, proposal, events, share))
+            session.keep(*_step(trial, request, proposal, events, share))
     return size
 
 
-def _asked(method: type[Method], questions: Sequence[AskRequest]) -> list[Proposal | Exception] | Exception:
-    """Return the answers to some questions, or the error that came instead of all of them."""
+def _proposals(method: type[Method], requests: Sequence[AskRequest]) -> list[Proposal | Exception] | Exception:
+    """Return the proposals for the requests, or an error that concerns all of them."""
     try:
-        return method.ask_many(questions)
+        return method.ask_many(requests)
     except torch.cuda.OutOfMemoryError as error:
-        return error if len(questions) == 1 else error.with_traceback(None)
+        return error if len(requests) == 1 else error.with_traceback(None)
     except Exception as error:
         return error
 
 
-def _answered(
-    trial: Trial, question: AskRequest, proposal: Proposal, events: Sequence[str], asking: float
+def _step(
+    trial: Trial, request: AskRequest, proposal: Proposal, events: Sequence[str], asking: float
 ) -> tuple[Step, float]:
-    """Return the step that an answer makes, and its seconds in all, `asking` of which are gone already."""
+    """Return the step of a proposal, and its total seconds, including `asking` for the request."""
     started = perf_counter()
-    question.events = sorted({*question.events, *events})
-    step = trial.answer(question, proposal)
+    request.events = sorted({*request.events, *events})
+    step = trial.answer(request, proposal)
     return step, asking + perf_counter() - started
 
 
 def describe(error: Exception) -> str:
-    """Return one line for what a trial raised."""
+    """Return a description, in one line, of the error of a trial."""
     if isinstance(error, PlumblineError):
         return str(error)
     remedy = {

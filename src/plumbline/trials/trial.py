@@ -1,4 +1,4 @@
-"""One method on one task with one seed: what it asks in each round, and what it makes of the answer."""
+"""One method on one task with one seed: its requests, evaluations and diagnostics."""
 
 import copy
 from pathlib import Path
@@ -31,22 +31,22 @@ from plumbline.trials import diagnostics
 from plumbline.trials.log import Log, Step
 
 AT_ONCE = 1_000
-"""Points of an initial design that are evaluated between two checkpoints."""
+"""Number of points of an initial design that are evaluated between two checkpoints."""
 
 
 class Trial:
     """One method on one task with one seed.
 
-    A round is a question and an answer, so that the questions of several trials can be put to their method together.
-    Neither changes the log: `begin` and `answer` return what is to be appended.
+    A round is a request and an answer, so that a method can answer the requests of several trials together. Neither
+    changes the log: `begin` and `answer` return the steps to append.
 
     Args:
-        spec: what to run.
-        data: the folder of built features.
-        log: what was done already.
-        state: of the method, after that.
-        device: where the method may compute.
-        shelf: what its problem shares with those of other trials.
+        spec: spec of the trial.
+        data: folder of built features.
+        log: log of the earlier rounds.
+        state: state of the method after these.
+        device: device for the method's computations.
+        shared: cache that the problem shares with those of other trials.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Trial:
         log: Log | None = None,
         state: dict[str, Any] | None = None,
         device: torch.device = CPU,
-        shelf: SharedCache | None = None,
+        shared: SharedCache | None = None,
     ) -> None:
         self.spec = spec
         self.device = device
         self.log = Log() if log is None else log
         self.identity = seeding.identity(spec.problem.name, spec.problem.options)
-        context = Context(data=data, generator=self._stream("problem"), shelf=shelf or SharedCache())
+        context = Context(data=data, generator=self._stream("problem"), shared=shared or SharedCache())
         self.problem = build_problem(spec.problem.name, spec.problem.options, context)
         self.facts = metadata_of(self.problem)
         self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift)
@@ -75,7 +75,7 @@ class Trial:
         return seeding.generator(self.identity, self.spec.seed, name, index)
 
     def _noise(self, index: int) -> torch.Generator:
-        """Return the stream of an evaluation's chance: one for all trials where the problem asks for that."""
+        """Return the random stream of an evaluation, equal in all trials if the problem shares its randomness."""
         seed = 0 if self.problem.shared_chance else self.spec.seed
         return seeding.generator(self.identity, seed, "noise", index)
 
@@ -103,8 +103,8 @@ class Trial:
         Y, F = self._evaluate(X, None)
         return Step(0, X, Y, F, seconds={"evaluate": perf_counter() - started})
 
-    def question(self) -> AskRequest:
-        """Return what the method is to be asked in the next round."""
+    def request(self) -> AskRequest:
+        """Return the request of the next round."""
         if self.method.lockstep_size > 1:
             self._before = copy.deepcopy(self.method.state_dict())
         history = History(self.log.X, self.log.Y, self.spec.budget.initial.size)
@@ -113,14 +113,14 @@ class Trial:
         )
 
     def same_request(self) -> AskRequest:
-        """Return the last question anew, to a method that has not heard it: an attempt to answer it may leave traces
-        in the method and has drawn from the stream."""
+        """Return the last request again, with the method restored: a failed attempt may have changed its state, and
+        has drawn from the stream."""
         self.method = self._method(self._before)
-        return self.question()
+        return self.request()
 
-    def answer(self, question: AskRequest, proposal: Proposal) -> Step:
-        """Evaluate what was proposed, tell the method, and judge what it said before."""
-        wanted, iteration, history = self.spec.diagnostics, self.log.iteration + 1, question.history
+    def answer(self, request: AskRequest, proposal: Proposal) -> Step:
+        """Evaluate the proposal, tell the method, and assess its forecasts."""
+        wanted, iteration, history = self.spec.diagnostics, self.log.iteration + 1, request.history
         forecast = proposal.predict(proposal.X) if proposal.predict else None
         alphas = [alpha_at(alpha, len(history)) for alpha in wanted.alphas]
         held = self._held_coverage(iteration, proposal, history, alphas)
@@ -137,38 +137,38 @@ class Trial:
         Y, F = self._evaluate(proposal.X, proposal.observed)
         seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
         self.method.tell(proposal.X, Y)
-        columns = diagnostics.judge(forecast, Y, F, alphas) if forecast else {}
+        columns = diagnostics.assess(forecast, Y, F, alphas) if forecast else {}
         at_ends = self._end_coverage(iteration, proposal, history, alphas)
         of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, history, alphas)}
         columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
         notes = {**proposal.notes, **notes_of(self.problem, proposal.X, F)}
         if wanted.recommend and iteration == self.spec.budget.rounds:
-            notes |= self._recommendation(question, proposal.X, Y)
-        return Step(iteration, proposal.X, Y, F, columns, question.events, notes, seconds, snapshot)
+            notes |= self._recommendation(request, proposal.X, Y)
+        return Step(iteration, proposal.X, Y, F, columns, request.events, notes, seconds, snapshot)
 
-    def _recommendation(self, question: AskRequest, X: Tensor, Y: Tensor) -> dict[str, float]:
-        """Return, as a note, the worth of what the method holds to be the optimum after the answer `X`, `Y`."""
+    def _recommendation(self, request: AskRequest, X: Tensor, Y: Tensor) -> dict[str, float]:
+        """Return, as a note, the noise-free value at the method's recommendation after the observations `X`, `Y`."""
         if self.domain.takes != "one objective":
             return {}
-        before = question.history
-        seen = History(torch.cat([before.X, X]), torch.cat([before.Y, Y]), before.initial)
-        with question.isolated():
-            best = self.method.recommend(seen, self._stream("recommendation"))
+        before = request.history
+        history = History(torch.cat([before.X, X]), torch.cat([before.Y, Y]), before.initial)
+        with request.isolated():
+            best = self.method.recommend(history, self._stream("recommendation"))
         return {"recommended_f": float(self._truth(best))}
 
     def _truth(self, X: Tensor) -> Tensor:
         """Return the noise-free first outcome at `X` (`n x d`): `n`."""
         return values(self.problem, X)[:, 0]
 
-    def _evaluate(self, X: Tensor, wanted: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return noisy and noise-free values at `X`; the noise is that of these evaluations under any method."""
+    def _evaluate(self, X: Tensor, requested: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return noisy and noise-free values at `X`; the noise does not depend on the method."""
         first = len(self.log)
         Y, F = observe(self.problem, X, [self._noise(first + i) for i in range(len(X))])
-        asked = torch.ones_like(Y, dtype=torch.bool) if wanted is None else wanted
-        return observed(self.problem, self.spec.problem.name, X, Y, F, asked, first)
+        requested = torch.ones_like(Y, dtype=torch.bool) if requested is None else requested
+        return observed(self.problem, self.spec.problem.name, X, Y, F, requested, first)
 
     def _held_coverage(self, iteration: int, proposal: Proposal, history: History, alphas: list[float]) -> Tensor:
-        """Return the share of held-out observations in the model's sets, one a level, or none of them."""
+        """Return the share of held-out observations in the model's sets, one a level, or an empty tensor."""
         if self.holdout is not None and proposal.predict is not None:
             X, Y = self.holdout
             return diagnostics.coverage(proposal.predict(X), Y, alphas)
@@ -178,9 +178,9 @@ class Trial:
         )
 
     def _end_coverage(self, iteration: int, proposal: Proposal, history: History, alphas: list[float]) -> Tensor:
-        """Return the share of observations in the model's sets where the search's climbs ended, one a level, or none.
+        """Return the coverage at the ends of the search's climbs, one a level, or an empty tensor.
 
-        Of the model of all data without a shift, and with noise of its own (the code of CBO).
+        The model has all data and no shift; the observations have separate noise, as in CBO's code.
         """
         if not self.spec.diagnostics.ends or proposal.ends is None:
             return torch.empty(0)
@@ -193,18 +193,18 @@ class Trial:
         )
 
     def _widths(self, proposal: Proposal, history: History, alphas: list[float]) -> dict[str, Tensor]:
-        """Return how wide the model's sets are at the optima and over the holdout, as far as that is asked for."""
-        found: dict[str, Tensor] = {}
+        """Return the widths of the model's sets at the optima and over the holdout that the diagnostics require."""
+        columns: dict[str, Tensor] = {}
         wanted = self.spec.diagnostics
         if proposal.predict is None or self.holdout is None:
-            return found
+            return columns
         X, _ = self.holdout
         if wanted.widths:
             places = {"holdout_width": X, "optimum_width": optima_of(self.problem)}
-            found |= {name: diagnostics.mean_width(proposal.predict, at, alphas) for name, at in places.items()}
+            columns |= {name: diagnostics.mean_width(proposal.predict, at, alphas) for name, at in places.items()}
         if wanted.reach:
             near = diagnostics.within(wanted.reach, X, history.X, self.domain.bounds)
             widths = diagnostics.relative_widths(proposal.predict, X, alphas)
             parts = {"near_width": near, "far_width": ~near}
-            found |= {name: diagnostics.middle(widths[:, part]) for name, part in parts.items()}
-        return found
+            columns |= {name: diagnostics.middle(widths[:, part]) for name, part in parts.items()}
+        return columns

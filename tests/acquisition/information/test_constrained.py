@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 from outcome_cases import ROLES, made, somewhere
 from torch import Tensor
 
-from plumbline.acquisition.information.constrained import AskRequest, ConstrainedInformation
+from plumbline.acquisition.information.constrained import ConstrainedInformation, OutcomeGroup
 from plumbline.acquisition.information.paths import Peaks
 from plumbline.core.outcomes import Role
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.process import GP, conditioned
 
-ONE_BY_ONE: list[AskRequest] = [(0,), (1,), (2,)]
-ALL: list[AskRequest] = [(0, 1, 2)]
+ONE_BY_ONE: list[OutcomeGroup] = [(0,), (1,), (2,)]
+ALL: list[OutcomeGroup] = [(0, 1, 2)]
 
 
 def optima(d: int, draws: int = 7) -> Peaks:
     return Peaks(somewhere(draws, d, seed=3), 20 + somewhere(draws, seed=4) / 4)
 
 
-def utility(processes: list[GP], questions: list[AskRequest], costs: tuple[float, ...] = (1.0, 1.0, 1.0)):  # type: ignore[no-untyped-def]
+def utility(processes: list[GP], questions: list[OutcomeGroup], costs: tuple[float, ...] = (1.0, 1.0, 1.0)):  # type: ignore[no-untyped-def]
     return ConstrainedInformation(processes, ROLES, optima(processes[0].U.shape[-1]), costs, questions)
 
 

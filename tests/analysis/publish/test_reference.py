@@ -175,8 +175,8 @@ class TestRunsThatAreKept:
         """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""
         run(tmp_path / "quick", tmp_path / "store")
         keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-        other = dict.fromkeys(COLUMNS, "x") | {"claim": "A1", "verdict": "partly"}
-        gone = dict.fromkeys(COLUMNS, "x") | {"claim": "K2", "verdict": "partly"}
+        other = dict.fromkeys(COLUMNS) | ROW | {"claim": "A1", "verdict": "partly"}
+        gone = dict.fromkeys(COLUMNS) | ROW | {"claim": "K2", "verdict": "partly"}
         pd.DataFrame([gone, other]).to_csv(tmp_path / "reference/claims.csv", index=False)
         changed = planned("K10", "K2", primary=BETTER["primary"] | {"threshold": 100.0})
         keep_verdicts(changed.studies.values(), tmp_path / "reference")

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from plumbline.acquisition.hypervolume.improvement import hypervolume_improvement
-from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Utility
+from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import RatioOptions, fit_ratio, no_shift
 from plumbline.methods.conformal.expectation import Improvement, UpperBound
@@ -55,7 +55,7 @@ def tilted(U: Tensor) -> Tensor:
 
 def acquire(
     processes: Sequence[GP],
-    utility: Utility,
+    utility: Integrand,
     ratio: Callable[[Tensor], Tensor] = tilted,
     **options: float | str,
 ) -> ConformalAcquisition:
@@ -77,7 +77,7 @@ def joint(process: GP, U: Tensor, labels: Tensor | None = None) -> tuple[Tensor,
 def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
     """CBO, equation 7, section B.3 and B.7, one label after another."""
     processes = acquisition.processes
-    alpha, tau, utility = acquisition.alpha, acquisition.options.tau, acquisition.utility
+    alpha, tau, utility = acquisition.alpha, acquisition.options.tau, acquisition.integrand
     outside = acquisition.options.maximum == "outside"
     values = []
     for x in X:
@@ -130,7 +130,7 @@ def by_the_letter(acquisition: ConformalAcquisition, X: Tensor) -> Tensor:
 def test_the_value_is_equation_7(
     m: int, q: int, optimistic: bool, maximum: str, processes: list[GP], bounds: Tensor
 ) -> None:
-    utility = Utility(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0)
+    utility = Integrand(smooth, optimistic=optimistic, spread=1.7 if optimistic else 1.0)
     acquisition = acquire(processes[:m], utility, maximum=maximum)
     X = batches(bounds, 3, q)
     with torch.no_grad():
@@ -139,7 +139,7 @@ def test_the_value_is_equation_7(
 
 @pytest.mark.parametrize("alpha", [0.15, 0.6, 0.9])
 def test_the_value_is_equation_7_at_every_level(alpha: float, process: GP, bounds: Tensor) -> None:
-    acquisition = acquire([process], Utility(gain), alpha=alpha, tau=0.2)
+    acquisition = acquire([process], Integrand(gain), alpha=alpha, tau=0.2)
     X = batches(bounds, 4, 1)
     with torch.no_grad():
         torch.testing.assert_close(acquisition(X), by_the_letter(acquisition, X), rtol=1e-6, atol=1e-8)
@@ -148,7 +148,7 @@ def test_the_value_is_equation_7_at_every_level(alpha: float, process: GP, bound
 def test_at_level_one_without_a_mask_it_is_plain_expected_improvement(process: GP, points: Tensor) -> None:
     """With tau so great all labels are half accepted, and those outside of the set are draws of the posterior."""
     best, tau, alpha = 0.2, 1e4, 1 - 1e-9
-    improve = Utility(lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0))
+    improve = Integrand(lambda f, mean: (f.squeeze(-1).amax(dim=-1) - best).clamp_min(0.0))
     acquisition = acquire([process], improve, no_shift, alpha=alpha, tau=tau, candidates=8192)
     scale, shift = process.standardisation.scale, process.standardisation.location
     with torch.no_grad():
@@ -159,7 +159,7 @@ def test_at_level_one_without_a_mask_it_is_plain_expected_improvement(process: G
 
 def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: GP, points: Tensor) -> None:
     """Flat on the set, labels lie further from the mean than under the Gaussian restricted to it."""
-    spread = Utility(lambda f, mean: (f - mean).abs().squeeze(-1).amax(dim=-1))
+    spread = Integrand(lambda f, mean: (f - mean).abs().squeeze(-1).amax(dim=-1))
     flat = acquire([process], spread, no_shift, alpha=0.2, tau=1e-3, candidates=4096)
     with torch.no_grad():
         U = process.standardisation.inputs(points)
@@ -173,7 +173,7 @@ def test_at_a_small_level_all_labels_inside_the_set_weigh_alike(process: GP, poi
 
 
 def test_outside_the_maximum_is_less_and_for_one_point_the_same(process: GP, bounds: Tensor) -> None:
-    inside, outside = (acquire([process], Utility(gain), no_shift, maximum=where) for where in ("inside", "outside"))
+    inside, outside = (acquire([process], Integrand(gain), no_shift, maximum=where) for where in ("inside", "outside"))
     alone, three = batches(bounds, 4, 1), batches(bounds, 4, 3)
     with torch.no_grad():
         torch.testing.assert_close(inside(alone), outside(alone), rtol=1e-14, atol=0)
@@ -202,10 +202,10 @@ def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Ten
         return (((1 - alpha) * v + alpha * torch.softmax(outside, dim=-1)) * worth).sum(dim=-1)
 
     if acquisition.options.maximum == "inside":
-        value = integrated(acquisition.utility.value(draws.f, mean), logits) * bounded.prod(dim=-1)
+        value = integrated(acquisition.integrand.value(draws.f, mean), logits) * bounded.prod(dim=-1)
     else:
         points = [slice(i, i + 1) for i in range(U.shape[1])]
-        worths = [acquisition.utility.value(draws.f[:, :, i], mean[:, :, i]) for i in points]
+        worths = [acquisition.integrand.value(draws.f[:, :, i], mean[:, :, i]) for i in points]
         each = [integrated(worth, logits[:, i]) for worth, i in zip(worths, points, strict=True)]
         value = (torch.stack(each, dim=-1) * bounded).amax(dim=-1)
     (gradient,) = torch.autograd.grad(value.sum(), U)
@@ -234,15 +234,15 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
     baseline = draw_baseline(processes, k, stream(seed)) if "noisy" in kind else None
     cells = (torch.tensor([[-1.0, -1.0], [0.2, -1.0]]).double(), torch.tensor([[0.2, 1.0], [2.0, 2.0]]).double())
     if "volume" in kind:
-        utility = Utility(lambda f, mean: hypervolume_improvement(f, *cells), baseline=baseline)
+        utility = Integrand(lambda f, mean: hypervolume_improvement(f, *cells), baseline=baseline)
     elif baseline is not None:
-        utility = Utility(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
+        utility = Integrand(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
     elif kind == "improvement":
-        utility = Utility(Improvement(torch.tensor(-0.5).double()))
+        utility = Integrand(Improvement(torch.tensor(-0.5).double()))
     elif kind == "bound":
-        utility = Utility(UpperBound(), optimistic=True, spread=2.5)
+        utility = Integrand(UpperBound(), optimistic=True, spread=2.5)
     else:
-        utility = Utility(smooth, optimistic=draw(st.booleans()))
+        utility = Integrand(smooth, optimistic=draw(st.booleans()))
     clip = draw(st.sampled_from([1.3, 1e3]))
     data = processes[0].U
     classes = RatioOptions(steps=20, hidden=8, learning_rate=3e-2, ema=1.0, clip=clip)
@@ -285,7 +285,7 @@ def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None
 
 
 def test_what_is_returned_may_be_differentiated_further(process: GP, bounds: Tensor) -> None:
-    acquisition = acquire([process], Utility(smooth))
+    acquisition = acquire([process], Integrand(smooth))
     X = batches(bounds, 3, 1).requires_grad_()
     (through,) = torch.autograd.grad((2 * acquisition(X)).exp().sum(), X)
     with torch.no_grad():
@@ -297,7 +297,7 @@ def test_what_is_returned_may_be_differentiated_further(process: GP, bounds: Ten
 
 @pytest.mark.parametrize("q", [1, 2])
 def test_gradients_are_right(q: int, process: GP, bounds: Tensor) -> None:
-    acquisition = acquire([process], Utility(smooth), candidates=8)
+    acquisition = acquire([process], Integrand(smooth), candidates=8)
     assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
 
 
@@ -305,23 +305,23 @@ def test_gradients_are_right(q: int, process: GP, bounds: Tensor) -> None:
 def test_gradients_are_right_with_a_classifier(q: int, process: GP, bounds: Tensor) -> None:
     U = process.U
     ratio = fit_ratio(U, U / 2 + 0.4, RatioOptions(steps=40, learning_rate=1e-2, ema=1.0), stream())
-    acquisition = acquire([process], Utility(smooth, optimistic=True), ratio, candidates=8)
+    acquisition = acquire([process], Integrand(smooth, optimistic=True), ratio, candidates=8)
     X = batches(bounds, 2, q).requires_grad_()
     assert torch.autograd.gradcheck(acquisition, X, atol=1e-5)
-    flat = acquire([process], Utility(smooth, optimistic=True), no_shift, candidates=8)
+    flat = acquire([process], Integrand(smooth, optimistic=True), no_shift, candidates=8)
     assert not torch.allclose(acquisition(X), flat(X)), "the ratio must matter"
 
 
 @pytest.mark.parametrize("q", [1, 2])
 def test_gradients_are_right_with_baseline_draws(q: int, processes: list[GP], bounds: Tensor) -> None:
     baseline = draw_baseline(processes, 8, stream())
-    utility = Utility(lambda f, mean: torch.tanh(f).sum(dim=(-2, -1)), baseline=baseline)
+    utility = Integrand(lambda f, mean: torch.tanh(f).sum(dim=(-2, -1)), baseline=baseline)
     acquisition = acquire(processes, utility, candidates=8)
     assert torch.autograd.gradcheck(acquisition, batches(bounds, 2, q).requires_grad_(), atol=1e-5)
 
 
 def test_below_one_in_n_plus_one_nothing_is_worth_anything(process: GP, bounds: Tensor) -> None:
-    positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
+    positive = Integrand(lambda f, mean: torch.ones_like(f[..., 0, 0]))
     X = batches(bounds, 20, 1)
     with torch.no_grad():
         low = acquire([process], positive, no_shift, alpha=0.5 / 8, tau=1e-3)(X)
@@ -331,7 +331,7 @@ def test_below_one_in_n_plus_one_nothing_is_worth_anything(process: GP, bounds: 
 
 
 def test_out_of_distribution_is_where_the_points_own_weight_exceeds_alpha(process: GP, bounds: Tensor) -> None:
-    positive = Utility(lambda f, mean: torch.ones_like(f[..., 0, 0]))
+    positive = Integrand(lambda f, mean: torch.ones_like(f[..., 0, 0]))
     acquisition = acquire([process], positive, lambda U: 8 * U[..., 0], alpha=0.3, tau=1e-4)
     X = batches(bounds, 40, 1)
     with torch.no_grad():
@@ -345,20 +345,20 @@ def test_out_of_distribution_is_where_the_points_own_weight_exceeds_alpha(proces
 def test_the_value_depends_on_nothing_but_points_and_seed(q: int, process: GP, bounds: Tensor) -> None:
     X = batches(bounds, 3, q)
     with torch.no_grad():
-        first = acquire([process], Utility(smooth))
+        first = acquire([process], Integrand(smooth))
         value = first(X)
         torch.rand(5)
         assert torch.equal(first(X), value)
-        assert torch.equal(acquire([process], Utility(smooth))(X), value)
+        assert torch.equal(acquire([process], Integrand(smooth))(X), value)
         torch.testing.assert_close(first(X[1:2]), value[1:2], rtol=1e-9, atol=1e-12)
         given = ConformalPosteriorOptions(candidates=32, tau=0.05)
-        other = ConformalAcquisition([process], Utility(smooth), tilted, 0.3, given, seed=8)
+        other = ConformalAcquisition([process], Integrand(smooth), tilted, 0.3, given, seed=8)
         assert not torch.allclose(other(X), value)
 
 
 def test_pending_points_belong_to_the_batch(process: GP, bounds: Tensor) -> None:
     X = batches(bounds, 4, 2)
-    acquisition = acquire([process], Utility(smooth))
+    acquisition = acquire([process], Integrand(smooth))
     with torch.no_grad():
         whole = acquisition(X[:1])
         alone = acquisition(X[:1, :1])
@@ -369,7 +369,7 @@ def test_pending_points_belong_to_the_batch(process: GP, bounds: Tensor) -> None
 
 
 def test_optimistic_labels_are_above_their_means(process: GP, bounds: Tensor) -> None:
-    acquisition = acquire([process], Utility(smooth, optimistic=True))
+    acquisition = acquire([process], Integrand(smooth, optimistic=True))
     for q in (1, 3):
         U = process.standardisation.inputs(batches(bounds, 2, q))
         systems = [augment(acquisition.processes[0], U)]
@@ -383,7 +383,7 @@ def test_values_stay_finite_where_all_or_no_labels_are_accepted(process: GP, bou
     for q in (1, 2):
         X = torch.cat([batches(bounds, 3, q), data[None, :q]]).requires_grad_()
         for alpha in (1e-3, 0.5, 0.999):
-            value = acquire([process], Utility(smooth), no_shift, alpha=alpha, tau=1e-6)(X)
+            value = acquire([process], Integrand(smooth), no_shift, alpha=alpha, tau=1e-6)(X)
             (gradient,) = torch.autograd.grad(value.sum(), X)
             assert torch.isfinite(value).all()
             assert torch.isfinite(gradient).all()

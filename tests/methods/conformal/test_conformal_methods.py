@@ -16,7 +16,7 @@ from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, row
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.methods.base import Domain, Method, build_method
-from plumbline.methods.conformal.acquisition import Utility
+from plumbline.methods.conformal.acquisition import Integrand
 from plumbline.methods.conformal.expectation import Improvement
 from plumbline.methods.conformal.method import (
     ConformalMethod,
@@ -235,7 +235,7 @@ def test_an_incumbent_of_a_share_is_in_units_of_that_share() -> None:
     assert isinstance(method, ConformalMethod)
     bests = []
     for seed in range(6):
-        utility = method.gain(models, place.history, 0.3, torch.Generator().manual_seed(seed))
+        utility = method.integrand(models, place.history, 0.3, torch.Generator().manual_seed(seed))
         assert isinstance(utility.value, Improvement)
         some = place.history.Y[torch.randperm(12, generator=torch.Generator().manual_seed(seed))[:9]]
         bests.append(utility.value.best.item())
@@ -249,7 +249,7 @@ def test_a_noisy_baseline_of_a_share_is_the_best_of_that_share_in_each_draw() ->
     every, some = (make("cnei", place, incumbent_share=share) for share in (1.0, 0.25))
     assert isinstance(every, ConformalMethod)
     assert isinstance(some, ConformalMethod)
-    whole, part = (one.gain(models, place.history, 0.3, torch.Generator().manual_seed(0)) for one in (every, some))
+    whole, part = (one.integrand(models, place.history, 0.3, torch.Generator().manual_seed(0)) for one in (every, some))
     assert isinstance(whole.value, Improvement)
     assert isinstance(part.value, Improvement)
     assert whole.baseline is not None
@@ -274,9 +274,9 @@ def test_the_loop_is_inherited() -> None:
 class Probability(ConformalMethod):
     """Conformal probability of improvement, smoothed."""
 
-    def gain(self, models: Any, data: History, alpha: float, generator: torch.Generator) -> Utility:
+    def integrand(self, models: Any, data: History, alpha: float, generator: torch.Generator) -> Integrand:
         best = standardised(models, data.Y).max()
-        return Utility(lambda f, mean: torch.sigmoid(50 * (f.squeeze(-1).amax(dim=-1) - best)))
+        return Integrand(lambda f, mean: torch.sigmoid(50 * (f.squeeze(-1).amax(dim=-1) - best)))
 
 
 @pytest.mark.parametrize("q", [1, 2])
@@ -299,7 +299,7 @@ def test_improvement_is_over_the_best_observation_plus_jitter() -> None:
     for jitter in (0.0, 0.5):
         method = make("cei", place, jitter=jitter)
         assert isinstance(method, ConformalMethod)
-        utility = method.gain(models, place.history, 0.3, torch.Generator())
+        utility = method.integrand(models, place.history, 0.3, torch.Generator())
         expected = [0.0, max(0.4 - jitter, 0.0), 2 - jitter]
         assert utility.value(f, f).squeeze().tolist() == pytest.approx(expected, abs=1e-6)
 
@@ -309,7 +309,7 @@ def test_noisy_improvement_is_over_each_draws_own_best() -> None:
     models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
     method = make("cnei", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.gain(models, place.history, 0.3, torch.Generator().manual_seed(0))
+    utility = method.integrand(models, place.history, 0.3, torch.Generator().manual_seed(0))
     assert utility.baseline is not None
     best = utility.baseline.values.squeeze(-1).amax(dim=-1)
     assert len(set(best.tolist())) == 16
@@ -322,7 +322,7 @@ def test_the_bound_is_wilsons() -> None:
     place = noisy(10)
     method = make("cucb", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.gain([], place.history, 0.05, torch.Generator())
+    utility = method.integrand([], place.history, 0.05, torch.Generator())
     assert utility.optimistic
     assert utility.spread == pytest.approx(1.959964 * math.sqrt(math.pi / 2), rel=1e-6)
     f, mean = torch.tensor([[1.0], [-2.0]]).double()[None, None], torch.tensor([[0.5], [0.0]]).double()[None, None]

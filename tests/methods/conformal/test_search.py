@@ -16,9 +16,9 @@ from plumbline.methods.conformal.search import (
     WithGradient,
     askable,
     langevin,
-    push_of_walls,
     reflect,
     starts,
+    wall_force,
 )
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
@@ -255,17 +255,17 @@ def test_a_velocity_bounces_with_its_chain() -> None:
 
 @pytest.mark.parametrize("dim", [1, 4, 20])
 def test_cooled_noise_has_a_norm_that_does_not_grow_as_fast(dim: int) -> None:
-    assert LangevinOptions(cooled=True).heat(dim) == pytest.approx(1e-3 / math.sqrt(dim))
-    assert LangevinOptions().heat(dim) == 1e-3
+    assert LangevinOptions(cooled=True).temperature_in(dim) == pytest.approx(1e-3 / math.sqrt(dim))
+    assert LangevinOptions().temperature_in(dim) == 1e-3
 
 
 def test_walls_push_as_the_slope_of_their_penalty() -> None:
     U = (0.5 + 0.53 * torch.linspace(-1, 1, 12, dtype=torch.float64)).view(2, 3, 2).requires_grad_()
     penalty = 100 * (torch.sigmoid(-U / 0.01).mean() + torch.sigmoid((U - 1) / 0.01).mean())
     (slope,) = torch.autograd.grad(penalty, U)
-    torch.testing.assert_close(push_of_walls(U.detach()), -slope, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(wall_force(U.detach()), -slope, rtol=1e-9, atol=1e-12)
     far = torch.tensor([[[-0.6, 0.5, 1.6]]]).double()
-    assert push_of_walls(far).abs().max() < 1e-15
+    assert wall_force(far).abs().max() < 1e-15
 
 
 def test_what_may_be_asked_for_is_an_end_or_all_inside_since_the_burn_in() -> None:

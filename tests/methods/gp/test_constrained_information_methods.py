@@ -176,7 +176,7 @@ def test_a_fallback_says_which_outcomes_count() -> None:
     method = make(*ROLES)
     models = method.fit(history())
     sums = SumOverOutcomes(models, [None, lambda mean, sd: (mean, sd, sd), None])
-    assert constrained_information.question_of(sums, rows(1, 0)) == (1,)
+    assert constrained_information.best_request(sums, rows(1, 0)) == (1,)
 
 
 @pytest.mark.parametrize("costs", [[1.0], [1.0, 2.0, 3.0, 4.0]])
@@ -187,7 +187,7 @@ def test_costs_of_other_outcomes_are_refused(costs: list[float]) -> None:
 
 
 def test_costs_that_decide_nothing_are_refused() -> None:
-    with pytest.raises(PlumblineError, match="costs decide nothing where all outcomes are asked for"):
+    with pytest.raises(PlumblineError, match="costs have no effect where all outcomes are requested"):
         make(*ROLES, costs=[1.0, 1.0, 1.0])
     with pytest.raises(PlumblineError, match="greater than 0"):
         make(*ROLES, decoupled=True, costs=[1.0, 0.0, 1.0])

@@ -84,7 +84,7 @@ def test_the_utility_is_the_volume_gained_in_standard_units() -> None:
     models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
     method = make("cehvi", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.gain(models, place.history, 0.3, torch.Generator())
+    utility = method.integrand(models, place.history, 0.3, torch.Generator())
     Y = objective(rows(6, 11), 2) + torch.tensor([15.0, 0.2]).double()
     f = standardised(models, Y)[None, None]
     gained = volume(torch.cat([place.history.Y, Y]), REF_POINT) - volume(place.history.Y, REF_POINT)
@@ -98,7 +98,7 @@ def test_noisy_utilities_are_over_the_front_of_their_own_draw() -> None:
     models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
     method = make("cnehvi", place)
     assert isinstance(method, ConformalMethod)
-    utility = method.gain(models, place.history, 0.3, torch.Generator().manual_seed(0))
+    utility = method.integrand(models, place.history, 0.3, torch.Generator().manual_seed(0))
     assert utility.baseline is not None
     values = utility.baseline.values
     assert values.shape == (16, 10, 2)

@@ -12,7 +12,7 @@ from situations import BOX, QUICK, ask, box, objective, rows
 from torch import Tensor
 
 from plumbline.methods.base import build_method
-from plumbline.methods.localised.as_published import judged
+from plumbline.methods.localised.as_published import under_protocol
 from plumbline.methods.localised.online import OnlineMethod
 from plumbline.models.gp.fit import ModelOptions, fit_process
 from plumbline.models.gp.process import GP
@@ -47,9 +47,9 @@ def standardised(y: Tensor) -> Tensor:
     return (y - y.mean()) / y.std()
 
 
-def scores(judging: Any, y: Tensor = Y_NEW) -> Array:
+def scores(coverage_protocol: Any, y: Tensor = Y_NEW) -> Array:
     """Return how far what is judged is from what it is judged by, in standard deviations."""
-    of, stand_ins = judged(judging, process(), NEW, y)
+    of, stand_ins = under_protocol(coverage_protocol, process(), NEW, y)
     mean, variance = of.posterior_moments(NEW, joint=False)
     sd = (variance + of.noise_variance).sqrt()
     return ((stand_ins - mean) / sd).numpy()
@@ -77,33 +77,37 @@ def test_conditioned_on_it_is_the_forecast_of_what_is_known() -> None:
     assert (np.abs(scores("conditioned-on-it")) < np.abs(scores("before"))).all()
 
 
-@pytest.mark.parametrize("judging", ["before", "standardised-with-it", "conditioned-on-it"])
-def test_what_failed_is_neither_judged_nor_judges(judging: Any) -> None:
+@pytest.mark.parametrize("coverage_protocol", ["before", "standardised-with-it", "conditioned-on-it"])
+def test_what_failed_is_neither_judged_nor_judges(coverage_protocol: Any) -> None:
     one = torch.stack([Y_NEW[0], torch.tensor(math.nan).double()])
-    found = scores(judging, one)
+    found = scores(coverage_protocol, one)
     assert np.isnan(found[1])
-    of, y = judged(judging, process(), NEW[:1], Y_NEW[:1])
+    of, y = under_protocol(coverage_protocol, process(), NEW[:1], Y_NEW[:1])
     mean, variance = of.posterior_moments(NEW[:1], joint=False)
     assert found[0] == pytest.approx(float((y - mean) / (variance + of.noise_variance).sqrt()))
 
 
-def make(judging: str, name: str, **options: Any) -> OnlineMethod:
-    method = build_method(name, {**QUICK, "judging": judging, "online": {"eta0": 0.1}, **options}, box().domain)
+def make(coverage_protocol: str, name: str, **options: Any) -> OnlineMethod:
+    method = build_method(
+        name, {**QUICK, "coverage_protocol": coverage_protocol, "online": {"eta0": 0.1}, **options}, box().domain
+    )
     assert isinstance(method, OnlineMethod)
     return method
 
 
-@pytest.mark.parametrize("judging", ["before", "standardised-with-it", "conditioned-on-it"])
-def test_thresholds_move_by_what_is_judged(judging: Any) -> None:
+@pytest.mark.parametrize("coverage_protocol", ["before", "standardised-with-it", "conditioned-on-it"])
+def test_thresholds_move_by_what_is_judged(coverage_protocol: Any) -> None:
     """Over observations further and further away, the threshold says which were found to be covered."""
     history = box().history
     for far in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0):
-        method = make(judging, "locbo", alpha=0.4)
+        method = make(coverage_protocol, "locbo", alpha=0.4)
         proposal = ask(method, history, 1)
         forecast = proposal.predict(proposal.X)  # type: ignore[misc]
         y = forecast.mean + far * forecast.model_sd  # type: ignore[attr-defined, union-attr]
         method.tell(proposal.X, y.unsqueeze(-1))
-        of, stand_in = judged(judging, fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y)
+        of, stand_in = under_protocol(
+            coverage_protocol, fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y
+        )
         mean, variance = of.posterior_moments(proposal.X, joint=False)
         z = float((stand_in - mean) / (variance + of.noise_variance).sqrt())
         missed = 2 * norm.sf(abs(z)) < 0.4
@@ -116,7 +120,9 @@ def test_quantiles_are_judged_likewise() -> None:
     proposal = ask(method, history, 1)
     y = objective(proposal.X) + 200
     method.tell(proposal.X, y)
-    of, _ = judged("conditioned-on-it", fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y[0])
+    of, _ = under_protocol(
+        "conditioned-on-it", fit_process(history.X, history.Y, BOX, method.options.model), proposal.X, y[0]
+    )
     mean, variance = of.posterior_moments(proposal.X, joint=False)
     level = norm.cdf(float((y - mean) / (variance + of.noise_variance).sqrt()))
     events = np.array([level <= target for target in (0.25, 0.5, 0.75)])

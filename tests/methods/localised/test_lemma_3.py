@@ -15,7 +15,7 @@ from torch.special import erf
 from plumbline.forecasts import gaussian
 from plumbline.methods.localised.posterior import CalibratedPosterior
 
-ERRATUM = (Path(__file__).parents[3] / "docs" / "localised-erratum.md").read_text(encoding="utf-8")
+ERRATUM = (Path(__file__).parents[3] / "docs" / "methods" / "localised-erratum.md").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Lemma3:
     def __call__(self, made: CalibratedPosterior, f: torch.Tensor) -> torch.Tensor:
         mu, variance, noise, lam, alpha = made.mean, made.variance, made.noise, made.threshold, made.alpha
         low, high = mu - made.half_width, mu + made.half_width
-        a = made.gain
+        a = made.signal_share
         b = (1 - a) * mu
         given = noise * a + (0.0 if self.of_value else noise)
         squared_a, squared_c = a**2 / (2 * given), 1 / (2 * variance)
@@ -77,7 +77,7 @@ def mass(density: Density, made: CalibratedPosterior, sds: float) -> float:
 
 def brute_force(made: CalibratedPosterior, f: float) -> float:
     """Return eq. 29 by adaptive quadrature over labels."""
-    mu, sd, g, half = (x.item() for x in (made.mean, made.variance.sqrt(), made.gain, made.half_width))
+    mu, sd, g, half = (x.item() for x in (made.mean, made.variance.sqrt(), made.signal_share, made.half_width))
     given, lam = (made.noise.item() * g) ** 0.5, made.threshold.item()
 
     def blurred(y: float) -> float:
@@ -130,8 +130,8 @@ class TestAsPrinted:
     def test_its_mass_is_infinite(self, setting, printed):
         """To the right it tends to a positive constant."""
         made = posterior(*setting)
-        given = made.noise * (made.gain + (0 if printed.of_value else 1))
-        total = (made.gain**2 / (2 * given)) ** 2 + (1 / (2 * made.variance)) ** 2
+        given = made.noise * (made.signal_share + (0 if printed.of_value else 1))
+        total = (made.signal_share**2 / (2 * given)) ** 2 + (1 / (2 * made.variance)) ** 2
         constant = made.alpha / (made.threshold * (pi * given * made.variance * total).sqrt())
         torch.testing.assert_close(printed(made, at(made, 1e5)), constant, rtol=1e-4, atol=0.0)
         growth = (mass(printed, made, 400.0) - mass(printed, made, 200.0)) / (200 * made.variance.sqrt().item())
@@ -166,7 +166,7 @@ def test_the_values_of_the_document():
 
 
 def test_the_units_of_the_document():
-    rows = table("Standardisation")
+    rows = table("Units")
     assert [tuple(row[:5]) for row in rows] == SETTINGS
     for row in rows:
         computed = [ratio(density, posterior(*row[:5]), 2.0) for density in (STATEMENT, PROOF, RIGHT)]

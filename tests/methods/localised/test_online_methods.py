@@ -65,7 +65,7 @@ class TestThreshold:
         assert method.threshold.constants.item() == pytest.approx(0.2 - 0.8 * sum(eta))
 
     def test_its_kernel_can_be_measured_in_sides_of_the_box(self) -> None:
-        cube = make(standardisation="cube", online=LOCAL | {"lengthscale": 0.5})
+        cube = make(units="cube", online=LOCAL | {"lengthscale": 0.5})
         X = rows(4, 3)
         low, high = BOX
         assert torch.equal(cube.located(X), (X - low) / (high - low))
@@ -314,12 +314,10 @@ class TestExtremeThresholds:
     ],
     ids=["locbo", "scripted", "locbo-ucb", "ocbo"],
 )
-def test_gradients_of_utilities_are_those_of_finite_differences(
-    name: str, options: dict[str, Any], standardisation: str
-) -> None:
+def test_gradients_of_utilities_are_those_of_finite_differences(name: str, options: dict[str, Any], units: str) -> None:
     place = box()
-    lengthscale = 4.0 if standardisation == "problem" else 0.5
-    method = make(name, online=LOCAL | {"lengthscale": lengthscale}, standardisation=standardisation, **options)
+    lengthscale = 4.0 if units == "problem" else 0.5
+    method = make(name, online=LOCAL | {"lengthscale": lengthscale}, units=units, **options)
     history = told(method, place.history, rounds=2)
     round = Round(history, history, place.domain.space, 1, torch.Generator().manual_seed(0))
     utility = method.utility(method.fit(history), round)

@@ -128,7 +128,10 @@ def pieces(made: CalibratedPosterior) -> torch.Tensor:
     offsets = [1.4 * steps * made.sd_of_value()]
     # A uniform label ends at the set's image, blurred by the noise given a label; one outside starts at the set's end,
     # blurred by the noise of an observation.
-    for edge, blur in ((made.gain * made.half_width, made.sd_given_label()), (made.half_width, made.noise.sqrt())):
+    for edge, blur in (
+        (made.signal_share * made.half_width, made.sd_given_label()),
+        (made.half_width, made.noise.sqrt()),
+    ):
         offsets += [side * edge + steps * blur for side in (-1, 1)]
     ends = torch.cat(offsets).clamp(offsets[0][0], offsets[0][-1])
     return made.mean + ends.sort().values

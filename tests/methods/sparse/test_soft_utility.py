@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 
 from plumbline.methods.sparse.soft_utility import (
     EVERY,
-    Gain,
+    ExpectedLog,
     Sight,
     SoftBatchImprovement,
     SoftImprovement,
@@ -51,7 +51,7 @@ def test_neither_under_nor_overflows(name: str, far: float) -> None:
     utility, k = utilities(1)[name]
     rows, points = rows_of(1), uniform(1, k, 2, seed=3)
     passed = forward(rows, LAYOUT, points, "rbf")
-    found = replace(utility, best=scalar(-far)).gain(Sight.of(passed))  # type: ignore[type-var]
+    found = replace(utility, best=scalar(-far)).expected_log(Sight.of(passed))  # type: ignore[type-var]
     expected = torch.tensor(far).log().item() if far > 0 else far
     assert found.value.item() == pytest.approx(expected, rel=1e-4)
     assert all(torch.isfinite(part).all() for part in (*found.cotangents(), found.grad_points(passed)))
@@ -61,8 +61,8 @@ def test_improvement_of_one_query_is_the_same_by_samples() -> None:
     points, best = uniform(1, 1, 2, seed=3), scalar(0.2)
     sight = sight_of(rows_of(1), points, "rbf")
     base = draw_sobol_normal_samples(1, 4096, seed=1).double().unsqueeze(0)
-    sampled = SoftBatchImprovement(best, 1, base).gain(sight).value
-    assert SoftImprovement(best).gain(sight).value.item() == pytest.approx(sampled.item(), abs=1e-3)
+    sampled = SoftBatchImprovement(best, 1, base).expected_log(sight).value
+    assert SoftImprovement(best).expected_log(sight).value.item() == pytest.approx(sampled.item(), abs=1e-3)
 
 
 def test_batch_improvement_by_hand() -> None:
@@ -73,7 +73,7 @@ def test_batch_improvement_by_hand() -> None:
     for b in range(2):
         f = sight.mean[b] + utility.base[b] @ torch.linalg.cholesky(covariance[b]).mT
         expected = softplus(f - utility.best[b]).amax(-1).log().mean()
-        assert utility.gain(sight).value[b].item() == pytest.approx(expected.item(), rel=1e-10)
+        assert utility.expected_log(sight).value[b].item() == pytest.approx(expected.item(), rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -91,7 +91,7 @@ def test_joint_samples_without_a_factor_are_no_numbers() -> None:
     sight = sight_of(rows_of(2), uniform(2, 2, 2, seed=3), "rbf")
     A = sight.A.clone()
     A[0] *= 100
-    found, whole = utility.gain(replace(sight, A=A)), utility.gain(sight)
+    found, whole = utility.expected_log(replace(sight, A=A)), utility.expected_log(sight)
     assert torch.isnan(found.value).tolist() == [True, False]
     for one, other in zip(parts_of(found), parts_of(whole), strict=True):
         assert torch.equal(one[1], other[1])
@@ -171,7 +171,7 @@ def test_knowledge_gradient_by_hand() -> None:
     updated = update.mean[0, :, None] + update.gain[0] * update.surprise[0]
     values = [max(updated[i, j].item() for j in range(2)) for i in range(5)]
     expected = softplus(torch.tensor(values).double() - utility.best).log().mean()
-    assert utility.gain(sight).value.item() == pytest.approx(expected.item(), rel=1e-7)
+    assert utility.expected_log(sight).value.item() == pytest.approx(expected.item(), rel=1e-7)
 
 
 def test_imagined_observations_are_marginal_samples_of_f() -> None:
@@ -198,7 +198,7 @@ def test_one_query_is_not_doubled() -> None:
     utility, _ = utilities(1)["gradient"]
     assert isinstance(utility, SoftKnowledgeGradient)
     sight = sight_of(rows_of(1), uniform(1, 6, 2, seed=3), "rbf")
-    assert torch.equal(replace(utility, doubled=True).gain(sight).value, utility.gain(sight).value)
+    assert torch.equal(replace(utility, doubled=True).expected_log(sight).value, utility.expected_log(sight).value)
 
 
 def test_an_uncentred_update_leaves_the_prior_mean_in() -> None:
@@ -221,9 +221,9 @@ def test_an_uncentred_update_leaves_the_prior_mean_in() -> None:
 def test_some_processes_alone(name: str) -> None:
     utility, k = utilities(3)[name]
     rows, points = rows_of(3), uniform(3, k, 2, seed=3)
-    every = utility.gain(sight_of(rows, points, "rbf")).value
+    every = utility.expected_log(sight_of(rows, points, "rbf")).value
     going = torch.tensor([2, 0])
-    some = utility.of(going).gain(sight_of(rows[going], points[going], "rbf")).value
+    some = utility.of(going).expected_log(sight_of(rows[going], points[going], "rbf")).value
     torch.testing.assert_close(some, every[going])
 
 
@@ -252,7 +252,7 @@ def test_gradients_against_differences(name: str, kernel: SparseKernel, coincide
         return value_of(utility, rows, points, kernel)
 
     passed = forward(rows, LAYOUT, points, kernel)
-    found = utility.gain(Sight.of(passed))
+    found = utility.expected_log(Sight.of(passed))
     to_rows, grad_points = passed.vjp(*found.cotangents(), torch.zeros(b).double()), found.grad_points(passed)
     torch.testing.assert_close(found.value, value(rows, points))
     assert grad_points.abs().amax((-1, -2)).min() > 1e-3
@@ -271,7 +271,7 @@ def test_a_query_on_an_inducing_point_has_finite_derivatives(name: str) -> None:
     rows, points = rows_of(2), uniform(2, k, 2, seed=3)
     points[:, 0] = LAYOUT.parts(rows).inducing[:, 0]
     passed = forward(rows, LAYOUT, points, "matern52")
-    found = utility.gain(Sight.of(passed))
+    found = utility.expected_log(Sight.of(passed))
     to_rows = passed.vjp(*found.cotangents(), torch.zeros(2).double())
     assert all(torch.isfinite(part).all() for part in (found.value, to_rows, found.grad_points(passed)))
 
@@ -279,15 +279,15 @@ def test_a_query_on_an_inducing_point_has_finite_derivatives(name: str) -> None:
 def test_points_behind_data_have_the_same_derivatives() -> None:
     utility, k = utilities(2)["batch-gradient"]
     rows, points, X = rows_of(2), uniform(2, k, 2, seed=3), uniform(2, 4, 2, seed=5)
-    alone = utility.gain(sight_of(rows, points, "rbf"))
-    behind = utility.gain(Sight.of(forward(rows, LAYOUT, torch.cat([X, points], 1), "rbf"), 4))
+    alone = utility.expected_log(sight_of(rows, points, "rbf"))
+    behind = utility.expected_log(Sight.of(forward(rows, LAYOUT, torch.cat([X, points], 1), "rbf"), 4))
     for own, other in zip(parts_of(alone), parts_of(behind), strict=True):
         torch.testing.assert_close(own, other, rtol=1e-9, atol=1e-9)
 
 
-def parts_of(gain: Gain) -> list[torch.Tensor]:
+def parts_of(gain: ExpectedLog) -> list[torch.Tensor]:
     """Return a value, its derivatives in the parts of a forward pass, and the direct ones in the points."""
-    direct = [prior.vjp_to_points(grad_value) for prior, grad_value in gain.to_priors]
+    direct = [prior.vjp_to_points(grad_value) for prior, grad_value in gain.grad_priors]
     return [gain.value, *gain.cotangents(), torch.stack(direct).sum(0) if direct else torch.zeros(1).double()]
 
 
@@ -306,7 +306,7 @@ def test_gradients_against_autograd(name: str, kernel: SparseKernel, coincident:
     leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
     expected = expected_log(utility, kernel, *leaves)
     gradients = torch.autograd.grad(expected.sum(), leaves, allow_unused=True, materialize_grads=True)
-    found = utility.gain(sight)
+    found = utility.expected_log(sight)
     cotangents, direct = found.cotangents(), parts_of(found)[-1]
     own = [
         cotangents.grad_whitened,
@@ -327,9 +327,9 @@ def test_a_deviation_at_its_floor_has_no_slope() -> None:
     A, B = sight.A.clone(), sight.B.clone()
     A[0, :, :2], B[0, :-1, :2] = 10.0, 0.0
     for name in ("batch-gradient", "appended"):
-        found = utilities(2)[name][0].gain(replace(sight, A=A, B=B))
+        found = utilities(2)[name][0].expected_log(replace(sight, A=A, B=B))
         assert (found.grad_outputscale[0], found.grad_outputscale[1] != 0) == (0, True)
-    below = SoftImprovement(torch.zeros(2).double()).gain(replace(sight, A=A, B=B).part(slice(1)))
+    below = SoftImprovement(torch.zeros(2).double()).expected_log(replace(sight, A=A, B=B).part(slice(1)))
     assert (below.grad_whitened[0] == 0).all()
     assert (below.grad_whitened[1] != 0).any()
 
@@ -338,9 +338,9 @@ def test_a_deviation_at_its_floor_has_no_slope() -> None:
 def test_company_makes_no_difference_to_the_last_bit(name: str) -> None:
     utility, k = utilities(3)[name]
     rows, points = rows_of(3), uniform(3, k, 2, seed=3)
-    together = parts_of(utility.gain(sight_of(rows, points, "matern52")))
+    together = parts_of(utility.expected_log(sight_of(rows, points, "matern52")))
     for i in range(3):
         one = torch.tensor([i])
-        alone = parts_of(utility.of(one).gain(sight_of(rows[one], points[one], "matern52")))
+        alone = parts_of(utility.of(one).expected_log(sight_of(rows[one], points[one], "matern52")))
         for own, other in zip(alone[: -1 if name == "improvement" else None], together, strict=False):
             assert torch.equal(own[0], other[i])

@@ -24,7 +24,7 @@ from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.process import GP, LEAST_VARIANCE
 from plumbline.spaces.with_gradient import Differentiated
 
-AskRequest = tuple[int, ...]
+OutcomeGroup = tuple[int, ...]
 """Indices of outcomes that are evaluated together."""
 
 
@@ -99,7 +99,7 @@ class ConstrainedInformation(Differentiated):
         roles: roles of the outcomes, with one objective.
         optima: P draws of the constrained optimum.
         costs: costs of the outcomes.
-        questions: allowed ask requests.
+        requests: allowed ask requests.
         noises: standardised noise variances; None for those of the GPs.
     """
 
@@ -111,31 +111,31 @@ class ConstrainedInformation(Differentiated):
         roles: Sequence[Role],
         optima: Peaks,
         costs: Sequence[float],
-        questions: Sequence[AskRequest],
+        requests: Sequence[OutcomeGroup],
         noises: Sequence[Tensor] | None = None,
     ) -> None:
         super().__init__(ProcessModel(*processes))
         self.processes, self.roles, self.optima = processes, roles, optima
-        self.costs, self.questions = costs, questions
+        self.costs, self.requests = costs, requests
         self.noises = [process.noise for process in processes] if noises is None else noises
         parts = zip(processes, roles, self.noises, strict=True)
         self.outcomes = [of_outcome(process, role, optima, noise) for process, role, noise in parts]
-        included = [[float(i in question) for i in range(len(roles))] for question in questions]
+        included = [[float(i in request) for i in range(len(roles))] for request in requests]
         shares = optima.f.new_tensor(included)
         self.shares = shares / (shares @ optima.f.new_tensor(costs)).unsqueeze(-1)
 
     def under(self, processes: Sequence[GP]) -> "ConstrainedInformation":
         """Return the acquisition function under GPs with more data, at the same draws and with the same noise."""
-        return ConstrainedInformation(processes, self.roles, self.optima, self.costs, self.questions, self.noises)
+        return ConstrainedInformation(processes, self.roles, self.optima, self.costs, self.requests, self.noises)
 
     def of_requests(self, X: Tensor) -> Tensor:
         """Return the information per cost of each ask request at points, `n x d`: `requests x n`."""
         with torch.no_grad():
             return self.shares @ torch.stack([outcome.at(X) for outcome in self.outcomes])
 
-    def best_request(self, x: Tensor) -> AskRequest:
-        """Return the ask request of greatest information per cost at a point, `1 x d`."""
-        return self.questions[int(self.of_requests(x).argmax())]
+    def best_request(self, x: Tensor) -> OutcomeGroup:
+        """Return the group of outcomes of greatest information per cost at a point, `1 x d`."""
+        return self.requests[int(self.of_requests(x).argmax())]
 
     def values(self, X: Tensor) -> Tensor:
         """Return the acquisition values of `b x 1 x d` points: `b`."""

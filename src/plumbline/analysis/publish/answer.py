@@ -120,7 +120,7 @@ def intervals(found: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def finding(low: float, high: float) -> Finding:
-    """Return what a comparison with this 95% interval finds."""
+    """Return the finding of a comparison with this 95% interval."""
     if low > 0:
         return BETTER
     return WORSE if high < 0 else OPEN

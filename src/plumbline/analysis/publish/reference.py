@@ -298,5 +298,6 @@ def keep_verdicts(studies: Collection[Study], reference: Path) -> None:
     claims = claims.sort_values("claim", kind="stable", key=lambda names: names.map(by_number))
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
+    claims = read_claims(path)  # as rounded: figures then depend on the committed table alone
     write_small_samples(claims, reference / "small-samples.png")
     write_answer(claims, reference)

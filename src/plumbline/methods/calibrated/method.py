@@ -1,4 +1,4 @@
-"""Calibrated Bayesian optimisation: any Gaussian-process method on a model that is recalibrated each round."""
+"""Calibrated Bayesian optimisation: any Gaussian-process method on a model recalibrated each round."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -20,9 +20,10 @@ class CalibratedOptions(ComposedWrapperOptions):
 
     Attributes:
         base: the method whose model is recalibrated.
-        splits: how the data are cut into what a model sees and what it forecasts.
-        recalibrator: the model of how levels come true: a Gaussian process as in the paper, isotonic, or none.
-        refit: train a model on each split, as Algorithm 4 has it; else closed forms at the hyperparameters of all data.
+        splits: splits of the data into training rows and forecast rows.
+        recalibrator: regression of empirical levels on nominal ones: a Gaussian process as in the paper, isotonic, or
+            none.
+        refit: train a model on each split, as in Algorithm 4; else use closed forms at the hyperparameters of all data.
     """
 
     needs = frozenset({"steps", "one gp", "batched fit"})
@@ -34,7 +35,7 @@ class CalibratedOptions(ComposedWrapperOptions):
 
 @methods.register("calibrated", CalibratedOptions)
 class CalibratedMethod(ComposedWrapper):
-    """Any GP method with its standard deviation rescaled so that past forecasts would have been calibrated."""
+    """Any GP method with a rescaled standard deviation under which past forecasts would have been calibrated."""
 
     options: CalibratedOptions
 
@@ -44,13 +45,13 @@ class CalibratedMethod(ComposedWrapper):
         return replace(self.base.steps.with_fit(self.fit), notes=self.notes)
 
     def fit(self, data: History) -> GP:
-        """Return the base's process with its recalibrated deviation; CAL, Algorithm 2."""
+        """Return the base's process with a recalibrated deviation; CAL, Algorithm 2."""
         surrogate: GP = self.base.steps.fit(data)
         cdf = self._refitted(surrogate, data) if self.options.refit else forecast_cdf(surrogate, self.options.splits)
         return replace(surrogate, deviation=recalibrated_scale(cdf.numpy(), self.options.recalibrator))
 
     def notes(self, choice: Choice[GP], round: Round) -> dict[str, float]:
-        """Return the base's numbers and the factor of its deviation."""
+        """Return the base's notes and the factor of its deviation."""
         return {**self.base.steps.notes(choice, round), "sd_scale": choice.surrogate.deviation}
 
     def _refitted(self, surrogate: GP, data: History) -> Tensor:

@@ -1,4 +1,4 @@
-"""Recalibrators: from forecast CDF values to a map of levels, and to a scale of the sd; CAL, section 3.3."""
+"""Recalibrators: maps of levels and scales of the standard deviation from forecast CDF values; CAL, section 3.3."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -20,7 +20,7 @@ LevelMap = Callable[[Array], Array]
 Recalibrator = Literal["gp", "isotonic", "none"]
 
 SCALE_BOUNDS = (0.1, 10.0)
-"""Least and greatest factor on a standard deviation: a handful of forecasts must not make a model certain or blind."""
+"""Least and greatest factor of a standard deviation, so that a few forecasts cannot make it vanish or explode."""
 
 _PROCESS = Unknowns(
     noise=Hyperparameter(1, Logarithm(1e-4, 0.25), 1e-2),
@@ -35,7 +35,7 @@ _LOG_SCALES: Array = np.log(np.geomspace(*SCALE_BOUNDS, 47))
 
 
 def recalibration_set(pit: Array) -> tuple[Array, Array]:
-    """Return the pairs `(F_t, phat(F_t))` that a recalibrator is trained on; CAL, Algorithm 3, step 1.
+    """Return a recalibrator's training pairs `(F_t, phat(F_t))`; CAL, Algorithm 3, step 1.
 
     Args:
         pit: `n` CDF values of forecasts at their outcomes.
@@ -50,9 +50,9 @@ def recalibration_set(pit: Array) -> tuple[Array, Array]:
 def gp_level_map(pit: Array) -> LevelMap:
     """Return a Gaussian process regression of `phat(p)` on `p`, the recalibrator of CAL.
 
-    Its prior mean is the identity: where there is no evidence the forecast is left as it is. Hyperparameters are by
-    maximum likelihood, with a lengthscale of at least 0.2, since a map of levels is smooth. When all forecasts pile
-    up at the ends, or in the middle, the other levels have no evidence, and the correction is a timid one.
+    Its prior mean is the identity: without evidence the forecast is unchanged. Hyperparameters are by maximum
+    likelihood, with a lengthscale of at least 0.2, since a map of levels is smooth. If all CDF values lie at the ends,
+    or in the middle, other levels have no evidence, and the correction is small.
     """
     p, phat = recalibration_set(pit)
     sample = Sample(torch.from_numpy(p).unsqueeze(-1), torch.from_numpy(phat - p))
@@ -72,12 +72,12 @@ def isotonic_level_map(pit: Array) -> LevelMap:
     ends = np.concatenate([[0.0], phat, [1.0]])
     sizes = np.diff(np.append(starts, len(ends)))
     fitted = isotonic_regression(np.add.reduceat(ends, starts) / sizes, weights=sizes).x
-    # Forecasts within rounding of 1 are pooled with the end point: hold it.
+    # Forecasts within rounding of 1 are pooled with the end point, which must remain 1.
     return lambda levels: np.where(levels < 1.0, np.interp(levels, knots, fitted), 1.0)
 
 
 def identity_level_map(pit: Array) -> LevelMap:
-    """Return the map that changes nothing."""
+    """Return the identity."""
     return lambda levels: levels
 
 
@@ -89,25 +89,25 @@ LEVEL_MAPS: dict[Recalibrator, Callable[[Array], LevelMap]] = {
 
 
 def sd_scale(level_map: LevelMap) -> float:
-    """Return the factor on the standard deviation that makes a Gaussian forecast agree best with its recalibration.
+    """Return the factor of the standard deviation that makes a Gaussian forecast agree best with its recalibration.
 
     CAL rescales sigma "such that the new CDF is calibrated". A Gaussian with the same mean and `s` times the standard
-    deviation has CDF `Phi(ndtri(p) / s)` where the forecast's was `p`, the recalibrated one has `R(p)`; `s` is their
-    least-squares match over levels .01, ..., .99, the same at every x because `R` acts on levels alone.
+    deviation has CDF `Phi(ndtri(p) / s)` where that of the forecast is `p` and the recalibrated one `R(p)`. We choose
+    `s` by least squares over levels .01, ..., .99; it is the same at every x, because `R` acts on levels alone.
     """
     target = level_map(_LEVELS)
 
     def mismatch(log_scale: float | Array) -> Array:
         return np.square(ndtr(_SCORES * np.exp(-np.asarray(log_scale))[..., None]) - target).sum(axis=-1)
 
-    # The mismatch may have more than one dip: bracket the deepest on a grid, then refine it.
+    # The mismatch may have several minima: bracket the lowest on a grid, then refine it.
     best = int(np.argmin(mismatch(_LOG_SCALES)))
     low, high = _LOG_SCALES[max(best - 1, 0)], _LOG_SCALES[min(best + 1, len(_LOG_SCALES) - 1)]
     return float(np.exp(minimize_scalar(mismatch, bounds=(low, high), method="bounded").x))
 
 
 def recalibrated_scale(pit: Array, recalibrator: Recalibrator) -> float:
-    """Return the factor on the standard deviation learnt from the CDF values `pit`; 1 without evidence."""
+    """Return the factor of the standard deviation learnt from the CDF values `pit`; 1 without evidence."""
     if recalibrator == "none" or len(pit) == 0:
         return 1.0
     return sd_scale(LEVEL_MAPS[recalibrator](np.asarray(pit)))

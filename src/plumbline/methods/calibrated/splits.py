@@ -1,4 +1,4 @@
-"""Predictive CDF values of the data under models that did not see them: CREATE_SPLITS of CAL, Algorithm 4."""
+"""Predictive CDF values of the data under models not trained on them: CREATE_SPLITS of CAL, Algorithm 4."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,18 +17,18 @@ Fit = Callable[[Tensor, Tensor], GP]
 FitEach = Callable[[Tensor, Tensor], list[GP | None]]
 
 FIRST_FORECAST = 2
-"""Observations that a time-series split starts from, and that a model is fitted to: fewer cannot be standardised."""
+"""Least number of observations that a model is fitted to: fewer cannot be standardised."""
 
 
 class SplitNotFittedWarning(RuntimeWarning):
-    """No model could be fitted to a split: its forecast is that at the hyperparameters of all data."""
+    """The fit to a split failed: its forecast uses the hyperparameters of all data."""
 
 
 def leave_one_out(process: GP) -> Tensor:
     """Return the `n` CDF values of leave-one-out forecasts at the process's hyperparameters, from one inverse.
 
     With `B = (K + s2n I)^-1` the forecast of `y_i` has variance `1 / B_ii`, and its error is `(B (y - mean))_i / B_ii`;
-    Rasmussen & Williams (2006), eq. 5.12. The mean and standard deviation of the outcomes are kept too.
+    Rasmussen & Williams (2006), eq. 5.12. The standardisation is that of all data.
     """
     return ndtr(process.a / process.precision.sqrt())
 
@@ -37,14 +37,13 @@ def time_series(process: GP) -> Tensor:
     """Return the CDF values of one-step-ahead forecasts at the process's hyperparameters, in the order of the data.
 
     With `L L' = K + s2n I` the forecast of `y_i` from the earlier ones has standard score `(L^-1 (y - mean))_i`, so
-    one Cholesky factor serves all splits. The mean and standard deviation of the outcomes, later ones included, are
-    kept.
+    that one Cholesky factor serves all splits. The standardisation is that of all data, later ones included.
     """
     return ndtr(process.whitened[FIRST_FORECAST:])
 
 
 class _Fold(NamedTuple):
-    """One split: the rows that a model is trained on, the row that it forecasts, and its place among the forecasts."""
+    """One split: the training rows, the forecast row, and its place among the forecasts."""
 
     train: Tensor
     row: int
@@ -58,29 +57,29 @@ def _folds(n: int, splits: Splits) -> Iterator[_Fold]:
 
 
 def refitted(fit: Fit, process: GP, X: Tensor, Y: Tensor, splits: Splits, fit_each: FitEach | None = None) -> Tensor:
-    """Return the CDF values of forecasts by models that are trained on each split; CAL, Algorithm 4, step 3.
+    """Return the CDF values of forecasts by models trained on each split; CAL, Algorithm 4, step 3.
 
-    A split that no model can be fitted to, or of fewer than two observations, keeps the hyperparameters and the units
-    of all data: its value is that of the closed form. The former is a warning.
+    A split whose fit fails (with a warning), or of fewer than two observations, uses the hyperparameters and the
+    standardisation of all data: its value is that of the closed form.
 
     Args:
-        fit: returns a process fitted to the `X` and `Y` it is given.
-        process: fitted to all data.
+        fit: returns a process fitted to `X` and `Y`.
+        process: the process fitted to all data.
         X: `n x d`.
         Y: `n x 1`.
-        splits: how to cut the data.
-        fit_each: what `fit` returns for each of m data sets of one size, or None; asked first where splits are so.
+        splits: kind of the splits.
+        fit_each: batched `fit` of m data sets of one size, with None where it does not apply; None for no such fit.
     """
     values = forecast_cdf(process, splits)
     folds = [fold for fold in _folds(len(X), splits) if len(fold.train) >= FIRST_FORECAST]
-    together: list[GP | None] = [None] * len(folds)
+    batched: list[GP | None] = [None] * len(folds)
     if fit_each is not None and splits == "leave-one-out" and folds:
         rows = torch.stack([fold.train for fold in folds])
-        together = fit_each(X[rows], Y[rows])
-    for fold, found in zip(folds, together, strict=True):
+        batched = fit_each(X[rows], Y[rows])
+    for fold, fitted in zip(folds, batched, strict=True):
         i = fold.row
         try:
-            values[fold.place] = _forecast(found or fit(X[fold.train], Y[fold.train]), X[i : i + 1], Y[i])
+            values[fold.place] = _forecast(fitted or fit(X[fold.train], Y[fold.train]), X[i : i + 1], Y[i])
         except (ModelFittingError, NanError, NotPSDError) as error:
             warnings.warn(f"split that forecasts observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
     return values

@@ -1,4 +1,4 @@
-"""Any reparameterisable utility under the conformal Bayes posterior; CBO, sections 4.2 and B.3 to B.7."""
+"""Acquisition functions under the conformal Bayes posterior; CBO, sections 4.2 and B.3 to B.7."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ class ConformalPosteriorOptions(Options):
     Attributes:
         candidates: labels a batch of points, `k`.
         tau: strength of the sigmoid relaxation; acquisitions need it for their gradients, reported sets are exact.
-        maximum: whether the greatest of a batch's points is taken inside of the expectation over labels, which is what
-            the text defines, or outside of it: the greatest expectation of a single point, as in CBO's code.
+        maximum: whether the maximum over a batch's points is inside the expectation over labels, as the text defines
+            it, or outside: the greatest expectation of a single point, as in CBO's code.
     """
 
     candidates: PositiveInt = 256
@@ -47,15 +47,15 @@ class ConformalPosteriorOptions(Options):
 
 
 @dataclass(frozen=True)
-class Utility:
-    """What a batch of points is worth where `f` is known.
+class Integrand:
+    """The integrand of an acquisition function: the value of a batch of points under known `f`.
 
     Attributes:
         value: maps `f`, `b x k x q x m`, and the posterior mean, `b x 1 x q x m`, to `b x k`; standardised units. Its
-            gradient is taken automatically, but by hand where it has a `with_vjp` (`acquisition.gains`).
+            gradient is automatic, or by hand where it has a `with_vjp`.
         optimistic: candidate labels lie in the upper half, `y >= mean`, as in conformal UCB.
-        spread: what the standard deviation of `f` given a label is multiplied by.
-        baseline: draws of `f` at the data, for utilities that compare with what is not known exactly (NEI, NEHVI).
+        spread: factor of the standard deviation of `f` given a label.
+        baseline: draws of `f` at the data, for integrands with an uncertain baseline (NEI, NEHVI).
     """
 
     value: Callable[[Tensor, Tensor], Tensor]
@@ -65,8 +65,8 @@ class Utility:
 
 
 DrawsVJP = Callable[[Tensor | None, Tensor, Tensor], Cotangents]
-"""Maps gradients in the labels, unless these are fixed, in `f` (both `b x k x q`) and, besides, in the predictive mean
-(`b x q`) to those in the augmented system."""
+"""Maps gradients in the labels (None where these are fixed), in `f` (both `b x k x q`) and in the predictive mean
+(`b x q`) to the gradients in the augmented system."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class Draws:
     Attributes:
         z: whitened labels, `b x k x q x m`, or `1 x k x q x m` where they are fixed: the same at all points.
         f: `b x k x q x m`.
-        monomials: their `powers`, `b x 1 x k x p`, or `k x p`.
-        log_density: of the labels up to a constant, `b x k` or `1 x k`.
-        fixed: whether the labels are.
-        vjps: one an outcome.
+        monomials: `powers` of the labels, `b x 1 x k x p`, or `k x p` where they are fixed.
+        log_density: log density of the labels up to a constant, `b x k` or `1 x k`.
+        fixed: whether the labels are fixed.
+        vjps: vector-Jacobian products, one an outcome.
     """
 
     z: Tensor
@@ -90,7 +90,7 @@ class Draws:
     vjps: Sequence[DrawsVJP]
 
     def vjp(self, grad_z: Tensor | None, grad_f: Tensor, grad_mean: Tensor) -> list[Cotangents]:
-        """Return the gradients in the systems of some in labels, in `f` and in the mean, `b x 1 x q x m`."""
+        """Map gradients in labels, in `f` and in the mean (`b x 1 x q x m`) to gradients in the systems."""
         return [
             vjp(None if grad_z is None else grad_z[..., i], grad_f[..., i], grad_mean[:, 0, :, i])
             for i, vjp in enumerate(self.vjps)
@@ -98,16 +98,16 @@ class Draws:
 
 
 class ConformalAcquisition(Differentiated):
-    """`(1 - alpha) u'v + alpha u'v'`: the expectation of a utility under `p_alpha(f | D)`; CBO, eq. 7.
+    """`(1 - alpha) u'v + alpha u'v'`: the expectation of an integrand under `p_alpha(f | D)`; CBO, eq. 7.
 
-    Candidate labels are quasi-random draws of the predictive distribution with base samples that are fixed, so that
-    the value is a deterministic, differentiable function of the points.
+    Candidate labels are quasi-random draws of the predictive distribution with fixed base samples: the value is a
+    deterministic, differentiable function of the points.
     """
 
     def __init__(
         self,
         processes: Sequence[GP],
-        utility: Utility,
+        integrand: Integrand,
         log_ratio: LogRatio,
         alpha: float,
         options: ConformalPosteriorOptions,
@@ -117,18 +117,18 @@ class ConformalAcquisition(Differentiated):
         """Make the acquisition.
 
         Args:
-            processes: fitted, one an output, on the same data.
-            utility: what is expected.
-            log_ratio: of points in the models' unit cube.
+            processes: fitted, one an outcome, on the same data.
+            integrand: function whose expectation is taken.
+            log_ratio: log density ratio of points in the models' unit cube.
             alpha: miscoverage of the sets.
-            options: of the posterior.
-            seed: of the base samples.
-            masked: whether points whose set is the whole line are worth nothing; CBO, B.7.
+            options: options of the posterior.
+            seed: seed of the base samples.
+            masked: whether the value is zero at points whose set is the whole line; CBO, B.7.
         """
         super().__init__(model=processes[0].model)
         self.X_pending = None
         self.processes = list(processes)
-        self.utility = utility
+        self.integrand = integrand
         self.log_ratio = log_ratio
         self.alpha = alpha
         self.options = options
@@ -140,13 +140,13 @@ class ConformalAcquisition(Differentiated):
     def under(self, log_ratio: LogRatio) -> "ConformalAcquisition":
         """Return the same acquisition under another density ratio."""
         return ConformalAcquisition(
-            self.processes, self.utility, log_ratio, self.alpha, self.options, self.seed, self.masked
+            self.processes, self.integrand, log_ratio, self.alpha, self.options, self.seed, self.masked
         )
 
     def unmasked(self) -> "ConformalAcquisition":
-        """Return the same acquisition, where points are worth something even if their sets are the whole line."""
+        """Return the same acquisition without the mask of points whose sets are the whole line."""
         return ConformalAcquisition(
-            self.processes, self.utility, self.log_ratio, self.alpha, self.options, self.seed, masked=False
+            self.processes, self.integrand, self.log_ratio, self.alpha, self.options, self.seed, masked=False
         )
 
     @concatenate_pending_points
@@ -173,8 +173,8 @@ class ConformalAcquisition(Differentiated):
     def value_and_gradient_in_cube(self, U: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values at `b x q x d` points of the unit cube, `b`, and their gradients, `b x q x d`.
 
-        In inference mode hundreds of small operations take a fifth less time than without gradients; what leaves it is
-        copied, so that others may do with it what they like.
+        Hundreds of small operations take a fifth less time in inference mode than under `no_grad`. The results are
+        copied, since autograd rejects tensors made in inference mode.
         """
         with torch.inference_mode():
             value, vjp = self._with_vjp(U, record=True)
@@ -182,7 +182,7 @@ class ConformalAcquisition(Differentiated):
         return value.clone(), gradient.clone()
 
     def _with_vjp(self, U: Tensor, record: bool) -> tuple[Tensor, Callable[[], Tensor]]:
-        """Return the values, and what returns their gradients: each stage's, from the last to the first."""
+        """Return the values and a function that returns their gradients, stage by stage from the last to the first."""
         alpha, tau = self.alpha, self.options.tau
         systems, vjp_systems = zip(*(augment_with_vjp(process, U) for process in self.processes), strict=True)
         draws = self.draw(systems)
@@ -199,7 +199,7 @@ class ConformalAcquisition(Differentiated):
             bounded=bounded if self.masked else torch.full_like(bounded, torch.inf),
         )
         integrate = greatest_expectation if self.options.maximum == "outside" else expectation
-        value, vjp_labelled = integrate(self.utility.value, labelled, alpha, record)
+        value, vjp_labelled = integrate(self.integrand.value, labelled, alpha, record)
 
         def vjp() -> Tensor:
             to = vjp_labelled(torch.ones_like(value))
@@ -219,13 +219,13 @@ class ConformalAcquisition(Differentiated):
 
     def draw(self, systems: Sequence[Augmented]) -> Draws:
         """Return candidate labels and draws of `f` given each at the test points of augmented systems."""
-        q, baseline = systems[0].mean.shape[-1], self.utility.baseline
+        q, baseline = systems[0].mean.shape[-1], self.integrand.baseline
         for_label, for_f = self.base_samples(q)
         draw = self._draw if baseline is None else baseline.draw
         parts = [draw(i, system, for_label[..., i], for_f[..., i]) for i, system in enumerate(systems)]
         labels, functions, vjps = zip(*parts, strict=True)
         z, f = torch.stack(labels, dim=-1), torch.stack(functions, dim=-1)
-        fixed = baseline is None and not (self.utility.optimistic and q > 1)
+        fixed = baseline is None and not (self.integrand.optimistic and q > 1)
         if not fixed:
             return Draws(z, f, powers(z).unsqueeze(1), _log_density(z), fixed, vjps)
         if q not in self._fixed:
@@ -235,15 +235,15 @@ class ConformalAcquisition(Differentiated):
     def _draw(
         self, outcome: int, system: Augmented, for_label: Tensor, for_f: Tensor
     ) -> tuple[Tensor, Tensor, DrawsVJP]:
-        """Return labels of one outcome, `f = mean + (L - P) z + spread F for_f` given each, and what pulls back.
+        """Return labels of one outcome, `f = mean + (L - P) z + spread F for_f` given each, and their VJP.
 
         `P` is the slope of the test points' own residuals and `F F' = s2n - P P'`. Arguments and returns are those of
         `BaselineDraws.draw`.
         """
         z = for_label.unsqueeze(0)
-        if self.utility.optimistic:
+        if self.integrand.optimistic:
             z, vjp_label = _upper_half(system, z)
-        root, spread = system.function_root(), self.utility.spread
+        root, spread = system.function_root(), self.integrand.spread
         f = torch.add(system.function_mean(z), times_transpose(for_f, root), alpha=spread)
 
         def vjp(grad_z: Tensor | None, grad_f: Tensor, grad_mean: Tensor) -> Cotangents:
@@ -258,9 +258,9 @@ class ConformalAcquisition(Differentiated):
 
         return z, f, vjp
 
-    @torch.inference_mode(mode=False)  # they are kept, and may be needed where gradients are taken automatically
+    @torch.inference_mode(mode=False)  # the samples are cached, and autograd may need them
     def base_samples(self, q: int) -> tuple[Tensor, Tensor]:
-        """Return standard normal draws for labels and for `f`, each `k x q x m`; the same at every call."""
+        """Standard normal draws for labels and for `f`, each `k x q x m`; the same at every call."""
         if q not in self._base:
             m, k = len(self.processes), self.options.candidates
             draws = draw_sobol_normal_samples(2 * q * m, k, seed=self.seed, dtype=torch.float64)
@@ -277,9 +277,9 @@ def _log_density(z: Tensor) -> Tensor:
 
 
 def _upper_half(system: Augmented, z: Tensor) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]:
-    """Return whitened labels with each label reflected to above its mean, and what pulls back to `L` and `L^-T`.
+    """Return whitened labels, each reflected to above its mean, and the vector-Jacobian product in `L` and `L^-T`.
 
-    `|z L'| L^-T`; at q = 1 the absolute value, whatever the system.
+    The labels are `|z L'| L^-T`: at q = 1, the absolute value.
     """
     if z.shape[-1] == 1:
         return z.abs(), lambda grad_z: (torch.zeros_like(system.root), torch.zeros_like(system.root))

@@ -1,4 +1,4 @@
-"""Joint draws of `f` at new points and at the data, for utilities whose baseline is itself uncertain."""
+"""Joint draws of `f` at new points and at the data, for integrands whose baseline is uncertain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from plumbline.models.gp.process import GP
 
 @dataclass(frozen=True)
 class BaselineDraws:
-    """`k` draws of `f` at the data, and what it takes to draw `f` elsewhere given each.
+    """`k` draws of `f` at the data, with the factors for drawing `f` elsewhere given each.
 
     Attributes:
         values: `k x n x m`, in the models' standardised space.
@@ -31,19 +31,19 @@ class BaselineDraws:
     def draw(
         self, outcome: int, system: Augmented, for_noise: Tensor, for_f: Tensor
     ) -> tuple[Tensor, Tensor, Callable[[Tensor, Tensor, Tensor], Cotangents]]:
-        """Return whitened labels and `f` of one outcome, joint draws with `values`, and what pulls gradients back.
+        """Return whitened labels and `f` of one outcome, drawn jointly with `values`, and their VJP.
 
         `f = mean + k_X' dual + R for_f`, where `R R'` is the covariance of `f` given its values at the data, and
         `z = L^-1 (f + noise - predictive mean)`.
 
         Args:
-            outcome: which.
-            system: augmented at `b` batches of `q` test points.
+            outcome: index of the outcome.
+            system: augmented system at `b` batches of `q` test points.
             for_noise: `k x q` standard normal draws of the observation noise.
             for_f: `k x q` standard normal draws of `f` given its values at the data.
 
         Returns:
-            Two `b x k x q`, and a function of the gradients in them and in the predictive mean.
+            Labels and `f`, both `b x k x q`, and a function of the gradients in them and in the predictive mean.
         """
         noise, dual_values = self.processes[outcome].noise, self.dual[..., outcome]
         inverse_root = self.inverse_roots[outcome]
@@ -74,8 +74,8 @@ def draw_baseline(processes: Sequence[GP], k: int, generator: Generator, distinc
     Args:
         processes: one an output, on the same data.
         k: number of draws.
-        generator: seeded.
-        distinct: draw only this many, each taken in turn, where more would be too dear.
+        generator: random generator.
+        distinct: number of distinct draws, used in turn where `k` would be too expensive.
     """
     turns = torch.arange(k) % (distinct or k)
     values, duals, roots = [], [], []

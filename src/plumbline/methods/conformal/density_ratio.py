@@ -1,4 +1,4 @@
-"""Density ratios of queries over data, `p'(x) / p(x)`: learned by telling one from the other."""
+"""Density ratios of queries over data, `p'(x) / p(x)`, learned by probabilistic classification."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,10 +23,10 @@ class LogRatio(Protocol):
 
 
 def weights_at(log_ratio: LogRatio, data: Tensor, U: Tensor) -> Tensor:
-    """Return the importance weights at test points; see `conformal.importance_weights`.
+    """Return the importance weights at test points; see `scores.importance_weights`.
 
     Args:
-        log_ratio: of points in the unit cube.
+        log_ratio: log density ratio of points in the unit cube.
         data: `n x d`.
         U: `b x q x d`.
 
@@ -39,16 +39,16 @@ def weights_at(log_ratio: LogRatio, data: Tensor, U: Tensor) -> Tensor:
 def weights_with_vjp(
     log_ratio: LogRatio, data: Tensor, U: Tensor, record: bool = True
 ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return the weights, and what pulls gradients in the test points' log ratios, `b x q`, back to the points.
+    """Return the weights and the vector-Jacobian product of the test points' log ratios, from `b x q` to the points.
 
-    Arguments as of `weights_at`; `record` as of `vjp.with_vjp`.
+    Arguments are those of `weights_at`; `record` is that of `vjp.with_vjp`.
     """
     of_test, vjp = with_vjp(log_ratio, U, record=record)
     return importance_weights(log_ratio(data), of_test), lambda grad_log_ratio: vjp(grad_log_ratio)[0]
 
 
 def no_shift(U: Tensor) -> Tensor:
-    """Return log ratios of zero: data and queries from one distribution."""
+    """Return zeros: the log ratios of data and queries from one distribution."""
     return U.new_zeros(U.shape[:-1])
 
 
@@ -59,11 +59,11 @@ class RatioOptions(Options):
         hidden: width of the two hidden layers.
         learning_rate: of Adam.
         weight_decay: of Adam.
-        ema: weight of the newest parameters in their moving average; 1 for no average, 0 for a ratio that stays one.
-        steps: updates on a candidate pool (in a box there is one a Langevin step).
-        classes: how both weigh in the loss: alike; or, as CBO's code ranks, each of `m` queries `(n - m) / m` times as
-            much as each of `n` data, which is less than nothing where there are more queries.
-        clip: ratios are kept in `[1 / clip, clip]`: a classifier that separates perfectly would say 0 or infinity.
+        ema: weight of the newest parameters in their moving average; 1 for no average, 0 for a ratio of one.
+        steps: updates on a candidate pool; in a box there is one update a Langevin step.
+        classes: weights of the classes in the loss: equal, or as in CBO's code. There each of `m` queries has
+            `(n - m) / m` times the weight of each of `n` data, which is negative where queries outnumber data.
+        clip: ratios are clipped to `[1 / clip, clip]`: perfectly separated classes would give 0 or infinity.
     """
 
     hidden: PositiveInt = 64
@@ -75,30 +75,29 @@ class RatioOptions(Options):
     clip: float = Field(default=1e3, gt=1.0)
 
     def class_weights(self, n: int, m: int) -> tuple[float, float]:
-        """Return what each of `n` data and of `m` queries weighs in the loss."""
+        """Weights in the loss of each of `n` data and of each of `m` queries."""
         if self.classes == "alike":
             return 1 / n, 1 / m
         return 1 / (n + m), (n - m) / m / (n + m)
 
 
 ADAM = (0.9, 0.999, 1e-8)
-"""Decay of the first and of the second moment, and what is added to the root of the second; Kingma & Ba (2015)."""
+"""Decay rates of the first and second moments, and epsilon; Kingma & Ba (2015)."""
 
 
 class RatioClassifier:
-    """A classifier of data against queries whose logit, with both classes weighing alike, is the log density ratio.
+    """A classifier of data against queries: under equal class weights its logit is the log density ratio.
 
-    Ratios come from a moving average of its parameters that starts at zero, which says that there is no shift; CBO,
-    section 4.3 and Algorithm 4. The parameters lie in one vector, of which those of the layers are views: a step of the
-    optimiser and of the average is a handful of operations.
+    Ratios come from a moving average of the parameters that starts at zero, that is, at no shift; CBO, section 4.3 and
+    Algorithm 4. Layers are views of one parameter vector, so that an update takes few operations.
 
     Attributes:
-        parameters: the newest.
-        averaged: their moving average.
+        parameters: newest parameters.
+        averaged: moving average of the parameters.
     """
 
     def __init__(self, dim: int, options: RatioOptions, generator: Generator) -> None:
-        """Make a classifier of points in the unit cube of dimension `dim`; `generator` draws its first parameters."""
+        """Make a classifier of points in the unit cube of dimension `dim`; `generator` draws its initial parameters."""
         self.options = options
         sizes = (dim, options.hidden, options.hidden, 1)
         vectors = torch.zeros(
@@ -115,10 +114,10 @@ class RatioClassifier:
             bias.uniform_(-bound, bound, generator=generator)
 
     def update(self, data: Tensor, queries: Tensor) -> None:
-        """Take one step on all of `data` (`n x d`) and `queries` (`m x d`).
+        """Take one step of Adam on all of `data` (`n x d`) and `queries` (`m x d`).
 
-        Of Adam, with weight decay in the gradient, down the sum of `softplus(logit)` over the data plus that of
-        `softplus(-logit)` over the queries, by the weights of the classes: alike, these are means.
+        The loss is the weighted sum of `softplus(logit)` over the data and of `softplus(-logit)` over the queries, by
+        the class weights; the gradient includes the weight decay.
         """
         of_datum, of_query = self.options.class_weights(len(data), len(queries))
         with torch.no_grad():
@@ -139,11 +138,11 @@ class RatioClassifier:
             self.averaged.lerp_(self.parameters, self.options.ema)
 
     def __call__(self, U: Tensor) -> Tensor:
-        """Return the log ratios at `... x d`, clipped."""
+        """Return the clipped log ratios at `... x d`."""
         return self.with_vjp(U)[0]
 
     def with_vjp(self, U: Tensor) -> tuple[Tensor, VJP]:
-        """Return the log ratios, and what pulls gradients back to the points: zero where they are clipped."""
+        """Return the log ratios and their vector-Jacobian product, which is zero where they are clipped."""
         layers, limit = self._mean, math.log(self.options.clip)
         first, second, logits = _activations(layers, 2 * U.reshape(-1, U.shape[-1]) - 1)
         clipped = logits.clamp(-limit, limit)
@@ -156,7 +155,7 @@ class RatioClassifier:
         return clipped.view(U.shape[:-1]), vjp
 
     def clipped(self, U: Tensor) -> float:
-        """Return the share of points whose ratio is at its limit."""
+        """Return the share of points whose ratio is clipped."""
         return float((self(U).abs() >= math.log(self.options.clip)).double().mean())
 
     def _descend(self) -> None:
@@ -176,18 +175,18 @@ Layers = Sequence[tuple[Tensor, Tensor]]
 
 
 def _layers(vector: Tensor, sizes: Sequence[int]) -> Layers:
-    """Return the parameters of layers between so many units as views of a vector."""
+    """Return the parameters of layers with `sizes` units as views of a vector."""
     layers, start = [], 0
     for inputs, outputs in pairwise(sizes):
         middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
-        # Transposed views: the numbers lie as in torch's own layers, whose initial draws these are.
+        # Transposed views: memory is laid out as in torch's own layers, so that initial draws agree with theirs.
         layers.append((vector[start:middle].view(outputs, inputs).mT, vector[middle:end]))
         start = end
     return layers
 
 
 def _activations(layers: Layers, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what the two hidden layers, `r x hidden`, and the last, `r`, say of rows `r x d`."""
+    """Return the activations of the two hidden layers, `r x hidden`, and the logits, `r`, of rows `r x d`."""
     (W1, b1), (W2, b2), (W3, b3) = layers
     first = torch.addmm(b1, x, W1).relu_()
     second = torch.addmm(b2, first, W2).relu_()
@@ -195,7 +194,7 @@ def _activations(layers: Layers, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _vjp(layers: Layers, first: Tensor, second: Tensor, grad_logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients in the second and in the first hidden layer before their rectifiers of one in the logits."""
+    """Map a gradient in the logits to those in the second and first hidden layers before their rectifiers."""
     (_, _), (W2, _), (W3, _) = layers
     grad_second = torch.outer(grad_logits, W3.view(-1)).mul_(second.sign())
     return grad_second, (grad_second @ W2.mT).mul_(first.sign())

@@ -9,7 +9,7 @@ from torch import Generator
 from plumbline.acquisition.hypervolume.improvement import free_cells, hypervolume_improvement
 from plumbline.core.history import History
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.conformal.acquisition import Utility
+from plumbline.methods.conformal.acquisition import Integrand
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import LogRatio
 from plumbline.methods.conformal.method import ConformalMethod, ConformalOptions, standardised
@@ -21,7 +21,7 @@ class ConformalHypervolumeOptions(ConformalOptions):
     """Options of conformal hypervolume improvement.
 
     Attributes:
-        sets: `joint` or `marginal`; utilities are expected under the joint ones, either way.
+        sets: forecast sets, `joint` or `marginal`; acquisition values rest on joint sets either way.
     """
 
     sets: Sets = "joint"
@@ -45,18 +45,18 @@ class ConformalHypervolumeMethod(ConformalMethod):
 class ConformalExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
     """Conformal expected hypervolume improvement over the observed front; CBO, eq. 12."""
 
-    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
-        """Return the volume gained over the observed front, in standardised units."""
+    def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
+        """Return the hypervolume improvement over the observed front, in standardised units."""
         ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
         lower, upper = free_cells(ref_point, standardised(processes, data.Y))
-        return Utility(lambda f, mean: hypervolume_improvement(f, lower, upper))
+        return Integrand(lambda f, mean: hypervolume_improvement(f, lower, upper))
 
 
 class NoisyHypervolumeOptions(ConformalHypervolumeOptions):
     """Options of conformal noisy expected hypervolume improvement.
 
     Attributes:
-        fronts: distinct draws of the front so far; each is cut into boxes, of which there are many in three outcomes.
+        fronts: distinct draws of the current front; each is cut into boxes, of which three outcomes need many.
     """
 
     fronts: PositiveInt = 16
@@ -68,11 +68,11 @@ class ConformalNoisyExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
 
     options: NoisyHypervolumeOptions
 
-    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
-        """Return the volume gained over the front of each draw, in standardised units."""
+    def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
+        """Return the hypervolume improvement over the front of each draw, in standardised units."""
         ref_point = standardised(processes, known_point(self.domain).unsqueeze(0)).squeeze(0)
         k, fronts = self.options.posterior.candidates, self.options.fronts
         baseline = draw_baseline(processes, k, generator, fronts)
         turns = torch.arange(k) % fronts
         lower, upper = (corners[turns] for corners in free_cells(ref_point, baseline.values[:fronts]))
-        return Utility(lambda f, mean: hypervolume_improvement(f, lower, upper), baseline=baseline)
+        return Integrand(lambda f, mean: hypervolume_improvement(f, lower, upper), baseline=baseline)

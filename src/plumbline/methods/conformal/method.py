@@ -1,4 +1,4 @@
-"""Conformal Bayesian optimisation: any utility under the conformal posterior; CBO."""
+"""Conformal Bayesian optimisation: acquisition functions under the conformal posterior; CBO."""
 
 import warnings
 from abc import abstractmethod
@@ -15,7 +15,7 @@ from plumbline.core.history import History
 from plumbline.core.seeding import draw_seed
 from plumbline.methods.base import Predictor, Takes, methods
 from plumbline.methods.composed import Choice, Round, SurrogateMethod
-from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Utility
+from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import (
     LogRatio,
@@ -37,7 +37,7 @@ from plumbline.methods.conformal.search import (
     langevin,
     leaders,
     starts,
-    worth_of,
+    values_of_rows,
 )
 from plumbline.methods.conformal.sets import ConformalPredictive
 from plumbline.methods.conformal.variants import CODE, DEPARTURES, ConformalDeparture, IncumbentDeparture
@@ -52,11 +52,11 @@ class UnboundedSetWarning(UserWarning):
 
 
 class SeparatedClassesWarning(UserWarning):
-    """The classifier tells data and queries apart so well that density ratios were clipped."""
+    """The classifier separates data and queries so well that density ratios were clipped."""
 
 
 class FewEffectiveDataWarning(UserWarning):
-    """The importance weights rest on less than two data."""
+    """The effective sample size of the importance weights is below two."""
 
 
 class NoiseAtBoundWarning(UserWarning):
@@ -72,10 +72,10 @@ class ConformalOptions(VariantOptions):
         posterior: candidate labels and relaxation.
         ratio: the classifier of queries against data.
         search: Langevin chains in a box; a table's rows are enumerated.
-        worthless: what decides where all rows of a table are worth exactly nothing since none of them has a bounded
-            set: what they would be worth without that mask, or chance, as in CBO's code.
+        worthless: choice among a table's rows where none has a bounded set, so that all values are exactly zero: by
+            their values without the mask, or at random, as in CBO's code.
         randomised: whether coverage is that of Algorithm 2's sets instead of Algorithm 1's.
-        stale: whether model, level and incumbent stay as the initial design has them, as in the script of figure 6.
+        stale: whether model, level and incumbent stay those of the initial design, as in the script of figure 6.
         variant: `paper`; `code`, the published search; or a list of departures of the published code.
     """
 
@@ -101,10 +101,10 @@ class ConformalOptions(VariantOptions):
 
 
 class ConformalIncumbentOptions(ConformalOptions):
-    """Options of conformal methods that improve on what the data have.
+    """Options of conformal methods that improve on an incumbent.
 
     Attributes:
-        incumbent_share: of the data, drawn anew each round, whose best is to be improved on: three quarters in the
+        incumbent_share: share of the data, drawn anew each round, whose best is the incumbent: three quarters in the
             later version of CBO's code, whose model has all data.
     """
 
@@ -113,8 +113,8 @@ class ConformalIncumbentOptions(ConformalOptions):
     incumbent_share: float = Field(default=1.0, gt=0.0, le=1.0)
     variant: Variant[ConformalDeparture | IncumbentDeparture] = "paper"  # type: ignore[assignment]
 
-    def rivals(self, n: int, generator: Generator) -> Tensor | None:
-        """Return which of `n` data are to be improved on; None for all of them."""
+    def subset(self, n: int, generator: Generator) -> Tensor | None:
+        """Return the indices of the data, of `n`, whose best is the incumbent; None for all of them."""
         share = round(self.incumbent_share * n)
         return torch.randperm(n, generator=generator)[:share] if 1 < share < n else None
 
@@ -122,28 +122,28 @@ class ConformalIncumbentOptions(ConformalOptions):
 class ConformalImprovementOptions(ConformalIncumbentOptions):
     """Options of conformal expected improvement.
 
-    The best of a share of the data is in units of that share's own mean and deviation.
+    The best of a share of the data is standardised by the mean and deviation of that share.
 
     Attributes:
-        jitter: what must be gained over the best observation to count, in standard deviations of the observations.
+        jitter: least improvement over the best observation that counts, in standard deviations of the observations.
     """
 
     jitter: NonNegativeFloat = 0.0
 
 
 class ConformalMethod(SurrogateMethod[list[GP]]):
-    """Conformal optimisation; a subclass says which utility is expected under the conformal posterior."""
+    """Conformal optimisation; a subclass gives the integrand of its acquisition function."""
 
     takes: ClassVar[Takes] = "one objective"
     provides = SurrogateMethod.provides | {"gp", "lengthscales", "kernel"}
     options: ConformalOptions
 
     @abstractmethod
-    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
-        """Return the utility of a batch of points where `f` is known."""
+    def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
+        """Return the integrand: the value of a batch of points under known `f`."""
 
     def training_rows(self, history: History) -> History:
-        """Return the evaluations that did not fail; those of the initial design alone where the model is stale."""
+        """Return the evaluations without failures; only those of the initial design where the model is stale."""
         n = history.initial
         return super().training_rows(History(history.X[:n], history.Y[:n], n) if self.options.stale else history)
 
@@ -152,13 +152,13 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
         return fit_outcomes(data, self.domain.bounds, self.options.model)
 
     def utility(self, surrogate: list[GP], round: Round) -> ConformalAcquisition:
-        """Return the utility expected under the conformal posterior, its density ratio yet to be learned."""
+        """Return the acquisition function under the conformal posterior, before its density ratio is learned."""
         warn_of_noise_at_bound(surrogate, self.options.model)
         alpha = alpha_at(self.options.alpha, round.history.initial if self.options.stale else len(round.history))
-        gain = self.gain(surrogate, round.data, alpha, round.generator)
+        integrand = self.integrand(surrogate, round.data, alpha, round.generator)
         return ConformalAcquisition(
             surrogate,
-            gain,
+            integrand,
             no_shift,
             alpha,
             self.options.posterior,
@@ -166,7 +166,7 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
         )
 
     def search(self, utility: ConformalAcquisition, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
-        """Return points of great conformal utility, and the utility under the ratio learned on the way; Algorithm 4."""
+        """Maximise the acquisition function; the choice holds it under the ratio learned on the way; Algorithm 4."""
         space = round.space.settle(round.history, round.generator)
         if isinstance(space, Table) and round.space.finite:
             utility = utility.under(self._ratio_of_rows(utility, space.rows, round.generator))
@@ -179,7 +179,7 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
         return self._best_rows(utility, space.rows, surrogate, round)
 
     def predictive(self, surrogate: list[GP]) -> Predictor:
-        """Return predictions for points that are distributed like the data: no shift."""
+        """Return predictions for points distributed like the data: no shift."""
         return self._predictor(surrogate, no_shift)
 
     def forecast(self, choice: Choice[list[GP]]) -> Predictor:
@@ -199,9 +199,9 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
     def _walk(
         self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
     ) -> tuple[ConformalAcquisition, Tensor, Tensor]:
-        """Return the utility under a ratio learned on Langevin chains, what they may ask for, and whose each state is.
+        """Return the acquisition function under a ratio learned on Langevin chains, with the chains' states.
 
-        The states are `n x q x d`, their chains `n`.
+        The states are `n x q x d`, the chain of each is `n`; see `askable`.
         """
         data = acquisition.processes[0].U
         dim, generator = data.shape[-1], round.generator
@@ -217,7 +217,7 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
         return learning, *askable(first, langevin(objective, first, options, generator, learn), options)
 
     def _ends(self, acquisition: ConformalAcquisition, walk: "Walk", states: Tensor, chains: Tensor) -> Tensor:
-        """Return the best state of each chain, or what is climbed to from it: `r x q x d`, the best of all first."""
+        """Return the best state of each chain, polished if asked to: `r x q x d`, the best of all first."""
         low, high = walk.bounds
         search = self.options.search
         parts = walk.in_domain(states).split(VALUED_AT_ONCE)
@@ -234,24 +234,24 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
     def _best_rows(
         self, utility: ConformalAcquisition, rows: Tensor, surrogate: list[GP], round: Round
     ) -> Choice[list[GP]]:
-        """Return the best rows, of equals any; without the mask where nothing else tells them apart."""
+        """Return the best rows, ties broken at random; without the mask where it makes all values zero."""
         rows = rows[torch.randperm(len(rows), generator=round.generator)]
-        values = worth_of(utility, rows)
+        values = values_of_rows(utility, rows)
         if not bool(values.any()):
-            warnings.warn("every row of the table is worth nothing", WorthlessRowsWarning, stacklevel=2)
+            warnings.warn("every row of the table has the value zero", WorthlessRowsWarning, stacklevel=2)
             if self.options.worthless == "unmasked":
                 utility = utility.unmasked()
-                values = worth_of(utility, rows)
+                values = values_of_rows(utility, rows)
         X = rows[values.argmax()].unsqueeze(0) if round.q == 1 else best_rows(utility, rows, round.q)
         return Choice(X, utility, surrogate)
 
     def _ratio_of_rows(self, acquisition: ConformalAcquisition, rows: Tensor, generator: Generator) -> LogRatio:
-        """Return the density ratio of the rows that are left against the data."""
+        """Return the density ratio of the unevaluated rows against the data."""
         process = acquisition.processes[0]
         return fit_ratio(process.U, process.standardisation.inputs(rows), self.options.ratio, generator)
 
     def notes(self, choice: Choice[list[GP]], round: Round) -> dict[str, float]:
-        """Return what the weights at the query look like, and warn where the sets say nothing."""
+        """Return statistics of the weights at the query; warn where its set is unbounded or the weights degenerate."""
         acquisition, X = choice.utility, choice.X
         assert isinstance(acquisition, ConformalAcquisition)
         process, alpha = acquisition.processes[0], acquisition.alpha
@@ -275,7 +275,7 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
         if notes.get("clipped_ratios", 0.0) > 0:
             warnings.warn("density ratios were clipped", SeparatedClassesWarning, stacklevel=2)
         if notes["effective_sample_size"] < 2:
-            warnings.warn("the weights rest on less than two data", FewEffectiveDataWarning, stacklevel=2)
+            warnings.warn("the effective sample size is below two", FewEffectiveDataWarning, stacklevel=2)
         return notes
 
 
@@ -291,11 +291,11 @@ def warn_of_noise_at_bound(processes: Sequence[GP], options: ModelOptions) -> No
 def conformal_predictor(
     processes: Sequence[GP], log_ratio: LogRatio, tau: float = 0.0, randomised: bool = False
 ) -> Callable[[Tensor], ConformalPredictive]:
-    """Return what maps `n x d` points to forecasts with conformal sets; each point is augmented on its own.
+    """Return a map of `n x d` points to forecasts with conformal sets; each point is augmented on its own.
 
     Args:
         processes: one an outcome.
-        log_ratio: of points in the unit cube.
+        log_ratio: log density ratio of points in the unit cube.
         tau: strength of the relaxation; 0 for exact sets.
         randomised: Algorithm 2's sets.
     """
@@ -333,15 +333,15 @@ class ConformalExpectedImprovement(ConformalMethod):
 
     options: ConformalImprovementOptions
 
-    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
-        """Return the gain over the best observation."""
-        rivals = self.options.rivals(len(data), generator)
-        if rivals is None:
+    def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
+        """Return the improvement over the best observation."""
+        subset = self.options.subset(len(data), generator)
+        if subset is None:
             best = standardised(processes, data.Y).max()
         else:
-            Y = data.Y[rivals]
+            Y = data.Y[subset]
             best = (Y.max() - Y.mean()) / Y.std()
-        return Utility(Improvement(best + self.options.jitter))
+        return Integrand(Improvement(best + self.options.jitter))
 
 
 @methods.register("cnei", ConformalIncumbentOptions)
@@ -350,19 +350,19 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
 
     options: ConformalIncumbentOptions
 
-    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
-        """Return the gain over the best of a joint draw."""
+    def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
+        """Return the improvement over the best of a joint draw."""
         baseline = draw_baseline(processes, self.options.posterior.candidates, generator)
-        rivals = self.options.rivals(len(data), generator)
-        values = baseline.values.squeeze(-1) if rivals is None else baseline.values[:, rivals, 0]
-        return Utility(Improvement(values.amax(dim=-1)), baseline=baseline)
+        subset = self.options.subset(len(data), generator)
+        values = baseline.values.squeeze(-1) if subset is None else baseline.values[:, subset, 0]
+        return Integrand(Improvement(values.amax(dim=-1)), baseline=baseline)
 
 
 @methods.register("cucb", ConformalOptions)
 class ConformalUpperConfidenceBound(ConformalMethod):
     """Conformal upper confidence bound: the expectation of `mean + |mean - f|` over the optimistic half; CBO, B.4."""
 
-    def gain(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Utility:
+    def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
         """Return the bound, reparameterised as by Wilson et al. (2017)."""
         sqrt_beta = torch.special.ndtri(torch.tensor(1 - alpha / 2, dtype=torch.float64))
-        return Utility(UpperBound(), optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)
+        return Integrand(UpperBound(), optimistic=True, spread=float(sqrt_beta) * (torch.pi / 2) ** 0.5)

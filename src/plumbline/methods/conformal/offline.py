@@ -1,4 +1,4 @@
-"""Forecasts without optimisation: queries come from a distribution of their own, whatever the model says of them."""
+"""Forecasts without optimisation: queries come from a fixed distribution that does not depend on the model."""
 
 from time import perf_counter
 from typing import Literal, Self
@@ -23,10 +23,10 @@ class OfflineOptions(Options):
 
     Attributes:
         model: kernel and priors.
-        sets: what is checked: central credible intervals, or conformal sets.
+        sets: the reported sets: central credible intervals, or conformal sets.
         density_ratio: known densities, a classifier of data against draws of the query distribution, or none.
         ratio: options of the classifier.
-        draws: of the query distribution that the classifier learns from.
+        draws: number of draws of the query distribution that train the classifier.
         tau: strength of the relaxation of the sets; 0 for exact ones.
         randomised: Algorithm 2's sets, exactly valid for exchangeable data.
     """
@@ -61,14 +61,14 @@ class OfflineMethod(Method):
         return Proposal(X, predict, seconds={"fit": perf_counter() - started})
 
     def predictor(self, history: History) -> Predictor:
-        """Return predictions from `history` alone, for points that are distributed like its own."""
+        """Return predictions from `history` alone, for points distributed like its own."""
         process = fit_process(history.X, history.Y, self.domain.bounds, self.options.model)
         if self.options.sets == "credible":
             return gaussian_predictor(process)
         return conformal_predictor([process], no_shift, self.options.tau, self.options.randomised)
 
     def draw(self, history: History, q: int, generator: Generator) -> Tensor:
-        """Return `q x d` draws of the query distribution; rows that are left, for a table."""
+        """Return `q x d` draws of the query distribution; for a table, of its unevaluated rows."""
         if self.domain.shift is not None:
             return self.domain.shift.target(q, generator)
         return self.domain.space.draw(q, history, generator)
@@ -91,7 +91,7 @@ class OfflineMethod(Method):
 
 
 def known_shift(shift: CovariateShift | None) -> CovariateShift:
-    """Return the shift; raise PlumblineError where the densities are not known."""
+    """Return the shift; raise PlumblineError where its densities are unknown."""
     if shift is None:
         raise PlumblineError("`density_ratio: oracle` needs a problem with known densities, such as hartmann3-shift")
     return shift

@@ -7,8 +7,8 @@ augmented together, and the scores of several independent outputs are added up.
 
 Notation: `K + s2n I = R R'`, `B = (R R')^-1`, `a = B (y - mean)`; at `q` test points `u = B k_X`, and `S = L L'` is the
 predictive covariance of their observations. A label `y` enters as `z = L^-1 (y - mean)`. Everything is in the process's
-standardised space. What the acquisition's gradient passes through has its reverse rule beside it, a `vjp`: it
-maps the gradient of a number in the output to that in the input. A gradient in `C` is called `to_C`.
+standardised space. Each differentiated function has its vector-Jacobian product (VJP) beside it: a map of the gradient
+of a scalar in the output to that in the input. The gradient in `C` is called `grad_C`.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,20 +25,20 @@ from plumbline.models.gp.process import GP
 
 @dataclass(frozen=True)
 class Augmented:
-    """What refitting on `q` more observations needs, at each of `b` batches of test points.
+    """The model refitted on `q` more observations, at each of `b` batches of test points.
 
     Attributes:
         mean: `b x q`, predictive mean.
         root: `b x q x q`, lower Cholesky factor `L` of the predictive covariance of the observations.
         dual_root: `b x q x q`, `L^-T`.
         own_slope: `b x q x q`, `s2n L^-T`: the refitted residuals at the test points are `own_slope z`.
-        slope: `b x (n + q) x q`, `s2n u L^-T` and `own_slope`: up to their sign, which no score knows, the refitted
-            residuals at the data and at the test points are `intercept - slope z`.
-        intercept: `(n + q) x 1`, refitted residuals where no label is near: `s2n a`, and 0 at the test points.
-        spare: `(n + q) x 1`, refitted variances there: `2 s2n - s2n^2 B_ii`, and `2 s2n`.
+        slope: `b x (n + q) x q`, `s2n u L^-T` and `own_slope`: the refitted residuals at the data and at the test
+            points are `intercept - slope z`, up to a sign that no score depends on.
+        intercept: `(n + q) x 1`, refitted residuals far from any label: `s2n a`, and 0 at the test points.
+        spare: `(n + q) x 1`, refitted variances far from any label: `2 s2n - s2n^2 B_ii`, and `2 s2n`.
         noise: the noise variance `s2n`.
         cross: `b x q x n`, prior covariances of `f` at the test points with the data.
-        prior: `b x q x q` (or of one row for all), those among the test points.
+        prior: `b x q x q` (or one row for all), prior covariances among the test points.
         constant: the prior mean.
     """
 
@@ -68,7 +68,7 @@ class Augmented:
         return self.spare - squares(self.slope)
 
     def function_mean(self, z: Tensor) -> Tensor:
-        """Return the mean of `f` at the test points after refitting on labels: `b x k x q` in and out."""
+        """Return the mean of `f` at the test points after refitting on labels `b x k x q`, of the same shape."""
         return self.mean.unsqueeze(-2) + times_transpose(z, self.root - self.own_slope)
 
     def function_root(self) -> Tensor:
@@ -92,7 +92,7 @@ def inner(A: Tensor, B: Tensor) -> Tensor:
 
 
 def wide_times_narrow(A: Tensor, B: Tensor) -> Tensor:
-    """Return `A B` of a `B` with few columns, which BLAS takes half the time for as `(B' A')'`."""
+    """Return `A B` of a `B` with few columns as `(B' A')'`, which BLAS computes in half the time."""
     return (B.mT @ A.mT).mT
 
 
@@ -126,15 +126,15 @@ CovariancesVJP = Callable[[Tensor, Tensor], Tensor]
 
 
 def covariances_with_vjp(process: GP, U: Tensor) -> tuple[Tensor, Tensor, CovariancesVJP]:
-    """Return prior covariances with the data and among test points, and what pulls gradients in both to the points.
+    """Return prior covariances with the data and among test points, and the VJP of both in the points.
 
     Args:
         process: fitted, with the same noise variance for all observations.
         U: `b x q x d`, in the unit cube.
 
     Returns:
-        `b x q x n`; `b x q x q`, or `1 x 1 x 1` where it is the same everywhere; a function of the gradients in these,
-        the second one symmetric.
+        `b x q x n`; `b x q x q`, or `1 x 1 x 1` where it is constant; a function of the gradients in these, the second
+        one symmetric.
     """
     b, q, d = U.shape
     cross, vjp_cross = process.prior_with_vjp(U.reshape(1, b * q, d), process.U.unsqueeze(0))
@@ -145,17 +145,17 @@ def covariances_with_vjp(process: GP, U: Tensor) -> tuple[Tensor, Tensor, Covari
     prior, vjp_prior = process.prior_with_vjp(U, U)
 
     def vjp(grad_cross: Tensor, grad_prior: Tensor) -> Tensor:
-        # Points enter the symmetric matrix from the left and from the right.
+        # Points enter the symmetric matrix on the left and on the right.
         return vjp_cross(grad_cross.reshape(1, b * q, -1)).view(U.shape) + 2 * vjp_prior(grad_prior)
 
     return cross, prior, vjp
 
 
 class Cotangents(NamedTuple):
-    """Gradients of a number in the parts of an `Augmented` other than the slope of its data; None for zero.
+    """Gradients of a scalar in the parts of an `Augmented` other than the slope of its data; None for zero.
 
-    Each is of the shape of its part, that in the prior symmetric. The test points' own slope has one beside that in the
-    rows of `slope`.
+    Each has the shape of its part; the one in the prior is symmetric. `grad_own_slope` adds to the gradient in the
+    last rows of `slope`.
     """
 
     grad_mean: Tensor
@@ -177,11 +177,11 @@ def augment(process: GP, U: Tensor) -> Augmented:
 
 
 def augment_with_vjp(process: GP, U: Tensor) -> tuple[Augmented, Callable[[Cotangents, Tensor], Tensor]]:
-    """Return the augmented system at test points, and what pulls gradients in its parts, its slope last, to the points.
+    """Return the augmented system at test points, and its VJP: gradients in its parts, its slope last, to the points.
 
     From `W = (u P, P)`, `P = s2n D`, `D = L^-T`, `L L' = k + s2n - u' k_X`, `u' = k_X' B` and `mean = k_X' a` follow
-    `to_P = u' to_uP + to_P`, `to_D = s2n to_P`, `to_L -= D to_D' D`, and in the cross-covariances `k_X'`
-    `(to_uP P')' B - 2 to_LL' u' + to_mean a'`.
+    `grad_P = u' grad_uP + grad_P`, `grad_D = s2n grad_P`, `grad_L -= D grad_D' D`, and in the cross-covariances `k_X'`
+    `(grad_uP P')' B - 2 grad_LL' u' + grad_mean a'`.
     """
     cross, prior, vjp_covariances = covariances_with_vjp(process, U)
     _, q, n = cross.shape
@@ -207,8 +207,8 @@ def augment_with_vjp(process: GP, U: Tensor) -> tuple[Augmented, Callable[[Cotan
     )
 
     def vjp(to: Cotangents, grad_slope: Tensor) -> Tensor:
-        to_data, grad_own_slope = grad_slope.split([n, q], dim=-2)
-        grad_own_slope = grad_own_slope + inner(u, to_data)
+        grad_data, grad_own_slope = grad_slope.split([n, q], dim=-2)
+        grad_own_slope = grad_own_slope + inner(u, grad_data)
         if to.grad_own_slope is not None:
             grad_own_slope = grad_own_slope + to.grad_own_slope
         grad_dual_root = noise * grad_own_slope
@@ -216,8 +216,8 @@ def augment_with_vjp(process: GP, U: Tensor) -> tuple[Augmented, Callable[[Cotan
             grad_dual_root = grad_dual_root + to.grad_dual_root
         grad_root = to.grad_root - times(times_transpose(dual_root, grad_dual_root), dual_root)
         grad_square = cholesky_vjp(root, grad_root)
-        # All terms of the cross-covariances' have the factor R^-1 on the right, as a' = whitened' R^-1.
-        grad_half = times_transpose(to_data, own_slope).mT @ process.inverse_root.mT
+        # All terms of the gradient in the cross-covariances have the factor R^-1 on the right, as a' = whitened' R^-1.
+        grad_half = times_transpose(grad_data, own_slope).mT @ process.inverse_root.mT
         grad_half = torch.addcmul(grad_half, to.grad_mean.unsqueeze(-1), process.whitened)
         grad_half = torch.sub(grad_half, grad_square * half if q == 1 else grad_square @ half, alpha=2)
         grad_cross = grad_half @ process.inverse_root
@@ -232,11 +232,11 @@ def scores(system: Augmented, z: Tensor) -> tuple[Tensor, Tensor]:
     """Return the log predictive densities after refitting on candidate labels; CBO, Algorithm 1.
 
     Args:
-        system: at `b` batches of `q` test points.
+        system: augmented system at `b` batches of `q` test points.
         z: `b x k x q` whitened candidate labels.
 
     Returns:
-        Of the data, `b x k x n`, and of the test points themselves, `b x k x q`.
+        The densities of the data, `b x k x n`, and of the test points themselves, `b x k x q`.
     """
     variance = system.variances.mT
     residual = system.intercept.mT - z @ system.slope.mT
@@ -254,7 +254,7 @@ def powers(z: Tensor) -> Tensor:
 
 
 def powers_vjp(z: Tensor, grad_powers: Tensor) -> Tensor:
-    """Return the gradient in the labels, `b x k x q x m`, of one in their `powers`: `to_1 + (to_2 + to_2') z`."""
+    """Map a gradient in `powers` to that in the labels, `b x k x q x m`: `grad_1 + (grad_2 + grad_2') z`."""
     b, k, q, m = z.shape
     _, linear, square = grad_powers.reshape(b, k, m, -1).split([1, q, q * q], dim=-1)
     return (linear + 2 * symmetric_times(square, z.mT)).mT
@@ -275,7 +275,7 @@ def quadratics(systems: Sequence[Augmented]) -> Tensor:
 
 
 def quadratics_with_vjp(systems: Sequence[Augmented]) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
-    """Return the coefficients, and what pulls gradients in them back to the slopes of the systems."""
+    """Return the coefficients and their vector-Jacobian product in the slopes of the systems."""
     parts = [_score_with_vjp(system) for system in systems]
     n, q = systems[0].slope.shape[-2] - systems[0].slope.shape[-1], systems[0].slope.shape[-1]
     scores = parts[0][0] if len(parts) == 1 else torch.cat([score for score, _ in parts], dim=-1)
@@ -290,11 +290,11 @@ def quadratics_with_vjp(systems: Sequence[Augmented]) -> tuple[Tensor, Callable[
 
 
 def _score_with_vjp(system: Augmented) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return scores as quadratics in `z`, `b x (n + q) x (1 + q + q^2)`, and their pull-back to the slope `W`.
+    """Return scores as quadratics in `z`, `b x (n + q) x (1 + q + q^2)`, and their VJP in the slope `W`.
 
     The score `-(log v + (r - W z)^2 / v) / 2` has, with `V = W / v`, the coefficients `-(log v + r^2 / v) / 2`, `r V`
-    and `-V W' / 2`; `v` is the spare variance less `W W'`. Let `s = (to_2 + to_2') V / 2` and `e = r to_1 / v`; then
-    the gradient in `W` is `e - s - 2 to_v W`, where `-2 to_v = (1 / v - r^2 / v^2) to_0 + (2 e - s)' V`.
+    and `-V W' / 2`; `v` is the spare variance minus `W W'`. Let `s = (grad_2 + grad_2') V / 2` and `e = r grad_1 / v`.
+    Then the gradient in `W` is `e - s - 2 grad_v W`, where `-2 grad_v = (1 / v - r^2 / v^2) grad_0 + (2 e - s)' V`.
     """
     W, r = system.slope, system.intercept
     q = W.shape[-1]
@@ -305,8 +305,8 @@ def _score_with_vjp(system: Augmented) -> tuple[Tensor, Callable[[Tensor], Tenso
     score = torch.cat([-0.5 * torch.addcmul(v.log(), r, ratio), r * V, -0.5 * square], dim=-1)
 
     def vjp(grad_score: Tensor) -> Tensor:
-        grad_constant, to_linear, grad_square = grad_score.split([1, q, q * q], dim=-1)
-        s, e = symmetric_times(grad_square, V), to_linear * ratio
+        grad_constant, grad_linear, grad_square = grad_score.split([1, q, q * q], dim=-1)
+        s, e = symmetric_times(grad_square, V), grad_linear * ratio
         directly = e - s
         by_v = (directly + e) * V if q == 1 else ((directly + e) * V).sum(dim=-1, keepdim=True)
         twice = torch.addcmul(by_v, torch.addcmul(over_v, ratio, ratio, value=-1), grad_constant)
@@ -316,7 +316,7 @@ def _score_with_vjp(system: Augmented) -> tuple[Tensor, Callable[[Tensor], Tenso
 
 
 def symmetric_times(S: Tensor, x: Tensor) -> Tensor:
-    """Return `(S + S') x / 2`, `... x q`, of square matrices that lie flat, `... x q^2`."""
+    """Return `(S + S') x / 2`, `... x q`, of flattened square matrices, `... x q^2`."""
     if x.shape[-1] == 1:
         return S * x
     S = S.unflatten(-1, (x.shape[-1], x.shape[-1]))
@@ -343,10 +343,10 @@ def effective_sample_size(weights: Tensor) -> Tensor:
 
 
 def conformity_mass(coefficients: Tensor, weights: Tensor, z: Tensor, tau: float = 0.0) -> Tensor:
-    """Return the weight of the data that conform no more than the label, the label's own included.
+    """Return the total weight of the data that conform no more than the label, the label's own included.
 
-    A label is in the set where this exceeds alpha. With `tau > 0` the comparisons of scores are sigmoids; the label is
-    always as good as itself, so that its own weight counts in full at any `tau`.
+    A label is in the set where this exceeds alpha. With `tau > 0` the comparisons of scores are sigmoids, but the
+    label's own weight counts in full at any `tau`.
 
     Args:
         coefficients: `b x q x n x p` of `quadratics`.
@@ -369,17 +369,17 @@ def _weighted(conforms: Tensor, of_data: Tensor, own: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class MassVJP:
-    """What pulls gradients back through the relaxed mass `sum_n w_n s_n + w_(n+1)`, `s = sigmoid(C Z' / tau)`.
+    """The vector-Jacobian product of the relaxed mass `sum_n w_n s_n + w_(n+1)`, `s = sigmoid(C Z' / tau)`.
 
-    Two products more with coefficients and monomials give all derivatives, as `s' = s (1 - s)`.
+    Two further products with coefficients and monomials give all derivatives, as `s' = s (1 - s)`.
 
     Attributes:
         coefficients: `C`, `b x q x n x p`.
         of_data: `w`, the weights of the data, `b x q x n`.
-        own: that of each test point, `b x q x 1`.
+        own: the weight of each test point, `b x q x 1`.
         monomials: `Z`, `b x 1 x k x p`, or `k x p` where labels are the same at all points.
         tau: strength of the relaxation.
-        conforms: `s`, `b x q x n x k`; overwritten by `s'`, since each such matrix more slows all that follows.
+        conforms: `s`, `b x q x n x k`; overwritten by `s'`, since another matrix of this size slows later operations.
         mass: `b x q x k`.
     """
 
@@ -398,25 +398,26 @@ class MassVJP:
 
     @property
     def scale(self) -> Tensor:
-        """The data's weights over tau, `b x q x n x 1`."""
+        """The data's weights divided by tau, `b x q x n x 1`."""
         return self.of_data.unsqueeze(-1) / self.tau
 
     def grad_coefficients(self, grad_mass: Tensor) -> Tensor:
-        """Return `w / tau * (s' (to_mass * Z))`, `b x q x n x p`, of a gradient in the mass, `b x q x k`."""
+        """Return `w / tau * (s' (grad_mass * Z))`, `b x q x n x p`, for a gradient in the mass, `b x q x k`."""
         return self.scale * wide_times_narrow(self.slope, grad_mass.unsqueeze(-1) * self.monomials)
 
     def grad_monomials(self, grad_mass: Tensor) -> Tensor:
-        """Return `to_mass * (s'^T (w / tau * C))`, `b x q x k x p`."""
+        """Return `grad_mass * (s'^T (w / tau * C))`, `b x q x k x p`."""
         return grad_mass.unsqueeze(-1) * wide_times_narrow(self.slope.mT, self.scale * self.coefficients)
 
     def grad_log_ratio(self, grad_mass: Tensor, grad_own: Tensor) -> Tensor:
         """Return the gradient in the log density ratio at each test point, `b x q`.
 
-        It turns weights into `-w_(n+1) w` and its own into `w_(n+1) (1 - w_(n+1))`, the mass into `w_(n+1) (1 - mass)`.
+        The derivatives are `-w_(n+1) w` of the data's weights, `w_(n+1) (1 - w_(n+1))` of the point's own and
+        `w_(n+1) (1 - mass)` of the mass.
 
         Args:
-            to_mass: `b x q x k`.
-            to_own: gradient in the test point's own weight besides, `b x q x 1`.
+            grad_mass: `b x q x k`.
+            grad_own: further gradient in the test point's own weight, `b x q x 1`.
         """
         by_mass = (grad_mass * (1 - self.mass)).sum(dim=-1, keepdim=True)
         return (self.own * torch.addcmul(by_mass, grad_own, 1 - self.own)).squeeze(-1)
@@ -425,11 +426,11 @@ class MassVJP:
 def relaxed_mass_with_vjp(
     coefficients: Tensor, weights: Tensor, monomials: Tensor, tau: float
 ) -> tuple[Tensor, MassVJP]:
-    """Return the relaxed mass, `b x q x k`, and what pulls gradients in it back.
+    """Return the relaxed mass, `b x q x k`, and its vector-Jacobian product.
 
-    Arguments as of `conformity_mass`, but for the labels' monomials: see `MassVJP`.
+    Arguments are those of `conformity_mass`, with the labels' monomials in their place: see `MassVJP`.
     """
-    # What is small is divided by tau, not the product over all labels and data.
+    # Dividing the small coefficients by tau is cheaper than dividing the product over all labels and data.
     conforms = ((coefficients / tau) @ monomials.mT).sigmoid_()
     of_data, own = weights.tensor_split([-1], dim=-1)
     mass = _weighted(conforms, of_data, own)
@@ -437,11 +438,11 @@ def relaxed_mass_with_vjp(
 
 
 def acceptance(mass: Tensor, own_weight: Tensor, alpha: float, tau: float = 0.0, randomised: bool = False) -> Tensor:
-    """Return the probability that a label is put into the set; CBO, Algorithms 1 and 2.
+    """Return the probability that the set accepts a label; CBO, Algorithms 1 and 2.
 
     Args:
-        mass: of `conformity_mass`.
-        own_weight: broadcasts to `mass`; the label's own weight.
+        mass: from `conformity_mass`.
+        own_weight: the label's own weight; broadcasts to `mass`.
         alpha: miscoverage.
         tau: strength of the relaxation; 0 for the sharp set.
         randomised: flip Algorithm 2's coin, which makes the sets exactly valid: its expectation is returned.

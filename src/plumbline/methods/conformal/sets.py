@@ -17,7 +17,7 @@ class ConformalSets:
 
     Attributes:
         edges: `b x (e + 1)`, sorted; the first is -inf and the last inf.
-        inside: `b x e`, which of the intervals between them belong to the set.
+        inside: `b x e`, whether each interval between edges belongs to the set.
     """
 
     edges: Tensor
@@ -34,15 +34,15 @@ class ConformalSets:
 
 
 def _joined(edges: list[float], inside: list[bool]) -> list[tuple[float, float]]:
-    """Return the intervals that are inside, those that touch made one."""
-    whole: list[tuple[float, float]] = []
+    """Return the intervals inside the set, adjacent ones merged."""
+    joined: list[tuple[float, float]] = []
     for low, high, is_inside in zip(edges[:-1], edges[1:], inside, strict=True):
         if not is_inside:
             continue
-        if whole and whole[-1][1] == low:
-            low = whole.pop()[0]
-        whole.append((low, high))
-    return whole
+        if joined and joined[-1][1] == low:
+            low = joined.pop()[0]
+        joined.append((low, high))
+    return joined
 
 
 def exact_sets(coefficients: Tensor, weights: Tensor, alpha: float) -> ConformalSets:
@@ -69,7 +69,7 @@ def _between(edges: Tensor) -> Tensor:
     """Return a point inside each interval, unbounded ones included."""
     low, high = edges[:, :-1], edges[:, 1:]
     middle = torch.where(low.isneginf(), high - 1.0, torch.where(high.isposinf(), low + 1.0, 0.5 * (low + high)))
-    # What is left are the whole line, and empty intervals at infinity: any point will do.
+    # The whole line and empty intervals at infinity remain: any point will do.
     return torch.where(middle.isfinite(), middle, 0.0)
 
 
@@ -77,7 +77,8 @@ VOLUME_SAMPLES = 2_048
 VOLUME_SPREAD = 2.0
 """Volumes of sets in several outputs are importance sampled from a Gaussian this many times as wide as the forecast."""
 FAR, DIRECTIONS = 1e6, 256
-"""Such a set is called unbounded where it holds a label this far away, along an axis or one of so many directions."""
+"""A set in several outputs counts as unbounded where it holds a label this far away, along an axis or one of so many
+directions."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,10 @@ class ConformalPredictive(GaussianPredictive):
     Attributes:
         mean: `n`, or `n x m`.
         sd: `n`, or `n x m`, noise included.
-        coefficients: `n x 1 x data x p` of `conformal.quadratics`.
+        coefficients: `n x 1 x data x p` of `scores.quadratics`.
         weights: `n x 1 x (data + 1)`.
         tau: strength of the relaxation; 0 for exact sets.
-        randomised: Algorithm 2's sets; `covers` is then the probability that the coin lets the observation in.
+        randomised: Algorithm 2's sets; `covers` is then the probability that the coin admits the observation.
     """
 
     coefficients: Tensor
@@ -127,7 +128,7 @@ class ConformalPredictive(GaussianPredictive):
         return torch.where(unbounded, torch.inf, share * self.sd.prod(dim=-1))
 
     def _inside(self, z: Tensor, alpha: float) -> Tensor:
-        """Return which of `k x m` standard scores each exact set holds, `n x k` booleans."""
+        """Whether each exact set holds each of `k x m` standard scores, `n x k` booleans."""
         labels = z[None, :, None, :].expand(len(self.mean), -1, -1, -1)
         return conformity_mass(self.coefficients, self.weights, labels).squeeze(1) > alpha
 

@@ -14,7 +14,7 @@ ConformalDeparture = Literal[
     "chance-where-masked",
     "published-class-weights",
 ]
-"""Departures that every conformal method may have."""
+"""Departures available to every conformal method."""
 
 IncumbentDeparture = Literal["incumbent-of-three-quarters"]
 """The departure of methods that improve on an incumbent; of the later version of the code."""

@@ -1,4 +1,4 @@
-"""Optimisation under constraints that are observed with the objective: BOWH, slides up to page 69."""
+"""Optimisation under constraints observed with the objective: BOWH, slides up to page 69."""
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -22,11 +22,11 @@ from plumbline.spaces.table import Table
 
 
 class RecommendationOptions(Options):
-    """Which point is recommended: of those asked for, the greatest mean that is feasible with some confidence.
+    """The recommended point: the evaluated one of greatest mean that is feasible with some confidence.
 
     Attributes:
         confidence: least probability that all constraints hold.
-        tolerance: how far from zero an equality may be and hold, in its own units.
+        tolerance: greatest distance from zero at which an equality holds, in its own units.
     """
 
     confidence: float = Field(default=0.95, gt=0, lt=1)
@@ -37,9 +37,9 @@ class ConstrainedOptions(Options):
     """Options of every method for one objective under constraints.
 
     Attributes:
-        model: kernel and priors, of each outcome's process.
-        search: the multi-start search for the acquisition's maximiser.
-        recommend: which point is recommended; what is asked for does not depend on it.
+        model: kernel and priors of each outcome's process.
+        search: the multi-start search for the acquisition function's maximiser.
+        recommend: options of the recommended point, which queries do not depend on.
     """
 
     model: ModelOptions = ModelOptions()
@@ -51,8 +51,8 @@ class ConstrainedImprovementOptions(ConstrainedOptions):
     """Options of constrained expected improvement.
 
     Attributes:
-        tolerance: how far from zero an equality may be and hold, in its own units. At 0, which is the slides' formula,
-            it holds at no point that is observed, and there is never a value to improve on.
+        tolerance: greatest distance from zero at which an equality holds, in its own units. At 0, the slides' formula,
+            it holds at no observed point, so that there is never an incumbent.
     """
 
     tolerance: NonNegativeFloat = 0.0
@@ -63,7 +63,7 @@ class ExactPenaltyOptions(ConstrainedOptions):
 
     Attributes:
         sqrt_beta: standard deviations in the confidence bounds of objective and constraints.
-        rho: units of the objective that one of a constraint costs; null for infinity.
+        rho: cost of a unit of a constraint, in units of the objective; null for infinity.
     """
 
     sqrt_beta: PositiveFloat = 2.0
@@ -71,9 +71,9 @@ class ExactPenaltyOptions(ConstrainedOptions):
 
 
 class ConstrainedMethod(IndependentMethod):
-    """One objective under constraints; a subclass says which utility of a single point is maximised.
+    """One objective under constraints; a subclass gives the acquisition function of a single point.
 
-    The points of a batch are chosen one after another, the processes being told their own means at those before.
+    The points of a batch are chosen sequentially, under processes that have their own means at those before as data.
     """
 
     takes = "one objective and constraints"
@@ -85,24 +85,24 @@ class ConstrainedMethod(IndependentMethod):
         return [outcome.role for outcome in self.domain.outcomes]
 
     def search(self, utility: AcquisitionFunction, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
-        """Return the points of greatest utility, one after another; fewer where fewer rows are left."""
+        """Return the sequentially chosen maximisers; fewer where a table has fewer rows left."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         X = self.peak(utility, space, round)
-        told = surrogate
+        believed = surrogate
         for _ in range(1, int(min(round.q, space.size))):
-            told = [process.condition_on_mean(X[-1:]) for process in told]
+            believed = [process.condition_on_mean(X[-1:]) for process in believed]
             space = space.without(X[-1:])
-            X = torch.cat([X, self.peak(self.utility(told, round), space, round)])
+            X = torch.cat([X, self.peak(self.utility(believed, round), space, round)])
         return Choice(X, utility, surrogate)
 
     def notes(self, choice: Choice[list[GP]], round: Round) -> dict[str, float]:
-        """Return which evaluation's point is recommended, before this round's are made, by its number from 0."""
-        wanted = self.options.recommend
-        row = recommended(choice.surrogate, self.roles, round.history.X, wanted.confidence, wanted.tolerance)
+        """Return the index from 0 of the evaluation recommended before this round's evaluations."""
+        options = self.options.recommend
+        row = recommended(choice.surrogate, self.roles, round.history.X, options.confidence, options.tolerance)
         return {**choice.notes, "recommended": float(row)}
 
     def peak(self, utility: AcquisitionFunction, space: Space, round: Round) -> Tensor:
-        """Return the point of greatest utility in a settled space, `1 x d`."""
+        """Return the maximiser in a settled space, `1 x d`."""
         return space.maximise(utility, 1, self.options.search, round.seed)
 
 
@@ -110,9 +110,9 @@ def best_feasible(data: History, roles: list[Role], tolerance: float) -> Tensor 
     """Return the greatest observation of the objective whose constraints were observed to hold; None before any.
 
     Args:
-        data: rows of which some outcome was not observed do not count.
-        roles: of the outcomes.
-        tolerance: how far from zero an equality may be.
+        data: the observations; rows with an unobserved outcome are dropped.
+        roles: roles of the outcomes.
+        tolerance: greatest distance from zero at which an equality holds.
     """
     Y = complete_rows(data).Y
     feasible = torch.ones(len(Y), dtype=torch.bool)
@@ -127,8 +127,7 @@ def best_feasible(data: History, roles: list[Role], tolerance: float) -> Tensor 
 class ConstrainedExpectedImprovement(ConstrainedMethod):
     """Expected improvement times the probability that all constraints hold (its logarithm: the same maximiser).
 
-    As long as no observed point is feasible there is nothing to improve on, and the probability alone is maximised:
-    the slides' rule.
+    While no observed point is feasible there is no incumbent, and the probability alone is maximised: the slides' rule.
     """
 
     options: ConstrainedImprovementOptions
@@ -141,7 +140,7 @@ class ConstrainedExpectedImprovement(ConstrainedMethod):
 
 @methods.register("epbo", ExactPenaltyOptions)
 class ExactPenaltyOptimisation(ConstrainedMethod):
-    """The objective's confidence bound, exactly penalised where the constraints' bounds say that none can hold."""
+    """The objective's confidence bound, exactly penalised where the constraints' bounds exclude feasibility."""
 
     options: ExactPenaltyOptions
 
@@ -150,7 +149,7 @@ class ExactPenaltyOptimisation(ConstrainedMethod):
         return ExactPenalty(surrogate, self.roles, self.options.sqrt_beta, self.options.rho)
 
     def peak(self, utility: AcquisitionFunction, space: Space, round: Round) -> Tensor:
-        """Return the point of greatest utility; in a box, what the smooth program makes of where the climbs ended."""
+        """Return the maximiser; in a box, the climbs' best end, polished by the smooth program."""
         X = super().peak(utility, space, round)
         if isinstance(space, Table):
             return X

@@ -1,4 +1,4 @@
-"""Constrained entropy search, which can ask for one outcome at a time: BOWH, slides on constraints."""
+"""Constrained entropy search, which can request one outcome at a time: BOWH, slides on constraints."""
 
 import warnings
 from typing import Self
@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, model_validator
 from torch import Generator, Tensor
 
 from plumbline.acquisition.constraints.feasibility import SumOverOutcomes, log_constrained_improvement
-from plumbline.acquisition.information.constrained import AskRequest, ConstrainedInformation
+from plumbline.acquisition.information.constrained import ConstrainedInformation, OutcomeGroup
 from plumbline.acquisition.information.constrained_optima import constrained_peaks
 from plumbline.acquisition.information.paths import Peaks, degenerate, standardised
 from plumbline.core.errors import PlumblineError
@@ -22,16 +22,16 @@ from plumbline.models.gp.process import GP
 
 
 class NothingFeasibleWarning(RuntimeWarning):
-    """No draw is feasible anywhere: what is likeliest to be feasible is asked instead, by its constraints alone."""
+    """No draw is feasible anywhere: the method requests the constraints of the point most likely to be feasible."""
 
 
 class ConstrainedInformationOptions(ConstrainedOptions):
     """Options of constrained entropy search.
 
     Attributes:
-        decoupled: whether one outcome is asked for at a time, or all.
-        costs: of the outcomes, in their order, where one is asked for at a time; alike where none are given.
-        optima: draws of the constrained optimum.
+        decoupled: whether a request is for one outcome, or for all.
+        costs: costs of the outcomes, in their order, for decoupled requests; equal by default.
+        optima: number of draws of the constrained optimum.
     """
 
     decoupled: bool = False
@@ -41,17 +41,17 @@ class ConstrainedInformationOptions(ConstrainedOptions):
     @model_validator(mode="after")
     def _costs_decide(self) -> Self:
         if self.costs and not self.decoupled:
-            raise ValueError("costs decide nothing where all outcomes are asked for: set `decoupled`")
+            raise ValueError("costs have no effect where all outcomes are requested: set `decoupled`")
         return self
 
 
 @methods.register("cjes", ConstrainedInformationOptions)
 class ConstrainedEntropySearch(ConstrainedMethod):
-    """Information about the constrained optimum, place and value, per cost of the outcomes that are asked for.
+    """Information about the constrained optimum, place and value, per cost of the requested outcomes.
 
-    See `plumbline.acquisition.information.constrained`. Draws that are feasible nowhere do not count. Where none is
-    feasible, or all have the same optimum, constrained expected improvement is maximised instead, and those outcomes
-    are asked for that count in it.
+    See `plumbline.acquisition.information.constrained`. Draws that are feasible nowhere are dropped. Where none is
+    feasible, or all have the same optimum, the method maximises constrained expected improvement, and requests the
+    outcomes that enter it.
     """
 
     options: ConstrainedInformationOptions
@@ -64,39 +64,40 @@ class ConstrainedEntropySearch(ConstrainedMethod):
             raise PlumblineError(f"costs: {len(options.costs)} for {number} outcomes ({named}): give one each")
         self.costs = options.costs or (1.0,) * number
         together = tuple(range(number))
-        self.questions: list[AskRequest] = [(i,) for i in together] if options.decoupled else [together]
+        self.requests: list[OutcomeGroup] = [(i,) for i in together] if options.decoupled else [together]
 
     def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
-        """Return the information per cost, or constrained improvement where there is none to be had."""
+        """Return the information per cost, or constrained improvement where there is no information."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         paths = [draw_paths(process, self.options.optima, round.generator) for process in surrogate]
         drawn = constrained_peaks(paths, self.roles, space, self.options.search.raw_samples, round.seed)
-        found = torch.isfinite(drawn.f)
-        optima = Peaks(drawn.X[found], drawn.f[found])
-        if not bool(found.any()):
+        feasible = torch.isfinite(drawn.f)
+        optima = Peaks(drawn.X[feasible], drawn.f[feasible])
+        if not bool(feasible.any()):
             warnings.warn("no draw is feasible anywhere", NothingFeasibleWarning, stacklevel=2)
             return self._improvement(surrogate, round)
         standardisation = standardised(surrogate[self.roles.index("objective")], optima)
         if degenerate(torch.cat([standardisation.X, standardisation.f.unsqueeze(-1)], -1)):
-            warnings.warn("nothing is to be learnt of the optimum", NothingToLearnWarning, stacklevel=2)
+            warnings.warn("all draws of the optimum agree", NothingToLearnWarning, stacklevel=2)
             return self._improvement(surrogate, round)
-        return ConstrainedInformation(surrogate, self.roles, optima, self.costs, self.questions)
+        return ConstrainedInformation(surrogate, self.roles, optima, self.costs, self.requests)
 
     def search(self, utility: AcquisitionFunction, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
-        """Return the points of greatest utility, one after another, and which outcomes are asked for there."""
+        """Return the sequentially chosen maximisers and the outcomes requested there."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         X = round.history.X[:0]
-        asked = torch.zeros(int(min(round.q, space.size)), len(self.roles), dtype=torch.bool)
-        now, told = utility, surrogate
-        for row in asked:
+        requested = torch.zeros(int(min(round.q, space.size)), len(self.roles), dtype=torch.bool)
+        now, believed = utility, surrogate
+        for row in requested:
             x = self.peak(now, space, round)
-            question = question_of(now, x)
-            row[list(question)] = True
+            request = best_request(now, x)
+            row[list(request)] = True
             X, space = torch.cat([X, x]), space.without(x)
-            if len(X) < len(asked):
-                told = [process.condition_on_mean(x) if i in question else process for i, process in enumerate(told)]
-                now = now.under(told) if isinstance(now, ConstrainedInformation) else self._improvement(told, round)
-        return Choice(X, utility, surrogate, observed=asked)
+            if len(X) < len(requested):
+                believed = [gp.condition_on_mean(x) if i in request else gp for i, gp in enumerate(believed)]
+                informative = isinstance(now, ConstrainedInformation)
+                now = now.under(believed) if informative else self._improvement(believed, round)
+        return Choice(X, utility, surrogate, observed=requested)
 
     def _improvement(self, surrogate: list[GP], round: Round) -> SumOverOutcomes:
         tolerance = self.options.recommend.tolerance
@@ -104,8 +105,8 @@ class ConstrainedEntropySearch(ConstrainedMethod):
         return log_constrained_improvement(surrogate, self.roles, best, tolerance)
 
 
-def question_of(utility: AcquisitionFunction, x: Tensor) -> AskRequest:
-    """Return the outcomes to ask for at a point, `1 x d`: of the most information per cost, or all that count."""
+def best_request(utility: AcquisitionFunction, x: Tensor) -> OutcomeGroup:
+    """Return the outcomes to request at a point, `1 x d`: of most information per cost, or all that enter."""
     if isinstance(utility, ConstrainedInformation):
         return utility.best_request(x)
     assert isinstance(utility, SumOverOutcomes)

@@ -1,4 +1,4 @@
-"""Entropy searches: ask what says most about the optimum."""
+"""Entropy searches: queries of greatest information about the optimum."""
 
 import warnings
 from abc import abstractmethod
@@ -24,35 +24,35 @@ from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 
 FAILURES = (NanError, NotPSDError, OptimizationGradientError, torch.linalg.LinAlgError)
-"""What entropy searches raise where their arithmetic ends."""
+"""Errors of entropy searches on numerical failure."""
 
 
 class NothingToLearnWarning(RuntimeWarning):
-    """Draws of the optimum are all the same, or no numbers: noisy expected improvement is asked instead."""
+    """Draws of the optimum are all equal, or not finite: noisy expected improvement chooses the query."""
 
 
 class InformationFailedWarning(RuntimeWarning):
-    """An entropy search came to no number: noisy expected improvement is asked instead."""
+    """An entropy search failed numerically: noisy expected improvement chooses the query."""
 
 
 class InformationOptions(GPOptions):
     """Options of the entropy searches.
 
     Attributes:
-        optima: draws of the optimum.
+        optima: number of draws of the optimum.
     """
 
     optima: int = Field(default=16, ge=2)
 
 
 class InformationMethod(GPMethod):
-    """Information about the optimum, or about a part of it, given draws of it; a batch is chosen one by one.
+    """Information about the optimum, or about a part of it, given draws of it; batches are chosen sequentially.
 
-    Draws are maximisers of posterior paths, climbed to. Where there is nothing to learn, or the arithmetic ends without
-    a number, noisy expected improvement is maximised, and an event of the round says so.
+    Draws are maximisers of posterior paths, found by gradient ascent. Where all draws agree, or on numerical failure,
+    the method maximises noisy expected improvement, and logs an event of the round.
 
     Attributes:
-        about: which part of the optimum it is about.
+        about: the part of the optimum whose information is maximised.
     """
 
     options: InformationOptions
@@ -60,15 +60,15 @@ class InformationMethod(GPMethod):
 
     @abstractmethod
     def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
-        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        """Return the acquisition function, given draws of the optimum in the problem's bounds."""
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
-        """Return the information, or noisy expected improvement where there is none to be had."""
+        """Return the information, or noisy expected improvement where there is no information."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         paths = draw_paths(surrogate, self.options.optima, round.generator)
         drawn = peaks(paths, space, self.options.search, round.seed)
         if degenerate(self.unknown(standardised(surrogate, drawn))):
-            warnings.warn("nothing is to be learnt of the optimum", NothingToLearnWarning, stacklevel=2)
+            warnings.warn("all draws of the optimum agree", NothingToLearnWarning, stacklevel=2)
             return self._improvement(surrogate, round)
         try:
             return self.information(surrogate, drawn)
@@ -76,19 +76,19 @@ class InformationMethod(GPMethod):
             return self._instead(surrogate, round, error)
 
     def unknown(self, drawn: Peaks) -> Tensor:
-        """Return the draws of what is to be learnt: `P x k`."""
+        """Return the draws of the unknown part of the optimum: `P x k`."""
         parts = {"x": drawn.X, "f": drawn.f.unsqueeze(-1)}
         return torch.cat([parts[part] for part in self.about], -1)
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
-        """Return the points of greatest information, one after another."""
+        """Return the sequentially chosen points of greatest information."""
         if not isinstance(utility, EntropySearch):
             return super().search(utility, surrogate, round)
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         try:
             with manual_seed(round.seed):  # some of BoTorch draws from the global stream
                 X = self._one_by_one(utility, space, round)
-            failed: object = "a chosen point or its value is no number" if lost(utility, X) else None
+            failed: object = "a chosen point or its value is not finite" if lost(utility, X) else None
         except FAILURES as error:
             failed = error
         if failed is None:
@@ -116,7 +116,7 @@ class InformationMethod(GPMethod):
 
 
 def lost(utility: AcquisitionFunction, X: Tensor) -> bool:
-    """Return whether points, `q x d`, or their utilities are no numbers."""
+    """Whether points, `q x d`, or their acquisition values are not finite."""
     with torch.no_grad():
         return not bool(torch.isfinite(X).all() and torch.isfinite(utility(X.unsqueeze(-2))).all())
 
@@ -128,27 +128,27 @@ class MaxValueEntropySearch(InformationMethod):
     about = ("f",)
 
     def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
-        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        """Return the acquisition function, given draws of the optimum in the problem's bounds."""
         return entropy_search.MaxValueEntropySearch(surrogate, optima)
 
 
 @methods.register("pes", InformationOptions)
 class PredictiveEntropySearch(InformationMethod):
-    """Information about where f is greatest; Hernandez-Lobato et al. (2014)."""
+    """Information about the maximiser of f; Hernandez-Lobato et al. (2014)."""
 
     about = ("x",)
 
     def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
-        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        """Return the acquisition function, given draws of the optimum in the problem's bounds."""
         return entropy_search.PredictiveEntropySearch(surrogate, optima)
 
 
 @methods.register("jes", InformationOptions)
 class JointEntropySearch(InformationMethod):
-    """Information about the greatest value of f and where it is; Hvarfner et al. (2022)."""
+    """Information about the maximum of f and its maximiser; Hvarfner et al. (2022)."""
 
     about = ("x", "f")
 
     def information(self, surrogate: GP, optima: Peaks) -> EntropySearch:
-        """Return what is maximised, given draws of the optimum in the problem's bounds."""
+        """Return the acquisition function, given draws of the optimum in the problem's bounds."""
         return entropy_search.JointEntropySearch(surrogate, optima)

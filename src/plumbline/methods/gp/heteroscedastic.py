@@ -1,4 +1,4 @@
-"""Bayesian optimisation that shuns noise: the noise is estimated from replicates, and utilities pay for it."""
+"""Bayesian optimisation that avoids noise: replicates estimate it, and the acquisition function penalises it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ class HeteroscedasticOptions(GPOptions):
     """Options of the methods that replicate.
 
     Attributes:
-        replicates: how often each queried point is observed, in a box.
+        replicates: number of observations of each queried point, in a box.
     """
 
     replicates: PositiveInt = 4
@@ -60,30 +60,30 @@ class PenalisedOptions(HeteroscedasticOptions):
 class PenalisedAcquisition(AcquisitionFunction):
     """`weight * base(X) - mean over the batch of penalty(x)`.
 
-    At q = 1 this is what the papers maximise; the mean over a batch is ours, for they choose one point at a time.
+    At q = 1 this is the papers' acquisition function; they choose single points, and the mean over a batch is ours.
     """
 
     def __init__(self, base: AcquisitionFunction, penalty: Callable[[Tensor], Tensor], weight: float = 1.0) -> None:
-        """Make the utility; `penalty` maps `b x q x d` points to `b x q` prices."""
+        """Make the acquisition function; `penalty` maps `b x q x d` points to `b x q` penalties."""
         super().__init__(base.model)
         self.base = base
         self.penalty = penalty
         self.weight = weight
-        self.set_X_pending(None)  # the rows of a table that were already chosen for the batch
+        self.set_X_pending(None)  # table rows already chosen for the batch
 
     @concatenate_pending_points
     def forward(self, X: Tensor) -> Tensor:
-        """Return the utilities, `b`, of batches `X`, `b x q x d`."""
+        """Return the values, `b`, of batches `X`, `b x q x d`."""
         return self.weight * self.base(X) - self.penalty(X).mean(dim=-1)
 
 
 def pending_batch(queries: Tensor, q: int, replicates: int) -> Tensor | None:
-    """Return the last batch if it is to be observed again, None if it is time for new points.
+    """Return the last batch if it needs further replicates, None otherwise.
 
     Args:
-        queries: `n x d` points that were asked for so far, in batches of `q`.
+        queries: `n x d` queries so far, in batches of `q`.
         q: size of a batch.
-        replicates: how often each point is to be observed.
+        replicates: required number of observations of each point.
 
     Returns:
         `q x d`, or None.
@@ -95,12 +95,12 @@ def pending_batch(queries: Tensor, q: int, replicates: int) -> Tensor | None:
 
 
 def times_observed(batch: Tensor, queries: Tensor) -> int:
-    """Return how often the least observed row of `batch` (`q x d`) is among `queries` (`n x d`)."""
+    """Return the number of observations of the least observed row of `batch` (`q x d`) in `queries` (`n x d`)."""
     return int((batch.unsqueeze(1) == queries).all(dim=-1).sum(dim=-1).min())
 
 
 def predictor_of(model: HeteroscedasticGP) -> Predictor:
-    """Return predictions of observations, with the noise that the model expects at each point."""
+    """Return predictions of observations, with the model's expected noise at each point."""
 
     def predict(points: Tensor) -> GaussianPredictive:
         with torch.no_grad():
@@ -111,12 +111,11 @@ def predictor_of(model: HeteroscedasticGP) -> Predictor:
 
 
 class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
-    """The loop with a heteroscedastic model; a subclass says which utility is maximised.
+    """The loop with a heteroscedastic model; a subclass gives the acquisition function.
 
-    In a box each batch of its own is asked for again until each of its points has been observed `replicates` times.
-    The initial design stays as it is: to replicate it would eat up much of a budget. Until two locations have
-    replicates the model takes the noise for constant. The rows of a table are never asked for twice, so that there
-    the noise stays constant.
+    In a box each batch is queried until each of its points has `replicates` observations. The initial design is not
+    replicated, which would cost much of a budget. The model assumes constant noise until two locations have replicates.
+    Rows of a table are never queried twice, so that the noise remains constant there.
     """
 
     takes = "one objective"
@@ -124,7 +123,7 @@ class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
     options: HeteroscedasticOptions
 
     def fit(self, data: History) -> HeteroscedasticGP:
-        """Return the model of what has been observed."""
+        """Return the model conditioned on `data`."""
         return fit_heteroscedastic(data.X, data.Y, self.domain.bounds, self.options.model)
 
     def predictive(self, surrogate: HeteroscedasticGP) -> Predictor:
@@ -138,7 +137,7 @@ class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
     def search(
         self, utility: AcquisitionFunction, surrogate: HeteroscedasticGP, round: Round
     ) -> Choice[HeteroscedasticGP]:
-        """Return the points of greatest utility, or the last ones again, with how often in a row they are asked for."""
+        """Return the maximisers, or the last points again, with the number of the replicate as a note."""
         queries = round.history.queries
         again = None if self.domain.space.finite else pending_batch(queries, round.q, self.options.replicates)
         if again is None:
@@ -149,10 +148,11 @@ class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
 
 @methods.register("risk-averse-ucb", RiskAverseOptions)
 class RiskAverseMethod(HeteroscedasticMethod):
-    """Upper confidence bound of the function less the price of noise (RAHBO).
+    """Upper confidence bound of the function minus the price of noise (RAHBO).
 
     Makarova, Usmanova, Bogunovic & Krause, Risk-averse heteroscedastic Bayesian optimization (NeurIPS 2021):
-    `ucb_f(x) - coefficient * lcb_var(x)`. The noise variance's process is of its logarithm here, and so is its bound.
+    `ucb_f(x) - coefficient * lcb_var(x)`. Here a process models the logarithm of the noise variance, which gives the
+    bound.
     """
 
     options: RiskAverseOptions
@@ -174,7 +174,7 @@ class RiskAverseMethod(HeteroscedasticMethod):
 
 @methods.register("penalised-ei", PenalisedOptions)
 class PenalisedImprovementMethod(HeteroscedasticMethod):
-    """Expected improvement less the standard deviation of the noise (ANPEI).
+    """Expected improvement minus the standard deviation of the noise (ANPEI).
 
     Griffiths, Aldrick, Garcia-Ortegon, Lalchand & Lee, Achieving robustness to aleatoric uncertainty with
     heteroscedastic Bayesian optimisation (2019): `beta * EI(x) - (1 - beta) * noise_sd(x)`. Improvement is

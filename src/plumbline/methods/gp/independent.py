@@ -1,4 +1,4 @@
-"""An independent exact process an outcome: what methods for several outcomes share."""
+"""The common base of methods for several outcomes: an independent GP for each outcome."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from plumbline.models.gp.process import GP
 
 
 def joint_predictor(processes: Sequence[GP]) -> Predictor:
-    """Return what maps `n x d` points to forecasts of all outcomes."""
+    """Return a map of `n x d` points to forecasts of all outcomes."""
 
     def predict(points: Tensor) -> JointGaussianPredictive:
         with torch.no_grad():
@@ -27,12 +27,12 @@ def joint_predictor(processes: Sequence[GP]) -> Predictor:
 
 
 class IndependentMethod(SurrogateMethod[list[GP]]):
-    """One Gaussian process an outcome; a subclass says which utility is maximised, and has the option `model`."""
+    """One Gaussian process an outcome; a subclass gives the acquisition function, and has the option `model`."""
 
     provides = SurrogateMethod.provides | {"gp", "kernel"}
 
     def training_rows(self, history: History) -> History:
-        """Return all of the history: each outcome's model sees where that outcome was observed."""
+        """Return the full history: each outcome's model selects the rows where it was observed."""
         return history
 
     def fit(self, data: History) -> list[GP]:

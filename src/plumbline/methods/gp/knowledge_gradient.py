@@ -1,4 +1,4 @@
-"""The knowledge gradient: how much the greatest posterior mean is expected to gain by an observation."""
+"""The knowledge gradient: the expected increase of the greatest posterior mean by an observation."""
 
 from abc import abstractmethod
 
@@ -9,7 +9,7 @@ from pydantic import PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
-from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient as Judge
+from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient
 from plumbline.acquisition.knowledge_gradient.mean_update import kriging_believer
 from plumbline.acquisition.knowledge_gradient.one_shot import OneShotKnowledgeGradient, good_starts
 from plumbline.acquisition.knowledge_gradient.stochastic import AscentOptions, ascend
@@ -26,8 +26,8 @@ class KnowledgeGradientOptions(GPOptions):
     """Options of the knowledge gradient.
 
     Attributes:
-        fantasies: draws of the next observations.
-        points: of a box, among which the greatest mean is looked for where no search for it is made.
+        fantasies: number of draws of the next observations.
+        points: number of points of a box over which the greatest mean is taken, where it is not searched for.
     """
 
     fantasies: PositiveInt = 64
@@ -35,41 +35,43 @@ class KnowledgeGradientOptions(GPOptions):
 
 
 class KnowledgeGradientMethod(GPMethod):
-    """The knowledge gradient; a subclass says how it is climbed in a box. The rows of a table are all looked at."""
+    """The knowledge gradient; a subclass defines its search in a box. In a table all rows are compared."""
 
     options: KnowledgeGradientOptions
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the knowledge gradient over finitely many points: exact in a table, a lower bound in a box."""
-        return Judge(surrogate, self._points(surrogate, round), self.options.fantasies)
+        return DiscreteKnowledgeGradient(surrogate, self._points(surrogate, round), self.options.fantasies)
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
-        """Return the rows of greatest utility, or where the knowledge gradient was climbed to."""
+        """Return the best rows of a table, or the ends of the search in a box."""
         if settled(round).finite:
             return super().search(utility, surrogate, round)
-        assert isinstance(utility, Judge)
+        assert isinstance(utility, DiscreteKnowledgeGradient)
         return Choice(self.climbed(utility, surrogate, round), utility, surrogate)
 
-    def climbed(self, utility: Judge, surrogate: GP, round: Round) -> Tensor:
-        """Return `q x d` points of a box, as if those before had been seen and had been what is expected there."""
+    def climbed(self, utility: DiscreteKnowledgeGradient, surrogate: GP, round: Round) -> Tensor:
+        """Return `q x d` points of a box, chosen sequentially with the means at those before as data."""
         chosen = utility.points[:0]
         for _ in range(round.q):
             now = kriging_believer(surrogate, chosen) if len(chosen) else surrogate
-            judge = Judge(now, utility.points, self.options.fantasies)
-            starts = best_of(uniform(round.space.bounds, self.options.search.raw_samples, round.generator), judge)
+            exact = DiscreteKnowledgeGradient(now, utility.points, self.options.fantasies)
+            starts = best_of(uniform(round.space.bounds, self.options.search.raw_samples, round.generator), exact)
             starts = starts[: self.options.search.restarts]
-            chosen = torch.cat([chosen, self.best_end(judge, starts, round.space.bounds, round.generator)])
+            chosen = torch.cat([chosen, self.best_end(exact, starts, round.space.bounds, round.generator)])
         return chosen
 
     @abstractmethod
-    def best_end(self, judge: Judge, starts: Tensor, bounds: Tensor, generator: Generator) -> Tensor:
-        """Return the best that is climbed to, `1 x d`.
+    def best_end(
+        self, exact: DiscreteKnowledgeGradient, starts: Tensor, bounds: Tensor, generator: Generator
+    ) -> Tensor:
+        """Return the best end of the climbs from `starts`, `1 x d`.
 
         Args:
-            judge: over finitely many points.
+            exact: the knowledge gradient over finitely many points.
             starts: `r x d`.
             bounds: `2 x d`.
-            generator: of the round.
+            generator: random generator of the round.
         """
 
     def _points(self, surrogate: GP, round: Round) -> Tensor:
@@ -85,12 +87,14 @@ class KnowledgeGradientMethod(GPMethod):
 
 @methods.register("kg", KnowledgeGradientOptions)
 class SampledKnowledgeGradient(KnowledgeGradientMethod):
-    """The knowledge gradient by sample average: queries and what they lead to climbed at once."""
+    """The knowledge gradient by sample average: one search over queries and the maximisers after them."""
 
-    def best_end(self, judge: Judge, starts: Tensor, bounds: Tensor, generator: Generator) -> Tensor:
+    def best_end(
+        self, exact: DiscreteKnowledgeGradient, starts: Tensor, bounds: Tensor, generator: Generator
+    ) -> Tensor:
         """Return the query of the greatest sample average; Balandat et al. (2020)."""
-        one_shot = OneShotKnowledgeGradient(judge.process, judge.Z)
-        together = good_starts(judge.process, starts, judge.points, judge.Z)
+        one_shot = OneShotKnowledgeGradient(exact.process, exact.Z)
+        together = good_starts(exact.process, starts, exact.points, exact.Z)
         options = self.options.search.model_dump(include={"maxiter", "patience"})
         ends, values = climb(together, one_shot, bounds[0], bounds[1], options)
         return ends[values.argmax(), :1]
@@ -100,7 +104,7 @@ class AscendedKnowledgeGradientOptions(KnowledgeGradientOptions):
     """Options of the knowledge gradient by stochastic gradients.
 
     Attributes:
-        ascent: steps and their sizes.
+        ascent: number and sizes of the steps.
     """
 
     ascent: AscentOptions = AscentOptions()
@@ -108,22 +112,24 @@ class AscendedKnowledgeGradientOptions(KnowledgeGradientOptions):
 
 @methods.register("kg-sgd", AscendedKnowledgeGradientOptions)
 class AscendedKnowledgeGradient(KnowledgeGradientMethod):
-    """The knowledge gradient, climbed by stochastic gradients with the envelope theorem (Wu & Frazier, 2016)."""
+    """The knowledge gradient, maximised by stochastic gradients with the envelope theorem (Wu & Frazier, 2016)."""
 
     options: AscendedKnowledgeGradientOptions
 
-    def best_end(self, judge: Judge, starts: Tensor, bounds: Tensor, generator: Generator) -> Tensor:
-        """Return the best of the ends of stochastic ascents, by all points that were met on the way."""
-        ends, met = ascend(judge.process, starts, judge.points, bounds, self.options.ascent, generator)
-        judge = Judge(judge.process, torch.cat([judge.points, met]), self.options.fantasies)
-        return best_of(ends, judge)[:1]
+    def best_end(
+        self, exact: DiscreteKnowledgeGradient, starts: Tensor, bounds: Tensor, generator: Generator
+    ) -> Tensor:
+        """Return the best end of stochastic ascents, compared over all points visited on the way."""
+        ends, visited = ascend(exact.process, starts, exact.points, bounds, self.options.ascent, generator)
+        exact = DiscreteKnowledgeGradient(exact.process, torch.cat([exact.points, visited]), self.options.fantasies)
+        return best_of(ends, exact)[:1]
 
 
-def best_of(X: Tensor, utility: Judge) -> Tensor:
-    """Return points, `n x d`, in the order of their utilities, the greatest first."""
+def best_of(X: Tensor, utility: DiscreteKnowledgeGradient) -> Tensor:
+    """Return points, `n x d`, in decreasing order of their values."""
     return X[utility(X.unsqueeze(-2)).argsort(descending=True)]
 
 
 def settled(round: Round) -> Space:
-    """Return the round's space as it is searched: always the same one."""
+    """Return the round's settled space, equal at each call."""
     return round.space.settle(round.history, Generator().manual_seed(round.seed))

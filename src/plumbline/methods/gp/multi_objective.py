@@ -1,4 +1,4 @@
-"""Optimisation of several outcomes by hypervolume: expected, noisy, and their conformal kin (CBO, B.5)."""
+"""Optimisation of several outcomes by expected and noisy expected hypervolume improvement (CBO, B.5)."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -18,10 +18,10 @@ from plumbline.models.gp.process import GP
 
 
 def known_point(domain: Domain) -> Tensor:
-    """Return what several objectives must exceed to count in the hypervolume, `m`.
+    """Return the reference point of the hypervolume, `m`.
 
     Raises:
-        PlumblineError: they have no reference points.
+        PlumblineError: the objectives have no reference point.
     """
     point = reference_point(domain.outcomes)
     if point is None:
@@ -30,12 +30,12 @@ def known_point(domain: Domain) -> Tensor:
 
 
 def marginal_predictor(outcomes: Sequence[Predictor]) -> Predictor:
-    """Return what maps `n x d` points to forecasts of all outcomes with a set each."""
+    """Return a map of `n x d` points to forecasts of all outcomes with a set each."""
     return lambda points: MarginalPredictive([cast(Predictive, predict(points)) for predict in outcomes])
 
 
 Sets = Literal["joint", "marginal"]
-"""Whether a set is one of all outcomes, or one an outcome, whose memberships are averaged, as in CBO's code."""
+"""One joint set of all outcomes, or one set an outcome, whose memberships are averaged, as in CBO's code."""
 
 
 class HypervolumeOptions(GPOptions):
@@ -49,7 +49,7 @@ class HypervolumeOptions(GPOptions):
 
 
 class HypervolumeMethod(IndependentMethod):
-    """One Gaussian process an outcome; a subclass says which hypervolume improvement is expected."""
+    """One Gaussian process an outcome; a subclass gives the hypervolume improvement."""
 
     takes = "several objectives"
     options: HypervolumeOptions
@@ -73,7 +73,7 @@ class ExpectedHypervolumeImprovement(HypervolumeMethod):
 
 @methods.register("nehvi", HypervolumeOptions)
 class NoisyExpectedHypervolumeImprovement(HypervolumeMethod):
-    """Noisy expected hypervolume improvement: the front so far is itself uncertain (BoTorch's qLogNEHVI)."""
+    """Noisy expected hypervolume improvement: the current front is itself uncertain (BoTorch's qLogNEHVI)."""
 
     def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
         """Return qLogNEHVI."""

@@ -1,4 +1,4 @@
-"""Bayesian optimisation of one outcome with an exact Gaussian process."""
+"""Bayesian optimisation of one outcome with a Gaussian process."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -40,12 +40,12 @@ from plumbline.spaces.search import SearchOptions
 
 
 class GPOptions(Options):
-    """Options of every method with an exact Gaussian process.
+    """Options of every method with a Gaussian process.
 
     Attributes:
         model: kernel and priors.
-        search: the multi-start search for the acquisition's maximiser.
-        mc_samples: quasi-random posterior samples of the acquisitions without a closed form (all of them at q > 1).
+        search: the multi-start search for the acquisition function's maximiser.
+        mc_samples: quasi-random posterior samples where there is no closed form, as always at q > 1.
     """
 
     model: ModelOptions = ModelOptions()
@@ -54,10 +54,10 @@ class GPOptions(Options):
 
 
 class ImprovementOptions(GPOptions):
-    """Options of the improvement-based acquisitions.
+    """Options of the improvement-based acquisition functions.
 
     Attributes:
-        jitter: what must be gained over the best observation to count, in standard deviations of the observations.
+        jitter: least improvement over the best observation that counts, in standard deviations of the observations.
     """
 
     jitter: NonNegativeFloat = 0.0
@@ -69,7 +69,7 @@ class ConfidenceBoundOptions(GPOptions):
     Attributes:
         alpha: the bound is the upper end of the central credible interval of level `1 - alpha`.
         sqrt_beta: the bound is `mean + sqrt_beta * sd`; used instead of `alpha` where given.
-        schedule: the factor grows from round to round as theory has it; used instead of both where given.
+        schedule: theoretical schedule of the factor over rounds; used instead of both where given.
     """
 
     alpha: Alpha = 0.05
@@ -78,7 +78,7 @@ class ConfidenceBoundOptions(GPOptions):
 
 
 class GPMethod(SurrogateMethod[GP]):
-    """An exact Gaussian process of one outcome; a subclass says which utility is maximised."""
+    """A Gaussian process of one outcome; a subclass gives the acquisition function."""
 
     takes = "one objective"
     provides = SurrogateMethod.provides | {
@@ -92,11 +92,11 @@ class GPMethod(SurrogateMethod[GP]):
     options: GPOptions
 
     def fit(self, data: History) -> GP:
-        """Return the process of what has been observed."""
+        """Return the process conditioned on `data`."""
         return fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
 
     def fit_each(self, X: Tensor, Y: Tensor) -> list[GP | None]:
-        """Return `fit` of each of m data sets of one size, at once; None where that has to be asked.
+        """Return `fit` of each of m data sets of one size, batched; None where only `fit` itself can tell.
 
         Args:
             X: `m x n x d`.
@@ -115,9 +115,9 @@ class GPMethod(SurrogateMethod[GP]):
         return surrogate.lengthscale_in(self.domain.bounds)
 
     def recommend(self, history: History, generator: Generator) -> Tensor:
-        """Return the point of greatest posterior mean, `1 x d`: anywhere in a box, elsewhere of those asked for.
+        """Return the point of greatest posterior mean, `1 x d`: anywhere in a box, elsewhere among evaluated points.
 
-        The search is the same for all methods, however they search for queries.
+        The search is the same for all methods, independently of their search for queries.
         """
         data = self.training_rows(history)
         mean = AnalyticAcquisition(self.fit(data), upper_confidence_bound(0.0))
@@ -128,7 +128,7 @@ class GPMethod(SurrogateMethod[GP]):
 
 
 def gaussian_predictor(process: GP) -> Callable[[Tensor], GaussianPredictive]:
-    """Return what maps `n x d` points to the process's forecasts of observations there."""
+    """Return a map of `n x d` points to the process's forecasts of observations there."""
 
     def predict(points: Tensor) -> GaussianPredictive:
         with torch.no_grad():
@@ -142,20 +142,20 @@ def improvement_threshold(data: History, jitter: float, best: Tensor | None = No
     """Return the value to improve on: `jitter` standard deviations of the observations above the best.
 
     Args:
-        data: what was observed.
+        data: the observations.
         jitter: in standard deviations.
-        best: what counts as the best; None for the best observation.
+        best: the incumbent; None for the best observation.
     """
     spread = data.Y.std() if len(data) > 1 else 0.0
     return (data.Y.max() if best is None else best) + jitter * spread
 
 
 class ImprovementMethod(GPMethod):
-    """A utility of how much better than what is known a point may be.
+    """An acquisition function of the improvement over an incumbent.
 
     Attributes:
-        closed_form, integrand: of the value to improve on: for one point, and for batches.
-        nonnegative: whether the one and the other may be zero in much of a space, and are nowhere below.
+        closed_form, integrand: functions of the incumbent: for one point, and for batches.
+        nonnegative: whether each of the two is nonnegative, and may be zero in much of a space.
     """
 
     options: ImprovementOptions
@@ -172,7 +172,7 @@ class ImprovementMethod(GPMethod):
         return MonteCarloAcquisition(surrogate, integrand, self.options.mc_samples, round.seed, self.nonnegative[1])
 
     def threshold(self, surrogate: GP, data: History) -> Tensor:
-        """Return the value to improve on: the best observation, and the jitter."""
+        """Return the value to improve on: the best observation plus the jitter."""
         return improvement_threshold(data, self.options.jitter)
 
 
@@ -187,7 +187,7 @@ class ExpectedImprovementMethod(ImprovementMethod):
 
 @methods.register("logei", ImprovementOptions)
 class LogExpectedImprovementMethod(ImprovementMethod):
-    """The logarithm of expected improvement: the same maximiser, gradients that do not vanish."""
+    """The logarithm of expected improvement: the same maximiser without vanishing gradients."""
 
     closed_form = log_expected_improvement
     integrand = log_batch_improvement
@@ -195,14 +195,14 @@ class LogExpectedImprovementMethod(ImprovementMethod):
 
 @methods.register("plug-in-ei", ImprovementOptions)
 class PlugInExpectedImprovementMethod(ExpectedImprovementMethod):
-    """Expected improvement over the greatest posterior mean at observed points: noise in the best one does not count.
+    """Expected improvement over the greatest posterior mean at observed points, free of the noise in the best one.
 
-    Vazquez et al. (2008). The document's incumbent is the greatest mean anywhere; at observed points it is known
-    without a search, and at most that.
+    Vazquez et al. (2008). Their incumbent is the greatest mean anywhere; that at observed points needs no search, and
+    is at most as large.
     """
 
     def threshold(self, surrogate: GP, data: History) -> Tensor:
-        """Return the greatest mean at observed points, and the jitter."""
+        """Return the greatest mean at observed points plus the jitter."""
         with torch.no_grad():
             mean, _ = surrogate.posterior_moments(data.X, joint=False)
         return improvement_threshold(data, self.options.jitter, mean.max())
@@ -231,10 +231,10 @@ class UpperConfidenceBoundMethod(GPMethod):
         integrand = batch_upper_confidence_bound(sqrt_beta)
         return MonteCarloAcquisition(surrogate, integrand, self.options.mc_samples, round.seed)
 
-    def sqrt_beta(self, n: int, asked: int = 0) -> float:
-        """Return the multiple of the standard deviation after `n` observations, `asked` of which were asked for."""
+    def sqrt_beta(self, n: int, queries: int = 0) -> float:
+        """Return the multiple of the standard deviation after `n` observations, `queries` of them queried."""
         if self.options.schedule is not None:
-            return self.options.schedule.sqrt_beta(asked + 1, self.domain.space.dim, self.domain.space.size)
+            return self.options.schedule.sqrt_beta(queries + 1, self.domain.space.dim, self.domain.space.size)
         if self.options.sqrt_beta is not None:
             return self.options.sqrt_beta
         level = torch.tensor(1 - alpha_at(self.options.alpha, n) / 2, dtype=torch.float64)
@@ -243,7 +243,7 @@ class UpperConfidenceBoundMethod(GPMethod):
 
 @methods.register("nei", GPOptions)
 class NoisyExpectedImprovementMethod(GPMethod):
-    """Noisy expected improvement: the best value so far is itself uncertain (BoTorch's qLogNEI)."""
+    """Noisy expected improvement: the best value so far is uncertain (BoTorch's qLogNEI)."""
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return qLogNEI."""

@@ -1,4 +1,4 @@
-"""Thompson sampling: ask where a draw of the function is greatest."""
+"""Thompson sampling: queries at the maximiser of a posterior draw."""
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -17,7 +17,7 @@ class ThompsonOptions(GPOptions):
     """Options of Thompson sampling.
 
     Attributes:
-        features: random frequencies of a draw of the prior.
+        features: number of random frequencies in a draw of the prior.
     """
 
     features: PositiveInt = FEATURES
@@ -25,16 +25,16 @@ class ThompsonOptions(GPOptions):
 
 @methods.register("ts", ThompsonOptions)
 class ThompsonSampling(GPMethod):
-    """The maximiser of a posterior draw by Matheron's rule, of a new draw for each point of a batch."""
+    """The maximiser of a posterior draw by Matheron's rule, with a new draw for each point of a batch."""
 
     options: ThompsonOptions
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
-        """Return a draw; it is the first point's."""
+        """Return the draw for the first point."""
         return self._draw(surrogate, round)
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
-        """Return where each of q draws is greatest, no row of a table twice."""
+        """Return the maximisers of q draws, without repeated rows of a table."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         chosen = []
         for i in range(round.q):

@@ -1,9 +1,9 @@
 """LOCBO's expected improvement as its published scripts compute it: departures from the text, one by one.
 
-The scripts add up two parts of a posterior of f, of labels inside the set and of labels beyond it, and integrate the
-gain over each. Both parts are laws of `acquisition.localised_law`, weighted: the tails as coded are those of another
-model, whose labels have standard deviation `sqrt(2) S^2` and whose values have `sqrt(2) s^2 / g` given a label, because
-eq. 45 takes squares of what is squared already (docs/methods/localised-erratum.md derives it).
+The scripts add two parts of a posterior of f, for labels inside and outside the set, and integrate the improvement over
+each. Both parts are weighted laws of `localised.law`. The coded tails are those of another model: its labels have
+standard deviation `sqrt(2) S^2`, and its values `sqrt(2) s^2 / g` given a label. The reason is that eq. 45 squares
+squares (docs/methods/localised-erratum.md derives it).
 """
 
 import math
@@ -32,7 +32,7 @@ WIDEST = 3.4
 """Half the length of the set, in standard deviations, where the threshold is not positive."""
 
 DRAWS, END = 64, 5.0
-"""How many values of f an integral is estimated from, and the greatest of them, standardised."""
+"""Number of values of f that estimate an integral, and the greatest of them, standardised."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class InsideLaw:
     """Law of a value whose label is uniform in `[-zeta, zeta]`, in the standard units of `StandardLaw`.
 
     Attributes:
-        rho, tau, zeta: of that law.
+        rho, tau, zeta: as in that law.
     """
 
     rho: Tensor
@@ -51,7 +51,7 @@ class InsideLaw:
         """Return the density at `u`."""
         return gaussian.mean_density(u / self.tau, self.rho * self.zeta / self.tau) / self.tau
 
-    def gain(self, c: Tensor) -> Tensor:
+    def improvement(self, c: Tensor) -> Tensor:
         """Return `E [c + U]+`."""
         return self.tau * gaussian.mean_ramp(c / self.tau, self.rho * self.zeta / self.tau)
 
@@ -61,10 +61,10 @@ class Part:
     """Part of a posterior of f at points of any shape; attributes and arguments broadcast.
 
     Attributes:
-        weight: what the law is multiplied by.
-        location, scale: of its standard units.
-        law: of labels inside the set, or beyond it: with `alpha = threshold = 1`, so that it is no distribution.
-        mass: of the law.
+        weight: factor of the law.
+        location, scale: standard units of the law.
+        law: law of labels inside the set, or outside: with `alpha = threshold = 1`, and therefore not normalised.
+        mass: mass of the law.
     """
 
     weight: Tensor
@@ -78,13 +78,13 @@ class Part:
         return self.weight * self.law.density((f - self.location) / self.scale) / self.scale
 
     def expected_improvement(self, best: Tensor) -> Tensor:
-        """Return the integral of the gain over `best`."""
+        """Return the integral of the improvement over `best`."""
         c = (self.location - best) / self.scale
-        # Of `c > 0` the law's own gain is that of `-c` and c more, as if its mass were one.
-        return self.weight * self.scale * (self.law.gain(c) - c.clamp_min(0.0) * (1 - self.mass))
+        # For `c > 0` the law returns the improvement at `-c` plus c, as if its mass were one.
+        return self.weight * self.scale * (self.law.improvement(c) - c.clamp_min(0.0) * (1 - self.mass))
 
     def estimated_improvement(self, best: Tensor, generator: Generator) -> Tensor:
-        """Return the same by plain Monte Carlo with uniform values of f between `best` and `END`."""
+        """Estimate the same by plain Monte Carlo with uniform values of f between `best` and `END`."""
         chance = torch.rand((DRAWS, *self.weight.shape), generator=generator, dtype=self.weight.dtype)
         reach = (END - best).clamp_min(0.0)
         return reach * (self.density(best + reach * chance) * reach * chance).mean(dim=0)
@@ -95,16 +95,16 @@ class ScriptedImprovement:
     """Expected improvement with departures of the published scripts.
 
     Attributes:
-        alpha: the mass that the posterior puts beyond the set.
-        tails: the labels beyond the set by eq. 29, or as both scripts have them.
-        inside: the density of labels in the set `[l, u]`: `1 / (u - l)`, or `1 / u - l` as in the radio script, whose
-            value depends on where zero is: that of standardised units.
-        extremes: of thresholds: `clipped` ones are in (0, 1]. In both scripts one that is not positive drops the
-            tails; the set then is 3.4 standard deviations to either side in the Ackley script, and the whole line in
-            the radio script, whose density is 0 or, where it is `1 / u - l`, infinite. One above 1 swaps the ends of
-            the set: labels in between are uniform all the same, and beyond either end they overlap.
-        draws: of the estimate by draws, anew at each call, which the gradient in the threshold is not part of; None
-            for the integral itself.
+        alpha: mass of the posterior outside the set.
+        tails: density of labels outside the set: eq. 29, or as coded in both scripts.
+        inside: density of labels in the set `[l, u]`: `1 / (u - l)`, or `1 / u - l` as in the radio script. The latter
+            depends on the origin of the labels, here that of standardised units.
+        extremes: treatment of thresholds outside (0, 1]: `clipped`, or as in a script. In both scripts the tails vanish
+            at a threshold that is not positive. The set is then 3.4 standard deviations to either side in the Ackley
+            script, and the whole line in the radio script, with density 0 or, for `1 / u - l`, infinity. A threshold
+            above 1 swaps the ends of the set: labels between them remain uniform, and the tails overlap.
+        draws: random generator of a new estimate at each call, without a gradient in the threshold; None for the exact
+            integral.
     """
 
     alpha: float
@@ -122,15 +122,15 @@ class ScriptedImprovement:
         best: Tensor,
         other_mean: Tensor | None = None,
     ) -> Tensor:
-        """Return the expected gain over `best`.
+        """Return the expected improvement over `best`.
 
         Args:
-            mean: predictive mean, standardised; any shape, as of all others.
+            mean: predictive mean, standardised; any shape, like all other arguments.
             variance: predictive variance of an observation, noise included.
             noise: noise variance.
-            threshold: of the set; below 2.
-            best: a number.
-            other_mean: what the mean of f given a label regresses to in the place of `mean`.
+            threshold: threshold of the set, below 2.
+            best: the incumbent, a number.
+            other_mean: the mean that f given a label regresses to instead of `mean`.
         """
         if self.draws is not None:
             threshold = threshold.detach()
@@ -146,15 +146,15 @@ class ScriptedImprovement:
     def parts(
         self, mean: Tensor, variance: Tensor, noise: Tensor, threshold: Tensor, other_mean: Tensor | None = None
     ) -> tuple[Part, Part]:
-        """Return the labels inside the set and those beyond it; arguments as above."""
+        """Return the parts for labels inside and outside the set; arguments are those of `__call__`."""
         positive = threshold > 0
         safe = torch.where(positive, threshold, 1.0)
         zeta = torch.where(positive, -ndtri(safe / 2), WIDEST)
         model = CalibratedPosterior(mean, variance, noise, safe, self.alpha)
         one, sd = torch.ones_like(safe), variance.sqrt()
-        rho, tau = model.gain.sqrt(), model.noise_share.sqrt()
-        # Of f given the label in the middle of the set, about which everything is symmetric.
-        middle = mean if other_mean is None else model.gain * mean + model.noise_share * other_mean
+        rho, tau = model.signal_share.sqrt(), model.noise_share.sqrt()
+        # The mean of f given the label in the middle of the set: the centre of symmetry.
+        middle = mean if other_mean is None else model.signal_share * mean + model.noise_share * other_mean
 
         uniform = InsideLaw(rho, tau, zeta.abs())
         stretch = self._stretch(mean - zeta * sd, mean + zeta * sd)
@@ -164,64 +164,65 @@ class ScriptedImprovement:
         if self.tails == "equation-29":
             gaussian_tails = StandardLaw(rho, tau, zeta, one, 1.0)
             return within, Part(share, middle, model.sd_of_value(), gaussian_tails, 2 * gaussian.cdf(-zeta))
-        # Of the other model: standard deviations of labels, of values given a label, and of values.
-        labels, given = math.sqrt(2) * variance, math.sqrt(2) * model.sd_given_label().square() / model.gain
-        values = torch.hypot(model.gain * labels, given)
+        # The other model's standard deviations of labels, of values given a label, and of values.
+        share_of_f = model.signal_share
+        labels, given = math.sqrt(2) * variance, math.sqrt(2) * model.sd_given_label().square() / share_of_f
+        values = torch.hypot(share_of_f * labels, given)
         reach = zeta * sd / labels
-        coded = StandardLaw(model.gain * labels / values, given / values, reach, one, 1.0)
-        excess = 2 * model.sd_given_label() * sd / model.gain
+        coded = StandardLaw(share_of_f * labels / values, given / values, reach, one, 1.0)
+        excess = 2 * model.sd_given_label() * sd / share_of_f
         return within, Part(share * excess, middle, values, coded, 2 * gaussian.cdf(-reach))
 
     def _stretch(self, low: Tensor, high: Tensor) -> Tensor:
-        """Return what the density of labels between `low` and `high` is, where it should be uniform, as a multiple."""
+        """Return the ratio of the density of labels between `low` and `high` to the uniform one."""
         return torch.ones_like(low) if self.inside == "uniform" else (1 / high - low) * (high - low)
 
 
-Judging = Literal["before", "standardised-with-it", "conditioned-on-it"]
-"""What is judged of an observation that was asked for.
+CoverageProtocol = Literal["before", "standardised-with-it", "conditioned-on-it"]
+"""The set that decides whether a queried observation is covered.
 
-`before`: whether the set that was promised holds it, as LOCBO's algorithm 1 and its lemmas have it.
-`standardised-with-it`: whether that set, in standardised units, holds the observation in units that are made with it,
-as in LOCBO's published script for Ackley's function. `conditioned-on-it`: whether the set of the process that is
-conditioned on it, at the same hyperparameters, holds it, as in that for the radio network.
+`before`: the set forecast before the observation, as in LOCBO's algorithm 1 and its lemmas. `standardised-with-it`: the
+same set in standardised units, but the observation is standardised together with all data, itself included, as in
+LOCBO's published script for Ackley's function. `conditioned-on-it`: the set of the process conditioned on the
+observation at the same hyperparameters, as in the script for the radio network.
 """
 
 
-def judged(judging: Judging, process: GP, X: Tensor, y: Tensor) -> tuple[GP, Tensor]:
-    """Return the process whose sets observations are judged by, and what stands for them.
+def under_protocol(protocol: CoverageProtocol, process: GP, X: Tensor, y: Tensor) -> tuple[GP, Tensor]:
+    """Return the process whose sets decide on coverage, and the observations to compare with them.
 
     Args:
-        judging: which of the three.
-        process: that the points were chosen with.
+        protocol: the coverage protocol.
+        process: the process that chose the points.
         X: `q x d`.
         y: `q`, NaN where an evaluation failed.
 
     Returns:
         A process, and `q` numbers in the units of its observations.
     """
-    if judging == "before":
+    if protocol == "before":
         return process, y
-    seen = y.isfinite()
-    everything = torch.cat([process.standardisation.observations(process.y), y[seen]])
-    standardisation = process.standardisation.standardising(everything)
-    if judging == "standardised-with-it":
+    observed = y.isfinite()
+    all_y = torch.cat([process.standardisation.observations(process.y), y[observed]])
+    standardisation = process.standardisation.standardising(all_y)
+    if protocol == "standardised-with-it":
         return process, process.standardisation.observations(standardisation.outputs(y))
-    U = torch.cat([process.U, process.standardisation.inputs(X[seen])])
-    return replace(process, U=U, y=standardisation.outputs(everything), standardisation=standardisation), y
+    U = torch.cat([process.U, process.standardisation.inputs(X[observed])])
+    return replace(process, U=U, y=standardisation.outputs(all_y), standardisation=standardisation), y
 
 
 class RefitSchedule:
-    """A process whose hyperparameters are fitted in every so many-th round; in others data are added to it alone.
+    """A process whose hyperparameters are refitted every so many rounds; other rounds only add data to it.
 
-    Before the first of these rounds hyperparameters are at their initial values. Everything follows from the history:
-    a trial that was killed fits anew what it had fitted. The round is the number of the next query.
+    Hyperparameters have their initial values before the first refit. The schedule depends on the history alone, so
+    that a resumed trial repeats its fits. The round is the number of the next query.
     """
 
     def __init__(self, every: int, options: ModelOptions, bounds: Tensor) -> None:
         """Fit in the rounds that `every` divides.
 
         Args:
-            every: a number of rounds.
+            every: number of rounds between fits.
             options: kernel and priors.
             bounds: `2 x d`.
         """
@@ -231,7 +232,7 @@ class RefitSchedule:
         self._last: tuple[History, Hyperparameters] | None = None
 
     def process(self, data: History) -> GP:
-        """Return the process of what has been observed."""
+        """Return the process conditioned on `data`."""
         since = (len(data) - data.initial + 1) % self.every
         if since == 0:
             return fit_process(data.X, data.Y, self.bounds, self.options)
@@ -239,7 +240,7 @@ class RefitSchedule:
         return conditioned(data.X, data.Y, self.bounds, self.options.kernel, self._at(data, since), standardisation)
 
     def _at(self, data: History, since: int) -> Hyperparameters:
-        """Return the hyperparameters that were fitted so many rounds before, or the initial ones."""
+        """Return the hyperparameters fitted `since` rounds ago, or the initial ones."""
         n = len(data) - since
         if n < data.initial:
             unknowns = unknowns_of(data.X.shape[-1], self.options)

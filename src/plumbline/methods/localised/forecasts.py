@@ -1,4 +1,4 @@
-"""Predictive distributions that are known by their quantiles."""
+"""Predictive distributions given by their quantiles."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class QuantilePredictive(ABC):
     def crps(self, y: Tensor) -> Tensor:
         """Return the continuous ranked probability score at `y` (`n`): twice the pinball loss, averaged over levels.
 
-        The loss has a kink at the level of `y`; 32 nodes on either side of it are right to about four digits.
+        The loss has a kink at the level of `y`; 32 nodes on either side give about four correct digits.
         """
         level = self.cdf(y)
         below = level * (NODES.unsqueeze(-1) + 1) / 2
@@ -70,15 +70,14 @@ class QuantilePredictive(ABC):
 class LocalisedPredictive(QuantilePredictive):
     """Uniform on the set with mass `1 - alpha`, the model's own distribution outside with mass `alpha`; eq. 28.
 
-    Its central interval of level `1 - alpha` is the set. Where the threshold is not in (0, 1] the distribution is that
-    of a threshold kept in [1e-6, 1], and observations are judged all the same by eq. 24: from 0 down the set is the
-    whole line and holds any, above 1 it is empty and holds none.
+    Its central interval of level `1 - alpha` is the set. The distribution clips the threshold to [1e-6, 1], but
+    coverage follows eq. 24 with the raw threshold: up to 0 the set is the whole line, and above 1 it is empty.
 
     Attributes:
         model_mean: `n`.
         model_sd: `n`, noise included.
-        threshold: `n`, any number: the model's probability outside the set.
-        alpha: the probability outside it once calibrated.
+        threshold: `n`, unclipped: the model's probability outside the set.
+        alpha: the calibrated probability outside the set.
     """
 
     model_mean: Tensor
@@ -88,7 +87,7 @@ class LocalisedPredictive(QuantilePredictive):
 
     @property
     def outside(self) -> Tensor:
-        """The threshold that the distribution is made with: `n`."""
+        """The clipped threshold of the distribution: `n`."""
         return self.threshold.clamp(FLOOR, 1.0)
 
     @property
@@ -111,7 +110,7 @@ class LocalisedPredictive(QuantilePredictive):
     def quantile(self, p: Tensor) -> Tensor:
         """Return the quantiles of levels `p`."""
         tail = torch.minimum(p, 1 - p)
-        # Tiny levels are legal and far out; level 0 is not finite, as of any Gaussian.
+        # Tiny levels are legal and far out; the quantile of level 0 is infinite, as for any Gaussian.
         beyond = -ndtri((tail / self.alpha * self.outside).clamp(max=0.5))
         within = self.half_width * (1 - 2 * tail) / (1 - self.alpha)
         distance = torch.where(tail < self.alpha / 2, beyond, within)
@@ -139,10 +138,10 @@ class LocalisedPredictive(QuantilePredictive):
         return (_score((y - self.model_mean) / self.model_sd) >= self.threshold).to(y.dtype)
 
     def _beyond(self, z: Tensor) -> Tensor:
-        """Return which standardised labels lie outside the set that the distribution is made with."""
+        """Whether standardised labels lie outside the set of the clipped threshold."""
         return _score(z) < self.outside
 
 
 def _score(z: Tensor) -> Tensor:
-    """Return how well standardised labels conform; eq. 25."""
+    """Return the conformity scores of standardised labels; eq. 25."""
     return 2 * gaussian.cdf(-z.abs())

@@ -1,11 +1,11 @@
-"""LOCBO's calibrated posterior in standard units: its density, distribution function, quantiles and expected gain.
+"""LOCBO's calibrated posterior in standard units: density, distribution function, quantiles, expected improvement.
 
-With labels `z = (y - mu) / S` and values `u = (f - mu) / sqrt(g S^2)`, eq. 28 and 29 have three parameters only:
-`u = rho z + tau eps`. Here `eps` is standard Gaussian, `rho^2 = g` and `tau^2 = s2n / S^2` add up to one, and `z` is
-uniform on the set `[-zeta, zeta]` with probability `1 - alpha`, standard Gaussian beyond it with probability `alpha`.
+With labels `z = (y - mu) / S` and values `u = (f - mu) / sqrt(g S^2)`, eq. 28 and 29 have only three parameters:
+`u = rho z + tau eps`. Here `eps` is standard Gaussian, and `rho^2 = g` and `tau^2 = s2n / S^2` add up to one. The label
+`z` is uniform on the set `[-zeta, zeta]` with probability `1 - alpha`, and standard Gaussian outside otherwise.
 
-The law is symmetric. Everything is computed for `u <= 0`, where it is a sum of positive terms that keep their digits,
-and reflected; docs/methods/localised-erratum.md derives it.
+The law is symmetric. It is computed for `u <= 0`, as a sum of positive terms that loses no digits, and reflected;
+docs/methods/localised-erratum.md derives it.
 """
 
 from collections.abc import Callable
@@ -19,26 +19,26 @@ from torch.special import ndtri
 from plumbline.forecasts import gaussian
 
 REACH = 8.0
-"""Beyond this many standard deviations `Phi` is 0 or 1, and `h` is 0 or its asymptote, to double precision."""
+"""Number of standard deviations beyond which `Phi` is 0 or 1, and `h` is 0 or its asymptote, in double precision."""
 
 BEYOND = 72.0
 """Labels beyond `sqrt(zeta^2 + BEYOND)` have a share `exp(-BEYOND / 2)`, that is 2e-16, of those outside the set."""
 
 HALVINGS = 70
-"""Of the bracket of a quantile at most: from `zeta + 40` to 4e-20, because densities reach 1e6."""
+"""Most halvings of a quantile's bracket: from `zeta + 40` to 4e-20, because densities reach 1e6."""
 
 ROUNDING = 1e-15
-"""A quantile whose probability is as close as this is found; the distribution function is no more exact."""
+"""Tolerance on the probability of a quantile, the accuracy of the distribution function."""
 
 SIDES = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
-"""Of labels above and below the set."""
+"""Signs of labels above and below the set."""
 
 TOWARDS = torch.tensor([-1.0, -1.0, 1.0], dtype=torch.float64)
 UNTIL = REACH * torch.tensor([-1.0, 1.0, 1.0], dtype=torch.float64)
-"""Times u and times tau: where the kernel begins to rise and has risen above the set, and where it has fallen below."""
+"""Factors of u and tau: the kernel's rise above the set begins and ends there, and ends its fall below the set."""
 
 Slopes = Callable[[], tuple[Tensor, ...]]
-"""Returns derivatives when it is called: where a value is all that is wanted, it is not."""
+"""Computes derivatives when called, so that values alone cost less."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class StandardLaw:
         tau: square root of the noise's share of the variance, positive.
         zeta: half width of the set.
         threshold: mass of a standard Gaussian beyond `-+zeta`.
-        alpha: mass that the law puts beyond the set.
+        alpha: mass of the law outside the set.
     """
 
     rho: Tensor
@@ -66,14 +66,14 @@ class StandardLaw:
 
     @cached_property
     def far(self) -> Tensor:
-        """The label beyond which there is next to nothing."""
+        """The label beyond which the mass is negligible; see `BEYOND`."""
         return (self.zeta.square() + BEYOND).sqrt()
 
     def density(self, u: Tensor) -> Tensor:
         """Return the density of eq. 29.
 
-        Inside, a uniform label blurred by noise. Outside, Bayes' rule turns `p(u | z) p(z)` into `phi(u)` times the
-        probability that the label `z | u ~ N(rho u, tau^2)` lies beyond the set.
+        Inside the set, a uniform label is blurred by noise. Outside, Bayes' rule turns `p(u | z) p(z)` into `phi(u)`
+        times the probability that the label `z | u ~ N(rho u, tau^2)` lies outside the set.
         """
         inside = gaussian.mean_density(u / self.tau, self.reach) / self.tau
         at = self.rho * u
@@ -85,18 +85,17 @@ class StandardLaw:
         left = self._left_cdf(_reflected(u))
         return torch.where(u > 0, 1 - left, left)
 
-    def gain(self, c: Tensor) -> Tensor:
-        """Return `E [c + U]+`; that of `c > 0` is `c` more than that of `-c`."""
-        return self.gain_with_slopes(c)[0]
+    def improvement(self, c: Tensor) -> Tensor:
+        """Return `E [c + U]+`; for `c > 0` it exceeds that for `-c` by `c`."""
+        return self.improvement_with_slopes(c)[0]
 
-    def gain_with_slopes(self, c: Tensor) -> tuple[Tensor, Slopes]:
-        """Return `G = E [c + U]+`, and what returns its derivatives in `c`, in the log of the value's scale, and in the
-        threshold.
+    def improvement_with_slopes(self, c: Tensor) -> tuple[Tensor, Slopes]:
+        """Return `G = E [c + U]+`, and its derivatives in `c`, in the log of the value's scale, and in the threshold.
 
-        The derivative in `c` is the distribution function `F`. With the noise as it is, the value's scale moves `rho`
-        by `rho tau^2`, and with `t = (c -+ rho zeta) / tau` only closed forms are left of that: inside the set
-        `tau^2 (G - c F) - tau` times the mean density, outside `rho tau^2 phi(zeta) / threshold` times the difference
-        of `Phi(t)`. The threshold moves `zeta` by `-1 / (2 phi(zeta))`.
+        The derivative in `c` is the distribution function `F`. At fixed noise the derivative of `rho` in the log scale
+        is `rho tau^2`. With `t = (c -+ rho zeta) / tau`, that of `G` is then closed: inside the set it is
+        `tau^2 (G - c F) - tau` times the mean density. Outside it is `rho tau^2 phi(zeta) / threshold` times the
+        difference of `Phi(t)`. The derivative of `zeta` in the threshold is `-1 / (2 phi(zeta))`.
         """
         left = _reflected(c)
         rho, tau, reach, centre = self.rho, self.tau, self.reach, left / self.tau
@@ -136,10 +135,10 @@ class StandardLaw:
         return self.quantile_with_slopes(p)[0]
 
     def quantile_with_slopes(self, p: Tensor) -> tuple[Tensor, Callable[[], tuple[Tensor, Tensor]]]:
-        """Return the quantile, and what returns its derivatives in the log of the value's scale and in the threshold.
+        """Return the quantile, and its derivatives in the log of the value's scale and in the threshold.
 
-        By the implicit function theorem from those of the distribution function `F`. Inside the set, the value's scale
-        moves it by minus the mean of `phi'` less `u tau` times that of `phi`.
+        They follow from those of the distribution function by the implicit function theorem. Inside the set, its
+        derivative in the log scale is minus the mean of `phi'` minus `u tau` times that of `phi`.
         """
         upper = p > 0.5
         tail = torch.where(upper, 1 - p, p)
@@ -196,15 +195,15 @@ class StandardLaw:
     def _labels_outside(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return a quadrature of `E kernel((u + rho Z) / tau)` over Gaussian labels beyond the set, for `u <= 0`.
 
-        The kernel rises from zero within `-+REACH` and follows its asymptote above. Hardly any noise makes that a step
-        between two nodes of a quadrature over all labels; it is therefore confined to where the kernel rises.
+        The kernel rises from zero within `-+REACH` and follows its asymptote above. Under little noise the rise is a
+        step between two nodes of a quadrature over all labels; the quadrature therefore covers the rise alone.
 
         Returns:
             The kernel's arguments and their weights, `... x 2 x nodes`, above and below the set, and the label, `...`,
-            above which the kernel is its asymptote.
+            above which the kernel equals its asymptote.
         """
         u, rho, tau, zeta = (part.unsqueeze(-1) for part in (u, self.rho, self.tau, self.zeta))
-        # Labels below the set: the kernel is small at the set already and falls from there.
+        # Labels below the set: the kernel is already small at the set and falls from there.
         labels = (u * TOWARDS + tau * UNTIL) / rho
         start, *ends = torch.maximum(torch.minimum(labels, self.far.unsqueeze(-1)), zeta).split(1, dim=-1)
         low = torch.stack([start, zeta.expand_as(start)], dim=-2)
@@ -215,5 +214,5 @@ class StandardLaw:
 
 
 def _reflected(u: Tensor) -> Tensor:
-    """Return `-|u|`, with the slope of its left branch at zero, where `-abs` would have none."""
+    """Return `-|u|`, with the slope of its left branch at zero, where `-abs` has none."""
     return torch.where(u > 0, -u, u)

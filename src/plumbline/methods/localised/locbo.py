@@ -1,4 +1,4 @@
-"""LOCBO: sets whose level is corrected online, where the misses happen."""
+"""LOCBO: sets whose level is corrected online, near the misses."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from plumbline.methods.variants import Json, Variant
 from plumbline.models.gp.process import GP
 
 NO_INCUMBENT = -100.0
-"""What LOCBO's radio script would improve on in its first round, standardised."""
+"""The incumbent of LOCBO's radio script in its first round, standardised."""
 
 
 class LocalisedOptions(OnlineMethodOptions):
@@ -41,15 +41,15 @@ class LocalisedImprovementOptions(LocalisedOptions):
     """Options of LOCBO with expected improvement; `variant` sets them, which are departures of the published scripts.
 
     Attributes:
-        tails: of the posterior: of eq. 29, or as coded in both scripts.
-        inside: the density of labels in the set: uniform, or as coded in the radio script, `1 / u - l`.
-        extremes: what is made of thresholds outside of (0, 1): see `ScriptedImprovement`. The radio script also judges
+        tails: tails of the posterior: eq. 29, or as coded in both scripts.
+        inside: density of labels in the set: uniform, or as coded in the radio script, `1 / u - l`.
+        extremes: treatment of thresholds outside (0, 1]; see `ScriptedImprovement`. The radio script also decides
             coverage by `2 - lambda` where `lambda` is above 1.
         integral: `exact`, or estimated from 64 values of f redrawn at every call, as in the Ackley script.
-        label_mean: what f given a label regresses to: the mean of f, or, as in both scripts, what that would be if the
-            constant mean were zero.
-        incumbent: the best observation: of all, or of those that were asked for, -100 (standardised) before the first,
-            as in the radio script.
+        label_mean: the mean that f given a label regresses to: that of f or, as in both scripts, the same under a
+            constant mean of zero.
+        incumbent: the best of all observations, or of the queried ones, as in the radio script: there it is -100
+            (standardised) before the first query.
     """
 
     departures: ClassVar[Mapping[str, Json]] = DEPARTURES
@@ -66,22 +66,22 @@ class LocalisedImprovementOptions(LocalisedOptions):
     @property
     def scripted(self) -> bool:
         """Whether the expected improvement is not that of the text."""
-        asked = (self.tails, self.inside, self.extremes, self.integral, self.label_mean)
-        return asked != ("equation-29", "uniform", "clipped", "exact", "fitted")
+        options = (self.tails, self.inside, self.extremes, self.integral, self.label_mean)
+        return options != ("equation-29", "uniform", "clipped", "exact", "fitted")
 
 
 class LocalisedBoundOptions(LocalisedOptions):
     """Options of the upper confidence bound under LOCBO's posterior.
 
     Attributes:
-        level: of the quantile of `f`; `1 - alpha / 2` where none is given, as of plain UCB.
+        level: level of the quantile of `f`; None for `1 - alpha / 2`, as for plain UCB.
     """
 
     level: float | None = Field(default=None, gt=0.5, lt=1.0)
 
 
 class LocalisedMethod(OnlineMethod):
-    """LOCBO: a set about the model's mean whose level is corrected online, where the misses happen."""
+    """LOCBO: a set about the model's mean whose level is corrected online, near the misses."""
 
     options: LocalisedOptions
 
@@ -90,11 +90,11 @@ class LocalisedMethod(OnlineMethod):
         self.bound = CoverageBound.of(options.online, options.alpha, self.located(domain.bounds))
 
     def targets(self) -> Tensor:
-        """Return the one level of the sets."""
+        """Return the single level of the sets."""
         return torch.tensor([self.options.alpha], dtype=torch.float64)
 
     def events(self, forecast: QuantilePredictive, y: Tensor) -> Tensor:
-        """Return which observations lie outside their sets; eq. 24, by thresholds that may leave (0, 1]."""
+        """Return 1 for observations outside their sets, else 0; eq. 24, by thresholds that may leave (0, 1]."""
         return 1 - forecast.covers(y, self.options.alpha).unsqueeze(-1)
 
     def calibrated(self, plain: GaussianPredictive, X: Tensor) -> LocalisedPredictive:
@@ -103,12 +103,14 @@ class LocalisedMethod(OnlineMethod):
         return LocalisedPredictive(plain.mean, plain.sd, threshold, self.options.alpha)
 
     def notes(self, choice: Choice[GP], round: Round) -> dict[str, float]:
-        """Return the threshold at the points, the share of observations before that were found to be missed, and what
-        the lemmas promise of the observations up to these. Nothing is noted of what is unknown or infinite."""
+        """Return the threshold at the points, the share of earlier misses, and the lemmas' bounds up to this round.
+
+        Unknown and infinite numbers are left out.
+        """
         X = choice.X
         raw = self.threshold.unclipped(self.located(X))
         rounds = len(self.threshold.centres) + len(X)
-        found = {
+        notes = {
             "threshold": float(self.threshold(self.located(X)).mean()),
             "clipped_thresholds": float(((raw <= 0) | (raw >= 1)).double().mean()),
             "counted_misses": self.counted_misses(),
@@ -119,10 +121,10 @@ class LocalisedMethod(OnlineMethod):
             "bound_y": self.bound.of_observations(rounds),
             "bound_f": self.bound.of_function(rounds),
         }
-        return {name: value for name, value in found.items() if math.isfinite(value)}
+        return {name: value for name, value in notes.items() if math.isfinite(value)}
 
     def counted_misses(self) -> float:
-        """Return the share of observations that the threshold took for misses; NaN before any, or if it never moves."""
+        """Return the share of observations that moved the threshold as misses; NaN before any, or if it never moves."""
         steps = self.threshold.coefficients
         return float((steps < 0).double().mean()) if bool((steps != 0).any()) else math.nan
 
@@ -135,39 +137,41 @@ class LocalisedImprovementMethod(LocalisedMethod):
 
     def calibrated(self, plain: GaussianPredictive, X: Tensor) -> LocalisedPredictive:
         """Return the calibrated likelihood; eq. 28."""
-        found = super().calibrated(plain, X)
+        forecast = super().calibrated(plain, X)
         if self.options.extremes != "radio-script":
-            return found
-        return replace(found, threshold=torch.minimum(found.threshold, 2 - found.threshold))
+            return forecast
+        return replace(forecast, threshold=torch.minimum(forecast.threshold, 2 - forecast.threshold))
 
-    def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return the threshold, which is not kept in (0, 1] where the scripts' rules are asked for."""
-        return super().kept(raw) if self.options.extremes == "clipped" else (raw, lambda grad_kept: grad_kept)
+    def admissible(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the threshold, clipped unless the rules of a script apply."""
+        return super().admissible(raw) if self.options.extremes == "clipped" else (raw, lambda grad: grad)
 
     def incumbent(self, surrogate: GP, round: Round) -> Tensor:
         """Return the observation to improve on, standardised."""
         if self.options.incumbent == "all":
             return super().incumbent(surrogate, round)
-        asked = surrogate.standardisation.outputs(round.data.Y[round.data.initial :])
-        return asked.max() if len(asked) else round.data.Y.new_tensor(NO_INCUMBENT)
+        queried = surrogate.standardisation.outputs(round.data.Y[round.data.initial :])
+        return queried.max() if len(queried) else round.data.Y.new_tensor(NO_INCUMBENT)
 
     def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
-        """Return the expected gain over the best observation; eq. 30, or as a published script has it."""
-        asked = self.options
-        if not asked.scripted:
-            return of_posterior(noise, asked.alpha, lambda made: made.expected_improvement_with_slopes(best))
-        draws = torch.Generator().manual_seed(round.seed) if asked.integral == "redrawn" else None
-        gain = ScriptedImprovement(asked.alpha, asked.tails, asked.inside, asked.extremes, draws)
+        """Return the expected improvement over the best observation: eq. 30, or that of a published script."""
+        options = self.options
+        if not options.scripted:
+            return of_posterior(
+                noise, options.alpha, lambda posterior: posterior.expected_improvement_with_slopes(best)
+            )
+        draws = torch.Generator().manual_seed(round.seed) if options.integral == "redrawn" else None
+        improvement = ScriptedImprovement(options.alpha, options.tails, options.inside, options.extremes, draws)
 
         def closed_form(mean: Tensor, sd: Tensor, thresholds: Tensor, *other: Tensor) -> Tensor:
-            return gain(mean, sd.square() + noise, noise.expand_as(mean), thresholds.squeeze(-1), best, *other)
+            return improvement(mean, sd.square() + noise, noise.expand_as(mean), thresholds.squeeze(-1), best, *other)
 
         return automatic(closed_form)
 
-    def utility_of(self, process: GP, value: WithSlopes) -> OnlineAcquisition:
-        """Return a utility under a process and the thresholds as they are."""
+    def acquisition(self, process: GP, value: WithSlopes) -> OnlineAcquisition:
+        """Return the acquisition function under a process and the current thresholds."""
         if self.options.label_mean == "fitted":
-            return super().utility_of(process, value)
+            return super().acquisition(process, value)
         other = replace(process, at=process.at._replace(constant=0.0))
         return OnlineAcquisition(process, self.thresholds_with_vjp, value, other)
 
@@ -179,34 +183,34 @@ class LocalisedBoundMethod(LocalisedMethod):
     options: LocalisedBoundOptions
 
     def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
-        """Return the quantile of `f`, whatever the best observation is."""
+        """Return the quantile of `f`, which does not depend on the best observation."""
         level = best.new_tensor(self.options.level or 1 - self.options.alpha / 2)
-        return of_posterior(noise, self.options.alpha, lambda made: made.quantile_with_slopes(level))
+        return of_posterior(noise, self.options.alpha, lambda posterior: posterior.quantile_with_slopes(level))
 
 
 def of_posterior(
     noise: Tensor, alpha: float, value: Callable[[CalibratedPosterior], tuple[Tensor, Slopes]]
 ) -> WithSlopes:
-    """Return a utility of LOCBO's posterior (eq. 29), with its derivatives, as one of moments and thresholds."""
+    """Return a value of LOCBO's posterior (eq. 29) as a function of moments and thresholds, with derivatives."""
 
     def closed_form(mean: Tensor, sd: Tensor, thresholds: Tensor) -> tuple[Tensor, Slopes]:
-        made = CalibratedPosterior(mean, sd.square() + noise, noise, thresholds.squeeze(-1), alpha)
-        found, of_posterior = value(made)
+        posterior = CalibratedPosterior(mean, sd.square() + noise, noise, thresholds.squeeze(-1), alpha)
+        values, posterior_slopes = value(posterior)
 
         def slopes() -> tuple[Tensor, ...]:
-            grad_mean, grad_sd, grad_threshold = of_posterior()
+            grad_mean, grad_sd, grad_threshold = posterior_slopes()
             return grad_mean, grad_sd, grad_threshold.unsqueeze(-1)
 
-        return found, slopes
+        return values, slopes
 
     return closed_form
 
 
 def automatic(value: Callable[..., Tensor]) -> WithSlopes:
-    """Return a utility with derivatives that are taken automatically."""
+    """Return the function with automatic derivatives."""
 
     def closed_form(*moments: Tensor) -> tuple[Tensor, Slopes]:
-        found, vjp = with_vjp(value, *moments)
-        return found, lambda: vjp(torch.ones_like(found))
+        values, vjp = with_vjp(value, *moments)
+        return values, lambda: vjp(torch.ones_like(values))
 
     return closed_form

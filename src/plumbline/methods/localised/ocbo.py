@@ -1,4 +1,4 @@
-"""OCBO: quantiles that are recalibrated online, with localisation or without."""
+"""OCBO: quantiles recalibrated online, with or without localisation."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ class RecalibratedOptions(OnlineMethodOptions):
     """Options of OCBO, whose localised version has `kappa > 0`.
 
     Attributes:
-        levels: how many quantile levels are recalibrated, equally spaced.
+        levels: number of recalibrated quantile levels, equally spaced.
     """
 
     levels: PositiveInt = 19
@@ -31,7 +31,7 @@ class RecalibratedOptions(OnlineMethodOptions):
 
 @methods.register("ocbo", RecalibratedOptions)
 class RecalibratedMethod(OnlineMethod):
-    """OCBO: expected improvement with quantiles that are recalibrated online; OCBO-L where `online.kappa > 0`."""
+    """OCBO: expected improvement with quantiles recalibrated online; OCBO-L where `online.kappa > 0`."""
 
     options: RecalibratedOptions
 
@@ -40,7 +40,7 @@ class RecalibratedMethod(OnlineMethod):
         return levels(self.options.levels)
 
     def events(self, forecast: QuantilePredictive, y: Tensor) -> Tensor:
-        """Return which quantiles the observations do not exceed."""
+        """Return 1 for each quantile that an observation does not exceed, else 0."""
         at = self.targets().unsqueeze(-1).expand(-1, len(y))
         return (y <= forecast.quantile(at)).to(y.dtype).mT
 
@@ -50,17 +50,17 @@ class RecalibratedMethod(OnlineMethod):
             ReweightedGaussian(plain.mean, plain.sd, self.threshold.targets, self.thresholds_at(X))
         )
 
-    def kept(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return the recalibrated levels in order."""
+    def admissible(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the recalibrated levels in increasing order."""
         return monotone_with_vjp(raw)
 
     def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
-        """Return the expected gain over the best observation: the method takes observations for the function."""
+        """Return the expected improvement of an observation (not of f) over the best one."""
 
-        def gain(mean: Tensor, sd: Tensor, R: Tensor) -> tuple[Tensor, Slopes]:
+        def improvement(mean: Tensor, sd: Tensor, R: Tensor) -> tuple[Tensor, Slopes]:
             scale = (sd.square() + noise).sqrt()
             forecast = ReweightedGaussian(mean, scale, self.threshold.targets, R)
-            found, grad_mean, grad_scale, grad_R = forecast.expected_improvement_with_slopes(best)
-            return found, lambda: (grad_mean, grad_scale * sd / scale, grad_R)
+            value, grad_mean, grad_scale, grad_R = forecast.expected_improvement_with_slopes(best)
+            return value, lambda: (grad_mean, grad_scale * sd / scale, grad_R)
 
-        return gain
+        return improvement

@@ -1,10 +1,10 @@
 """LOCBO's calibrated posterior: closed forms and one smooth quadrature, no Monte Carlo.
 
 A label is uniform on the set `[L, U]` with mass `1 - alpha` and follows the model's predictive distribution outside it
-with mass `alpha` (eq. 28); given a label, `f` is Gaussian with mean `g y + (1 - g) mu` and variance `s2n g` (eq. 29).
+with mass `alpha` (eq. 28). Given a label, `f` is Gaussian with mean `g y + (1 - g) mu` and variance `s2n g` (eq. 29).
 
-The paper's Lemma 3 states the density of `f` with slips that leave it without a finite mass and without consistent
-units; docs/methods/localised-erratum.md lists them and derives the form that is used here.
+The density of `f` in the paper's Lemma 3 has errors: its mass is infinite and its units are inconsistent.
+docs/methods/localised-erratum.md lists them and derives the form used here.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from torch.special import ndtri
 from plumbline.methods.localised.law import Slopes, StandardLaw
 
 TINY = 1e-12
-"""Shares of the variance and widths in its units are kept this far from zero."""
+"""Lower bound of shares of the variance, and of widths in its units."""
 
 
 @dataclass(frozen=True)
 class CalibratedPosterior:
     """LOCBO's posterior of `f` at points of any shape; every attribute and argument broadcasts to it.
 
-    For several values at each point, put their dimension first.
+    With several values at each point, their dimension comes first.
 
     Attributes:
         mean: predictive mean.
         variance: predictive variance of an observation, noise included.
         noise: noise variance.
-        threshold: of the set, in (0, 1]: the predictive probability outside it.
-        alpha: the mass that the posterior puts outside the set.
+        threshold: threshold of the set, in (0, 1]: the predictive probability outside it.
+        alpha: mass of the posterior outside the set.
     """
 
     mean: Tensor
@@ -40,7 +40,7 @@ class CalibratedPosterior:
     alpha: float
 
     @property
-    def gain(self) -> Tensor:
+    def signal_share(self) -> Tensor:
         """Share of the predictive variance that is not noise: `g`."""
         return ((self.variance - self.noise) / self.variance).clamp(TINY, 1.0)
 
@@ -56,28 +56,28 @@ class CalibratedPosterior:
 
     def sd_of_value(self) -> Tensor:
         """Return the standard deviation of `f` under the model."""
-        return (self.variance * self.gain).sqrt()
+        return (self.variance * self.signal_share).sqrt()
 
     def sd_given_label(self) -> Tensor:
         """Return the standard deviation of `f` given a label, the same for all labels."""
         return self.sd_of_value() * self.noise_share.sqrt()
 
     def expected_improvement(self, best: Tensor) -> Tensor:
-        """Return the expected gain over `best`; eq. 30 with the utility of expected improvement."""
+        """Return the expected improvement over `best`; eq. 30."""
         return self.expected_improvement_with_slopes(best)[0]
 
     def expected_improvement_with_slopes(self, best: Tensor) -> tuple[Tensor, Slopes]:
-        """Return the same, and what returns its derivatives in the mean, in the standard deviation of `f`, and in the
-        threshold; the noise stays as it is."""
+        """Return the same, and its derivatives in the mean, in the standard deviation of `f` at fixed noise, and in
+        the threshold."""
         sd = self.sd_of_value()
         c = (self.mean - best) / sd
-        gain, law_slopes = self._law().gain_with_slopes(c)
+        improvement, law_slopes = self._law().improvement_with_slopes(c)
 
         def slopes() -> tuple[Tensor, Tensor, Tensor]:
             grad_c, grad_scale, grad_threshold = law_slopes()
-            return grad_c, gain - c * grad_c + grad_scale, sd * grad_threshold
+            return grad_c, improvement - c * grad_c + grad_scale, sd * grad_threshold
 
-        return sd * gain, slopes
+        return sd * improvement, slopes
 
     def density(self, f: Tensor) -> Tensor:
         """Return the density at `f`; eq. 29."""
@@ -89,14 +89,14 @@ class CalibratedPosterior:
         return self._law().cdf((f - self.mean) / self.sd_of_value())
 
     def quantile(self, p: Tensor) -> Tensor:
-        """Return the value up to which the mass is `p`, for `0 < p < 1`.
+        """Return the quantile of level `p`, for `0 < p < 1`.
 
         `cdf(quantile(p))` is `p` within 1e-12 plus the density times the spacing of floats at it and at the mean.
         """
         return self.quantile_with_slopes(p)[0]
 
     def quantile_with_slopes(self, p: Tensor) -> tuple[Tensor, Slopes]:
-        """Return the same, and what returns its derivatives, as of `expected_improvement_with_slopes`."""
+        """Return the same, and its derivatives, like those of `expected_improvement_with_slopes`."""
         sd = self.sd_of_value()
         u, law_slopes = self._law().quantile_with_slopes(p)
 
@@ -107,15 +107,15 @@ class CalibratedPosterior:
         return self.mean + sd * u, slopes
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
-        """Return `n` draws of `f` at each point, first dimension: for tests and for utilities without a closed form."""
+        """Return `n` draws of `f` at each point, first dimension: for integrands without a closed form."""
         shape = (n, *torch.broadcast_shapes(self.mean.shape, self.variance.shape, self.threshold.shape))
         u, v, w = (torch.rand(shape, generator=generator, dtype=torch.float64) for _ in range(3))
         eps = torch.randn(shape, generator=generator, dtype=torch.float64)
         inside = self.mean + (2 * v - 1) * self.half_width
-        # Beyond the set the tails hold `threshold / 2` each: invert the tail at a uniform share of it.
+        # The tails outside the set have mass `threshold / 2` each: invert the tail at a uniform share of it.
         tail = -ndtri((v * self.threshold / 2).clamp_min(1e-300)) * self.variance.sqrt()
         label = torch.where(u < self.alpha, self.mean + torch.where(w < 0.5, -tail, tail), inside)
-        return self.mean + self.gain * (label - self.mean) + self.sd_given_label() * eps
+        return self.mean + self.signal_share * (label - self.mean) + self.sd_given_label() * eps
 
     def _zeta(self) -> Tensor:
         """Return half the length of the set in standard deviations of a label."""
@@ -123,4 +123,4 @@ class CalibratedPosterior:
 
     def _law(self) -> StandardLaw:
         """Return the posterior in standard units."""
-        return StandardLaw(self.gain.sqrt(), self.noise_share.sqrt(), self._zeta(), self.threshold, self.alpha)
+        return StandardLaw(self.signal_share.sqrt(), self.noise_share.sqrt(), self._zeta(), self.threshold, self.alpha)

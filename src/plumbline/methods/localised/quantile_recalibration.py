@@ -1,10 +1,10 @@
-"""OCBO: recalibrated quantiles, `q(p) = Q_{R(p)}` of the model's; LOCBO, section III-B.
+"""OCBO: recalibrated quantiles `q(p) = Q(R(p))` of the model's quantile function `Q`; LOCBO, section III-B.
 
 `R` is learnt at a grid of levels, is linear between them, and has `R(0) = 0` and `R(1) = 1`. Between two levels the
-recalibrated distribution is then the model's own, scaled: a Gaussian whose slices are reweighted.
+recalibrated distribution is the model's own, scaled: a Gaussian whose slices are reweighted.
 
 The paper's eq. 21 moves `R(p)` by the share of observations above the quantile; that share would tend to `p`, against
-its own eq. 16 and 22. Here it moves by the share below.
+its own eq. 16 and 22. Here `R(p)` moves by the share below.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from plumbline.methods.localised.forecasts import QuantilePredictive
 from plumbline.methods.localised.thresholds import FLOOR
 
 END = 40.0
-"""Minus and plus infinity, in standard deviations: what lies beyond has no mass in double precision."""
+"""Substitute for infinity, in standard deviations: the mass beyond is zero in double precision."""
 
 
 def levels(count: int) -> Tensor:
@@ -29,13 +29,13 @@ def levels(count: int) -> Tensor:
 
 
 def monotone_with_vjp(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return levels (`... x M`) in order, inside (0, 1), and at least `FLOOR` apart, so that slices have densities.
+    """Sort levels (`... x M`) inside (0, 1), at least `FLOOR` apart, so that slices have densities.
 
     The online updates of neighbouring levels may cross; sorting them never makes a quantile worse (rearrangement:
     Chernozhukov, Fernandez-Val & Galichon, 2010).
 
     Returns:
-        Levels, and their vector-Jacobian product; it is zero for levels that were outside.
+        Levels, and their vector-Jacobian product; it is zero for levels outside [0, 1].
     """
     inside = R.clamp(0.0, 1.0)
     ordered, places = inside.sort(dim=-1)
@@ -55,8 +55,8 @@ class ReweightedGaussian:
     Attributes:
         centre: `...`, the model's mean.
         scale: `...`, the model's standard deviation.
-        targets: `M`, the levels that quantiles are to have.
-        recalibrated: `... x M`, increasing in (0, 1): the levels of the model where they are found.
+        targets: `M`, the target levels of the quantiles.
+        recalibrated: `... x M`, increasing in (0, 1): the model's levels at these quantiles.
     """
 
     centre: Tensor
@@ -73,33 +73,33 @@ class ReweightedGaussian:
 
     @cached_property
     def weights(self) -> Tensor:
-        """What the model's density is multiplied by in each slice: `... x (M + 1)`."""
+        """Factors of the model's density in each slice: `... x (M + 1)`."""
         return padded(self.targets).diff() / padded(self.recalibrated).diff(dim=-1)
 
     def expected_improvement(self, best: Tensor) -> Tensor:
-        """Return the expected gain over `best` (a number): `...`; a sum of slices of expected improvement."""
+        """Return the expected improvement over `best` (a number), summed over slices: `...`."""
         return self.expected_improvement_with_slopes(best)[0]
 
     def expected_improvement_with_slopes(self, best: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return the same with its derivatives in centre and scale, `...`, and in the recalibrated levels, `... x M`.
 
-        A level is the end of two slices: it moves their edge, where the gain is `centre + scale z - best`, and changes
-        their weights, which are inverse to their lengths.
+        A level is the end of two slices. It moves their edge, where the improvement is `centre + scale z - best`, and
+        changes their weights, which are inverse to their lengths.
         """
         a = torch.maximum(self.edges, ((best - self.centre) / self.scale).unsqueeze(-1))
         # Over a slice: (centre - best) times its mass, and the scale times its first moment.
         mass, moment = gaussian.cdf(-a).diff(dim=-1).neg(), gaussian.density(a).diff(dim=-1).neg()
         ahead, scale = (self.centre - best).unsqueeze(-1), self.scale.unsqueeze(-1)
-        gains = self.weights * (ahead * mass + scale * moment)
+        terms = self.weights * (ahead * mass + scale * moment)
         at_edges = (ahead + scale * self.edges[..., 1:-1]).clamp_min(0.0)
-        grad_levels = (gains / padded(self.recalibrated).diff(dim=-1)).diff(dim=-1) - self.weights.diff(
+        grad_levels = (terms / padded(self.recalibrated).diff(dim=-1)).diff(dim=-1) - self.weights.diff(
             dim=-1
         ) * at_edges
-        value = gains.sum(dim=-1).clamp_min(0.0)
+        value = terms.sum(dim=-1).clamp_min(0.0)
         return value, (self.weights * mass).sum(dim=-1), (self.weights * moment).sum(dim=-1), grad_levels
 
     def moments(self) -> tuple[Tensor, Tensor]:
-        """Return the mean and the standard deviation: two of `...`."""
+        """Return the mean and the standard deviation, both `...`."""
         z, phi = self.edges, gaussian.density(self.edges)
         first = -(self.weights * phi.diff(dim=-1)).sum(dim=-1)
         second = (self.weights * (gaussian.cdf(z) - z * phi).diff(dim=-1)).sum(dim=-1)
@@ -111,7 +111,7 @@ class RecalibratedPredictive(QuantilePredictive):
     """Forecasts of `n` points with recalibrated quantiles.
 
     Attributes:
-        distribution: of shape `n`.
+        distribution: distribution of shape `n`.
     """
 
     distribution: ReweightedGaussian
@@ -154,7 +154,7 @@ def padded(p: Tensor) -> Tensor:
 
 
 def interpolated(x: Tensor, grid: Tensor, values: Tensor) -> Tensor:
-    """Return what is linear between `values` on `grid` (both `n x K`, the grid increasing) at `x` (`... x n`)."""
+    """Interpolate `values` on `grid` (both `n x K`, the grid increasing) linearly at `x` (`... x n`)."""
     columns = x.reshape(-1, x.shape[-1]).mT.contiguous()  # n x everything before
     right = torch.searchsorted(grid.contiguous(), columns).clamp(1, grid.shape[-1] - 1)
     x0, x1 = grid.gather(-1, right - 1), grid.gather(-1, right)

@@ -13,8 +13,8 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
 
 FLOOR = 1e-6
-"""Posteriors are made with thresholds in [FLOOR, 1]: at 0 the set is the whole line, over which nothing is uniform; at
-1 it is the predictive mean alone, and above 1 it is empty. Observations are judged by thresholds as they are."""
+"""Posteriors clip thresholds to [FLOOR, 1]: at 0 the set is the whole line, over which no law is uniform; at 1 it is
+the predictive mean alone, and above 1 it is empty. Coverage is decided by unclipped thresholds."""
 
 
 class OnlineOptions(Options):
@@ -23,10 +23,10 @@ class OnlineOptions(Options):
     Attributes:
         eta0: first learning rate; that of round t is `eta0 t^-decay`. At 0 thresholds never move.
         decay: w in the paper.
-        counted_from: what t is in the first round; 2 in the published code.
-        forgetting: lambda in the paper, how fast the localised part decays; `eta_t forgetting < 1` in every round.
+        counted_from: value of t in the first round; 2 in the published code.
+        forgetting: lambda in the paper, the decay rate of the localised part; `eta_t forgetting < 1` in every round.
         kappa: height of the kernel; 0 for a threshold that is the same everywhere.
-        lengthscale: l of the kernel, in the units of the inputs; `inf` for a kernel that is flat.
+        lengthscale: l of the kernel, in the units of the inputs; `inf` for a flat kernel.
     """
 
     eta0: NonNegativeFloat = 5e-3
@@ -40,7 +40,7 @@ class OnlineOptions(Options):
         """Return the learning rate of round `t`, the first being 1.
 
         Raises:
-            PlumblineError: it breaks the condition of Lemma 1.
+            PlumblineError: the rate violates the condition of Lemma 1.
         """
         eta = self.eta0 * (t - 1 + self.counted_from) ** -self.decay
         if eta * self.forgetting >= 1:
@@ -52,25 +52,25 @@ class OnlineOptions(Options):
 
 
 def clipped_with_vjp(thresholds: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return thresholds kept in [FLOOR, 1], and what pulls gradients back: to those that lie there."""
-    kept = thresholds.clamp(FLOOR, 1.0)
-    return kept, lambda grad_kept: grad_kept * (kept == thresholds)
+    """Clip thresholds to [FLOOR, 1], with the vector-Jacobian product, which is zero in those outside."""
+    clipped = thresholds.clamp(FLOOR, 1.0)
+    return clipped, lambda grad_clipped: grad_clipped * (clipped == thresholds)
 
 
 @dataclass(frozen=True)
 class OnlineThreshold:
-    """`c_t + sum_i coefficient_i k(x_i, x)`, the kernel sum that eq. 23 and 27 unroll to; several of them at once.
+    """Several thresholds `c_t + sum_i coefficient_i k(x_i, x)`, the kernel sum of the recursions in eq. 23 and 27.
 
-    Each of the `M` thresholds follows an event that is to happen with its target frequency: it rises by the learning
-    rate times the target less the event. LOCBO has one, whose event is a miss of its set (eq. 27); OCBO has one a
-    quantile level, whose event is an observation below the quantile (eq. 21).
+    Each of the `M` thresholds tracks an event with a target frequency: it rises by the learning rate times the target
+    minus the event. LOCBO has one, whose event is a miss of its set (eq. 27). OCBO has one a quantile level, whose
+    event is an observation below the quantile (eq. 21).
 
     Attributes:
-        options: of the recursion.
+        options: options of the recursion.
         targets: `M`; also the thresholds before the first round.
         constants: `M`, c_t.
         centres: `(t - 1) x d`, the inputs so far.
-        coefficients: `(t - 1) x M`, their steps, decayed since.
+        coefficients: `(t - 1) x M`, the steps there, decayed since.
     """
 
     options: OnlineOptions
@@ -88,11 +88,11 @@ class OnlineThreshold:
         """Return the thresholds after a round; eq. 27.
 
         Args:
-            x: `d`, where an observation was made.
+            x: `d`, the observed point.
             events: `M`, 1 where the event of a threshold happened, else 0.
 
         Raises:
-            PlumblineError: the condition of Lemma 1 is broken.
+            PlumblineError: the condition of Lemma 1 is violated.
         """
         eta = self.options.learning_rate(len(self.centres) + 1)
         step = eta * (self.targets - events)
@@ -105,16 +105,16 @@ class OnlineThreshold:
         )
 
     def unclipped(self, X: Tensor) -> Tensor:
-        """Return the thresholds at `... x d` by the letter of eq. 23: `... x M`; they may leave (0, 1]."""
+        """Return the thresholds of eq. 23 at `... x d`: `... x M`; they may leave (0, 1]."""
         return self.unclipped_with_vjp(X)[0]
 
     def unclipped_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return the same, and what pulls gradients in it, `... x M`, back to the points."""
+        """Return the same and its vector-Jacobian product, from `... x M` to the points."""
         if self.options.kappa == 0 or len(self.centres) == 0:
             return self.constants.expand(*X.shape[:-1], len(self.constants)), lambda _: torch.zeros_like(X)
         lengthscale, kappa = self.options.lengthscale, self.options.kappa
         A, C = (X / lengthscale).reshape(-1, X.shape[-1]), self.centres / lengthscale
-        # -|a - c|^2 with one product for all pairs; unlike a distance, its square loses no digits that way.
+        # -|a - c|^2 by one product for all pairs: the squared distance, unlike the distance, loses no digits this way.
         exponent = torch.addmm(-C.square().sum(dim=-1), A, C.mT, alpha=2.0)
         kernel = torch.exp(exponent - A.square().sum(dim=-1, keepdim=True))
         local = (kernel @ self.coefficients).reshape(*X.shape[:-1], -1)
@@ -127,11 +127,11 @@ class OnlineThreshold:
         return self.constants + kappa * local, vjp
 
     def __call__(self, X: Tensor) -> Tensor:
-        """Return the thresholds at `... x d`, kept in [FLOOR, 1]: `... x M`."""
+        """Return the thresholds at `... x d`, clipped to [FLOOR, 1]: `... x M`."""
         return clipped_with_vjp(self.unclipped(X))[0]
 
     def state(self) -> dict[str, Tensor]:
-        """Return what changes from round to round."""
+        """Return the state that changes from round to round."""
         return {"constants": self.constants, "centres": self.centres, "coefficients": self.coefficients}
 
     def restored(self, state: Mapping[str, Any]) -> "OnlineThreshold":
@@ -147,9 +147,9 @@ SYMMETRY = 0.5
 class CoverageBound:
     """The bound `alpha + beta / sqrt(T) + kappa` on the share of misses in `T` rounds; eq. 32.
 
-    The lemma is for learning rates that fall like `t^-1/2`; the paper's own experiments let them fall like `t^-0.05`,
-    for which it says nothing. It also wants a kernel that falls to zero: one that is flat, or none, is outside of it
-    too, and `rho` is then zero. The number is computed all the same, as the paper would have it.
+    The lemma holds for learning rates of order `t^-1/2`; those of the paper's experiments are of order `t^-0.05`, which
+    it does not cover. It also requires a kernel that falls to zero: it covers neither a flat kernel nor none, for which
+    `rho` is zero. The number is computed in these cases too.
 
     Attributes:
         alpha: target miscoverage.
@@ -178,7 +178,7 @@ class CoverageBound:
     def beta(self) -> float:
         """Return `2/eta + 4 sqrt(rho kappa D) / (eta lambda) + 2 (2 kappa + 1)`.
 
-        It is infinite where nothing is learned, and where a kernel that falls is never forgotten.
+        It is infinite if thresholds never move, and if they have a falling kernel without forgetting.
         """
         if self.eta == 0:
             return math.inf

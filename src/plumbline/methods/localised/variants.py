@@ -15,7 +15,7 @@ OnlineDeparture = Literal[
     "refits-every-tenth-round",
     "ackley-forgetting",
 ]
-"""Departures that every method with online conformal prediction may have."""
+"""Departures available to every method with online conformal prediction."""
 
 PosteriorDeparture = Literal[
     "coded-tails",
@@ -29,8 +29,8 @@ PosteriorDeparture = Literal[
 """Departures of LOCBO's posterior, and of the expected improvement under it."""
 
 DEPARTURES: Mapping[str, Json] = {
-    "judged-standardised": {"judging": "standardised-with-it"},
-    "judged-conditioned": {"judging": "conditioned-on-it"},
+    "judged-standardised": {"coverage_protocol": "standardised-with-it"},
+    "judged-conditioned": {"coverage_protocol": "conditioned-on-it"},
     "default-priors": {"model": {"priors": "botorch-0.9", "ard": True}},
     "raw-inputs": {"model": {"inputs": "raw"}},
     "late-counting": {"online": {"counted_from": 2}},

@@ -1,7 +1,7 @@
-"""Approximation-aware Bayesian optimisation: a query and the sparse process behind it, refined by the EULBO.
+"""Approximation-aware Bayesian optimisation: a query and the SVGP behind it, refined jointly by the EULBO.
 
 Maus, Kim, Pleiss, Eriksson, Cunningham & Gardner, Approximation-aware Bayesian optimization (NeurIPS 2024).
-docs/methods/approximation-aware.md says what the text leaves open, what was chosen, and what the published code does.
+docs/methods/approximation-aware.md lists the gaps in the text, our choices, and those of the published code.
 """
 
 from abc import abstractmethod
@@ -35,16 +35,16 @@ from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.models.svgp.process import SVGP
 
 EXAMINED = 512
-"""Points of a Sobol sequence that posterior samples are maximised over."""
+"""Number of Sobol points over which posterior samples are maximised."""
 
 
 class EulboMethodOptions(SparseOptions):
     """Options of the methods that maximise the EULBO.
 
     Attributes:
-        refines: which parameters of the process are refined with the query; AABO, section 4.3.
+        refines: parameters of the process that are refined with the query; AABO, section 4.3.
         query_rate: learning rate of the query.
-        weighting: what the utility weighs; `utility-per-datum` among the departures takes its place.
+        weighting: weight of the utility; the departure `utility-per-datum` overrides it.
     """
 
     refines: Refines = "all"
@@ -53,14 +53,14 @@ class EulboMethodOptions(SparseOptions):
 
     @property
     def first_training(self) -> TrainingOptions:
-        """How the process is trained before anything is refined: the code stops after ten epochs, converged or not."""
+        """The training before the refinement: the code stops after ten epochs, converged or not."""
         if "short-warm-start" in self.departures:
             return self.training.model_copy(update={"failures": 10, "epochs": 10})
         return super().first_training
 
     @property
     def eulbo(self) -> EulboOptions:
-        """How the EULBO is maximised."""
+        """The options of maximising the EULBO."""
         departures = self.departures
         in_total = "failures-in-total" in departures
         return EulboOptions(
@@ -76,26 +76,26 @@ class EulboMethodOptions(SparseOptions):
 
 
 class EulboMethod(SparseMethod):
-    """A query and the process that it is chosen by, refined together by maximising the EULBO; AABO, algorithm 1.
+    """A query and the process that chose it, refined jointly by maximising the EULBO; AABO, algorithm 1.
 
-    They begin where the ELBO and the conventional acquisition function leave them. A subclass says which utility.
+    They start from the optima of the ELBO and of the conventional acquisition function. A subclass gives the utility.
     """
 
     options: EulboMethodOptions
 
     @property
     def steps(self) -> Steps[SVGP]:
-        """The steps; the queries and processes of several methods are refined jointly."""
+        """The steps, where the queries and processes of several methods are refined together."""
         return replace(super().steps, refine=JointStep(self, self.refine))
 
     @classmethod
     def refine(cls, chosen: Sequence[tuple[Self, Choice[SVGP], Round]]) -> list[Choice[SVGP]]:
-        """Return queries and processes that maximise the EULBO, those of all methods jointly."""
+        """Return queries and processes that maximise the EULBO, computed for all methods together."""
         one, device = chosen[0][0], chosen[0][2].device
         processes = [choice.surrogate for _, choice, _ in chosen]
         points = torch.stack([method.points(choice, round) for method, choice, round in chosen])
         data = [method.training_data(round, choice.surrogate.standardisation) for method, choice, round in chosen]
-        found = maximise_eulbo(
+        outcome = maximise_eulbo(
             torch.stack([process.row for process in processes]).to(device),
             points.to(device),
             torch.stack(
@@ -111,24 +111,24 @@ class EulboMethod(SparseMethod):
             one.options.objective,
             one.options.eulbo,
         )
-        rows, moved = (part.cpu() for part in found.trained)
+        rows, moved = (part.cpu() for part in outcome.trained)
         refined = []
         for i, (method, choice, round) in enumerate(chosen):
             process = replace(choice.surrogate, row=rows[i].clone())
             method.trained |= {
-                "eulbo_epochs": float(found.epochs[i]),
+                "eulbo_epochs": float(outcome.epochs[i]),
                 "query_moved": float((moved[i, : round.q] - points[i, : round.q]).norm(dim=-1).max()),
             }
-            method.troubles = [*method.troubles, *troubles_of(found.attempts[i], found.reverted[i])]
+            method.troubles = [*method.troubles, *troubles_of(outcome.attempts[i], outcome.reverted[i])]
             refined.append(method.refined(process, moved[i], choice, round))
         return refined
 
     def refined(self, process: SVGP, points: Tensor, choice: Choice[SVGP], round: Round) -> Choice[SVGP]:
-        """Return the choice with the refined process and query; rows of a table, which do not move, are chosen anew."""
+        """Return the choice with the refined process and query; rows of a table cannot move and are chosen anew."""
         self.remember(process, round)
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
         if not settled.finite:
-            # Rounding on the way out of the unit cube may leave the box by the last digit, which problems refuse.
+            # Rounding in the map from the unit cube may leave the box by the last digit, which problems refuse.
             X = process.standardisation.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
             return replace(choice, X=X, surrogate=process, ends=None)
         utility = self.utility(process, round)
@@ -136,28 +136,28 @@ class EulboMethod(SparseMethod):
         return replace(choice, X=X, surrogate=process, utility=utility, ends=None)
 
     def points(self, choice: Choice[SVGP], round: Round) -> Tensor:
-        """Return the queries, and the utility's own points behind them, in the process's inputs: `k x d`."""
+        """Return the queries, followed by the utility's own points, in the process's inputs: `k x d`."""
         return choice.surrogate.standardisation.inputs(choice.X)
 
     @abstractmethod
     def soft_utility(
         self, chosen: "Sequence[tuple[EulboMethod, Choice[SVGP], Round]]", device: torch.device
     ) -> SoftUtility:
-        """Return the utility of some seeds together."""
+        """Return the utility of all `chosen` seeds."""
 
     def box(self, round: Round, standardisation: Standardisation) -> Tensor:
-        """Return what queries are projected on, `2 x d`, in the process's inputs."""
+        """Return the box that queries are projected on, `2 x d`, in the process's inputs."""
         bounds = round.space.bounds
         last = round.data.Y[-LAST:, 0]
         if "region-of-the-last-hundred" in self.options.departures and len(last) < len(round.data):
             centre = round.data.X[len(round.data) - len(last) + int(last.argmax())]
-            whole = self.domain.bounds
-            half = ((bounds[1] - bounds[0]) / (whole[1] - whole[0])).max() / 2 * (whole[1] - whole[0])
-            bounds = torch.stack([torch.maximum(centre - half, whole[0]), torch.minimum(centre + half, whole[1])])
+            low, high = self.domain.bounds
+            half = ((bounds[1] - bounds[0]) / (high - low)).max() / 2 * (high - low)
+            bounds = torch.stack([torch.maximum(centre - half, low), torch.minimum(centre + half, high)])
         return standardisation.inputs(bounds)
 
     def normal_samples(self, round: Round) -> Tensor:
-        """Return the round's base samples, `S x q`: fixed, as in section 3.4."""
+        """Return the round's fixed base samples, `S x q`; AABO, section 3.4."""
         return draw_sobol_normal_samples(round.q, self.options.mc_samples, seed=round.seed).to(self.domain.bounds)
 
 
@@ -169,7 +169,7 @@ def best_values(chosen: Sequence[tuple[Any, Choice[SVGP], Round]], device: torch
 
 @methods.register("eulbo-ei", EulboMethodOptions)
 class EulboImprovement(EulboMethod):
-    """Soft expected improvement, its query and its sparse process refined together (Maus et al., 2024)."""
+    """Soft expected improvement with a jointly refined query and SVGP (Maus et al., 2024)."""
 
     def soft_utility(
         self, chosen: Sequence[tuple[EulboMethod, Choice[SVGP], Round]], device: torch.device
@@ -185,7 +185,7 @@ class EulboImprovement(EulboMethod):
 
 @methods.register("eulbo-kg", EulboMethodOptions)
 class EulboKnowledgeGradient(EulboMethod):
-    """Soft knowledge gradient, its query and its sparse process refined together (Maus et al., 2024)."""
+    """Soft knowledge gradient with a jointly refined query and SVGP (Maus et al., 2024)."""
 
     def utility(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
         """Return the knowledge gradient over maximisers of posterior samples."""
@@ -194,17 +194,17 @@ class EulboKnowledgeGradient(EulboMethod):
         return DiscreteKnowledgeGradient(surrogate, self.maximisers(surrogate, round), self.normal_samples(round))
 
     def maximisers(self, process: SVGP, round: Round) -> Tensor:
-        """Return points that maximise samples of the posterior, `S x d`, all different."""
+        """Return distinct maximisers of posterior samples, `S x d`."""
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
         points = draw_sobol_samples(settled.bounds, EXAMINED, 1, seed=round.seed).squeeze(-2)
-        # The samples are drawn from the global stream, also where several seeds are refined together.
+        # BoTorch draws these samples from the global stream.
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(round.seed)
             sampled = MaxPosteriorSampling(ProcessModel(process, noisy=self.options.noisy), replacement=False)
             return sampled(points, num_samples=self.options.mc_samples)
 
     def points(self, choice: Choice[SVGP], round: Round) -> Tensor:
-        """Return the queries, and for each sample the best of the maximisers."""
+        """Return the queries, followed by the best maximiser for each sample."""
         process, utility = choice.surrogate, choice.utility
         if not isinstance(utility, DiscreteKnowledgeGradient):
             maximisers = self.maximisers(process, round)

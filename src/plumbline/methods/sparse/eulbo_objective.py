@@ -1,9 +1,9 @@
-"""The expected-utility lower bound: a query and the process that it is chosen by, refined together.
+"""The expected-utility lower bound: joint refinement of a query and the process that chose it.
 
-Maus et al. (2024), equation 8 and algorithm 1. The ELBO of all data and the expected log-utility of the query are
-maximised by turns: a step of the process on a minibatch, a step of the query. As everything here is per datum, the
-ELBO is a mean over the minibatch and the utility counts `1 / N`, which is equation 8 divided by N. The document's
-algorithm takes the sum over a minibatch instead, and its code adds the utility to the mean.
+Maus et al. (2024), equation 8 and algorithm 1. Steps of the process on a minibatch and steps of the query alternate in
+maximising the ELBO of all data plus the expected log-utility of the query. The objective is equation 8 divided by N:
+the ELBO is a mean over the minibatch and the utility has the weight `1 / N`. The paper's algorithm sums over a
+minibatch instead, and its code adds the utility to the mean.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +31,11 @@ from plumbline.models.svgp.objective import (
 from plumbline.models.svgp.training import Outcome, checked, masked, retry
 
 Weighting = Literal["evidence", "minibatch", "datum"]
-"""What the utility weighs: as much as the evidence of all data (equation 8), of a minibatch (appendix A to the letter),
-or of one datum (the published code)."""
+"""Weight of the utility: that of the evidence of all data (equation 8), of a minibatch (appendix A to the letter), or
+of one datum (the published code)."""
 
 Refines = Literal["all", "variational", "variational-inducing", "nothing"]
-"""Which parameters of the process the EULBO refines besides the query; AABO, section 4.3."""
+"""The parameters of the process that the EULBO refines besides the query; AABO, section 4.3."""
 
 PARTS: dict[Refines, frozenset[str]] = {
     "all": frozenset(Parameters._fields),
@@ -50,10 +50,10 @@ class EulboOptions(TrainingOptions):
 
     Attributes:
         query_rate: learning rate of the query, in the unit cube.
-        weighting: what the utility weighs.
-        refines: which parameters of the process are refined.
-        turns: whether process and query move in every step (the text) or in every second epoch each (the code).
-        climb: which of the points move: the queries and a utility's own points, or the queries alone (the code).
+        weighting: weight of the utility.
+        refines: refined parameters of the process.
+        turns: whether process and query move in every step (the text) or in alternate epochs (the code).
+        climb: the points that move: the queries and a utility's own points, or the queries alone (the code).
     """
 
     query_rate: PositiveFloat = 0.001
@@ -64,7 +64,7 @@ class EulboOptions(TrainingOptions):
 
 
 def refined_parameters(layout: Layout, refines: Refines) -> Tensor | None:
-    """Return which parameters of a row are refined, `p` booleans; None for all of them."""
+    """Return the mask of the refined parameters of a row, `p` booleans; None for all."""
     if refines == "all":
         return None
     names = PARTS[refines]
@@ -80,7 +80,7 @@ def columns(passed: Forward, first: int, last: int | None) -> Forward:
 
 
 def joined(fit: Cotangents, utility: Cotangents, weight: Tensor) -> Cotangents:
-    """Return the derivatives of a fit plus `weight` (`b`) times a utility, whose points come after the data."""
+    """Return the derivatives of a fit plus `weight` (`b`) times a utility; its points follow the data."""
     wide = weight[:, None, None]
     scalars = [one + weight * other for one, other in zip(fit[2:], utility[2:], strict=True)]
     return Cotangents(
@@ -91,7 +91,7 @@ def joined(fit: Cotangents, utility: Cotangents, weight: Tensor) -> Cotangents:
 
 
 def weighted(batch: Batch, weighting: Weighting) -> tuple[Batch, Tensor]:
-    """Return the minibatch with the number of data that its divergence is shared by, and the utility's weight, `b`."""
+    """Return the minibatch with the number of data that share its divergence, and the utility's weight, `b`."""
     if weighting == "minibatch":
         batch = batch._replace(data=torch.full_like(batch.data, batch.y.shape[-1]))
     return batch, torch.ones_like(batch.data) if weighting == "datum" else batch.data.reciprocal()
@@ -113,10 +113,10 @@ def eulbo_step(
     Args:
         rows: `b x p`, parameters of the processes.
         points: `b x k x d`, the queries and a utility's own points, in the unit cube.
-        boxes: `b x 2 x d`, what the points are projected on.
-        layout: of a row.
-        kernel: of the processes.
-        utility: of the points.
+        boxes: `b x 2 x d`, boxes that the points are projected on.
+        layout: layout of a row.
+        kernel: kernel of the processes.
+        utility: utility of the points.
         objective: ELBO or PPGPR.
         options: learning rates, clipping, weights.
         learning_rate_factor: factor of the learning rates.
@@ -127,45 +127,45 @@ def eulbo_step(
     free = None if free is None else free.to(rows.device)
     moving = utility.q if options.climb == "queries" else points.shape[1]
     low, high = boxes.unsqueeze(2).unbind(1)
-    # Which seeds the last step had, and their processes as they are since: if the same go on, they are ready.
-    left: tuple[list[int], Prepared] | None = None
+    # The seeds of the last step and their processes after it: reused if the next step has the same seeds.
+    last: tuple[list[int], Prepared] | None = None
 
     def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> Tensor:
-        nonlocal left
+        nonlocal last
         index = None if len(going) == len(rows) else torch.tensor(going, device=rows.device)
         mine = utility if index is None else utility.of(index)
         here = _taken(points, index)
-        prepared = left[1] if left and left[0] == list(going) else prepare(_taken(rows, index), layout, kernel)
+        prepared = last[1] if last and last[0] == list(going) else prepare(_taken(rows, index), layout, kernel)
         broken = prepared.inducing.broken
         passed = prepared.at(torch.cat([batch.X, here], 1))
         n = batch.X.shape[1]
         batch, weight = weighted(batch, options.weighting)
         fit, to_fit = fidelity(columns(passed, 0, n), batch, objective)
-        gain = mine.gain(Sight.of(passed, n))
+        expected = mine.expected_log(Sight.of(passed, n))
         turns = [options.turns == "steps" or epoch % 2 == 0 for epoch in epochs]
         if options.refines != "nothing" and any(turns):
-            gradient = passed.vjp(*joined(to_fit, gain.cotangents(), weight), divergence=-1 / batch.data)
+            gradient = passed.vjp(*joined(to_fit, expected.cotangents(), weight), divergence=-1 / batch.data)
             _move(processes, going, gradient if free is None else gradient * free, turns)
-            # The query's step sees the process as it has become, and so does the next step of both.
+            # The query's step uses the updated process, and so does the next step of both.
             prepared = prepare(_taken(rows, index), layout, kernel)
-        left = list(going), prepared
+        last = list(going), prepared
         turns = [options.turns == "steps" or epoch % 2 == 1 for epoch in epochs]
         if any(turns):
             broken = broken | prepared.inducing.broken
             passed = prepared.at(here)
-            gradient = mine.gain(Sight.of(passed)).grad_points(passed)
+            gradient = mine.expected_log(Sight.of(passed)).grad_points(passed)
             gradient[:, moving:] = 0.0
             _move(queries, going, gradient.flatten(1), turns)
-            # Those that stood still may lie outside, and stay there.
+            # Points that did not move may lie outside their box, and stay there.
             project(points[:, :moving], low, high, [seed for seed, turn in zip(going, turns, strict=True) if turn])
-        return masked(fit + weight * gain.value, broken)
+        return masked(fit + weight * expected.value, broken)
 
     return step
 
 
-def _taken(whole: Tensor, index: Tensor | None) -> Tensor:
-    """Return the parts of the seeds that go on; where all of them do, nothing is copied."""
-    return whole if index is None else whole[index]
+def _taken(values: Tensor, index: Tensor | None) -> Tensor:
+    """Return the parts of the active seeds; nothing is copied if all are active."""
+    return values if index is None else values[index]
 
 
 def project(points: Tensor, low: Tensor, high: Tensor, seeds: Sequence[int]) -> None:
@@ -174,7 +174,7 @@ def project(points: Tensor, low: Tensor, high: Tensor, seeds: Sequence[int]) -> 
     Args:
         points: `b x k x d`.
         low, high: corners of the boxes, `b x 1 x d`.
-        seeds: numbers of those whose points are moved.
+        seeds: indices of the seeds whose points move.
     """
     if len(seeds) == len(points):
         points.clamp_(low, high)
@@ -184,7 +184,7 @@ def project(points: Tensor, low: Tensor, high: Tensor, seeds: Sequence[int]) -> 
 
 
 def _move(adam: RowAdam, going: Sequence[int], gradient: Tensor, turns: Sequence[bool]) -> None:
-    """Take a step of those seeds whose turn it is."""
+    """Take a step of the seeds whose turn it is."""
     if all(turns):
         adam.step(going, gradient)
     elif any(turns):
@@ -205,9 +205,9 @@ def maximise_eulbo(
 ) -> Outcome:
     """Return parameters and points of several seeds that maximise the EULBO, from a warm start; AABO, algorithm 1.
 
-    Args as of `eulbo_step`, and:
-        start: `b x p`, not changed, as are `points`.
-        sources: makes the minibatches of each seed, the same whenever it is called.
+    Arguments are those of `eulbo_step`, and:
+        start: `b x p`; neither it nor `points` is changed.
+        sources: makes the minibatches of each seed, the same at each call.
     """
 
     def attempt(going: Sequence[int], learning_rate_factor: float) -> tuple[list[Tensor], list[Progress]]:

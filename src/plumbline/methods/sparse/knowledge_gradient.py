@@ -1,4 +1,4 @@
-"""The knowledge gradient of a sparse process over some maximisers: where the refinement of its EULBO begins."""
+"""The knowledge gradient of an SVGP over given maximisers: its maximum is the start of the EULBO's refinement."""
 
 from collections.abc import Callable
 
@@ -11,22 +11,22 @@ from plumbline.models.svgp.process import SVGP
 from plumbline.spaces.with_gradient import Differentiated
 
 AT_ONCE = 16
-"""Batches of points whose updated means are in memory at a time."""
+"""Number of batches whose updated means are in memory at a time."""
 
 SEARCHED = 16
-"""Samples that the search for queries takes; the refinement that follows it takes all."""
+"""Number of samples in the search for queries; the refinement uses all samples."""
 
 
 class DiscreteKnowledgeGradient(Differentiated):
-    """`E max_j max_t E[f(x'_t) | x_j, y_j]`, the greatest mean over given maximisers after one of the queries was seen.
+    """`E max_j max_t E[f(x'_t) | x_j, y_j]`, the greatest mean over given maximisers after observing one query.
 
-    The expectation of the utility of Maus et al. (2024), section 3.3, with the domain replaced by a finite set: their
-    one-shot form with its inner maximum taken exactly. Values are standardised.
+    This is the expected utility of Maus et al. (2024), section 3.3, over a finite set instead of the domain: their
+    one-shot form with an exact inner maximum. Values are standardised.
 
     Args:
-        process: trained.
+        process: the trained process.
         maximisers: `T x d`, in the problem's bounds.
-        base: `S x q`, standard normal.
+        base: `S x q`, standard normal draws.
     """
 
     def __init__(self, process: SVGP, maximisers: Tensor, base: Tensor) -> None:
@@ -37,67 +37,67 @@ class DiscreteKnowledgeGradient(Differentiated):
         self.base = base
         self.set_X_pending(None)
         self._at = self.moments.marginal_posterior(maximisers)
-        # What maps `A` and `W` of a query to its explained covariances with the maximisers.
+        # Maps `A` and `W` of a query to its explained covariances with the maximisers.
         m = process.layout.m
         self._explained = torch.cat([-self._at.projected[:, :m], self._at.projected[:, m : 2 * m]], -1)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the value of each batch of queries, `n x q x d` to `n`, and the derivatives, `n x q x d`.
 
-        Which query and maximiser are best has no gradient; what they are worth has.
+        The gradient is that of the updated mean at the best query and maximiser, whose indices are held fixed.
         """
         values, gradients = [], []
         for part in self.with_pending(X).split(AT_ONCE):
-            gain, vjp = self.gains_with_vjp(part)
-            value, best, chance = self._greatest(gain)
-            grad_gain = torch.zeros_like(gain).flatten(-2).scatter_add_(-1, best, chance / best.shape[-1])
+            slope, vjp = self.slopes_with_vjp(part)
+            value, best, draw = self._greatest(slope)
+            grad_slope = torch.zeros_like(slope).flatten(-2).scatter_add_(-1, best, draw / best.shape[-1])
             values.append(value)
-            gradients.append(vjp(grad_gain.view_as(gain)))
+            gradients.append(vjp(grad_slope.view_as(slope)))
         return torch.cat(values), torch.cat(gradients)[:, : X.shape[-2]]
 
     def values(self, X: Tensor) -> Tensor:
         """Return the value of each batch of queries (`n x q x d`, in the problem's bounds): `n`."""
-        return torch.cat([self._greatest(self.gains(part))[0] for part in self.with_pending(X).split(AT_ONCE)])
+        return torch.cat([self._greatest(self.slopes(part))[0] for part in self.with_pending(X).split(AT_ONCE)])
 
-    def _greatest(self, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the expected greatest mean, `n`; by sample, which query and maximiser it is of, and the query's draw.
+    def _greatest(self, slope: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the expected greatest mean, `n`, and for each sample its query and maximiser, and the query's draw.
 
-        Both are `n x S`, the one an index in `q T`.
+        The query and maximiser are an index in `q T`; it and the draw are `n x S`.
         """
-        samples = self.base[:SEARCHED, : gain.shape[-2]]
-        best = (self._at.location + gain.unsqueeze(-3) * samples.unsqueeze(-1)).flatten(-2).argmax(-1)
-        query, maximiser = best // gain.shape[-1], best % gain.shape[-1]
-        chance = samples.expand(len(gain), -1, -1).gather(-1, query.unsqueeze(-1)).squeeze(-1)
-        return (self._at.location[maximiser] + gain.flatten(-2).gather(-1, best) * chance).mean(-1), best, chance
+        samples = self.base[:SEARCHED, : slope.shape[-2]]
+        best = (self._at.location + slope.unsqueeze(-3) * samples.unsqueeze(-1)).flatten(-2).argmax(-1)
+        query, maximiser = best // slope.shape[-1], best % slope.shape[-1]
+        draw = samples.expand(len(slope), -1, -1).gather(-1, query.unsqueeze(-1)).squeeze(-1)
+        return (self._at.location[maximiser] + slope.flatten(-2).gather(-1, best) * draw).mean(-1), best, draw
 
-    def gains(self, X: Tensor) -> Tensor:
-        """Return what the mean at each maximiser gains with a standard deviation at each query, `n x q x T`.
+    def slopes(self, X: Tensor) -> Tensor:
+        """Return the change of the mean at each maximiser per standard deviation at each query, `n x q x T`.
 
-        As `plumbline.methods.sparse.soft_utility.mean_update` has it, but what belongs to the maximisers is known once.
+        As in `plumbline.methods.sparse.soft_utility.mean_update`, but the maximisers' own terms are computed once.
         """
-        return self.gains_with_vjp(X)[0]
+        return self.slopes_with_vjp(X)[0]
 
-    def gains_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return the gains, and what pulls gradients in them back to the queries, `n x q x d`.
+    def slopes_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the slopes and their vector-Jacobian product in the queries, `n x q x d`.
 
-        The gain is `c s / (s^2 + noise)` with the covariance c of query and maximiser and the query's deviation s.
+        A slope is `c s / (s^2 + noise)` with the covariance c of query and maximiser and the query's deviation s.
         """
         m, outputscale = self.process.layout.m, self.moments.outputscale
         queries, at = self.moments.marginal_posterior(X.flatten(0, 1)), self._at
         r2 = squared_distances(queries.scaled.unsqueeze(0), at.scaled.unsqueeze(0)).squeeze(0)
-        correlation, slope = correlations(r2, self.process.kernel)
+        correlation, by_distance = correlations(r2, self.process.kernel)
         covariance = outputscale * correlation + queries.projected[:, : 2 * m] @ self._explained.mT
         sd = queries.spread
         predictive = sd.square() + self.process.parameters.noise.detach()
         share = sd / predictive
 
-        def vjp(grad_gain: Tensor) -> Tensor:
-            grad_gain = grad_gain.flatten(0, 1)
-            grad_covariance = grad_gain * share.unsqueeze(-1)
-            grad_sd = (grad_gain * covariance).sum(-1) * (1 / predictive - 2 * share.square())
+        def vjp(grad_slope: Tensor) -> Tensor:
+            grad_slope = grad_slope.flatten(0, 1)
+            grad_covariance = grad_slope * share.unsqueeze(-1)
+            grad_sd = (grad_slope * covariance).sum(-1) * (1 / predictive - 2 * share.square())
             grad_projected = queries.through_spread(grad_sd)
             grad_projected[:, : 2 * m] += grad_covariance @ self._explained
-            weights = grad_covariance.mul_(slope).mul_(outputscale)
+            weights = grad_covariance.mul_(by_distance).mul_(outputscale)
             gradient = queries.vjp_projected(grad_projected)
             gradient.addmm_(weights, at.scaled).addcmul_(weights.sum(-1, keepdim=True), queries.scaled, value=-1)
             return queries.unscaled(gradient).view(X.shape)
@@ -106,12 +106,12 @@ class DiscreteKnowledgeGradient(Differentiated):
 
     def means(self, X: Tensor) -> Tensor:
         """Return the updated means by sample, query and maximiser, `n x S x q x T`."""
-        return self._at.location + self.gains(X).unsqueeze(-3) * self.base[:, : X.shape[-2], None]
+        return self._at.location + self.slopes(X).unsqueeze(-3) * self.base[:, : X.shape[-2], None]
 
     def best_maximisers(self, X: Tensor) -> Tensor:
-        """Return, for each sample, the maximiser with the greatest mean after queries `X` (`q x d`): `S x d`.
+        """Return the maximiser with the greatest mean after queries `X` (`q x d`) for each sample: `S x d`.
 
-        All are in the problem's bounds.
+        Queries and maximisers are in the problem's bounds.
         """
         with torch.no_grad():
             best = self.means(X.unsqueeze(0)).squeeze(0).amax(-2).argmax(-1)

@@ -1,6 +1,6 @@
-"""Expected improvement under sparse variational processes, with inducing points that are trained or placed.
+"""Expected improvement under SVGPs whose inducing points are trained or placed.
 
-Approximation-aware Bayesian optimisation (`methods.sparse.eulbo`) is compared with them, and starts from them.
+They are the baselines of approximation-aware Bayesian optimisation (`methods.sparse.eulbo`), and its starting points.
 """
 
 import warnings
@@ -39,24 +39,24 @@ from plumbline.models.svgp.training import fit
 
 
 class LearningRateLoweredWarning(RuntimeWarning):
-    """A training came to no number, and was repeated with smaller steps."""
+    """A training diverged, and was repeated with a smaller learning rate."""
 
 
 class WarmStartKeptWarning(RuntimeWarning):
-    """No attempt at a training came to numbers: what it began with was kept."""
+    """Every attempt at a training diverged: the process keeps its parameters from before."""
 
 
 class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
-    """A sparse variational process that goes on from round to round; a subclass says which utility is maximised.
+    """Optimisation with an SVGP that is warm-started from round to round; subclasses choose the acquisition function.
 
-    Inducing points begin where the greedy process of Moss et al. (2023) puts them, and are then trained like all other
-    parameters. Observations are standardised anew in each round, inputs are in the unit cube.
+    The greedy algorithm of Moss et al. (2023) places the initial inducing points, which are then trained like all other
+    parameters. Observations are standardised anew in each round; inputs are in the unit cube.
 
     Attributes:
-        process: of the last round; None before the first.
-        began: the first point that it was trained on, `d`: where it is another now, a trust region began anew.
-        trained: numbers of this round's training.
-        troubles: what went wrong in it.
+        process: the process of the last round; None before the first.
+        began: the first point of its data, `d`: another first point shows that a trust region has restarted.
+        trained: statistics of this round's training.
+        troubles: events of this round's training.
     """
 
     takes = "one objective"
@@ -73,12 +73,12 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
 
     @property
     def layout(self) -> Layout:
-        """Where the process's parameters are."""
+        """The layout of the process's parameters in a row."""
         return Layout(self.options.inducing, self.domain.space.dim)
 
     @property
     def steps(self) -> Steps[SVGP]:
-        """The steps; several methods are trained jointly."""
+        """The steps, where the processes of several methods are trained together."""
         return replace(super().steps, fit_round=JointStep(self, self.train))
 
     def fit(self, data: History) -> SVGP:
@@ -88,49 +88,49 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         return self.train([(first, round)])[0]
 
     @classmethod
-    def train(cls, asked: Sequence[tuple[Self, Round]]) -> list[SVGP]:
-        """Return the trained process of each method, all of them trained jointly, from those of the rounds before."""
-        starts = [method.start(round) for method, round in asked]
-        one, device = asked[0][0], asked[0][1].device
+    def train(cls, requests: Sequence[tuple[Self, Round]]) -> list[SVGP]:
+        """Train the process of each method, all together, from that of the round before."""
+        starts = [method.start(round) for method, round in requests]
+        one, device = requests[0][0], requests[0][1].device
         data = [
             method.training_data(round, process.standardisation)
-            for (method, round), process in zip(asked, starts, strict=True)
+            for (method, round), process in zip(requests, starts, strict=True)
         ]
-        found = fit(
+        outcome = fit(
             torch.stack([process.row for process in starts]).to(device),
             one.layout,
             one.options.kernel,
-            shuffled(data, [round for _, round in asked], device),
+            shuffled(data, [round for _, round in requests], device),
             one.options.objective,
             one.options.first_training,
             one.trained_parameters(),
         )
-        for (method, _), epochs, attempts, kept in zip(
-            asked, found.epochs, found.attempts, found.reverted, strict=True
+        for (method, _), epochs, attempts, reverted in zip(
+            requests, outcome.epochs, outcome.attempts, outcome.reverted, strict=True
         ):
             method.trained = {"fit_epochs": float(epochs)}
-            method.troubles = troubles_of(attempts, kept)
-        rows = found.trained[0].cpu()
+            method.troubles = troubles_of(attempts, reverted)
+        rows = outcome.trained[0].cpu()
         return [
             method.after_training(replace(process, row=row.clone(), stale=None))
-            for (method, _), process, row in zip(asked, starts, rows, strict=True)
+            for (method, _), process, row in zip(requests, starts, rows, strict=True)
         ]
 
     def trained_parameters(self) -> Tensor | None:
-        """Return which parameters training moves, `p` booleans; None for all."""
+        """Return the mask of trained parameters, `p` booleans; None for all."""
         return None
 
     def after_training(self, process: SVGP) -> SVGP:
-        """Return what the rest of the round sees of a trained process."""
+        """Return the process for the rest of the round, given the trained one."""
         return process
 
     def start(self, round: Round) -> SVGP:
-        """Return what this round's training begins with: the process of the last one, in this round's units."""
+        """Return the start of this round's training: the process of the last round, in this round's units."""
         standardisation, before = self.standardisation(round), self.before(round)
         return self.first_process(round, standardisation) if before is None else before.restandardised(standardisation)
 
     def before(self, round: Round) -> SVGP | None:
-        """Return the process of the last round; None before the first, and where a trust region began anew."""
+        """Return the process of the last round; None in the first, and after a trust region has restarted."""
         same = self.began is not None and torch.equal(round.data.X[0], self.began)
         return self.process if same else None
 
@@ -158,26 +158,26 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         return replace(blank, row=initial_row(Z))
 
     def training_data(self, round: Round, standardisation: Standardisation) -> tuple[Tensor, Tensor]:
-        """Return the points, `n x d`, and observations, `n`, that the process is trained on, in its units."""
+        """Return the training points, `n x d`, and observations, `n`, in the process's units."""
         X, Y = standardisation.inputs(round.data.X), standardisation.outputs(round.data.Y[:, 0])
         if "last-hundred" in self.options.departures and len(round.history) > round.history.initial:
             return X[-LAST:], Y[-LAST:]
         return X, Y
 
     def search(self, utility: AcquisitionFunction, surrogate: SVGP, round: Round) -> Choice[SVGP]:
-        """Return the points of greatest utility, and remember the process for the next round."""
+        """Maximise the acquisition function, and store the process for the next round."""
         choice = super().search(utility, surrogate, round)
         self.remember(surrogate, round)
         return choice
 
     def remember(self, process: SVGP, round: Round) -> None:
-        """Keep the process that the next round begins with."""
+        """Store the process as the start of the next round."""
         self.process, self.began = process, round.data.X[0].clone()
 
     def utility(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
         """Return expected improvement over the best observation: in closed form at q = 1.
 
-        By BoTorch where the factor is a stale one, whose covariances may be none: it goes on with their eigenvalues.
+        BoTorch computes it under a stale factor, whose covariances may be indefinite: it falls back on eigenvalues.
         """
         if surrogate.stale is not None:
             return self.botorch_improvement(surrogate, round)
@@ -190,7 +190,7 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         return MonteCarloAcquisition(moments, integrand(best), self.options.mc_samples, round.seed, nonnegative=not log)
 
     def botorch_improvement(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
-        """Return expected improvement, or its logarithm, of BoTorch's own."""
+        """Return BoTorch's expected improvement, or its logarithm."""
         model, best = ProcessModel(surrogate, noisy=self.options.noisy), round.data.Y.max()
         log = self.options.improvement == "log"
         if round.q == 1:
@@ -209,13 +209,13 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         return predict
 
     def lengthscales(self, surrogate: SVGP) -> Tensor:
-        """Return the one lengthscale of all inputs."""
+        """Return the lengthscale shared by all inputs."""
         return surrogate.parameters.lengthscale.detach()
 
     def notes(self, choice: Choice[SVGP], round: Round) -> dict[str, float]:
-        """Return how long the training took, and log what went wrong in it."""
+        """Return the statistics of the training, and warn of its failures."""
         for trouble in self.troubles:
-            warnings.warn("training did not come to numbers", trouble, stacklevel=2)
+            warnings.warn("training diverged", trouble, stacklevel=2)
         return {**super().notes(choice, round), **self.trained}
 
     def state_dict(self) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the process of the last round."""
+        """Restore the process of the last round."""
         if state:
             standardisation = Standardisation(*state["units"])
             self.process = SVGP(state["row"], self.layout, self.options.kernel, standardisation, state["stale"])
@@ -241,29 +241,29 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
 def shuffled(
     data: Sequence[tuple[Tensor, Tensor]], rounds: Sequence[Round], device: torch.device
 ) -> Callable[[], list[Shuffled]]:
-    """Return what makes the minibatches of some seeds, each from a stream of its own round, the same at each call."""
+    """Return a maker of the minibatches of several seeds, each drawn from its round's stream and equal at each call."""
     placed = [(X.to(device), y.to(device)) for X, y in data]
     seeds = [round.seed for round in rounds]
     return lambda: [Shuffled(X, y, Generator().manual_seed(seed)) for (X, y), seed in zip(placed, seeds, strict=True)]
 
 
-def troubles_of(attempts: int, kept: bool) -> list[type[Warning]]:
+def troubles_of(attempts: int, reverted: bool) -> list[type[Warning]]:
     """Return the events of a training."""
-    found: list[type[Warning]] = [LearningRateLoweredWarning] if attempts > 1 else []
-    return [*found, WarmStartKeptWarning] if kept else found
+    events: list[type[Warning]] = [LearningRateLoweredWarning] if attempts > 1 else []
+    return [*events, WarmStartKeptWarning] if reverted else events
 
 
 @methods.register("elbo-ei", SparseOptions)
 class ElboImprovement(SparseMethod):
-    """Expected improvement under a sparse process trained by the ELBO."""
+    """Expected improvement under an SVGP trained by the ELBO."""
 
 
 @methods.register("moss-ei", SparseOptions)
 class PlacedImprovement(SparseMethod):
     """`elbo-ei` with inducing points placed anew in each round where data are diverse and good (Moss et al., 2023).
 
-    Beliefs about the new inducing values begin at the best ones that there are, in closed form. In the published code
-    points are chosen from those of the round before alone, so that they never change: `frozen-inducing`.
+    The variational distribution of the new inducing values starts at its optimum, in closed form. The published code
+    chooses points only from those of the round before, so that they never change: `frozen-inducing`.
     """
 
     def start(self, round: Round) -> SVGP:
@@ -293,7 +293,7 @@ class PlacedImprovement(SparseMethod):
         return moved
 
     def after_training(self, process: SVGP) -> SVGP:
-        """Return the process; as published, with its inducing points in another order than all that belongs to them."""
+        """Return the process; as published, with reordered inducing points but the other parameters in their order."""
         if "frozen-inducing" not in self.options.departures:
             return process
         row = process.row.clone()

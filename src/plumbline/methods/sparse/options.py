@@ -28,25 +28,25 @@ Departure = Literal[
     "uncentred-update",
     "doubled-noise",
 ]
-"""Departures of AABO's published code from its text; docs/methods/text-against-code.md has each in words."""
+"""Departures of AABO's published code from its text; docs/methods/text-against-code.md describes each."""
 
 DEPARTURES: tuple[Departure, ...] = get_args(Departure)
 
 LAST = 100
-"""Observations that the published code trains on after its first round."""
+"""Number of observations that the published code trains on after its first round."""
 
 
 class SparseOptions(Options):
-    """Options of every method with a sparse variational process; defaults of AABO, table 1.
+    """Options of every method with an SVGP; defaults of AABO, table 1.
 
     Attributes:
-        kernel: squared exponential (the code; the text does not say) or Matern-5/2, with one lengthscale.
+        kernel: squared exponential (as in the code; the text names none) or Matern-5/2, with one lengthscale.
         inducing: number of inducing points.
-        objective: ELBO, or PPGPR's.
-        training: how the process is trained in each round.
-        improvement: expected improvement, or its logarithm: the same maximiser, gradients that do not vanish.
-        search: the multi-start search for the acquisition's maximiser.
-        mc_samples: quasi-random samples of utilities without a closed form.
+        objective: ELBO, or the objective of PPGPR.
+        training: options of the training in each round.
+        improvement: expected improvement, or its logarithm: the same maximiser without vanishing gradients.
+        search: the multi-start search for the acquisition function's maximiser.
+        mc_samples: number of quasi-random samples where an expectation has no closed form.
         variant: `paper`; `code`, with all departures of the published code; or a list of departures.
     """
 
@@ -61,17 +61,17 @@ class SparseOptions(Options):
 
     @property
     def departures(self) -> frozenset[Departure]:
-        """What is done as in the published code."""
+        """The departures of the published code in force."""
         return departures_of(self.variant, DEPARTURES)
 
     @property
     def noisy(self) -> bool:
-        """Whether improvement, the quality of inducing points and posterior samples are of observations, not of f."""
+        """Whether improvement, quality of inducing points and posterior samples concern observations, not f."""
         return "improvement-of-observations" in self.departures
 
     @property
     def first_training(self) -> TrainingOptions:
-        """How the process is trained before anything is refined."""
+        """The options of the training before any refinement."""
         if "failures-in-total" in self.departures:
             return self.training.model_copy(update={"counted": "in total", "epochs": self.training.epochs + 1})
         return self.training

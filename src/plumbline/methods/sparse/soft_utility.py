@@ -1,9 +1,9 @@
-"""Expected log-utilities of queries under sparse processes: what the EULBO adds to the ELBO.
+"""Expected log-utilities of queries under SVGPs: the term that the EULBO adds to the ELBO.
 
-Maus et al. (2024), section 3. A utility sees what `b` processes say of `k` points each: the `q` queries and, for the
-knowledge gradient, a maximiser of the mean for each of its samples. Softplus makes improvements positive; its logarithm
-neither underflows nor overflows. Gradients are by hand: most of these tensors are small, and automatic differentiation
-takes several times as long as the operations themselves.
+Maus et al. (2024), section 3. A utility is a function of the posteriors of `b` processes at `k` points each: the `q`
+queries and, for the knowledge gradient, a maximiser of the mean for each sample. Softplus makes improvements positive;
+its logarithm neither underflows nor overflows. Gradients are by hand: most of these tensors are small, and automatic
+differentiation takes several times as long as the operations themselves.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ EVERY = slice(None)
 
 
 def expected_log_softplus(mean: Tensor, sd: Tensor, nodes: int = NODES) -> tuple[Tensor, Tensor, Tensor]:
-    """Return `E log softplus(g)` of `g ~ N(mean, sd^2)`, elementwise, by Gauss-Hermite quadrature, with its derivatives
+    """Return `E log softplus(g)` for `g ~ N(mean, sd^2)`, elementwise by Gauss-Hermite quadrature, and its derivatives
     in mean and sd."""
     at, shares = (torch.from_numpy(part).to(mean) for part in gauss_hermite(nodes))
     values, slopes = log_softplus(mean.unsqueeze(-1) + sd.unsqueeze(-1) * at)
@@ -49,12 +49,11 @@ def greatest_log_softplus(values: Tensor, best: Tensor) -> tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior covariances `value` of some of the points, the rows, with the same or with none of them, the columns, and
-    their gradients.
+    """Prior covariances between two subsets of the points, equal or disjoint, and their gradients.
 
     Attributes:
-        scaled: `b x k x d`, all of the points, in lengthscales.
-        rows, columns: which of the points.
+        scaled: `b x k x d`, all points, in lengthscales.
+        rows, columns: the two subsets.
         covariances: `b x r x c`.
         lengthscale, outputscale: `b`.
     """
@@ -72,29 +71,29 @@ class Prior:
         return self.covariances.value
 
     def vjp(self, grad_value: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient of `sum(to_value * value)` in lengthscale and outputscale, both `b`."""
+        """Return the gradient of `sum(grad_value * value)` in lengthscale and outputscale, both `b`."""
         _, slope, r2 = self.covariances
         return inner(grad_value * slope, r2) / self.lengthscale, inner(grad_value, self.value) / self.outputscale
 
     def vjp_to_points(self, grad_value: Tensor) -> Tensor:
-        """Return the gradient of `sum(to_value * value)` in all of the points, `b x k x d`."""
+        """Return the gradient of `sum(grad_value * value)` in all points, `b x k x d`."""
         H = grad_value * self.covariances.slope
-        found = torch.zeros_like(self.scaled)
+        gradient = torch.zeros_like(self.scaled)
         rows, columns = self.scaled[..., self.rows, :], self.scaled[..., self.columns, :]
         if self.rows == self.columns:
             H = H + H.mT
         else:
-            found[..., self.columns, :] = product(H.mT, rows).addcmul_(H.sum(-2).unsqueeze(-1), columns, value=-1)
-        found[..., self.rows, :] = product(H, columns).addcmul_(H.sum(-1).unsqueeze(-1), rows, value=-1)
-        return found.mul_(self.lengthscale.reciprocal()[:, None, None])
+            gradient[..., self.columns, :] = product(H.mT, rows).addcmul_(H.sum(-2).unsqueeze(-1), columns, value=-1)
+        gradient[..., self.rows, :] = product(H, columns).addcmul_(H.sum(-1).unsqueeze(-1), rows, value=-1)
+        return gradient.mul_(self.lengthscale.reciprocal()[:, None, None])
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What `b` processes say of `k` points each.
+    """The posteriors of `b` processes at `k` points each.
 
     Attributes:
-        kernel: of the processes.
+        kernel: kernel of the processes.
         scaled: `b x k x d`, the points, in lengthscales.
         A: `b x m x k`, whitened cross-covariances.
         B: `b x (m + 1) x k`; see `plumbline.models.svgp.objective.Forward`.
@@ -112,7 +111,7 @@ class Sight:
 
     @classmethod
     def of(cls, passed: Forward, first: int = 0) -> "Sight":
-        """Return what a forward pass has found of the points from `first` on."""
+        """Return the posteriors of a forward pass at the points from `first` on."""
         whitened, inducing = passed.whitened, passed.prepared.inducing
         return cls(
             inducing.kernel,
@@ -126,7 +125,7 @@ class Sight:
         )
 
     def part(self, points: slice) -> "Sight":
-        """Return what is said of some of the points."""
+        """Return the posteriors at some of the points."""
         return replace(self, scaled=self.scaled[..., points, :], A=self.A[..., points], B=self.B[..., points])
 
     @cached_property
@@ -136,7 +135,7 @@ class Sight:
 
     @cached_property
     def variance(self) -> Tensor:
-        """Posterior variances of f, `b x k`; may be less than they can be, by rounding."""
+        """Posterior variances of f, `b x k`; rounding may make them negative."""
         return self.residual + self.W.square().sum(-2)
 
     @cached_property
@@ -146,46 +145,48 @@ class Sight:
 
     @cached_property
     def residual(self) -> Tensor:
-        """Prior variances that inducing values leave unexplained, `b x k`."""
+        """Prior variances unexplained by the inducing values, `b x k`."""
         return (self.outputscale + JITTER).unsqueeze(-1) - self.A.square().sum(-2)
 
     @property
     def W(self) -> Tensor:  # noqa: N802
-        """`C' A`, the part of `B` that covariances come from: `b x m x k`."""
+        """`C' A`, the part of `B` behind the covariances: `b x m x k`."""
         return self.B[..., :-1, :]
 
     def grad_variance(self, grad_sd: Tensor) -> Tensor:
-        """Return the gradient in the variances of what has a gradient in the standard deviations; both `b x k`."""
+        """Map a gradient in the standard deviations to that in the variances; both `b x k`."""
         return grad_sd / (2 * self.sd) * (self.variance >= JITTER)
 
     def prior(self, rows: slice, columns: slice) -> Prior:
-        """Return prior covariances between two parts of the points, which are the same or have none in common."""
+        """Return prior covariances between two subsets of the points, equal or disjoint."""
         some = self.scaled[..., rows, :]
         r2 = squared_distances(some, some if rows == columns else self.scaled[..., columns, :])
-        found = covariances(r2, self.outputscale, self.kernel)
-        return Prior(self.scaled, rows, columns, found, self.lengthscale, self.outputscale)
+        prior = covariances(r2, self.outputscale, self.kernel)
+        return Prior(self.scaled, rows, columns, prior, self.lengthscale, self.outputscale)
 
     def covariance(self, prior: Prior) -> Tensor:
-        """Return the posterior covariances of f between those points that both rows and columns of `prior` are, jitter
-        included: `b x r x r`."""
+        """Return the posterior covariances of f among the points of `prior`, whose rows and columns are equal.
+
+        The result, `b x r x r`, includes jitter.
+        """
         A, W = self.A[..., prior.rows], self.W[..., prior.rows]
-        found = prior.value - product(A.mT, A) + product(W.mT, W)
-        found.diagonal(dim1=-2, dim2=-1).add_(JITTER)
-        return found
+        posterior = prior.value - product(A.mT, A) + product(W.mT, W)
+        posterior.diagonal(dim1=-2, dim2=-1).add_(JITTER)
+        return posterior
 
 
 @dataclass(frozen=True)
-class Gain:
-    """`E log u` of `b` processes, and its derivatives in what they say of `k` points.
+class ExpectedLog:
+    """`E log u` of `b` processes, and its derivatives in their posteriors at `k` points.
 
     Attributes:
         value: `b`.
-        to_whitened: `b x m x k`, in `A`.
-        to_product: `b x (m + 1) x k`, in `B`.
-        to_constant: `b`.
-        to_outputscale: `b`, where `A`, `B` and prior covariances are quantities of their own.
-        to_priors: prior covariances, with the derivatives in them.
-        to_noise: `b`, in the variance of the noise; None where nothing depends on it.
+        grad_whitened: `b x m x k`, in `A`.
+        grad_product: `b x (m + 1) x k`, in `B`.
+        grad_constant: `b`.
+        grad_outputscale: `b`, at fixed `A`, `B` and prior covariances.
+        grad_priors: prior covariances, with the derivatives in them.
+        grad_noise: `b`, in the variance of the noise; None where no value depends on it.
     """
 
     value: Tensor
@@ -193,13 +194,13 @@ class Gain:
     grad_product: Tensor
     grad_constant: Tensor
     grad_outputscale: Tensor
-    to_priors: tuple[tuple[Prior, Tensor], ...] = ()
+    grad_priors: tuple[tuple[Prior, Tensor], ...] = ()
     grad_noise: Tensor | None = None
 
     def cotangents(self) -> Cotangents:
-        """Return the derivatives that the gradient in the processes' parameters comes from."""
+        """Return the derivatives in the parts of the processes' forward pass."""
         grad_lengthscale, grad_outputscale = torch.zeros_like(self.value), self.grad_outputscale
-        for prior, grad_value in self.to_priors:
+        for prior, grad_value in self.grad_priors:
             lengthwise, outward = prior.vjp(grad_value)
             grad_lengthscale, grad_outputscale = grad_lengthscale + lengthwise, grad_outputscale + outward
         grad_noise = torch.zeros_like(self.value) if self.grad_noise is None else self.grad_noise
@@ -208,15 +209,15 @@ class Gain:
         )
 
     def grad_points(self, passed: Forward) -> Tensor:
-        """Return the gradient in the points, `b x k x d`, which are those of a forward pass."""
+        """Return the gradient in the points of a forward pass, `b x k x d`."""
         gradient = passed.vjp_to_points(self.grad_whitened, self.grad_product)
-        for prior, grad_value in self.to_priors:
+        for prior, grad_value in self.grad_priors:
             gradient += prior.vjp_to_points(grad_value)
         return gradient
 
 
 class SoftUtility(ABC):
-    """A utility whose expected logarithm is known; where its points are queries and where they are its own.
+    """A utility with a computable expected logarithm.
 
     Attributes:
         best: `b`, the value to improve on.
@@ -227,27 +228,27 @@ class SoftUtility(ABC):
     q: int
 
     @abstractmethod
-    def gain(self, sight: Sight) -> Gain:
+    def expected_log(self, sight: Sight) -> ExpectedLog:
         """Return `E log u` of each process, with its derivatives."""
 
     @abstractmethod
     def of(self, going: Tensor) -> "SoftUtility":
-        """Return the utility of some of the processes: `going` holds their numbers."""
+        """Return the utility of the processes with the indices `going`."""
 
 
 @dataclass(frozen=True)
 class SoftImprovement(SoftUtility):
-    """`softplus(f(x) - best)`; AABO, section 3.2. At q = 1, by quadrature."""
+    """`softplus(f(x) - best)` at q = 1, by quadrature; AABO, section 3.2."""
 
     best: Tensor
     q: int = 1
 
-    def gain(self, sight: Sight) -> Gain:
+    def expected_log(self, sight: Sight) -> ExpectedLog:
         """Return `E log u` of each process, with its derivatives."""
         value, grad_mean, grad_sd = expected_log_softplus(sight.mean - self.best.unsqueeze(-1), sight.sd)
         grad_variance = sight.grad_variance(grad_sd)
         twice = 2 * grad_variance.unsqueeze(-2)
-        return Gain(
+        return ExpectedLog(
             value.squeeze(-1),
             -twice * sight.A,
             torch.cat([twice * sight.W, grad_mean.unsqueeze(-2)], -2),
@@ -262,7 +263,7 @@ class SoftImprovement(SoftUtility):
 
 @dataclass(frozen=True)
 class SoftBatchImprovement(SoftUtility):
-    """The greatest of `softplus(f(x_j) - best)`; AABO, section 3.4. From fixed base samples.
+    """The greatest of `softplus(f(x_j) - best)`, from fixed base samples; AABO, section 3.4.
 
     Attributes:
         base: `b x S x q`, standard normal.
@@ -272,7 +273,7 @@ class SoftBatchImprovement(SoftUtility):
     q: int
     base: Tensor
 
-    def gain(self, sight: Sight) -> Gain:
+    def expected_log(self, sight: Sight) -> ExpectedLog:
         """Return the mean over samples of `log u` of `mean + F eps`, with its derivatives; `F F'` the covariance.
 
         With `G` the gradient in the covariance `K - A'A + W'W`, those in `A` and `W` are `-2 A G` and `2 W G`.
@@ -284,7 +285,7 @@ class SoftBatchImprovement(SoftUtility):
         grad_mean = grad_values.sum(-2)
         grad_covariance = cholesky_vjp(factor, product(grad_values.mT, self.base))
         twice = 2 * grad_covariance
-        return Gain(
+        return ExpectedLog(
             value.masked_fill(broken != 0, torch.nan),
             product(sight.A, twice).neg_(),
             torch.cat([product(sight.W, twice), grad_mean.unsqueeze(-2)], -2),
@@ -302,11 +303,10 @@ def imagined(queries: Sight, base: Tensor, factor: Tensor | None = None) -> Tens
     """Return observations at the queries, `b x S x q`: `mean_j + sd_j eps_ij`; AABO, section 3.3.
 
     Args:
-        queries: what is said of them.
+        queries: posteriors at the queries.
         base: `b x S x q`, standard normal draws eps.
-        factor: of their posterior covariance, `b x q x q`, to draw them as the published code does for q > 1: from the
-            joint posterior, with `sd_j eps_ij` added once more, and read in another order than they were written, which
-            mixes queries.
+        factor: Cholesky factor of their posterior covariance, `b x q x q`, for draws as in the published code at q > 1.
+            These are from the joint posterior, with `sd_j eps_ij` added again, and reshaped so that queries mix.
     """
     drawn = queries.mean.unsqueeze(-2) + queries.sd.unsqueeze(-2) * base
     if factor is None:
@@ -317,12 +317,12 @@ def imagined(queries: Sight, base: Tensor, factor: Tensor | None = None) -> Tens
 
 @dataclass(frozen=True)
 class MeanUpdate:
-    """What the means at `T` maximisers become once a query has been observed: `mean_t + gain_tj * surprise_ij`.
+    """The means at `T` maximisers after observing a query: `mean_t + gain_tj * surprise_ij`.
 
     Attributes:
-        prior: between maximisers and queries.
+        prior: prior covariances between maximisers and queries.
         mean: `b x T`.
-        gain: `b x T x q`, `covariance_tj / bounded_j`.
+        gain: the Kalman gain, `b x T x q`, `covariance_tj / bounded_j`.
         bounded: `b x q`.
         surprise: `b x S x q`.
     """
@@ -337,19 +337,19 @@ class MeanUpdate:
 def mean_update(
     sight: Sight, queries: Sight, observed: Tensor, appended: bool = False, centred: bool = True
 ) -> MeanUpdate:
-    """Return what the means at maximisers become once a query has been observed, in `O(m)` a pair.
+    """Return the update of the means at maximisers by an observed query, in `O(m)` a pair.
 
     The process is conditioned on the observation `y_ij`: `mean_t + cov_tj (y_ij - mean_j) / (var_j + noise)`, with
-    posterior covariances, `cov_tj = k_tj - A_t' A_j + W_t' W_j`. So has it the online update that AABO, section 3.3,
-    refers to (Maddox et al., 2021).
+    posterior covariances `cov_tj = k_tj - A_t' A_j + W_t' W_j`. This is the online update (Maddox et al., 2021) that
+    AABO, section 3.3, refers to.
 
     Args:
-        sight: of the `q` queries and `T` maximisers.
-        queries: of the queries alone.
+        sight: posteriors at the `q` queries and `T` maximisers.
+        queries: posteriors at the queries alone.
         observed: `b x S x q`, the observations.
-        appended: makes `y_ij` a noise-free inducing value, as the published code does. One more row of the Cholesky
-            factor, `A_j'` and `sqrt(k_jj - |A_j|^2)`, has the gain `(k_tj - A_t' A_j) / (k_jj - |A_j|^2)`: as if the
-            other inducing values were known, too. It has a pole at every inducing point.
+        appended: makes `y_ij` a noise-free inducing value, as the published code does. A further row of the Cholesky
+            factor, `A_j'` and `sqrt(k_jj - |A_j|^2)`, has the gain `(k_tj - A_t' A_j) / (k_jj - |A_j|^2)`, as if the
+            other inducing values were known too. It has a pole at every inducing point.
         centred: False leaves the prior mean in `y_ij`, as the published code does.
     """
     q = observed.shape[-1]
@@ -370,7 +370,7 @@ def mean_update(
 class SoftKnowledgeGradient(SoftUtility):
     """The greatest of `softplus(E[f(x'_i) | x_j, y_ij] - best)` over queries j; AABO, eq. 10 and section 3.4.
 
-    The maximisers `x'_i`, one a sample, are points of the utility's own, behind the queries.
+    The maximisers `x'_i`, one a sample, are the utility's own points, after the queries.
 
     Attributes:
         base: `b x S x q`, standard normal.
@@ -384,11 +384,12 @@ class SoftKnowledgeGradient(SoftUtility):
     appended: bool = False
     centred: bool = True
 
-    def gain(self, sight: Sight) -> Gain:
+    def expected_log(self, sight: Sight) -> ExpectedLog:
         """Return the mean over samples of `log u`, with its derivatives.
 
-        They go through gains to covariances and variances, and through surprises to the queries' standard deviations;
-        the queries' means cancel, but for `doubled`, where an observation is of another query than its surprise.
+        Gradients pass through gains to covariances and variances, and through surprises to the queries' standard
+        deviations. The queries' means cancel, except with `doubled`: there observation and surprise are of different
+        queries.
         """
         queries, maximisers = sight.part(slice(self.q)), slice(self.q, None)
         joint, factor = None, None
@@ -412,13 +413,13 @@ class SoftKnowledgeGradient(SoftUtility):
         grad_A = -2 * grad_residual.unsqueeze(-2) * queries.A - product(sight.A[..., maximisers], grad_covariance)
         grad_W = 2 * grad_variance.unsqueeze(-2) * queries.W
         grad_mean = torch.zeros_like(grad_variance)
-        to_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, grad_covariance),)
+        grad_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, grad_covariance),)
         if joint is not None and factor is not None:
             grad_joint = cholesky_vjp(factor, product(grad_drawn.mT, self.base))
             grad_A = grad_A - product(queries.A, 2 * grad_joint)
             grad_W = grad_W + product(queries.W, 2 * grad_joint)
             grad_mean = grad_drawn.sum(-2) - grad_surprise.sum(-2)
-            to_priors = (*to_priors, (joint, grad_joint))
+            grad_priors = (*grad_priors, (joint, grad_joint))
 
         grad_means_of_all = torch.cat([grad_mean, grad_means.sum(-1)], -1)
         grad_product = torch.zeros_like(sight.B)
@@ -430,13 +431,13 @@ class SoftKnowledgeGradient(SoftUtility):
         grad_constant = grad_means_of_all.sum(-1)
         if not self.centred:
             grad_constant = grad_constant + grad_surprise.sum((-1, -2))
-        return Gain(
+        return ExpectedLog(
             value,
             torch.cat([grad_A, -product(queries.A, grad_covariance.mT)], -1),
             grad_product,
             grad_constant,
             grad_residual.sum(-1),
-            to_priors,
+            grad_priors,
             grad_noise,
         )
 

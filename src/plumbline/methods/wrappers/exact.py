@@ -1,4 +1,4 @@
-"""Surrogates that are an exact Gaussian process, or one an outcome."""
+"""Surrogates of one Gaussian process, or of one an outcome."""
 
 from collections.abc import Callable
 

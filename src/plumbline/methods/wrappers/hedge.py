@@ -14,45 +14,45 @@ from plumbline.methods.wrappers.portfolio import Portfolio, PortfolioOptions
 from plumbline.models.gp.process import GP
 
 Nominees = list[Tensor | None]
-"""What each member would have asked for, `q x d`; None of one that was left out."""
+"""The proposal of each member, `q x d`; None for a member that failed."""
 
 
 class HedgeOptions(PortfolioOptions):
     """Options of the weights.
 
     Attributes:
-        learning_rate: eta, by which a gain of one standard deviation of the observations raises the logarithm of a
-            weight; at 0 all members are as likely as each other.
+        learning_rate: eta, the increase of a log weight per reward of one standard deviation of the observations; at 0
+            all members are equally likely.
     """
 
     learning_rate: NonNegativeFloat = 1.0
 
 
 def rewards(process: GP, nominees: Nominees) -> Tensor:
-    """Return the posterior means, standardised, of what members asked for, averaged over each batch.
+    """Return the standardised posterior means at the members' proposals, averaged over each batch.
 
-    One that was left out has the least reward of all: to fail must not pay.
+    A member that failed has the least reward of all, so that failing does not pay.
     """
     with torch.no_grad():
-        found = [None if X is None else process.marginal_posterior(X).location.mean().item() for X in nominees]
-    least = min(reward for reward in found if reward is not None)
-    return torch.tensor([least if reward is None else reward for reward in found], dtype=torch.float64)
+        means = [None if X is None else process.marginal_posterior(X).location.mean().item() for X in nominees]
+    least = min(reward for reward in means if reward is not None)
+    return torch.tensor([least if reward is None else reward for reward in means], dtype=torch.float64)
 
 
 def known(nominees: Nominees, X: Tensor) -> bool:
-    """Return whether any of what was asked for is among some points, `n x d`."""
+    """Whether any proposed point is among `X`, `n x d`."""
     asked = torch.cat([nominee for nominee in nominees if nominee is not None])
     return bool((asked.unsqueeze(1) == X).all(-1).any())
 
 
 @methods.register("hedge", HedgeOptions)
 class Hedge(Portfolio):
-    """A portfolio whose members propose with chances that grow with the means found where they would have asked.
+    """A portfolio whose members propose with probabilities that grow with the posterior means at their nominees.
 
-    All members search in each round. When the round has been observed, each of them gains the posterior mean at its own
-    nominee (in standard deviations of the observations), and `exp(learning_rate * gains)` is its weight. The mean is
-    that of the next round in which they search, where one in between was a guard's. It must be of a surrogate that
-    knows the round: nobody gains where the evaluation failed, or a trust region has begun anew.
+    All members search in each round. After its observation, each member's gain increases by the posterior mean at its
+    own nominee (in standard deviations of the observations); its weight is `exp(learning_rate * gains)`. The mean is
+    that of the next round in which members search, which a guard may delay. The surrogate must include the round: no
+    gain changes if the evaluation failed, or a trust region has restarted.
     """
 
     options: HedgeOptions
@@ -64,10 +64,10 @@ class Hedge(Portfolio):
         self.due: Nominees = []
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
-        """Return what a member asks for that is drawn by its weight.
+        """Return the proposal of a member drawn by its weight.
 
         Raises:
-            PlumblineError: no member came to a proposal.
+            PlumblineError: every member failed.
         """
         if self.due and known(self.due, round.data.X):
             self.gains = self.gains + rewards(surrogate, self.due)
@@ -84,18 +84,18 @@ class Hedge(Portfolio):
         return replace(chosen, notes={**chosen.notes, "member": float(drawn), **self.shares(weights)})
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
-        """Take note that what was asked for has been observed: its rewards are due.
+        """Mark the rewards of an observed round as due.
 
-        What others asked for (a guard, a trust region that begins anew) leaves due what is.
+        Rounds of others (a guard, a restarted trust region) do not change them.
         """
         if self.asked:
             self.due, self.asked = self.asked, []
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what members gained, and what they asked for in the round whose rewards are due."""
+        """Return the members' gains, and their nominees in the round whose rewards are due."""
         return {"gains": self.gains, "due": self.due}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same weights."""
+        """Restore gains and nominees."""
         if state:
             self.gains, self.due = state["gains"], state["due"]

@@ -1,4 +1,4 @@
-"""The kernel that explains the data best, chosen anew in each round: BOWH, dynamic kernel selection."""
+"""Selection of the kernel of best fit in each round: BOWH, dynamic kernel selection."""
 
 import math
 import warnings
@@ -25,26 +25,26 @@ from plumbline.models.gp.process import conditioned
 from plumbline.models.standardisation import standardisation_of
 
 FAILURES = (ModelFittingError, NanError, NotPSDError)
-"""What is raised where no process can be fitted, or where one has no covariance to speak of."""
+"""Errors of failed fits and of degenerate covariances."""
 
 OWN = -1
-"""The note of a round in which the base's own kernel stood in for all candidates."""
+"""The note of a round in which the base's own kernel replaced all candidates."""
 
 
 class KernelNotFittedWarning(RuntimeWarning):
-    """No process with one of the kernels could be fitted: it was left out of the round."""
+    """The fit with one of the kernels failed: the kernel was left out of the round."""
 
 
 class NoKernelFittedWarning(RuntimeWarning):
-    """None of the kernels could be fitted: the last round's goes on, or else the base's own."""
+    """The fits with all kernels failed: the round uses the last round's kernel, or the base's own."""
 
 
 class Candidate(Options):
-    """A kernel to choose; one that says nothing of `ard` may be its name alone.
+    """A candidate kernel; without `ard` it may be its name alone.
 
     Attributes:
-        kernel: as of an exact process.
-        ard: one lengthscale an input, or one for all; null for what the base's model says.
+        kernel: kernel of a Gaussian process.
+        ard: one lengthscale an input, or one for all; null for the setting of the base's model.
     """
 
     model_config = ConfigDict(json_schema_extra={"type": ["object", "string"]})
@@ -67,14 +67,14 @@ EVERY_KERNEL = tuple(Candidate(kernel=kernel) for kernel in ("rbf", "matern12", 
 
 
 class KernelSelectionOptions(ComposedWrapperOptions):
-    """Options of the choice of a kernel.
+    """Options of kernel selection.
 
     Attributes:
-        base: the method whose model is chosen; priors and all else of its `model` stay.
-        kernels: to choose from.
-        criterion: by which the best is found: log marginal likelihood, half of the BIC, or the leave-one-out log
-            predictive density, each at the fitted hyperparameters, without their priors and summed over outcomes; or
-            chance alone, each kernel as likely as any other.
+        base: the method whose kernel is selected; priors and other options of its `model` stay.
+        kernels: the candidates.
+        criterion: criterion of the selection: log marginal likelihood, half of the BIC, or the leave-one-out log
+            predictive density. Each is at the fitted hyperparameters, without their priors and summed over outcomes.
+            `random` draws each kernel with equal probability.
     """
 
     needs = frozenset({"steps", "gp", "kernel"})
@@ -95,11 +95,11 @@ class KernelSelectionOptions(ComposedWrapperOptions):
 
 @dataclass(frozen=True)
 class Selected:
-    """What came of a round.
+    """The selection of a round.
 
     Attributes:
-        kernel: its place among the candidates; OWN for the base's own.
-        surrogate: fitted with it.
+        kernel: index among the candidates; OWN for the base's own.
+        surrogate: surrogate fitted with this kernel.
     """
 
     kernel: int
@@ -108,11 +108,11 @@ class Selected:
 
 @methods.register("kernel-selection", KernelSelectionOptions)
 class KernelSelectionMethod(ComposedWrapper):
-    """Any method with exact Gaussian processes, their kernel chosen anew in each round.
+    """Any method with Gaussian processes whose kernel is selected in each round.
 
-    A kernel that no process can be fitted with is left out of the round, which has the event `KernelNotFittedWarning`.
-    Where all are left out, the event is `NoKernelFittedWarning`, and the last round's kernel goes on at its
-    hyperparameters; in the first round the base's own model is fitted, and the error is its own if that fails, too.
+    A kernel whose fit fails is left out of the round, with the event `KernelNotFittedWarning`. If all fits fail, the
+    event is `NoKernelFittedWarning`, and the round uses the last round's kernel and hyperparameters. In the first round
+    it fits the base's own model, and raises its error if that fails too.
     """
 
     options: KernelSelectionOptions
@@ -134,29 +134,29 @@ class KernelSelectionMethod(ComposedWrapper):
 
     @property
     def steps(self) -> Steps[Any]:
-        """The base's steps with the surrogate of the chosen kernel."""
+        """The base's steps with the surrogate of the selected kernel."""
         return replace(self.base.steps, fit=self.fit, fit_round=self.fit_round, notes=self.notes)
 
     def fit(self, data: History) -> Surrogate:
-        """Return the surrogate with the best kernel; where chance decides, with that of the last round."""
+        """Return the surrogate with the best kernel; under random selection, with that of the last round."""
         return self.selected(data).surrogate
 
     def fit_round(self, round: Round) -> Surrogate:
-        """Return the surrogate with the kernel that is chosen in the round, and remember its hyperparameters."""
+        """Return the surrogate with the kernel selected in the round, and store its hyperparameters."""
         chosen = self.selected(round.data, round.generator)
         self.kernel = chosen.kernel
         self.at = [process.at for process in processes_of(chosen.surrogate)]
         return chosen.surrogate
 
     def selected(self, data: History, generator: Generator | None = None) -> Selected:
-        """Return the kernel that is chosen for some data, and the surrogate with it.
+        """Return the kernel selected for some data, and the surrogate with it.
 
         Args:
-            data: what is to be explained.
-            generator: of the choice where chance decides; None for the last round's kernel.
+            data: the observations.
+            generator: random generator of a random selection; None for the last round's kernel.
         """
         by_chance = self.options.criterion == "random"
-        found, greatest = None, -math.inf
+        best, greatest = None, -math.inf
         for place in self._order(generator) if by_chance else range(len(self.candidates)):
             try:
                 surrogate = self.candidates[place].steps.fit(data)
@@ -166,10 +166,10 @@ class KernelSelectionMethod(ComposedWrapper):
                 warnings.warn(message, KernelNotFittedWarning, stacklevel=2)
                 continue
             if score > greatest:
-                found, greatest = Selected(place, surrogate), score
+                best, greatest = Selected(place, surrogate), score
             if by_chance:
                 break
-        return found or self._instead(data)
+        return best or self._instead(data)
 
     def _order(self, generator: Generator | None) -> list[int]:
         """Return the candidates in a random order, or the last round's before the others."""
@@ -178,12 +178,12 @@ class KernelSelectionMethod(ComposedWrapper):
         return sorted(range(len(self.candidates)), key=lambda place: place != self.kernel)
 
     def _score(self, surrogate: Surrogate, place: int) -> float:
-        """Return how well a surrogate explains its data; raise NanError where that is no number."""
+        """Return the criterion of a surrogate; raise NanError if it is not finite."""
         criterion = self.options.criterion
         rule = CRITERIA["likelihood" if criterion == "random" else criterion]
         score = sum(rule(process, self.models_of[place]) for process in processes_of(surrogate))
         if not math.isfinite(score):
-            raise NanError("it explains the data by no number")
+            raise NanError("its criterion is not finite")
         return score
 
     def _instead(self, data: History) -> Selected:
@@ -201,7 +201,7 @@ class KernelSelectionMethod(ComposedWrapper):
         return Selected(self.kernel, processes if self.several else processes[0])
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
-        """Return the base's numbers and the place of the kernel among the candidates, counted from 0."""
+        """Return the base's notes and the index of the kernel among the candidates, from 0."""
         return {**self.base.steps.notes(choice, round), "kernel": float(self.kernel)}
 
     def state_dict(self) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class KernelSelectionMethod(ComposedWrapper):
         return {**super().state_dict(), "kernel": self.kernel, "at": [tuple(at) for at in self.at]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the same kernel."""
+        """Restore kernel and hyperparameters, and the base's state."""
         super().load_state_dict(state)
         if state:
             self.kernel, self.at = state["kernel"], [Hyperparameters(*at) for at in state["at"]]

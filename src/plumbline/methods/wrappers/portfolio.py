@@ -1,4 +1,4 @@
-"""Several acquisition functions over one surrogate; what is shared by the rules that say which of them proposes."""
+"""The common base of portfolios: several acquisition functions over one surrogate."""
 
 import math
 import warnings
@@ -29,24 +29,24 @@ FAILURES = (
     torch.linalg.LinAlgError,
     InformationFailedWarning,
 )
-"""What a member may raise where its arithmetic ends; an entropy search warns of that, and asks another instead."""
+"""Errors of members on numerical failure; an entropy search warns, and falls back on noisy expected improvement."""
 
 
 class MemberFailedWarning(RuntimeWarning):
-    """A member of a portfolio came to no proposal: it was left out of the round."""
+    """A member of a portfolio failed numerically: it was left out of the round."""
 
 
 class PortfolioOptions(GPOptions):
     """Options of every portfolio.
 
     Attributes:
-        model: of the one surrogate; members have none of their own.
-        search, mc_samples: of the members that give none.
+        model: model of the shared surrogate; members have none of their own.
+        search, mc_samples: options of the members that give none.
         members: the methods that propose, two or more: names, or names and options.
     """
 
     needs: ClassVar[frozenset[Feature]] = frozenset({"shared gp"})
-    """What each member must provide."""
+    """Features that each member must provide."""
 
     members: tuple[MethodChoice, ...] = Field(min_length=2)
 
@@ -64,23 +64,23 @@ class PortfolioOptions(GPOptions):
         return self
 
     def options_of(self, member: MethodChoice) -> Json:
-        """Return a member's options with the model of all, and with the portfolio's search where it has none."""
+        """Return a member's options with the shared model, and with the portfolio's search where it has none."""
         shared = {"search": self.search.model_dump(), "mc_samples": self.mc_samples}
         return {**shared, **member.options, "model": self.model.model_dump()}
 
     @property
     def names(self) -> list[str]:
-        """What members are called in notes: their names, numbered from the second of a name on."""
+        """Names of the members in notes, numbered from the second of a name on."""
         plain = [member.name for member in self.members]
         earlier = [plain[:i].count(name) for i, name in enumerate(plain)]
         return [f"{name}-{count + 1}" if count else name for name, count in zip(plain, earlier, strict=True)]
 
 
 class Portfolio(GPMethod):
-    """Several methods over one exact Gaussian process; a subclass says which of them proposes in a round.
+    """Several methods over one Gaussian process; a subclass chooses the member that proposes in a round.
 
-    A member whose arithmetic ends is left out of the round, which has the event `MemberFailedWarning`; so is an entropy
-    search that would ask noisy expected improvement instead, which is another member's business.
+    A member that fails numerically is left out of the round, with the event `MemberFailedWarning`. So is an entropy
+    search that would fall back on noisy expected improvement, since that may be another member.
     """
 
     provides = GPMethod.provides - {"shared gp"}
@@ -93,18 +93,18 @@ class Portfolio(GPMethod):
         ]
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
-        """Return the posterior mean; what is maximised is that of the member which proposes."""
+        """Return the posterior mean; the search maximises the proposing member's acquisition function instead."""
         return AnalyticAcquisition(surrogate, upper_confidence_bound(0.0))
 
     def proposed(self, place: int, surrogate: GP, round: Round) -> Choice[GP] | None:
-        """Return what a member would ask for; None, with a warning, where its arithmetic ends."""
+        """Return a member's choice; None, with a warning, on numerical failure."""
         member = self.members[place]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", InformationFailedWarning)
                 choice = member.search(member.utility(surrogate, round), surrogate, round)
             if not bool(torch.isfinite(choice.X).all()):
-                raise NanError("its proposal is no number")
+                raise NanError("its proposal is not finite")
         except FAILURES as error:
             message = f"member {self.options.names[place]!r}: {' '.join(str(error).split())}"
             warnings.warn(message, MemberFailedWarning, stacklevel=2)
@@ -112,11 +112,11 @@ class Portfolio(GPMethod):
         return choice
 
     def shares(self, chances: Tensor) -> dict[str, float]:
-        """Return notes of the members' chances."""
+        """Return notes of the members' probabilities."""
         return {f"weight.{name}": chance for name, chance in zip(self.options.names, chances.tolist(), strict=True)}
 
     def nobody(self) -> PlumblineError:
-        """Return the error of a round in which no member came to a proposal."""
+        """Return the error of a round in which every member failed."""
         return PlumblineError(f"no member of the portfolio came to a proposal: {', '.join(self.options.names)}")
 
 

@@ -1,4 +1,4 @@
-"""A portfolio that stays with a member as long as it finds something better: BOWH, dynamic scheduling."""
+"""A portfolio that keeps its member while observations improve: BOWH, dynamic scheduling."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ class RelayOptions(PortfolioOptions):
     """Options of the rule.
 
     Attributes:
-        patience: rounds in a row without a better observation after which the next member's turn comes.
+        patience: number of successive rounds without a better observation before the next member's turn.
     """
 
     patience: PositiveInt = 1
@@ -27,7 +27,7 @@ class RelayOptions(PortfolioOptions):
 class Relay(Portfolio):
     """A portfolio whose members take turns: one proposes until it fails to improve on the best observation.
 
-    After the last member comes the first again. One that comes to no proposal hands over to the next at once.
+    The first member follows the last. A member that fails numerically hands over to the next at once.
     """
 
     options: RelayOptions
@@ -39,10 +39,10 @@ class Relay(Portfolio):
         self.to_beat: float | None = None
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
-        """Return what the member asks for whose turn it is.
+        """Return the proposal of the member whose turn it is.
 
         Raises:
-            PlumblineError: no member came to a proposal.
+            PlumblineError: every member failed.
         """
         for _ in self.members:
             choice = self.proposed(self.place, surrogate, round)
@@ -53,7 +53,7 @@ class Relay(Portfolio):
         raise self.nobody()
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
-        """Count a failure, or forget those before. What is told without being asked for counts neither way."""
+        """Count a failure, or reset the count after a success. Observations that it did not propose do not count."""
         to_beat, self.to_beat = self.to_beat, None
         if to_beat is None:
             return
@@ -65,10 +65,10 @@ class Relay(Portfolio):
         self.place, self.failures = (self.place + 1) % len(self.members), 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return whose turn it is, and how often it has failed in a row."""
+        """Return the current member and its number of successive failures."""
         return {"place": self.place, "failures": self.failures}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same member."""
+        """Restore the current member."""
         if state:
             self.place, self.failures = state["place"], state["failures"]

@@ -19,8 +19,8 @@ class RouletteOptions(PortfolioOptions):
     """Options of the weights.
 
     Attributes:
-        factor: what a success multiplies the weight of the member by that had it; the document says that the weight is
-            updated, and not how. At 1 all are as likely as each other.
+        factor: factor of a member's weight at a success; the document does not state the update. At 1 all members are
+            equally likely.
     """
 
     factor: float = Field(default=2.0, ge=1.0, allow_inf_nan=False)
@@ -28,9 +28,9 @@ class RouletteOptions(PortfolioOptions):
 
 @methods.register("roulette", RouletteOptions)
 class Roulette(Portfolio):
-    """A portfolio whose member i proposes with a chance of `w_i / sum_j w_j`; w_i grows where its round improves.
+    """A portfolio whose member i proposes with probability `w_i / sum_j w_j`; w_i grows where its round improves.
 
-    Weights begin alike. The member that is drawn alone searches; where it comes to no proposal another one is drawn.
+    Weights are equal at first. Only the drawn member searches; if it fails numerically, another one is drawn.
     """
 
     options: RouletteOptions
@@ -42,15 +42,15 @@ class Roulette(Portfolio):
         self.to_beat: float | None = None
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
-        """Return what a member asks for that is drawn by its weight.
+        """Return the proposal of a member drawn by its weight.
 
         Raises:
-            PlumblineError: no member came to a proposal.
+            PlumblineError: every member failed.
         """
         chances = (math.log(self.options.factor) * torch.tensor(self.successes, dtype=torch.float64)).softmax(0)
         drawable = chances.clamp_min(torch.finfo(torch.float64).tiny)
-        # Without replacement: the second is drawn among those that the first has left. By a stream of its own, so that
-        # the member searches as it would alone.
+        # Without replacement, so that each member is tried once. A separate stream lets the member search as it would
+        # alone.
         stream = Generator().manual_seed(round.seed)
         for place in torch.multinomial(drawable, len(chances), generator=stream).tolist():
             choice = self.proposed(place, surrogate, round)
@@ -60,13 +60,13 @@ class Roulette(Portfolio):
         raise self.nobody()
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
-        """Count a success of the member that was drawn; what is told without being asked for counts for nobody."""
+        """Count a success of the drawn member; observations that it did not propose do not count."""
         to_beat, self.to_beat = self.to_beat, None
         if to_beat is not None and best(Y) > to_beat:
             self.successes[self.drawn] += 1
 
     def state_dict(self) -> dict[str, Any]:
-        """Return how often each member was successful."""
+        """Return the number of successes of each member."""
         return {"successes": list(self.successes)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Lengthscales that shrink from round to round: Berkenkamp, Schoellig & Krause (2019).
 
-An estimate from few data may be too smooth for ever: what would correct it is not looked for. Here lengthscales are
-those of the base divided by a factor that grows, so that ever rougher functions are taken for possible.
+An estimate from few data may remain too smooth, since no query tests it. Here the lengthscales are those of the base
+divided by a growing factor, so that the model admits ever rougher functions.
 """
 
 import math
@@ -23,12 +23,12 @@ from plumbline.models.gp.process import GP
 
 
 class NormBound(Options):
-    """How large the norm of f is taken to be, for a confidence bound of the paper's kind.
+    """The assumed bound on the norm of f, for a confidence bound like the paper's.
 
     Attributes:
         initial: B_0, in prior standard deviations.
-        power: of `b(t) = t^power`, by which it grows beside what the shrinking lengthscales ask for.
-        delta: the bound fails with at most this chance, if the norm is as large at most.
+        power: power of `b(t) = t^power`, the growth of the bound besides that of the shrinking lengthscales.
+        delta: greatest probability that the confidence bound fails, if the norm is within its bound.
     """
 
     initial: PositiveFloat = 2.0
@@ -36,12 +36,12 @@ class NormBound(Options):
     delta: float = Field(default=0.1, gt=0.0, lt=1.0)
 
     def sqrt_beta(self, process: GP, t: int, divisor: float) -> float:
-        """Return `B_t + 4 sd sqrt(I + 1 + log(1 / delta))` with `B_t = b(t) g(t)^d B_0`, of the noise's sd.
+        """Return `B_t + 4 sd sqrt(I + 1 + log(1 / delta))` with `B_t = b(t) g(t)^d B_0` and the noise's sd.
 
         The power d is the paper's as we remember it; `g(t)^(d/2)` would do by the lemma that it rests on.
 
         Args:
-            process: with the lengthscales of round t.
+            process: the process with the lengthscales of round t.
             t: the round.
             divisor: g(t).
         """
@@ -55,9 +55,9 @@ class ShrinkingOptions(ComposedWrapperOptions):
 
     Attributes:
         base: the method whose lengthscales shrink.
-        power: of `g(t) = t^power`, which they are divided by, with t the evaluation that is asked for, from 1 on; null
-            for `1 / (4 d)`, so that the volume which a lengthscale spans falls with the fourth root of t.
-        norm: for the base `ucb`, the bound grows as the paper has it, its text not at hand; null for the base's own.
+        power: power of the divisor `g(t) = t^power`, with t the next evaluation, from 1 on; null for `1 / (4 d)`. The
+            volume that the lengthscales span then falls with the fourth root of t.
+        norm: for the base `ucb`, a bound that grows as we remember the paper's; null for the base's own bound.
     """
 
     needs = frozenset({"steps", "gp"})
@@ -84,23 +84,23 @@ def shrunk(process: GP, divisor: float) -> GP:
 
 
 def evaluation(history: History) -> int:
-    """Return the number of the evaluation that is asked for next, without the initial design: 1 for the first."""
+    """Return the number of the next evaluation, without the initial design: 1 for the first."""
     return len(history.queries) + 1
 
 
 @methods.register("shrinking-lengthscales", ShrinkingOptions)
 class ShrinkingMethod(ComposedWrapper):
-    """Any method with exact Gaussian processes whose estimated lengthscales are divided by ever more (A-GP-UCB).
+    """Any method with Gaussian processes whose estimated lengthscales are divided by a growing factor (A-GP-UCB).
 
-    They are divided where the base has estimated them, in each round anew, and nothing else is estimated again. A base
-    that is recalibrated is so at the estimate.
+    The base's estimates are divided anew in each round, and no other parameter is estimated again. A recalibrated base
+    is recalibrated before the division.
     """
 
     options: ShrinkingOptions
 
     @property
     def steps(self) -> Steps[Any]:
-        """The base's steps with shorter lengthscales, and a confidence bound of their own where a norm is given."""
+        """The base's steps with shorter lengthscales, and with the norm's confidence bound if there is one."""
         base = self.base.steps
         utility = base.utility if self.options.norm is None else self.utility
         return replace(base, fit=self.fit, fit_round=self.fit_round, utility=utility, notes=self.notes)
@@ -121,20 +121,20 @@ class ShrinkingMethod(ComposedWrapper):
         return changed(surrogate, partial(shrunk, divisor=self.divisor(evaluation(history))))
 
     def utility(self, surrogate: Surrogate, round: Round) -> AcquisitionFunction:
-        """Return the confidence bound that is as wide as the norm asks for."""
+        """Return the confidence bound with the norm's width."""
         assert isinstance(self.base, UpperConfidenceBoundMethod)
         sqrt_beta = self.sqrt_beta(cast(GP, surrogate), round)
         options = self.base.options.model_copy(update={"sqrt_beta": sqrt_beta, "schedule": None})
         return UpperConfidenceBoundMethod(self.domain, options).utility(cast(GP, surrogate), round)
 
     def sqrt_beta(self, process: GP, round: Round) -> float:
-        """Return the multiple of the standard deviation that the norm asks for in a round."""
+        """Return the norm's multiple of the standard deviation in a round."""
         assert self.options.norm is not None
         t = evaluation(round.history)
         return self.options.norm.sqrt_beta(process, t, self.divisor(t))
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
-        """Return the base's numbers, what lengthscales were divided by, and how wide the bound was."""
+        """Return the base's notes, the divisor of the lengthscales, and the width of the bound."""
         notes = {**self.base.steps.notes(choice, round), "lengthscale_divisor": self.divisor(evaluation(round.history))}
         if self.options.norm is not None:
             notes["sqrt_beta"] = self.sqrt_beta(choice.surrogate, round)

@@ -1,9 +1,9 @@
 """Trust-region Bayesian optimisation (TuRBO-1) around any method whose surrogate has lengthscales.
 
 Eriksson, Pearce, Gardner, Turner & Poloczek, Scalable global optimization via local Bayesian optimization (NeurIPS
-2019), section 2 and the supplement. Where the text and its authors' code differ, the text is followed: the failure
-tolerance is ceil(d / q) (the code does not go below 4 / q) and any gain counts as a success (the code wants a
-thousandth). The wrapped method takes the place of Thompson sampling.
+2019), section 2 and the supplement. Where the text and its authors' code differ, we follow the text: the failure
+tolerance is ceil(d / q) (in the code at least 4 / q) and any improvement counts as a success (in the code at least a
+thousandth). The wrapped method replaces Thompson sampling.
 """
 
 import math
@@ -27,17 +27,17 @@ class TrustRegionOptions(ComposedWrapperOptions):
     """Options of the trust region; defaults of Eriksson et al. (2019). Lengths are of the unit cube.
 
     Attributes:
-        base: the method that looks inside.
+        base: the method that searches inside.
         initial_length: base side length of a new region.
-        min_length: a region that shrinks below it is given up for a new one.
-        max_length: a region does not grow beyond it.
-        success_tolerance: successful rounds in a row after which the length doubles.
-        failure_tolerance: unsuccessful rounds in a row after which it halves; None for ceil(d / q).
-        least_gain: what a success must gain, as a share of the best observation's size.
-        largest_restart: points that a new region begins with at most. It has as many as the trial's initial design,
-            which may be of thousands of points that cost nothing.
-        keeps_data: whether a new region begins about the best observation with all data, as in the code of Maus et al.
-            (2024), instead of anew.
+        min_length: length below which a new region replaces the region.
+        max_length: greatest length.
+        success_tolerance: successive successful rounds before the length doubles.
+        failure_tolerance: successive unsuccessful rounds before the length halves; None for ceil(d / q).
+        least_gain: least improvement of a success, as a share of the best observation's size.
+        largest_restart: greatest initial design of a new region. Its size is that of the trial's initial design, which
+            may have thousands of points without cost.
+        keeps_data: whether a new region starts about the best observation with all data, as in the code of Maus et al.
+            (2024), instead of from a new design.
     """
 
     needs = frozenset({"steps", "lengthscales", "new points"})
@@ -60,16 +60,16 @@ class TrustRegionOptions(ComposedWrapperOptions):
 
 @dataclass(frozen=True)
 class Region:
-    """What is known of a trust region besides the data: plain numbers, so that a checkpoint can hold them.
+    """The state of a trust region besides the data: plain numbers, so that a checkpoint can hold them.
 
     Attributes:
         length: base side length, in the unit cube.
         successes: successful rounds in a row.
         failures: unsuccessful rounds in a row.
         best: greatest observation of the region; minus infinity before any.
-        start: the row of the history at which the region's data begin.
-        seen: rows of the history so far.
-        design: points that a region begins with; None before the first round.
+        start: first row of the history that belongs to the region.
+        seen: number of rows of the history so far.
+        design: size of a region's initial design; None before the first round.
     """
 
     length: float
@@ -82,19 +82,19 @@ class Region:
 
     @property
     def begun(self) -> bool:
-        """Whether the points that the region begins with were all observed."""
+        """Whether the region's initial design has been observed."""
         return self.design is not None and self.seen - self.start >= self.design
 
 
 def observe(region: Region, history: History, largest_restart: int) -> Region:
-    """Return the region with what it reads off the history before it is asked.
+    """Return the region updated by the history before a request.
 
     Args:
-        region: as the last round left it.
-        history: of the trial.
-        largest_restart: points that a new region begins with at most.
+        region: the region after the last round.
+        history: the history of the trial.
+        largest_restart: greatest initial design of a new region.
     """
-    Y = history.Y[region.start :, 0].nan_to_num(nan=-torch.inf)  # what failed is no success
+    Y = history.Y[region.start :, 0].nan_to_num(nan=-torch.inf)  # a failed evaluation is no success
     return replace(
         region,
         best=Y.max().item() if len(Y) else -math.inf,
@@ -106,21 +106,20 @@ def observe(region: Region, history: History, largest_restart: int) -> Region:
 def advance(region: Region, Y: Tensor, dim: int, options: TrustRegionOptions) -> Region:
     """Return the region after one more round; Eriksson et al. (2019), section 2.
 
-    A round succeeds if any of its points is better than the best observation of the region. The points that a region
-    begins with are no search, and count neither way. A region that has become too small is replaced by one that
-    knows none of the data.
+    A round succeeds if any of its points is better than the best observation of the region. Rounds of a region's
+    initial design do not count. A region that has become too small is replaced by one without data.
 
     Args:
-        region: as it was when the round was asked for.
+        region: the region at the request of the round.
         Y: `q` observations of the round.
         dim: dimension d of the domain.
         options: lengths and tolerances.
     """
-    seen = replace(region, best=max(region.best, Y.max().item()), seen=region.seen + len(Y))
+    updated = replace(region, best=max(region.best, Y.max().item()), seen=region.seen + len(Y))
     if not region.begun:
-        return seen
-    gain = options.least_gain * abs(region.best) if math.isfinite(region.best) else 0.0
-    better = seen.best > region.best + gain
+        return updated
+    least = options.least_gain * abs(region.best) if math.isfinite(region.best) else 0.0
+    better = updated.best > region.best + least
     successes = region.successes + 1 if better else 0
     failures = 0 if better else region.failures + 1
     length = region.length
@@ -129,10 +128,10 @@ def advance(region: Region, Y: Tensor, dim: int, options: TrustRegionOptions) ->
     elif failures >= (options.failure_tolerance or math.ceil(dim / len(Y))):
         length, failures = length / 2, 0
     if length < options.min_length and options.keeps_data:
-        return replace(seen, length=options.initial_length, successes=0, failures=0)
+        return replace(updated, length=options.initial_length, successes=0, failures=0)
     if length < options.min_length:
-        return Region(options.initial_length, start=seen.seen, seen=seen.seen, design=region.design)
-    return replace(seen, length=length, successes=successes, failures=failures)
+        return Region(options.initial_length, start=updated.seen, seen=updated.seen, design=region.design)
+    return replace(updated, length=length, successes=successes, failures=failures)
 
 
 def region_box(centre: Tensor, lengthscales: Tensor, length: float, bounds: Tensor) -> Tensor:
@@ -155,11 +154,11 @@ def region_box(centre: Tensor, lengthscales: Tensor, length: float, bounds: Tens
 class TrustRegionMethod(ComposedWrapper):
     """Any method within a trust region that grows with success and shrinks with failure (TuRBO-1).
 
-    The region's centre is the best observation since the region began, and the surrogate sees the data since then; what
-    depends on the number of all observations, such as the level of a confidence bound, still does. A region that is
-    given up starts over with points of a Sobol sequence, as many as the initial design has (100 at most), in rounds of
-    q; these rounds have no model. Of a table, the rows in the region are looked at, or all that remain where the region
-    holds fewer than q of them.
+    The region's centre is the best observation since the region began, and the surrogate is fitted to the data since
+    then. Quantities that depend on the number of all observations, such as the level of a confidence bound, still do. A
+    restarted region begins with points of a Sobol sequence, as many as the initial design has (100 at most), in rounds
+    of q without a model. In a table the search covers the rows in the region, or all remaining rows where the region
+    holds fewer than q.
     """
 
     options: TrustRegionOptions
@@ -181,7 +180,7 @@ class TrustRegionMethod(ComposedWrapper):
         )
 
     def model_free_start(self, history: History, q: int, generator: Generator) -> Proposal | None:
-        """Return points for a new region to begin with, until it has enough of them."""
+        """Return further points of a new region's initial design until it is complete."""
         self.region = observe(self.region, history, self.options.largest_restart)
         if self.region.begun:
             return self.base.steps.model_free_start(history, q, generator)
@@ -192,18 +191,18 @@ class TrustRegionMethod(ComposedWrapper):
         return self.base.steps.training_rows(since(history, self.region.start))
 
     def search_region(self, surrogate: Any, round: Round) -> Space:
-        """Return the region about the best observation that it has."""
+        """Return the region about its best observation."""
         base = self.base.steps
         centre = round.data.X[round.data.Y[:, 0].argmax()]
         box = region_box(centre, base.lengthscales(surrogate), self.region.length, self.domain.bounds)
         return base.search_region(surrogate, round).within(box, round.history, round.q)
 
     def notes(self, choice: Choice[Any], round: Round) -> dict[str, float]:
-        """Return the base's numbers and the region's length."""
+        """Return the base's notes and the region's length."""
         return {**self.base.steps.notes(choice, round), "region_length": self.region.length}
 
     def tell(self, X: Tensor, Y: Tensor) -> None:
-        """Count a success or a failure. What is told before the first `ask` belongs to the initial design."""
+        """Count a success or a failure. Observations before the first `ask` belong to the initial design."""
         super().tell(X, Y)
         if self.region.design is not None:
             self.region = advance(self.region, Y[:, 0].nan_to_num(nan=-torch.inf), X.shape[-1], self.options)
@@ -213,7 +212,7 @@ class TrustRegionMethod(ComposedWrapper):
         return {**super().state_dict(), "region": asdict(self.region), "restarts": self.restarts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same region."""
+        """Restore the region."""
         super().load_state_dict(state)
         if state:
             self.region = Region(**state["region"])
