@@ -1,5 +1,6 @@
 """The site: pages of docs/, and one a claim, an experiment and a folder of the package. `make docs` builds it."""
 
+import builtins
 import re
 import sys
 from os.path import relpath
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
@@ -116,6 +118,13 @@ def skip_field(app: Sphinx, what: str, name: str, member: object, skip: bool, op
     return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
+def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
+    """The type `range` of an annotation is Python's, not an attribute of that name."""
+    for node in list(doctree.findall(pending_xref)):
+        if node.get("refdomain") == "py" and hasattr(builtins, node["reftarget"]):
+            node.replace_self(node.children)
+
+
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
     formula = node.astext().replace(r"\arg", r"\operatorname{arg}")  # the converter does not know it
@@ -147,6 +156,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", generate)
     app.connect("source-read", rewrite_page)
     app.connect("include-read", rewrite_included)
+    app.connect("doctree-read", unlink_builtins)
     app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)
     return {"parallel_read_safe": True}
