@@ -160,7 +160,7 @@ def test_proposes_in_the_region_around_the_best_observation(q: int, priors: str)
     place = box(n=8)
     method = tr_ucb(place, initial_length=0.1, model={"priors": priors})
     proposal = ask(method, place.history, q)
-    scales = method.fit(place.history).lengthscale
+    scales = method.steps.fit(place.history).lengthscale
     best = place.history.X[place.history.Y[:, 0].argmax()]
     assert scales.shape == (2,)
     region = region_box(best, scales, 0.1, BOX)
