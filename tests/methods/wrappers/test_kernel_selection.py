@@ -236,7 +236,7 @@ def test_methods_without_a_kernel_to_choose_are_refused_by_name(base: str) -> No
     [
         ({"kernels": ["matern72"]}, r"kernels\.0\.kernel: Input should be 'rbf', 'matern12'"),
         ({"kernels": []}, "kernels"),
-        ({"kernels": [{"kernel": "rbf", "ard": False}]}, "BoTorch's dimension-scaled priors are for `ard: true`"),
+        ({"kernels": [{"kernel": "rbf", "ard": False}]}, "BoTorch's dimension-scaled priors need `ard: true`"),
         ({"criterion": "aic"}, "criterion"),
     ],
 )
