@@ -35,7 +35,7 @@ class Checkpoint:
         try:
             held = torch.load(self.path, weights_only=True)
             if held["asked"] != self.identity:
-                raise ValueError("it is of another training")
+                raise ValueError("it belongs to another training")
             return held["state"]
         except (OSError, RuntimeError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
             reason = " ".join(str(error).split())[:200]
