@@ -40,8 +40,8 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "c.py").write_text(MEMBER.format(cls="Cellar", name="cellar", summary="Where it is dark."))
     monkeypatch.syspath_prepend(str(tmp_path))
     yield folder
-    for loaded in [name for name in sys.loadeds if name.split(".")[0] == "house"]:
-        del sys.loadeds[loaded]
+    for loaded in [name for name in sys.modules if name.split(".")[0] == "house"]:
+        del sys.modules[loaded]
 
 
 def rooms() -> Registry:
