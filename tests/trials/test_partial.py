@@ -99,7 +99,7 @@ def test_without_leave_to_fail_it_is_an_error(cheap_spec: Make, register: Regist
     spec = cheap_spec("broken", "random", size=8)
     folder = run_trial(spec, tmp_path, tmp_path)
     assert folder.failed
-    assert "let it say that it `may_fail`" in folder.error_path.read_text()
+    assert "or set its `may_fail`" in folder.error_path.read_text()
 
 
 class OneAtATime(Method):
