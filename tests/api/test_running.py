@@ -8,7 +8,7 @@ import pytest
 
 import plumbline as pb
 from plumbline.api.repository import find_repository
-from plumbline.api.running import Asked, entries_and_stand_ins
+from plumbline.api.running import TrialRequest, entries_and_stand_ins
 from plumbline.core.errors import PlumblineError
 from plumbline.store.spec import TrialSpec
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -22,7 +22,7 @@ def entries() -> MethodsAndTasks:
 
 
 def asked(entries: MethodsAndTasks, **what: Any) -> TrialSpec:
-    return Asked(**what).spec(entries, {}, 0)
+    return TrialRequest(**what).spec(entries, {}, 0)
 
 
 def test_a_row_a_seed_and_evaluation(tmp_path: Path) -> None:

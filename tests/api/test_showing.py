@@ -10,8 +10,8 @@ from plumbline.api.repository import find_repository
 from plumbline.api.showing import Resolved, lines_of, resolve
 from plumbline.api.written import Leaf, Tree, tree_of, values_of
 from plumbline.core.errors import PlumblineError
+from plumbline.core.nested import merge
 from plumbline.registry.catalogue import catalogue
-from plumbline.study.inheritance import merge
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
 
 METHODS = """

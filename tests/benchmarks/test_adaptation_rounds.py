@@ -25,7 +25,7 @@ WRAPPERS = {
 
 
 ASKED, NOISE = 1.05, 0.1
-"""Asked for is at most the first, in time of the processor; the second is what a busy machine may add to a median of 31
+"""TrialRequest for is at most the first, in time of the processor; the second is what a busy machine may add to a median of 31
 pairs, for which the caches are another's, too."""
 
 
@@ -44,7 +44,7 @@ SITUATIONS = [(10, 2), (40, 2), (60, 6)]
 @pytest.mark.parametrize(("n", "d"), SITUATIONS)
 @pytest.mark.parametrize("case", WRAPPERS)
 def test_a_round_beside_the_bases(benchmark, case, n, d):
-    """Asked for: at most 1.05, where searches are the same."""
+    """TrialRequest for: at most 1.05, where searches are the same."""
     domain, history = situation(n, d)
     wrapped = build_method(case.removesuffix("-norm"), WRAPPERS[case], domain)
     plain = build_method("ucb", UCB["options"], domain)
@@ -63,7 +63,7 @@ def test_a_round_beside_the_bases(benchmark, case, n, d):
 
 @pytest.mark.parametrize(("n", "d"), SITUATIONS)
 def test_a_round_of_weights_beside_its_fit_and_searches(benchmark, n, d):
-    """Asked for: at most 1.05; rewards are due, and the loop that all methods have is on the one side alone."""
+    """TrialRequest for: at most 1.05; rewards are due, and the loop that all methods have is on the one side alone."""
     domain, history = situation(n, d)
     hedge = build_method("hedge", {**MODEL, "members": MEMBERS}, domain)
 

@@ -3,8 +3,6 @@
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plumbline.methods.conformal import variants as conformal
@@ -14,7 +12,7 @@ from plumbline.methods.localised.locbo import LocalisedImprovementOptions
 from plumbline.methods.localised.ocbo import RecalibratedOptions
 from plumbline.methods.sparse.eulbo import EulboMethodOptions
 from plumbline.methods.sparse.options import SparseOptions
-from plumbline.methods.variants import Variant, VariantOptions, departures_of, overlaid
+from plumbline.methods.variants import Variant, VariantOptions, departures_of
 
 EVERY = ("one", "two", "three")
 BY_OPTIONS = [ConformalOptions, ConformalImprovementOptions, RecalibratedOptions, LocalisedImprovementOptions]
@@ -76,18 +74,3 @@ def test_options_that_are_dumped_are_read_again_as_they_were(options: type[Varia
     for variant in ("paper", "code", [next(iter(options.departures))]):
         once = options.model_validate({"variant": variant})
         assert options.model_validate(once.model_dump()) == once
-
-
-TREES = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3))
-
-
-@given(TREES, TREES)
-def test_values_are_laid_over_a_base(base: Any, values: Any) -> None:
-    found = overlaid(base, values)
-    assert overlaid(found, values) == found
-    assert overlaid({}, found) == found
-    if isinstance(base, dict) and isinstance(values, dict):
-        assert found.keys() == base.keys() | values.keys()
-        assert all(found[name] == base[name] for name in base.keys() - values.keys())
-    else:
-        assert found == values

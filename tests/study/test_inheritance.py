@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.nested import merge
 from plumbline.core.options import read_yaml
-from plumbline.study.inheritance import inherit, merge
+from plumbline.study.inheritance import inherit
 
 trees = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3))
 

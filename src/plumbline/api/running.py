@@ -13,11 +13,11 @@ import platformdirs
 
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
+from plumbline.core.nested import merge
 from plumbline.core.options import parse
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
-from plumbline.study.inheritance import merge
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, unknown_entry
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ ROUNDS, INITIAL, DESIGN = 10, 5, "uniform"
 """Of a trial on a registered problem, where nothing is said: a task says it itself."""
 
 
-class Asked(NamedTuple):
-    """What a trial is asked for: one of `method` and `method_class`, one of `task` and `problem`, and changes of them.
+class TrialRequest(NamedTuple):
+    """A method and a task for a trial: one of `method` and `method_class`, one of `task` and `problem`, and changes.
 
     Attributes:
         method: an entry of config/methods.
@@ -209,8 +209,8 @@ def reason_of_failure(folder: "TrialFolder") -> str:
     """Return why a trial failed and where its traceback is, in a line."""
     reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
     where = folder.error_path
-    told = f"see {where}; " if str(where) not in reason else ""
-    return f"{reason} ({told}`plumbline failures --forget` clears it)"
+    pointer = f"see {where}; " if str(where) not in reason else ""
+    return f"{reason} ({pointer}`plumbline failures --forget` clears it)"
 
 
 def run(
@@ -273,10 +273,12 @@ def run(
     import pandas as pd
 
     repository = repository_or_none()
-    asked = Asked(method, task, method_class, problem, options or {}, problem_options or {}, rounds, q, initial, design)
+    request = TrialRequest(
+        method, task, method_class, problem, options or {}, problem_options or {}, rounds, q, initial, design
+    )
     entries, stand_ins = entries_and_stand_ins(repository, real_data)
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
-    specs = [asked.spec(entries, stand_ins, int(seed)) for seed in numbers]
+    specs = [request.spec(entries, stand_ins, int(seed)) for seed in numbers]
     if not specs:
         raise PlumblineError("no seeds: give their number or a list of them")
     home = repository or platformdirs.user_cache_path("plumbline")

@@ -9,9 +9,8 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from plumbline.core.errors import PlumblineError
-from plumbline.study.inheritance import merge
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from plumbline.core.nested import merge
+from plumbline.core.options import StrictLoader
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def read_written(paths: list[Path], below: str = "") -> dict[str, Written]:
     """Return the entries of YAML files by name: their top-level fields, or those of the field `below`."""
     found: dict[str, Written] = {}
     for path in paths:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=StrictLoader)
         if below:
             node = next((value for name, _, value in _fields(node) if name == below), None)
         for name, line, value in _fields(node):

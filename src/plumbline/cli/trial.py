@@ -45,7 +45,7 @@ def trial(
 ) -> None:
     """Run one trial and print its evaluations."""
     from plumbline.api.running import (
-        Asked,
+        TrialRequest,
         entries_and_stand_ins,
         evaluations,
         reason_of_failure,
@@ -55,8 +55,8 @@ def trial(
     from plumbline.cli.tables import print_frame
 
     options, problem_options = settings_of(option), settings_of(problem_option)
-    asked = Asked(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
-    spec = asked.spec(*entries_and_stand_ins(repository_or_none(), real_data), seed)
+    request = TrialRequest(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
+    spec = request.spec(*entries_and_stand_ins(repository_or_none(), real_data), seed)
     (folder,) = run_specs([spec], store, data, device)
     frame = evaluations(folder.table(spec, points=True))
     if csv:

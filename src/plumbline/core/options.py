@@ -14,7 +14,7 @@ _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The C loader where PyYAML was built with it: it is ten times as fast."""
 
 
-class _Loader(_FAST):  # type: ignore[misc, valid-type]
+class StrictLoader(_FAST):  # type: ignore[misc, valid-type]
     """YAML without merge keys (`<<`), and with every name once in a mapping."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -109,7 +109,7 @@ def read_yaml(path: Path) -> Any:
             message gives the line.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)
     except FileNotFoundError as error:
         raise PlumblineError(f"no file {path}") from error
     except yaml.constructor.ConstructorError as error:

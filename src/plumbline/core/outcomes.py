@@ -1,4 +1,4 @@
-"""Outcomes of an evaluation and the covariate shift of its points: the facts that problems and methods share."""
+"""Outcomes of an evaluation and the covariate shift of its points: what problems and methods share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -36,7 +36,7 @@ def event_names(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     return sorted({warning.category.__name__ for warning in caught} - set(ADVICE))
 
 
-class Asked(Protocol):
+class Askable(Protocol):
     """The interface of a method that answers requests."""
 
     lockstep_size: int
@@ -59,7 +59,7 @@ class AskRequest:
         events: classes of the numerical warnings in isolated blocks so far.
     """
 
-    method: Asked
+    method: Askable
     history: History
     q: int
     stream: Generator

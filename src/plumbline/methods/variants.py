@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, model_validator
 
+from plumbline.core.nested import merge
 from plumbline.core.options import Options
 
 Json = dict[str, Any]
@@ -19,13 +20,6 @@ def departures_of(variant: Variant[DepartureT], code: tuple[DepartureT, ...]) ->
     if isinstance(variant, str):
         return frozenset(code if variant == "code" else ())
     return frozenset(variant)
-
-
-def overlaid(base: Any, values: Any) -> Any:
-    """Merge `values` into `base`: mappings are merged at any depth, other values are replaced."""
-    if not (isinstance(base, Mapping) and isinstance(values, Mapping)):
-        return values
-    return {**base, **{name: overlaid(base.get(name), value) for name, value in values.items()}}
 
 
 class VariantOptions(Options):
@@ -49,7 +43,7 @@ class VariantOptions(Options):
             return data  # not a variant: pydantic names the allowed ones
         for name in named:
             values = cls.departures.get(name, {}) if isinstance(name, str) else {}
-            data = overlaid({**_defaults(cls, values), **data}, values)
+            data = merge({**_defaults(cls, values), **data}, values)
         return data
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from plumbline.core.nested import merge
 from plumbline.core.options import Options
-from plumbline.study.inheritance import merge
 
 _AFTER = "@"
 

@@ -7,13 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from plumbline.core.errors import PlumblineError, unknown
-
-
-def merge(below: Any, above: Any) -> Any:
-    """Return `above` laid over `below`: mappings are merged at any depth, anything else is replaced."""
-    if not (isinstance(below, dict) and isinstance(above, dict)):
-        return above
-    return below | {key: merge(below.get(key), value) for key, value in above.items()}
+from plumbline.core.nested import merge
 
 
 def inherit(

@@ -26,16 +26,16 @@ SNAPSHOT = arrow.schema(
 """Snapshots of the model before the query of an iteration, on a grid of a one-dimensional problem."""
 
 
-def constants_of(key: str, spec: TrialSpec, facts: ProblemMetadata) -> Row:
+def constants_of(key: str, spec: TrialSpec, metadata: ProblemMetadata) -> Row:
     """Return the values shared by all rows of a trial."""
     return {
         "key": key,
         "task": spec.task,
         "method": spec.method.label,
         "seed": spec.seed,
-        "optimum": facts.optimum,
-        "ref_point": None if facts.ref_point is None else list(facts.ref_point),
-        "roles": list(facts.roles) or None,
+        "optimum": metadata.optimum,
+        "ref_point": None if metadata.ref_point is None else list(metadata.ref_point),
+        "roles": list(metadata.roles) or None,
         "status": "ok",
         "error": None,
     }
@@ -93,7 +93,7 @@ def write_results(
     folder: TrialFolder,
     spec: TrialSpec,
     log: Log,
-    facts: ProblemMetadata,
+    metadata: ProblemMetadata,
     about: Mapping[str, Any],
     error: str | None = None,
 ) -> None:
@@ -103,11 +103,11 @@ def write_results(
         folder: folder of the trial.
         spec: spec of the trial.
         log: log of the trial.
-        facts: metadata of the problem.
+        metadata: metadata of the problem.
         about: further entries of the provenance, such as the device.
         error: error of the trial if it failed, or None.
     """
-    constants = constants_of(folder.key, spec, facts)
+    constants = constants_of(folder.key, spec, metadata)
     timings = timing_table(log, folder.key)
     records.write_table(folder.timings_path, timings)
     if log.snapshots:

@@ -170,7 +170,7 @@ class TrialSession:
         if self.checkpoint.ration.due():
             self.checkpoint.save(self.log, self.trial.method.state_dict())
         if self.observers:
-            rows = step.rows(first, constants_of(self.folder.key, self.spec, self.trial.facts))
+            rows = step.rows(first, constants_of(self.folder.key, self.spec, self.trial.metadata))
             for observer in self.observers:
                 observer.round(rows, timing)
 
@@ -178,7 +178,7 @@ class TrialSession:
         """Write the results."""
         assert self.trial is not None
         self.log.drain()  # unsaved rows need no checkpoint any more
-        write_results(self.folder, self.spec, self.log, self.trial.facts, self._about())
+        write_results(self.folder, self.spec, self.log, self.trial.metadata, self._about())
         self.folder.clear()
         self._end(None)
 
@@ -188,8 +188,8 @@ class TrialSession:
         trace = "".join(traceback.format_exception(error))
         content = {"error": message, "round": self.log.iteration + 1, "traceback": trace}
         self.folder.write_json(self.folder.error_path, content)
-        facts = self.trial.facts if self.trial else ProblemMetadata()
-        write_results(self.folder, self.spec, self.log, facts, self._about(), message)
+        metadata = self.trial.metadata if self.trial else ProblemMetadata()
+        write_results(self.folder, self.spec, self.log, metadata, self._about(), message)
         self._end(message)
 
     def _about(self) -> Mapping[str, Any]:

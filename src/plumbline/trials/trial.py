@@ -64,7 +64,7 @@ class Trial:
         self.identity = seeding.identity(spec.problem.name, spec.problem.options)
         context = Context(data=data, generator=self._stream("problem"), shared=shared or SharedCache())
         self.problem = build_problem(spec.problem.name, spec.problem.options, context)
-        self.facts = metadata_of(self.problem)
+        self.metadata = metadata_of(self.problem)
         self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift)
         size = spec.diagnostics.holdout
         self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from sights import KERNELS, LAYOUT, NAMES, batch, normal, rows_of, uniform, utilities, value_of
+from point_posteriors import KERNELS, LAYOUT, NAMES, batch, normal, rows_of, uniform, utilities, value_of
 
 from plumbline.methods.sparse import eulbo_objective as eulbo
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, eulbo_step, maximise_eulbo, refined_parameters

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from sights import KERNELS, LAYOUT, normal, rows_of, sight_of, uniform
+from point_posteriors import KERNELS, LAYOUT, normal, rows_of, sight_of, uniform
 
 from plumbline.methods.sparse import knowledge_gradient
 from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
@@ -27,9 +27,9 @@ def test_it_is_the_mean_update_by_brute_force(kernel: SparseKernel) -> None:
     values = gradient(X)
     for n in range(5):
         points = UNITS.inputs(torch.cat([X[n], gradient.maximisers])).unsqueeze(0)
-        sight = sight_of(gradient.process.row[None], points, kernel)
-        queries = sight.part(slice(2))
-        update = mean_update(sight, queries, imagined(queries, gradient.base[None, :, :2]))
+        posteriors = sight_of(gradient.process.row[None], points, kernel)
+        queries = posteriors.part(slice(2))
+        update = mean_update(posteriors, queries, imagined(queries, gradient.base[None, :, :2]))
         every = torch.stack(
             [
                 torch.stack([update.mean[0] + update.gain[0, :, j] * update.surprise[0, i, j] for j in range(2)])

@@ -7,13 +7,24 @@ import torch
 from botorch.utils.sampling import draw_sobol_normal_samples
 from hypothesis import given
 from hypothesis import strategies as st
-from sights import KERNELS, LAYOUT, NAMES, expected_log, normal, rows_of, sight_of, uniform, utilities, value_of
+from point_posteriors import (
+    KERNELS,
+    LAYOUT,
+    NAMES,
+    expected_log,
+    normal,
+    rows_of,
+    sight_of,
+    uniform,
+    utilities,
+    value_of,
+)
 from torch.nn.functional import softplus
 
 from plumbline.methods.sparse.soft_utility import (
     EVERY,
     ExpectedLog,
-    Sight,
+    PointPosteriors,
     SoftBatchImprovement,
     SoftImprovement,
     SoftKnowledgeGradient,
@@ -51,7 +62,7 @@ def test_neither_under_nor_overflows(name: str, far: float) -> None:
     utility, k = utilities(1)[name]
     rows, points = rows_of(1), uniform(1, k, 2, seed=3)
     passed = forward(rows, LAYOUT, points, "rbf")
-    found = replace(utility, best=scalar(-far)).expected_log(Sight.of(passed))  # type: ignore[type-var]
+    found = replace(utility, best=scalar(-far)).expected_log(PointPosteriors.of(passed))  # type: ignore[type-var]
     expected = torch.tensor(far).log().item() if far > 0 else far
     assert found.value.item() == pytest.approx(expected, rel=1e-4)
     assert all(torch.isfinite(part).all() for part in (*found.cotangents(), found.grad_points(passed)))
@@ -59,39 +70,39 @@ def test_neither_under_nor_overflows(name: str, far: float) -> None:
 
 def test_improvement_of_one_query_is_the_same_by_samples() -> None:
     points, best = uniform(1, 1, 2, seed=3), scalar(0.2)
-    sight = sight_of(rows_of(1), points, "rbf")
+    posteriors = sight_of(rows_of(1), points, "rbf")
     base = draw_sobol_normal_samples(1, 4096, seed=1).double().unsqueeze(0)
-    sampled = SoftBatchImprovement(best, 1, base).expected_log(sight).value
-    assert SoftImprovement(best).expected_log(sight).value.item() == pytest.approx(sampled.item(), abs=1e-3)
+    sampled = SoftBatchImprovement(best, 1, base).expected_log(posteriors).value
+    assert SoftImprovement(best).expected_log(posteriors).value.item() == pytest.approx(sampled.item(), abs=1e-3)
 
 
 def test_batch_improvement_by_hand() -> None:
     utility, _ = utilities(2)["batch-improvement"]
     assert isinstance(utility, SoftBatchImprovement)
-    sight = sight_of(rows_of(2), uniform(2, 2, 2, seed=3), "rbf")
-    covariance = sight.covariance(sight.prior(EVERY, EVERY))
+    posteriors = sight_of(rows_of(2), uniform(2, 2, 2, seed=3), "rbf")
+    covariance = posteriors.covariance(posteriors.prior(EVERY, EVERY))
     for b in range(2):
-        f = sight.mean[b] + utility.base[b] @ torch.linalg.cholesky(covariance[b]).mT
+        f = posteriors.mean[b] + utility.base[b] @ torch.linalg.cholesky(covariance[b]).mT
         expected = softplus(f - utility.best[b]).amax(-1).log().mean()
-        assert utility.expected_log(sight).value[b].item() == pytest.approx(expected.item(), rel=1e-10)
+        assert utility.expected_log(posteriors).value[b].item() == pytest.approx(expected.item(), rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_sight_is_the_forward_pass(kernel: SparseKernel) -> None:
     rows, points = rows_of(2), uniform(2, 4, 2, seed=3)
-    sight, passed = sight_of(rows, points, kernel), forward(rows, LAYOUT, points, kernel)
-    torch.testing.assert_close(sight.mean, passed.mean)
-    torch.testing.assert_close(sight.sd.square(), passed.variance)
-    covariance = sight.covariance(sight.prior(EVERY, EVERY))
+    posteriors, passed = sight_of(rows, points, kernel), forward(rows, LAYOUT, points, kernel)
+    torch.testing.assert_close(posteriors.mean, passed.mean)
+    torch.testing.assert_close(posteriors.sd.square(), passed.variance)
+    covariance = posteriors.covariance(posteriors.prior(EVERY, EVERY))
     torch.testing.assert_close(covariance.diagonal(dim1=-2, dim2=-1), passed.variance)
 
 
 def test_joint_samples_without_a_factor_are_no_numbers() -> None:
     utility, _ = utilities(2)["batch-improvement"]
-    sight = sight_of(rows_of(2), uniform(2, 2, 2, seed=3), "rbf")
-    A = sight.A.clone()
+    posteriors = sight_of(rows_of(2), uniform(2, 2, 2, seed=3), "rbf")
+    A = posteriors.A.clone()
     A[0] *= 100
-    found, whole = utility.expected_log(replace(sight, A=A)), utility.expected_log(sight)
+    found, whole = utility.expected_log(replace(posteriors, A=A)), utility.expected_log(posteriors)
     assert torch.isnan(found.value).tolist() == [True, False]
     for one, other in zip(parts_of(found), parts_of(whole), strict=True):
         assert torch.equal(one[1], other[1])
@@ -100,15 +111,15 @@ def test_joint_samples_without_a_factor_are_no_numbers() -> None:
 def observed_case(kernel: SparseKernel, appended: bool = False):
     """Return a process of two queries and five maximisers, observations, what they do, and the prior covariance."""
     q, rows, points = 2, rows_of(1), uniform(1, 7, 2, seed=3)
-    sight, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
-    queries = sight.part(slice(q))
+    posteriors, parts = sight_of(rows, points, kernel), LAYOUT.parts(rows)
+    queries = posteriors.part(slice(q))
     observed = imagined(queries, normal(1, 3, q, seed=4))
 
     def k(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
         r2 = squared_distances((A / parts.lengthscale)[None], (B / parts.lengthscale)[None])
         return parts.outputscale * CORRELATIONS[kernel](r2)[0][0]
 
-    return q, points, parts, observed, mean_update(sight, queries, observed, appended), k
+    return q, points, parts, observed, mean_update(posteriors, queries, observed, appended), k
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -135,11 +146,11 @@ def test_a_query_near_an_inducing_point_tells_no_more_than_there_is_to_know(dist
     """The mean of f at a point moves by less than f varies there; as an inducing value it would by far more."""
     rows, points = rows_of(2), uniform(2, 7, 2, seed=3)
     points[:, 0] = LAYOUT.parts(rows).inducing[:, 0] + distance
-    sight = sight_of(rows, points, "rbf")
-    queries = sight.part(slice(1))
+    posteriors = sight_of(rows, points, "rbf")
+    queries = posteriors.part(slice(1))
     observed = imagined(queries, torch.ones(2, 1, 1).double())
-    own, appended = (mean_update(sight, queries, observed, way) for way in (False, True))
-    moved, bound = (own.gain * own.surprise).abs().squeeze(-1), sight.sd[:, 1:]
+    own, appended = (mean_update(posteriors, queries, observed, way) for way in (False, True))
+    moved, bound = (own.gain * own.surprise).abs().squeeze(-1), posteriors.sd[:, 1:]
     assert (moved <= bound).all()
     assert ((appended.gain * appended.surprise).abs().squeeze(-1) > bound).any()
 
@@ -165,30 +176,30 @@ def test_knowledge_gradient_by_hand() -> None:
     """Sample i has a maximiser of its own, and the best of the queries counts."""
     utility, _ = utilities(1)["batch-gradient"]
     assert isinstance(utility, SoftKnowledgeGradient)
-    sight = sight_of(rows_of(1), uniform(1, 7, 2, seed=3), "rbf")
-    queries = sight.part(slice(2))
-    update = mean_update(sight, queries, imagined(queries, utility.base))
+    posteriors = sight_of(rows_of(1), uniform(1, 7, 2, seed=3), "rbf")
+    queries = posteriors.part(slice(2))
+    update = mean_update(posteriors, queries, imagined(queries, utility.base))
     updated = update.mean[0, :, None] + update.gain[0] * update.surprise[0]
     values = [max(updated[i, j].item() for j in range(2)) for i in range(5)]
     expected = softplus(torch.tensor(values).double() - utility.best).log().mean()
-    assert utility.expected_log(sight).value.item() == pytest.approx(expected.item(), rel=1e-7)
+    assert utility.expected_log(posteriors).value.item() == pytest.approx(expected.item(), rel=1e-7)
 
 
 def test_imagined_observations_are_marginal_samples_of_f() -> None:
-    sight, base = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf"), normal(2, 5, 2)
-    found = imagined(sight.part(slice(2)), base)
-    torch.testing.assert_close(found, sight.mean[:, None, :2] + sight.sd[:, None, :2] * base)
+    posteriors, base = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf"), normal(2, 5, 2)
+    found = imagined(posteriors.part(slice(2)), base)
+    torch.testing.assert_close(found, posteriors.mean[:, None, :2] + posteriors.sd[:, None, :2] * base)
 
 
 def test_doubled_noise_adds_it_to_joint_samples_and_mixes_queries() -> None:
-    sight, base = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf"), normal(2, 5, 2)
-    covariance = sight.covariance(sight.prior(slice(2), slice(2)))
-    torch.testing.assert_close(covariance, sight.covariance(sight.prior(EVERY, EVERY))[:, :2, :2])
+    posteriors, base = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf"), normal(2, 5, 2)
+    covariance = posteriors.covariance(posteriors.prior(slice(2), slice(2)))
+    torch.testing.assert_close(covariance, posteriors.covariance(posteriors.prior(EVERY, EVERY))[:, :2, :2])
     factors = torch.linalg.cholesky(covariance)
-    found = imagined(sight.part(slice(2)), base, factors)
+    found = imagined(posteriors.part(slice(2)), base, factors)
     for b in range(2):
         L = factors[b]
-        drawn = [sight.mean[b, :2] + L @ eps + sight.sd[b, :2] * eps for eps in base[b]]
+        drawn = [posteriors.mean[b, :2] + L @ eps + posteriors.sd[b, :2] * eps for eps in base[b]]
         mixed = torch.cat(drawn)  # sample by sample, read as query by query
         torch.testing.assert_close(found[b, :, 0], mixed[:5])
         torch.testing.assert_close(found[b, :, 1], mixed[5:])
@@ -197,20 +208,22 @@ def test_doubled_noise_adds_it_to_joint_samples_and_mixes_queries() -> None:
 def test_one_query_is_not_doubled() -> None:
     utility, _ = utilities(1)["gradient"]
     assert isinstance(utility, SoftKnowledgeGradient)
-    sight = sight_of(rows_of(1), uniform(1, 6, 2, seed=3), "rbf")
-    assert torch.equal(replace(utility, doubled=True).expected_log(sight).value, utility.expected_log(sight).value)
+    posteriors = sight_of(rows_of(1), uniform(1, 6, 2, seed=3), "rbf")
+    assert torch.equal(
+        replace(utility, doubled=True).expected_log(posteriors).value, utility.expected_log(posteriors).value
+    )
 
 
 def test_an_uncentred_update_leaves_the_prior_mean_in() -> None:
     rows = rows_of(1)
-    sight = sight_of(rows, uniform(1, 7, 2, seed=3), "rbf")
-    queries = sight.part(slice(2))
+    posteriors = sight_of(rows, uniform(1, 7, 2, seed=3), "rbf")
+    queries = posteriors.part(slice(2))
     observed = imagined(queries, normal(1, 5, 2))
-    own, other = mean_update(sight, queries, observed), mean_update(sight, queries, observed, centred=False)
+    own, other = mean_update(posteriors, queries, observed), mean_update(posteriors, queries, observed, centred=False)
     assert torch.equal(own.mean, other.mean)
     assert torch.equal(own.gain, other.gain)
     torch.testing.assert_close(other.surprise, own.surprise + LAYOUT.parts(rows).constant)
-    plain = replace(sight, constant=torch.zeros(1).double())
+    plain = replace(posteriors, constant=torch.zeros(1).double())
     queries = plain.part(slice(2))
     seen = imagined(queries, normal(1, 5, 2))
     own, other = mean_update(plain, queries, seen), mean_update(plain, queries, seen, centred=False)
@@ -252,7 +265,7 @@ def test_gradients_against_differences(name: str, kernel: SparseKernel, coincide
         return value_of(utility, rows, points, kernel)
 
     passed = forward(rows, LAYOUT, points, kernel)
-    found = utility.expected_log(Sight.of(passed))
+    found = utility.expected_log(PointPosteriors.of(passed))
     to_rows, grad_points = passed.vjp(*found.cotangents(), torch.zeros(b).double()), found.grad_points(passed)
     torch.testing.assert_close(found.value, value(rows, points))
     assert grad_points.abs().amax((-1, -2)).min() > 1e-3
@@ -271,7 +284,7 @@ def test_a_query_on_an_inducing_point_has_finite_derivatives(name: str) -> None:
     rows, points = rows_of(2), uniform(2, k, 2, seed=3)
     points[:, 0] = LAYOUT.parts(rows).inducing[:, 0]
     passed = forward(rows, LAYOUT, points, "matern52")
-    found = utility.expected_log(Sight.of(passed))
+    found = utility.expected_log(PointPosteriors.of(passed))
     to_rows = passed.vjp(*found.cotangents(), torch.zeros(2).double())
     assert all(torch.isfinite(part).all() for part in (found.value, to_rows, found.grad_points(passed)))
 
@@ -280,7 +293,7 @@ def test_points_behind_data_have_the_same_derivatives() -> None:
     utility, k = utilities(2)["batch-gradient"]
     rows, points, X = rows_of(2), uniform(2, k, 2, seed=3), uniform(2, 4, 2, seed=5)
     alone = utility.expected_log(sight_of(rows, points, "rbf"))
-    behind = utility.expected_log(Sight.of(forward(rows, LAYOUT, torch.cat([X, points], 1), "rbf"), 4))
+    behind = utility.expected_log(PointPosteriors.of(forward(rows, LAYOUT, torch.cat([X, points], 1), "rbf"), 4))
     for own, other in zip(parts_of(alone), parts_of(behind), strict=True):
         torch.testing.assert_close(own, other, rtol=1e-9, atol=1e-9)
 
@@ -301,12 +314,20 @@ def test_gradients_against_autograd(name: str, kernel: SparseKernel, coincident:
     points = uniform(b, k, 2, seed=3)
     if coincident:
         points[:, -1] = points[:, 0]
-    sight = sight_of(rows_of(b), points, kernel)
-    leaves = [points, sight.A, sight.B, sight.constant, sight.lengthscale, sight.outputscale, sight.noise]
+    posteriors = sight_of(rows_of(b), points, kernel)
+    leaves = [
+        points,
+        posteriors.A,
+        posteriors.B,
+        posteriors.constant,
+        posteriors.lengthscale,
+        posteriors.outputscale,
+        posteriors.noise,
+    ]
     leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
     expected = expected_log(utility, kernel, *leaves)
     gradients = torch.autograd.grad(expected.sum(), leaves, allow_unused=True, materialize_grads=True)
-    found = utility.expected_log(sight)
+    found = utility.expected_log(posteriors)
     cotangents, direct = found.cotangents(), parts_of(found)[-1]
     own = [
         cotangents.grad_whitened,
@@ -323,13 +344,13 @@ def test_gradients_against_autograd(name: str, kernel: SparseKernel, coincident:
 
 def test_a_deviation_at_its_floor_has_no_slope() -> None:
     """So has a residual: both are bounded from below, and do not move with what they are bounded for."""
-    sight = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf")
-    A, B = sight.A.clone(), sight.B.clone()
+    posteriors = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf")
+    A, B = posteriors.A.clone(), posteriors.B.clone()
     A[0, :, :2], B[0, :-1, :2] = 10.0, 0.0
     for name in ("batch-gradient", "appended"):
-        found = utilities(2)[name][0].expected_log(replace(sight, A=A, B=B))
+        found = utilities(2)[name][0].expected_log(replace(posteriors, A=A, B=B))
         assert (found.grad_outputscale[0], found.grad_outputscale[1] != 0) == (0, True)
-    below = SoftImprovement(torch.zeros(2).double()).expected_log(replace(sight, A=A, B=B).part(slice(1)))
+    below = SoftImprovement(torch.zeros(2).double()).expected_log(replace(posteriors, A=A, B=B).part(slice(1)))
     assert (below.grad_whitened[0] == 0).all()
     assert (below.grad_whitened[1] != 0).any()
 

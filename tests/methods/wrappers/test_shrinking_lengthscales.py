@@ -9,9 +9,11 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.methods.base import build_method
 from plumbline.methods.wrappers.shrinking_lengthscales import NormBound, ShrinkingMethod, information
+from plumbline.methods.wrappers.trust_region import region_box
 from plumbline.models.gp.fit import ModelOptions, fit_process
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.process import conditioned
+from plumbline.spaces.search import inside
 
 
 def shrinking(place: Situation, base: str = "ucb", base_options: dict | None = None, **own) -> ShrinkingMethod:
@@ -140,6 +142,18 @@ def test_methods_without_gps_are_refused_by_name(base: str) -> None:
     with pytest.raises(PlumblineError, match=rf"base '{base}' does not provide '.*' .*: use .*\bucb\b") as caught:
         shrinking(box(), base)
     assert "\n" not in str(caught.value)
+
+
+def test_around_a_trust_region_both_do_their_part() -> None:
+    place = with_queries(box(n=12), 3)
+    inner = {"base": {"name": "ucb", "options": QUICK}, "initial_length": 0.1}
+    method = shrinking(place, "trust-region", inner, power=0.5)
+    proposal = ask(method, place.history, 1)
+    assert proposal.notes == {"lengthscale_divisor": 2.0, "region_length": 0.1}
+    found = method.fit(place.history)
+    torch.testing.assert_close(found.lengthscale, plain(place) / 2)
+    best = place.history.X[place.history.Y[:, 0].argmax()]
+    assert inside(proposal.X, region_box(best, found.lengthscale, 0.1, BOX)).all()
 
 
 def test_a_norm_is_for_confidence_bounds() -> None:

@@ -14,7 +14,7 @@ import torch
 from pydantic import PositiveFloat
 from torch import Tensor
 
-from plumbline.methods.sparse.soft_utility import Sight, SoftUtility
+from plumbline.methods.sparse.soft_utility import PointPosteriors, SoftUtility
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, RowAdam, Shuffled, Step, TrainingOptions, train
 from plumbline.models.svgp.objective import (
@@ -141,7 +141,7 @@ def eulbo_step(
         n = batch.X.shape[1]
         batch, weight = weighted(batch, options.weighting)
         fit, to_fit = fidelity(columns(passed, 0, n), batch, objective)
-        expected = mine.expected_log(Sight.of(passed, n))
+        expected = mine.expected_log(PointPosteriors.of(passed, n))
         turns = [options.turns == "steps" or epoch % 2 == 0 for epoch in epochs]
         if options.refines != "nothing" and any(turns):
             gradient = passed.vjp(*joined(to_fit, expected.cotangents(), weight), divergence=-1 / batch.data)
@@ -153,7 +153,7 @@ def eulbo_step(
         if any(turns):
             broken = broken | prepared.inducing.broken
             passed = prepared.at(here)
-            gradient = mine.expected_log(Sight.of(passed)).grad_points(passed)
+            gradient = mine.expected_log(PointPosteriors.of(passed)).grad_points(passed)
             gradient[:, moving:] = 0.0
             _move(queries, going, gradient.flatten(1), turns)
             # Points that did not move may lie outside their box, and stay there.

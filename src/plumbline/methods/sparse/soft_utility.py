@@ -89,7 +89,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Sight:
+class PointPosteriors:
     """The posteriors of `b` processes at `k` points each.
 
     Attributes:
@@ -110,7 +110,7 @@ class Sight:
     noise: Tensor
 
     @classmethod
-    def of(cls, passed: Forward, first: int = 0) -> "Sight":
+    def of(cls, passed: Forward, first: int = 0) -> "PointPosteriors":
         """Return the posteriors of a forward pass at the points from `first` on."""
         whitened, inducing = passed.whitened, passed.prepared.inducing
         return cls(
@@ -124,7 +124,7 @@ class Sight:
             passed.prepared.noise,
         )
 
-    def part(self, points: slice) -> "Sight":
+    def part(self, points: slice) -> "PointPosteriors":
         """Return the posteriors at some of the points."""
         return replace(self, scaled=self.scaled[..., points, :], A=self.A[..., points], B=self.B[..., points])
 
@@ -228,7 +228,7 @@ class SoftUtility(ABC):
     q: int
 
     @abstractmethod
-    def expected_log(self, sight: Sight) -> ExpectedLog:
+    def expected_log(self, posteriors: PointPosteriors) -> ExpectedLog:
         """Return `E log u` of each process, with its derivatives."""
 
     @abstractmethod
@@ -243,15 +243,15 @@ class SoftImprovement(SoftUtility):
     best: Tensor
     q: int = 1
 
-    def expected_log(self, sight: Sight) -> ExpectedLog:
+    def expected_log(self, posteriors: PointPosteriors) -> ExpectedLog:
         """Return `E log u` of each process, with its derivatives."""
-        value, grad_mean, grad_sd = expected_log_softplus(sight.mean - self.best.unsqueeze(-1), sight.sd)
-        grad_variance = sight.grad_variance(grad_sd)
+        value, grad_mean, grad_sd = expected_log_softplus(posteriors.mean - self.best.unsqueeze(-1), posteriors.sd)
+        grad_variance = posteriors.grad_variance(grad_sd)
         twice = 2 * grad_variance.unsqueeze(-2)
         return ExpectedLog(
             value.squeeze(-1),
-            -twice * sight.A,
-            torch.cat([twice * sight.W, grad_mean.unsqueeze(-2)], -2),
+            -twice * posteriors.A,
+            torch.cat([twice * posteriors.W, grad_mean.unsqueeze(-2)], -2),
             grad_mean.squeeze(-1),
             grad_variance.squeeze(-1),
         )
@@ -273,22 +273,22 @@ class SoftBatchImprovement(SoftUtility):
     q: int
     base: Tensor
 
-    def expected_log(self, sight: Sight) -> ExpectedLog:
+    def expected_log(self, posteriors: PointPosteriors) -> ExpectedLog:
         """Return the mean over samples of `log u` of `mean + F eps`, with its derivatives; `F F'` the covariance.
 
         With `G` the gradient in the covariance `K - A'A + W'W`, those in `A` and `W` are `-2 A G` and `2 W G`.
         """
-        prior = sight.prior(EVERY, EVERY)
-        factor, broken = torch.linalg.cholesky_ex(sight.covariance(prior))
-        values = sight.mean.unsqueeze(-2) + product(self.base, factor.mT)
+        prior = posteriors.prior(EVERY, EVERY)
+        factor, broken = torch.linalg.cholesky_ex(posteriors.covariance(prior))
+        values = posteriors.mean.unsqueeze(-2) + product(self.base, factor.mT)
         value, grad_values = greatest_log_softplus(values, self.best)
         grad_mean = grad_values.sum(-2)
         grad_covariance = cholesky_vjp(factor, product(grad_values.mT, self.base))
         twice = 2 * grad_covariance
         return ExpectedLog(
             value.masked_fill(broken != 0, torch.nan),
-            product(sight.A, twice).neg_(),
-            torch.cat([product(sight.W, twice), grad_mean.unsqueeze(-2)], -2),
+            product(posteriors.A, twice).neg_(),
+            torch.cat([product(posteriors.W, twice), grad_mean.unsqueeze(-2)], -2),
             grad_mean.sum(-1),
             torch.zeros_like(value),
             ((prior, grad_covariance),),
@@ -299,7 +299,7 @@ class SoftBatchImprovement(SoftUtility):
         return replace(self, best=self.best[going], base=self.base[going])
 
 
-def imagined(queries: Sight, base: Tensor, factor: Tensor | None = None) -> Tensor:
+def imagined(queries: PointPosteriors, base: Tensor, factor: Tensor | None = None) -> Tensor:
     """Return observations at the queries, `b x S x q`: `mean_j + sd_j eps_ij`; AABO, section 3.3.
 
     Args:
@@ -335,7 +335,11 @@ class MeanUpdate:
 
 
 def mean_update(
-    sight: Sight, queries: Sight, observed: Tensor, appended: bool = False, centred: bool = True
+    posteriors: PointPosteriors,
+    queries: PointPosteriors,
+    observed: Tensor,
+    appended: bool = False,
+    centred: bool = True,
 ) -> MeanUpdate:
     """Return the update of the means at maximisers by an observed query, in `O(m)` a pair.
 
@@ -344,7 +348,7 @@ def mean_update(
     AABO, section 3.3, refers to.
 
     Args:
-        sight: posteriors at the `q` queries and `T` maximisers.
+        posteriors: posteriors at the `q` queries and `T` maximisers.
         queries: posteriors at the queries alone.
         observed: `b x S x q`, the observations.
         appended: makes `y_ij` a noise-free inducing value, as the published code does. A further row of the Cholesky
@@ -353,17 +357,17 @@ def mean_update(
         centred: False leaves the prior mean in `y_ij`, as the published code does.
     """
     q = observed.shape[-1]
-    prior = sight.prior(slice(q, None), slice(q))
-    covariance = prior.value - product(sight.A[..., q:].mT, queries.A)
+    prior = posteriors.prior(slice(q, None), slice(q))
+    covariance = prior.value - product(posteriors.A[..., q:].mT, queries.A)
     if appended:
         bounded = queries.residual.clamp_min(JITTER)
     else:
-        covariance = covariance + product(sight.W[..., q:].mT, queries.W)
+        covariance = covariance + product(posteriors.W[..., q:].mT, queries.W)
         bounded = queries.variance.clamp_min(JITTER) + queries.noise.unsqueeze(-1)
     surprise = observed - queries.mean.unsqueeze(-2)
     if not centred:
-        surprise = surprise + sight.constant[:, None, None]
-    return MeanUpdate(prior, sight.mean[..., q:], covariance / bounded.unsqueeze(-2), bounded, surprise)
+        surprise = surprise + posteriors.constant[:, None, None]
+    return MeanUpdate(prior, posteriors.mean[..., q:], covariance / bounded.unsqueeze(-2), bounded, surprise)
 
 
 @dataclass(frozen=True)
@@ -384,19 +388,19 @@ class SoftKnowledgeGradient(SoftUtility):
     appended: bool = False
     centred: bool = True
 
-    def expected_log(self, sight: Sight) -> ExpectedLog:
+    def expected_log(self, posteriors: PointPosteriors) -> ExpectedLog:
         """Return the mean over samples of `log u`, with its derivatives.
 
         Gradients pass through gains to covariances and variances, and through surprises to the queries' standard
         deviations. The queries' means cancel, except with `doubled`: there observation and surprise are of different
         queries.
         """
-        queries, maximisers = sight.part(slice(self.q)), slice(self.q, None)
+        queries, maximisers = posteriors.part(slice(self.q)), slice(self.q, None)
         joint, factor = None, None
         if self.doubled and self.q > 1:
-            joint = sight.prior(slice(self.q), slice(self.q))
-            factor, _ = torch.linalg.cholesky_ex(sight.covariance(joint))
-        update = mean_update(sight, queries, imagined(queries, self.base, factor), self.appended, self.centred)
+            joint = posteriors.prior(slice(self.q), slice(self.q))
+            factor, _ = torch.linalg.cholesky_ex(posteriors.covariance(joint))
+        update = mean_update(posteriors, queries, imagined(queries, self.base, factor), self.appended, self.centred)
         means = update.mean.unsqueeze(-1) + update.gain * update.surprise
         value, grad_means = greatest_log_softplus(means, self.best)
 
@@ -410,7 +414,7 @@ class SoftKnowledgeGradient(SoftUtility):
         else:
             grad_variance = grad_variance + grad_bounded * (queries.variance >= JITTER)
             grad_residual, grad_noise = grad_variance, grad_bounded.sum(-1)
-        grad_A = -2 * grad_residual.unsqueeze(-2) * queries.A - product(sight.A[..., maximisers], grad_covariance)
+        grad_A = -2 * grad_residual.unsqueeze(-2) * queries.A - product(posteriors.A[..., maximisers], grad_covariance)
         grad_W = 2 * grad_variance.unsqueeze(-2) * queries.W
         grad_mean = torch.zeros_like(grad_variance)
         grad_priors: tuple[tuple[Prior, Tensor], ...] = ((update.prior, grad_covariance),)
@@ -422,9 +426,9 @@ class SoftKnowledgeGradient(SoftUtility):
             grad_priors = (*grad_priors, (joint, grad_joint))
 
         grad_means_of_all = torch.cat([grad_mean, grad_means.sum(-1)], -1)
-        grad_product = torch.zeros_like(sight.B)
+        grad_product = torch.zeros_like(posteriors.B)
         if not self.appended:
-            grad_W = grad_W + product(sight.W[..., maximisers], grad_covariance)
+            grad_W = grad_W + product(posteriors.W[..., maximisers], grad_covariance)
             grad_product[..., :-1, maximisers] = product(queries.W, grad_covariance.mT)
         grad_product[..., :-1, : self.q] = grad_W
         grad_product[..., -1, :] = grad_means_of_all

@@ -5,7 +5,7 @@ import torch
 from plumbline.acquisition.quadrature import gauss_hermite
 from plumbline.methods.sparse.soft_utility import (
     NODES,
-    Sight,
+    PointPosteriors,
     SoftBatchImprovement,
     SoftImprovement,
     SoftKnowledgeGradient,
@@ -35,9 +35,9 @@ def rows_of(b: int, seed: int = 0, layout: Layout = LAYOUT) -> torch.Tensor:
     return rows
 
 
-def sight_of(rows: torch.Tensor, points: torch.Tensor, kernel: SparseKernel) -> Sight:
+def sight_of(rows: torch.Tensor, points: torch.Tensor, kernel: SparseKernel) -> PointPosteriors:
     """Return what processes say of `b x k x d` points."""
-    return Sight.of(forward(rows, LAYOUT, points, kernel))
+    return PointPosteriors.of(forward(rows, LAYOUT, points, kernel))
 
 
 def batch(b: int, n: int = 5, data: float = 40.0, d: int = 2) -> Batch:
