@@ -98,7 +98,7 @@ def tenths(folder: TrialFolder) -> float:
     ("evaluations", "d", "q"), [(80_000, 256, 20), (20_000, 12, 1)], ids=["80000-256-20", "20000-12-1"]
 )
 def test_bookkeeping(benchmark, tmp_path, one_core, evaluations, d, q):
-    """TrialRequest for: under 60 s, 1 GB written, 1.5 GB resident; late rounds at most 1.5 times as dear as early ones."""
+    """Required: under 60 s, 1 GB written, 1.5 GB resident; late rounds at most 1.5 times as dear as early ones."""
     spec = long_trial(evaluations, d, q)
     facts = benchmark.pedantic(lambda: finish(start(spec, tmp_path, one_core)), rounds=1)
     facts["tenths"] = tenths(TrialFolder(tmp_path, trial_key(spec, tmp_path)))
@@ -112,7 +112,7 @@ def test_bookkeeping(benchmark, tmp_path, one_core, evaluations, d, q):
 
 @pytest.mark.slow
 def test_going_on_with_a_long_trial(benchmark, tmp_path, one_core):
-    """TrialRequest for: within 3 s of the interpreter being ready, and the same bytes in the end."""
+    """Required: within 3 s of the interpreter being ready, and the same bytes in the end."""
     spec = long_trial(80_000, 256, 20)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     seconds = finish(start(spec, whole, one_core))["wall"]

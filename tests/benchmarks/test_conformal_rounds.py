@@ -72,7 +72,7 @@ def botorch_round(domain, history):
 @pytest.mark.parametrize("name", ["cucb", "cei"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_conformal_round_beside_a_plain_one(benchmark, problem, name):
-    """TrialRequest for: at most 1.2 of BoTorch's own plain UCB, after 60 observations; the fit is most of both."""
+    """Required: at most 1.2 of BoTorch's own plain UCB, after 60 observations; the fit is most of both."""
     domain, history = observed(problem, 60)
     benchmark.group = f"{name} on {problem}"
     benchmark.extra_info["ratio to BoTorch's ucb"] = ratio = paired_ratio(
@@ -90,7 +90,7 @@ def round_of(domain, history, seed=0):
 @pytest.mark.parametrize("name", ["cucb", "cei"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_search_of_a_conformal_round(benchmark, problem, name):
-    """Starts, five chains of 100 steps and 75 updates of the classifier. TrialRequest for: about 130 ms or less."""
+    """Starts, five chains of 100 steps and 75 updates of the classifier. Required: about 130 ms or less."""
     domain, history = observed(problem, 60)
     method = build_method(name, {"alpha": SCHEDULE}, domain)
     models = method.fit(history)
@@ -133,7 +133,7 @@ def floor(acquisition, U):
 @pytest.mark.parametrize("name", ["cucb", "cei"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_conformal_gradient_beside_its_floor(benchmark, problem, name):
-    """Five points, 60 data, 256 labels. TrialRequest for: at most 2 of the floor, and 1.0 ms, which was thought to be as much.
+    """Five points, 60 data, 256 labels. Required: at most 2 of the floor, and 1.0 ms, which was thought to be as much.
 
     Measured: 7 of the floor, which is .13 ms of large operations, and .9 to 1.05 ms on a busy core, where automatic
     differentiation took 2.3. The rest are 240 small operations of 3 microseconds each. The limit is what was measured
@@ -154,7 +154,7 @@ def test_a_conformal_gradient_beside_its_floor(benchmark, problem, name):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_conformal_gradient_beside_a_plain_one(benchmark, problem):
-    """TrialRequest for: at most 3, at 5 points, 256 labels beside 64 samples."""
+    """Required: at most 3, at 5 points, 256 labels beside 64 samples."""
     domain, history = observed(problem, 60)
     process = fit_process(history.X, history.Y, domain.bounds, ModelOptions(priors="conformal"))
     conformal, U = conformal_acquisition(domain, history, process)
@@ -194,7 +194,7 @@ print(json.dumps([resident, peak]))
 
 
 def test_memory_of_a_gradient(benchmark):
-    """TrialRequest for: under 200 MB above what is resident before; 160 observations, 256 labels, 64 points.
+    """Required: under 200 MB above what is resident before; 160 observations, 256 labels, 64 points.
 
     The peak is that of the whole process: an earlier one, of the imports, can only make the difference too large.
     """

@@ -48,7 +48,7 @@ def play(name: str, options: dict, domain: Domain, history: History) -> None:
 @pytest.mark.parametrize("n", [20, 60])
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_round_beside_one_of_ei_an_outcome(benchmark, arm, n, near):
-    """TrialRequest for: at most 1.5, which 14 of 16 were; two of 20 points took 1.6. The limit is for noisy machines."""
+    """Required: at most 1.5, which 14 of 16 were; two of 20 points took 1.6. The limit is for noisy machines."""
     domain, history = sampled(n, near)
     alone = Domain(domain.space)
     name, options = ARMS[arm]

@@ -24,19 +24,19 @@ def points(function, n):
 
 
 def test_1000_evaluations_of_the_rover(benchmark):
-    """TrialRequest for: at most 2 s."""
+    """Required: at most 2 s."""
     rover = Rover()
     benchmark(rover, points(rover, 1000), noise=False)
 
 
 def test_flights_over_50_terrains(benchmark):
-    """TrialRequest for: at most 1 s of CPU; in this process, so that it is all here."""
+    """Required: at most 1 s of CPU; in this process, so that it is all here."""
     benchmark(flights, current_lander, [2 * one for one in LANDS], range(50))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_evaluation_of_the_lander(benchmark, processes):
-    """TrialRequest for: hardly more than the flights, or half with two cores."""
+    """Required: hardly more than the flights, or half with two cores."""
     lander = LunarLander(LunarLanderOptions(processes=processes))
     benchmark(lander, torch.tensor([LANDS], dtype=torch.float64), noise=False)
 
@@ -44,7 +44,7 @@ def test_an_evaluation_of_the_lander(benchmark, processes):
 @pytest.mark.parametrize("real", [True, False], ids=["real", "generated"])
 @pytest.mark.parametrize("where", ["random", "least"])
 def test_an_evaluation_of_the_lasso(benchmark, real, where):
-    """TrialRequest for: at most .3 s, also where all penalties are small and the descent is long."""
+    """Required: at most .3 s, also where all penalties are small and the descent is long."""
     path = Path(os.environ.get("PLUMBLINE_MIRROR", "/nowhere")) / "dna.scale"
     if real and not path.is_file():
         pytest.skip("needs PLUMBLINE_MIRROR with dna.scale")

@@ -19,7 +19,7 @@ def molecules():
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_scoring_1000_molecules(benchmark, name, molecules):
-    """TrialRequest for: 2 s at most, parsing included."""
+    """Required: 2 s at most, parsing included."""
     benchmark(score_smiles, OBJECTIVES[name], molecules)
 
 

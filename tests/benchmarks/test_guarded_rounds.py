@@ -29,7 +29,7 @@ def rounds_of(name: str, options: dict) -> Callable[[], None]:
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("base", ["jes", "ei"])
 def test_guarded_rounds_beside_unguarded_ones(benchmark, base, gamma):
-    """TrialRequest for: at most 1.05; gamma is 0 where the guard never steps in, 1 where it always does."""
+    """Required: at most 1.05; gamma is 0 where the guard never steps in, 1 where it always does."""
     alone = rounds_of(base, {"search": SEARCH})
     guarded = rounds_of("exploit", {"base": {"name": base, "options": {"search": SEARCH}}, "gamma": gamma})
     ratio = paired_ratio(guarded, alone, repeats=5)

@@ -75,7 +75,7 @@ def plumbline_round(domain, history, name, q):
 @pytest.mark.parametrize("name", ["ehvi", "nehvi"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_round_beside_botorch(benchmark, problem, name, q):
-    """TrialRequest for: at most a third, of 128 draws after 60 observations."""
+    """Required: at most a third, of 128 draws after 60 observations."""
     domain, history = sampled(problem)
 
     def alike(work):

@@ -61,7 +61,7 @@ def plumbline_round(domain, history, name):
 @pytest.mark.parametrize(("n", "d"), [(20, 2), (60, 5)])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_round_beside_botorch(benchmark, name, n, d):
-    """TrialRequest for: no slower."""
+    """Required: no slower."""
     asked = (*sampled(n, d), name)
     try:
         botorch_round(*asked)
@@ -77,7 +77,7 @@ def test_a_round_beside_botorch(benchmark, name, n, d):
 
 @pytest.mark.parametrize(("n", "d"), [(20, 2), (60, 20)])
 def test_evaluations_of_paths(benchmark, n, d):
-    """TrialRequest for: 1,000 evaluations of 256 paths under half a second."""
+    """Required: 1,000 evaluations of 256 paths under half a second."""
     domain, history = sampled(n, d)
     process = fit_process(history.X, history.Y, domain.bounds, ModelOptions())
     X = draw_sobol_samples(domain.bounds, 1000, 1, seed=0).squeeze(1)

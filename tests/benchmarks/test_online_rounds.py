@@ -29,7 +29,7 @@ def data():
     ids=["locbo", "locbo-flat", "ocbo-l", "ocbo"],
 )
 def test_a_round_beside_expected_improvement(benchmark, data, name, options):
-    """TrialRequest for LOCBO: at most 1.5, with 45 rounds of thresholds behind it."""
+    """Required of LOCBO: at most 1.5, with 45 rounds of thresholds behind it."""
     domain, history = data
     method = build_method(name, {"model": MODEL, **options}, domain)
     generator = torch.Generator().manual_seed(1)

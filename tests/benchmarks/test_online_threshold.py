@@ -6,7 +6,7 @@ from plumbline.methods.localised.thresholds import OnlineOptions, OnlineThreshol
 
 
 def test_512_points_after_250_rounds(benchmark):
-    """TrialRequest for: under 1 ms."""
+    """Required: under 1 ms."""
     generator = torch.Generator().manual_seed(0)
     target = torch.tensor([0.2], dtype=torch.float64)
     threshold = OnlineThreshold.start(OnlineOptions(kappa=2.0, lengthscale=0.7), target, 2)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_record_and_checkpoint_beside_a_round(benchmark, tmp_path):
-    """TrialRequest for: at most 2% of a round."""
+    """Required: at most 2% of a round."""
     spec = TrialSpec(
         problem="six-hump-camel",
         method="ei",
@@ -49,7 +49,7 @@ def test_record_and_checkpoint_beside_a_round(benchmark, tmp_path):
 
 
 def test_help(benchmark):
-    """TrialRequest for: under 0.5 s."""
+    """Required: under 0.5 s."""
     benchmark.pedantic(
         subprocess.run, ([sys.executable, "-m", "plumbline", "--help"],), {"capture_output": True}, rounds=5
     )
@@ -83,7 +83,7 @@ def large_checkout(path: Path, experiments: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("trials", "chunk"), [(5_000, 10), (5_000, 1), (50_000, 10)])
 def test_dag(benchmark, tmp_path, trials, chunk):
-    """TrialRequest for: 5,000 trials a job each under 30 s; 50,000 trials, ten seeds a job, under 6 minutes and 4 GB."""
+    """Required: 5,000 trials a job each under 30 s; 50,000 trials, ten seeds a job, under 6 minutes and 4 GB."""
     large_checkout(tmp_path, trials // 500)
     command = [sys.executable, "-m", "snakemake", "-n", "--quiet", "all", "--configfile", "config/paper.yaml"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

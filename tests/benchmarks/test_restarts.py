@@ -31,7 +31,7 @@ def play(domain: Domain, history: History, restarts: int, patience: float | None
 @pytest.mark.parametrize("patience", [None, 100.0], ids=["to-the-end", "given-up"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_thousand_restarts_beside_five(benchmark, tmp_path, name, patience):
-    """TrialRequest for: at most ten times as long, of which giving up climbs without prospects makes sure."""
+    """Required: at most ten times as long, of which giving up climbs without prospects makes sure."""
     problem = build_problem(name, PROBLEMS[name], Context(data=tmp_path, generator=torch.Generator().manual_seed(0)))
     X = uniform(problem.bounds, N, torch.Generator().manual_seed(0))
     domain, history = Domain(Box(problem.bounds)), History(X, values(problem, X), N)

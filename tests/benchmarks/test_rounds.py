@@ -102,7 +102,7 @@ def test_a_round_beside_botorch(benchmark, name, options, n, d):
 @pytest.mark.parametrize("dim", [5, 20])
 @pytest.mark.parametrize(("name", "options"), [("ucb", {"sqrt_beta": 2.0}), ("ei", {}), ("nei", {})])
 def test_a_round_of_three_points_beside_botorch(benchmark, name, options, dim):
-    """TrialRequest for: at most a third, of 128 draws after 60 observations."""
+    """Required: at most a third, of 128 draws after 60 observations."""
     problem = Levy(dim=dim, negate=True)
     bounds = problem.bounds.double()
     X = sobol(bounds, 60, torch.Generator().manual_seed(0))
@@ -123,7 +123,7 @@ def test_a_round_of_three_points_beside_botorch(benchmark, name, options, dim):
 
 
 def test_calibrated_in_closed_form_beside_plain(benchmark, situation):
-    """TrialRequest for: at most 1.15, with leave-one-out in closed form."""
+    """Required: at most 1.15, with leave-one-out in closed form."""
     problem, domain, history = situation
     benchmark.group = f"calibrated ei on {problem}"
     benchmark.extra_info["ratio to plain ei"] = ratio = paired_ratio(

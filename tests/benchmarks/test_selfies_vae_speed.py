@@ -22,7 +22,7 @@ def model() -> SelfiesVAE:
 
 @pytest.mark.parametrize("n", [20, 1000])
 def test_decoding(benchmark, model, n, monkeypatch):
-    """TrialRequest for: 1,000 points in 5 s; here each string has the length of an average molecule."""
+    """Required: 1,000 points in 5 s; here each string has the length of an average molecule."""
     monkeypatch.setattr("plumbline.models.learned.selfies_vae.LONGEST", MEAN_LENGTH)
     Z = 16 * torch.rand(n, 256, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 8
     strings = benchmark.pedantic(model.decode, (Z,), rounds=3, warmup_rounds=1)

@@ -43,7 +43,7 @@ def rounds(name, history, count, q=Q, **options):
 
 @pytest.mark.parametrize(("name", "limit"), [("moss-ei", 1.7), ("eulbo-ei", 2.3), ("eulbo-kg", 3.3)])
 def test_a_round_beside_one_of_the_elbo(benchmark, name, limit):
-    """TrialRequest for: at most 1.3 for EULBO EI and 1.4 for EULBO KG, where the document has 1.45 and 1.61 on a GPU.
+    """Required: at most 1.3 for EULBO EI and 1.4 for EULBO KG, where the document has 1.45 and 1.61 on a GPU.
 
     A ratio to the ELBO's round depends on what that takes: here about a second; the document's takes eleven. The
     EULBO's steps, each a step of the process and one of the query, add what they add: a search for EI that takes less

@@ -69,7 +69,7 @@ def gpytorch_stepping(d):
 
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_a_step_beside_gpytorchs(benchmark, d):
-    """TrialRequest for: at most a third, at any dimension."""
+    """Required: at most a third, at any dimension."""
     own, theirs = stepping(1, d), gpytorch_stepping(d)
     benchmark.group = f"a step at d = {d}"
     benchmark.extra_info["ratio to GPyTorch's"] = ratio = paired_ratio(own, theirs, repeats=15)
@@ -117,7 +117,7 @@ def test_a_step_of_the_eulbo_beside_the_elbos(benchmark, name, limit, d, q, b):
 
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_eight_seeds_at_once_beside_one_after_another(benchmark, d):
-    """TrialRequest for: at most a half, which is missed by little where it is near, and by much where it is not.
+    """Required: at most a half, which is missed by little where it is near, and by much where it is not.
 
     What company saves is the overhead of some sixty small operations. The matrix products and triangular solves with
     100 x 100 and 100 x d matrices are as many as before, and most of the time from d = 60 on. Measured on a busy core:

@@ -144,7 +144,7 @@ class TestPublishedScores:
 
     @pytest.mark.parametrize(("column", "name"), COLUMNS.items())
     def test_of_all_molecules(self, column: str, name: str) -> None:
-        """TrialRequest for: 95% within 1e-3. None is left to explain, for all that RDKit has become years older since."""
+        """Required: 95% within 1e-3. None is left to explain, for all that RDKit has become years older since."""
         if not PUBLISHED.is_file():
             pytest.skip("needs the published scores, beside the repository in shared/reference")
         table = pd.read_csv(PUBLISHED)
