@@ -24,11 +24,11 @@ study: $(VENV)/installed
 
 # The fast tests: everything but whole pipelines and a Slurm cluster.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto -m "not slow and not slurm and not soak"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak"
 
 # Everything, the pipeline runs and a real single-node Slurm (skipped, with the reason, where it cannot be started).
 test-all: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto -m "not slurm and not soak"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak"
 	$(BIN)/python -m pytest -m slurm
 
 # A small study whose processes are killed a hundred times, some ten minutes.
