@@ -168,10 +168,11 @@ def kill_when_under_way(store: Path, process: str, rounds: int) -> None:
 def test_the_study_resumes_a_killed_trial(
     repository_copy: Path, snakemake_on_slurm: Callable[..., SnakemakeRun]
 ) -> None:
-    shutil.rmtree(repository_copy / "config" / "studies")
-    (repository_copy / "config" / "studies").mkdir()
-    for name, content in ("studies/cluster", STUDY), ("methods", METHODS), ("tasks", TASKS):
-        (repository_copy / "config" / f"{name}.yaml").write_text(yaml.safe_dump(content))
+    for folder, content in ("studies", STUDY), ("methods", METHODS), ("tasks", TASKS):
+        place = repository_copy / "config" / folder
+        shutil.rmtree(place)
+        place.mkdir()
+        (place / "cluster.yaml").write_text(yaml.safe_dump(content))
     results = repository_copy / "results"
     killer = threading.Thread(target=kill_when_under_way, args=(results / "store", "ei", 3))
     killer.start()
