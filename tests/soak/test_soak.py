@@ -1,7 +1,8 @@
-"""A study whose processes are killed again and again ends as if nothing had happened.
+"""A study whose processes are killed again and again, and whose files are damaged, ends as if nothing had happened.
 
-Trial processes and Snakemake itself get SIGKILL at random moments; jobs whose Snakemake is gone go on and meet those of
-the next one. PLUMBLINE_SOAK_KILLS says how often (100), PLUMBLINE_SOAK_SEED when.
+At random moments trial processes get SIGKILL, SIGTERM, or SIGINT as by Ctrl-C, and Snakemake itself SIGKILL; jobs whose
+Snakemake is gone go on and meet those of the next one. After some kills a bit of the log or of the checkpoint that the
+trial left is flipped. PLUMBLINE_SOAK_KILLS says how often (100), PLUMBLINE_SOAK_SEED when.
 """
 
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from filelock import FileLock, Timeout
 
 PARTS = ("workflow", "config", "src", "envs")
 STUDY = """
@@ -48,6 +50,10 @@ dear: {problem: branin, initial: {design: uniform, size: 3}, rounds: 60, q: 2}
 SNAKEMAKE = ("snakemake", "--cores", "2", "--until", "trials", "--nolock", "--rerun-incomplete", "--retries", "1000")
 OF_SNAKEMAKE = 0.15
 """Share of the kills that hit Snakemake itself, and leave its jobs without a master."""
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+"""What a trial's process gets."""
+OF_FILES = 0.3
+"""Share of the kills of trials after which a bit of what they left is flipped."""
 
 
 @dataclass
@@ -58,6 +64,8 @@ class Tally:
     snakemakes: int = 0
     midway: int = 0
     """Of the trials, those that were killed while one had a checkpoint to go on from."""
+    flips: int = 0
+    """Bits of logs and checkpoints that were flipped."""
 
     @property
     def kills(self) -> int:
@@ -101,6 +109,24 @@ class Checkout:
     def midway(self) -> int:
         return len(list((self.path / "results/store").glob("*/checkpoint.pt")))
 
+    def damage(self, chance: random.Random) -> bool:
+        """Flip a bit of the log or of the checkpoint of a trial that no process has, if there is one."""
+        checkpoints = sorted((self.path / "results/store").glob("*/checkpoint.pt"))
+        for path in chance.sample(checkpoints, len(checkpoints)):
+            with suppress(Timeout), FileLock(path.parent / ".lock", timeout=0):
+                files = [one for one in (path, path.with_name("log.arrow")) if one.is_file()]
+                if files:
+                    flip(chance.choice(files), chance)
+                    return True
+        return False
+
+
+def flip(path: Path, chance: random.Random) -> None:
+    """Flip one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    path.write_bytes(content)
+
 
 def run_with_kills(checkout: Checkout, chance: random.Random, wanted: int, tally: Tally) -> None:
     """Run the study to its end, and kill some process of it every few seconds while fewer than `wanted` were."""
@@ -119,10 +145,14 @@ def run_with_kills(checkout: Checkout, chance: random.Random, wanted: int, tally
                 tally.snakemakes += 1
             elif victims := checkout.processes():
                 midway = checkout.midway()
-                with suppress(psutil.NoSuchProcess):
-                    chance.choice(victims).kill()
+                with suppress(psutil.Error):
+                    victim = chance.choice(victims)
+                    victim.send_signal(chance.choice(SIGNALS))
+                    victim.wait(timeout=60)
                     tally.trials += 1
                     tally.midway += midway > 0
+                if chance.random() < OF_FILES:
+                    tally.flips += checkout.damage(chance)
     finally:
         master.kill()
         master.wait()
@@ -154,6 +184,6 @@ def test_a_study_that_is_killed_is_the_same_study(
         assert killed.midway() == 0, "a checkpoint is left"
         print(
             f"\npass {passes}: {len(expected)} trials the same, {tally.kills} kills so far: {tally.trials} of trials "
-            f"({tally.midway} with a checkpoint), {tally.snakemakes} of Snakemake",
+            f"({tally.midway} with a checkpoint), {tally.snakemakes} of Snakemake, {tally.flips} bits flipped",
             flush=True,
         )
