@@ -15,6 +15,7 @@ from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
 from plumbline.core.nested import merge
 from plumbline.core.options import parse
+from plumbline.core.threads import threads_asked
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
@@ -163,10 +164,11 @@ def repository_or_none() -> Path | None:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Keep torch to one thread, or as many as OMP_NUM_THREADS says: small matrices are slower on more."""
+    wanted = threads_asked()
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    torch.set_num_threads(wanted)
     try:
         yield
     finally:
@@ -175,11 +177,16 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def watching(log: bool) -> "Iterator[Watch]":
-    """Yield a factory of the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is."""
-    from plumbline.store.observers import LineLog, ProgressBars
+    """Yield a factory of the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is.
 
+    An interrupt has a note that says after which round it came.
+    """
+    from plumbline.store.observers import LastRound, LineLog, ProgressBars
+
+    last = LastRound()
     with ExitStack() as stack:
-        makers: list[Any] = []
+        stack.enter_context(last.noted())
+        makers: list[Any] = [lambda: last]
         if sys.stderr.isatty():
             bars = ProgressBars()
             stack.callback(bars.close)

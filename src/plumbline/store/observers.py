@@ -3,7 +3,8 @@
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 from plumbline.store.records import Row
@@ -42,6 +43,37 @@ class Best:
 
     def __str__(self) -> str:
         return f"best {self.value:.5g}" if math.isfinite(self.value) else ""
+
+
+class LastRound:
+    """The last round of the trial that runs, for what is said of an interrupt.
+
+    Of trials in lockstep, which differ by a round at most, it is that of the one observed last.
+    """
+
+    def __init__(self) -> None:
+        self.title = ""
+
+    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+        """Keep the title of the trial, and the round that it goes on from."""
+        self.title, self.last = title(spec), done
+
+    def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
+        """Keep the number of the round."""
+        self.last = rows[-1]["iteration"]
+
+    def end(self, error: str | None) -> None:
+        """Receive the end of the trial."""
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Add to an interrupt of the block, as a note, after which round of which trial it came."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            if self.title:
+                interrupt.add_note(f"{self.title}: interrupted after round {self.last}")
+            raise
 
 
 class LineLog:
@@ -94,14 +126,16 @@ class ProgressBars:
     """A terminal with a bar a trial; `bar` makes the observer of one."""
 
     def __init__(self) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[best]}"),
+            TextColumn("{task.fields[best]}", markup=False),
+            console=Console(stderr=True),  # standard output may be a file of evaluations
         )
         self.progress.start()
 
@@ -133,5 +167,7 @@ class ProgressBar:
     def end(self, error: str | None) -> None:
         """Stop the bar and print the error."""
         if error:
-            self.progress.console.print(f"[red]failed:[/red] {error}")
+            from rich.text import Text
+
+            self.progress.console.print(Text.assemble(("failed:", "red"), f" {error}"), soft_wrap=True)
         self.progress.refresh()
