@@ -10,6 +10,7 @@ from plumbline.cli.app import (
     DATA,
     REFERENCE,
     STORE,
+    TRACKING,
     TRIALS,
     WORKFLOW,
     ConfigOption,
@@ -48,7 +49,7 @@ def features(
     dataset: str,
     output: OutputOption,
     raw: Annotated[Path | None, typer.Option(help="the downloaded file; none for generated datasets")] = None,
-    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes")] = 1,
     catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
 ) -> None:
     """Build the features of a dataset."""
@@ -56,6 +57,8 @@ def features(
     from plumbline.data.features import build_features, write_features
 
     entry = find_dataset(load_datasets(catalogue), dataset)
+    if raw is not None and entry.file is None:
+        raise PlumblineError(f"dataset {dataset!r} is generated and reads no file: leave out --raw")
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
     print(f"{output}: {len(table)} rows")
@@ -68,7 +71,7 @@ def model(
     data: DataOption = DATA,
     catalogue: Annotated[Path, typer.Option(help="the list of models")] = Path("config/models.yaml"),
     device: DeviceOption = "cpu",
-    jobs: Annotated[int, typer.Option(help="processes, for trainers that can have several")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes, for trainers that can have several")] = 1,
 ) -> None:
     """Train a model that problems or methods read from a file, or resume an interrupted training."""
     import logging
@@ -244,10 +247,11 @@ def track(
     store: StoreOption = STORE,
     uri: Annotated[
         str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
-    ] = "sqlite:///results/mlflow.db",
+    ] = TRACKING,
     data: DataOption = DATA,
 ) -> None:
     """Import finished trials and the trainings of models into MLflow; existing runs stay unchanged."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(read_plan(config).run, trials, existing_folder(artifacts, "results"), store, uri, data))
+    run = read_plan(config).run
+    print(import_trials(run, trials, existing_folder(artifacts, "results"), store, uri or TRACKING, data))
