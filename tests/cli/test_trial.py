@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import check_one_line
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.cli.trial import settings_of
@@ -118,13 +118,15 @@ def test_options_that_are_none(pairs: list[str], reason: str) -> None:
     assert "\n" not in str(error.value)
 
 
+WORDS = st.text("ab 0,:=#-|>{}[]'\"\\.é–", max_size=6)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
+    st.none() | st.booleans() | st.integers() | st.sampled_from([0.5, -1.25, 1e3]) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
 )
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.sampled_from("abc"), st.dictionaries(st.sampled_from("xyz"), JSON, min_size=1), min_size=1))
 def test_options_are_what_is_said(options: dict[str, dict[str, Any]]) -> None:
     pairs = [

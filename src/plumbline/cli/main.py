@@ -65,6 +65,8 @@ def _outcome() -> tuple[int, str]:
         return _interrupted(stop)
     except OSError as error:
         return _os_error(error)
+    except UnicodeEncodeError as error:
+        return MISTAKE, f"error: {_short(repr(error.object))} is not UTF-8: choose another name"
     except (Exception, SystemExit) as error:
         if hasattr(error, "format_message"):  # a mistake on the command line
             return MISTAKE, f"error: {' '.join(error.format_message().split())} (see --help)"
@@ -90,15 +92,18 @@ def _os_error(error: OSError) -> tuple[int, str]:
 
 def _unforeseen(error: BaseException) -> str:
     """Describe an error that no code foresaw, with the place of its traceback; running out of memory needs none."""
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
-    reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}..."
+    reason = _short(" ".join(f"{type(error).__name__}: {error}".split()))
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "alloc_cpu" in reason:
         return f"not enough memory ({reason}): completed work is kept; free some memory and run the same command again"
     return f"{reason}; {_traceback(error)}"
 
 
 LONGEST = 300
-"""Letters of an unforeseen error's own words that are shown."""
+"""Letters of an error's own words that are shown."""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _traceback(error: BaseException) -> str:
