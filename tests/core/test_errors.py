@@ -51,12 +51,12 @@ def test_what_may_not_be_read_is_not_what_may_not_be_written(
     path = tmp_path / "config.yaml"
     path.write_text("{}")
     assert "no permission to write" in describe_os_error(OSError(code, "no", str(path)))
-    monkeypatch.setattr(os, "access", lambda asked, mode: not (asked == str(path) and mode == os.R_OK))
+    monkeypatch.setattr(os, "access", lambda asked, mode: not (asked == path and mode == os.R_OK))
     line = describe_os_error(OSError(code, "no", str(path)))
     assert line.startswith(f"no permission to read ({path}): it may not be read")
     assert "no permission to write" in describe_os_error(OSError(errno.EROFS, "no", str(path)))
-    monkeypatch.setattr(os, "access", lambda asked, mode: not (asked == str(tmp_path) and mode == os.X_OK))
-    assert "no permission to read" in describe_os_error(OSError(code, "no", str(tmp_path / "unseen.yaml")))
+    monkeypatch.setattr(os, "access", lambda asked, mode: not (asked == tmp_path and mode == os.X_OK))
+    assert "no permission to read" in describe_os_error(OSError(code, "no", str(tmp_path / "unseen/config.yaml")))
 
 
 def test_the_command_line_names_a_store_by_its_option() -> None:

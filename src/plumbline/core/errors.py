@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class PlumblineError(Exception):
@@ -50,10 +51,9 @@ def describe_os_error(error: OSError) -> str:
 
 
 def _is_unreadable(path: object) -> bool:
-    """Whether a path may not be read, or its folder not be entered; an error does not say why a file was opened."""
+    """Whether a path may not be read, or a folder above not be entered; an error does not say why a file was opened."""
     if not isinstance(path, str | bytes | os.PathLike):
         return False
-    folder = os.path.dirname(os.fsdecode(path)) or os.curdir
-    return (os.path.exists(path) and not os.access(path, os.R_OK)) or (
-        os.path.isdir(folder) and not os.access(folder, os.X_OK)
-    )
+    asked = Path(os.fsdecode(path))
+    closed = any(os.path.isdir(folder) and not os.access(folder, os.X_OK) for folder in asked.parents)
+    return closed or (os.path.exists(asked) and not os.access(asked, os.R_OK))
