@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+from sqlalchemy.exc import SQLAlchemyError
 from toy_trials import Results, copy, runs
 
 from plumbline.core.errors import PlumblineError
@@ -307,6 +308,7 @@ def test_a_database_that_another_program_has(results: Results, monkeypatch: pyte
             results.track()
 
 
+@pytest.mark.parametrize("kind", [MlflowException, sqlite3.OperationalError, SQLAlchemyError])
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
@@ -318,12 +320,17 @@ def test_a_database_that_another_program_has(results: Results, monkeypatch: pyte
     ],
 )
 def test_advice(
-    words: str, remedy: str, results: Results, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str,
+    remedy: str,
+    kind: type[Exception],
+    results: Results,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Whether SQLite says it to us, or MLflow, past the first write."""
+    """Whoever says it: SQLite to us, SQLAlchemy while a database is made, or MLflow later."""
 
     def fails(*_: Any) -> None:
-        raise MlflowException(words)
+        raise kind(words)
 
     monkeypatch.setattr(importing, "log_metrics", fails)
     with pytest.raises(PlumblineError, match=re.escape(remedy)) as error:

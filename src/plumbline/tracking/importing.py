@@ -18,6 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+from sqlalchemy.exc import SQLAlchemyError
 
 from plumbline.core.errors import PlumblineError
 from plumbline.store import records
@@ -151,7 +152,7 @@ def import_trials(
             models = None if data is None else import_models(client, run, data, root)
             if models is not None:
                 pages.append(f"  models: {_page(uri, models)}")
-    except (MlflowException, sqlite3.DatabaseError) as error:
+    except (MlflowException, SQLAlchemyError, sqlite3.DatabaseError) as error:
         raise PlumblineError(f"MLflow at {uri}: {_remedy(error)}") from error
     counts = f"{new} trials imported, {old} there already, {failed} of all failed"
     left = f", {waiting} jobs not run yet" if waiting else ""
