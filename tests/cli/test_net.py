@@ -208,6 +208,35 @@ def test_a_wrong_number_of_processes(jobs: str, run: Run, tiny: Path) -> None:
     check_one_line(run("features", "x", "-o", "x.parquet", "--jobs", jobs), "--jobs", "(see --help)")
 
 
+PATHS = [
+    (name, parameter.opts[0])
+    for name, command in COMMANDS.items()
+    for parameter in command.params
+    if parameter.type_descriptor.annotation in (Path, Path | None, list[Path])
+]
+
+
+def test_there_are_options_of_paths() -> None:
+    assert {("trial", "--store"), ("figure", "--output"), ("claims", "folder"), ("fetch", "--mirror")} <= {*PATHS}
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_an_empty_path_is_not_the_working_directory(blank: str, run: Run, tiny: Path) -> None:
+    """A variable of the shell that is not set makes one: `--store "$STORE"`."""
+    for command, option in PATHS:
+        words = [option, blank] if option.startswith("-") else [blank]
+        check_one_line(run(command, *words), "it is empty: name a file or a folder (see --help)")
+    assert [path.name for path in tiny.iterdir()] == ["config"]
+
+
+def test_a_working_directory_that_is_gone(one_core: dict[str, str], tmp_path: Path) -> None:
+    code, output, errors = shell(
+        f"mkdir '{tmp_path}/x'; cd '{tmp_path}/x'; rmdir '{tmp_path}/x'; plumbline plan", one_core
+    )
+    assert (code, output) == (2, "")
+    assert errors == "plumbline: error: the working directory is no longer there: change to one that is\n"
+
+
 def test_raw_data_of_a_generated_dataset_are_refused(run: Run, tiny: Path) -> None:
     result = run("features", "generated-molecules", "-o", "x.parquet", "--raw", "notes")
     check_one_line(result, "dataset 'generated-molecules' is generated and reads no file: leave out --raw")
@@ -237,6 +266,7 @@ def shell(script: str, env: dict[str, str]) -> tuple[int, str, str]:
         ("unset PYTHONUNBUFFERED; plumbline --version > /dev/full", 2, "(standard output)"),
         ("set -o pipefail; plumbline --help | true", 141, ""),
         ("set -o pipefail; unset PYTHONUNBUFFERED; plumbline --version | true", 141, ""),
+        ("set -o pipefail; plumbline nothing 2>&1 | true", 2, ""),
         ("plumbline --help >&-", 0, ""),
         ("plumbline nothing 2>&-", 2, ""),
         ("plumbline nothing 2> /dev/full", 2, ""),

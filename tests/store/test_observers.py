@@ -77,6 +77,15 @@ def test_where_it_goes_on_from_and_how_it_failed(spec: TrialSpec) -> None:
     assert last.endswith("failed: no luck")
 
 
+def test_words_with_line_ends_are_a_line(spec: TrialSpec) -> None:
+    stream = io.StringIO()
+    log = LineLog(stream)
+    log.start("k", spec.model_copy(update={"task": "two\nlines"}), 0)
+    log.end("one\r\nanother\u2028third")
+    assert [line.count(" ") for line in stream.getvalue().splitlines()] == [9, 9]
+    assert stream.getvalue().count("\n") == 2
+
+
 def test_several_outcomes_have_no_best(spec: TrialSpec) -> None:
     stream = io.StringIO()
     log = LineLog(stream)

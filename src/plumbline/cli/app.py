@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +41,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_show_locals=False,
 )
+
+
+def named_path(text: str | Path) -> Path:
+    """A path as it is named on the command line; an empty one, of a variable that is not set, would be this folder."""
+    if not str(text).strip():
+        raise typer.BadParameter("it is empty: name a file or a folder")
+    return Path(text)
+
+
+path_option = partial(typer.Option, parser=named_path, metavar="<path>")
+path_argument = partial(typer.Argument, parser=named_path)
 ConfigOption = Annotated[
     str,
     typer.Option(
@@ -49,12 +61,12 @@ ConfigOption = Annotated[
     ),
 ]
 CsvOption = Annotated[bool, typer.Option("--csv", help="print CSV")]
-DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
-StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
-TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
-FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
+DataOption = Annotated[Path, path_option(help="folder of downloads and built features")]
+StoreOption = Annotated[Path, path_option(help="folder of all trials")]
+TrialsOption = Annotated[Path, path_option(help="folder of the jobs' records, as `plumbline trials` writes them")]
+FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
+OutputOption = Annotated[Path, path_option("--output", "-o", help="file to write")]
 CONFIG = "config/config.yaml"
 COMMAS = "commas separate files and JSON"
 TRACKING = "sqlite:///results/mlflow.db"
@@ -165,4 +177,8 @@ def root(
         return
     from plumbline.core.threads import threads_asked
 
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise PlumblineError("the working directory is no longer there: change to one that is") from error
     threads_asked()  # before torch is imported, whose OpenMP would complain in lines of its own

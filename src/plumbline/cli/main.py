@@ -83,7 +83,7 @@ def _interrupted(stop: KeyboardInterrupt) -> tuple[int, str]:
 def _os_error(error: OSError) -> tuple[int, str]:
     """Say what the machine refused; a reader of standard output that has left needs no words."""
     output = error.filename is None and _broken(sys.stdout)
-    if isinstance(error, BrokenPipeError) and (output or _reader_has_left()):
+    if isinstance(error, BrokenPipeError) and (output or any(map(_reader_has_left, (sys.stdout, sys.stderr)))):
         return BY_SIGNAL + signal.SIGPIPE, ""
     if error.errno is None:
         return FAILURE, f"error: {_unforeseen(error)}"
@@ -175,11 +175,11 @@ def _broken(stream: Any) -> bool:
     return False
 
 
-def _reader_has_left() -> bool:
-    """Whether standard output is a pipe that nobody reads; without a buffer, no flush can tell."""
+def _reader_has_left(stream: Any) -> bool:
+    """Whether a stream is a pipe that nobody reads; without a buffer, no flush can tell."""
     poll = select.poll()
     try:
-        poll.register(sys.stdout.fileno(), 0)
+        poll.register(stream.fileno(), 0)
     except OSError:
         return False
     return any(event & select.POLLERR for _, event in poll.poll(0))

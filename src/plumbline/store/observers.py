@@ -91,7 +91,7 @@ class LineLog:
         self.stream, self.clock, self.first = stream, clock, first
 
     def _write(self, text: str) -> None:
-        print(f"{time.strftime('%H:%M:%S')} {text}", file=self.stream, flush=True)
+        print(time.strftime("%H:%M:%S"), " ".join(text.splitlines()), file=self.stream, flush=True)
 
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
         """Write the title of the trial, and the round it resumes from."""
