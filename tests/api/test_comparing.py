@@ -78,3 +78,8 @@ def test_registered_classes() -> None:
     ):
         with pytest.raises(PlumblineError, match=reason):
             pb.classes(kind, name)
+
+
+def test_a_number_of_a_run_that_there_is_not() -> None:
+    with pytest.raises(PlumblineError, match="unknown number of a run 'first': allowed: last, mean, median"):
+        pb.compare("CBO-X1", "cucb", "ucb", of="first")  # type: ignore[arg-type]

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import plumbline as pb
 from plumbline.api.repository import find_repository
-from plumbline.api.running import TrialRequest, entries_and_stand_ins
+from plumbline.api.running import TrialRequest, entries_and_stand_ins, seed_numbers
 from plumbline.core.errors import PlumblineError
 from plumbline.store.spec import TrialSpec
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -93,6 +95,8 @@ def test_a_class_on_a_problem_has_nothing_of_any_entry(entries: MethodsAndTasks)
         ({"method": "ei"}, "either a task .* or a problem"),
         ({"method": "ei", "task": "ackley-2", "options": {"jiter": 1}}, "unknown field 'jiter'"),
         ({"method": "ei", "task": "ackley-2", "rounds": -1}, "budget.rounds"),
+        ({"method": "ei", "task": "ackley-2", "options": "jitter"}, "options are a mapping of names"),
+        ({"method": "ei", "task": "ackley-2", "problem_options": [("a", 1)]}, "options are a mapping of names"),
     ],
 )
 def test_mistakes_are_one_short_line(what: dict[str, Any], reason: str, entries: MethodsAndTasks) -> None:
@@ -122,3 +126,23 @@ def test_a_seed_that_fails_is_a_warning_and_all_of_them_an_error(
         pb.run("random", "ackley-2", seeds=1, **places)  # type: ignore[arg-type]
     with pytest.raises(PlumblineError, match="no seeds"):
         pb.run("random", "ackley-2", seeds=0)
+
+
+@given(st.integers(1, 50), st.lists(st.integers(0, 2**31 - 1), min_size=1, unique=True))
+def test_seeds_are_counted_or_listed(count: int, listed: list[int]) -> None:
+    assert seed_numbers(count) == seed_numbers(np.int64(count)) == list(range(count))  # type: ignore[arg-type]
+    assert seed_numbers(listed) == seed_numbers(np.array(listed)) == seed_numbers(iter(listed)) == listed  # type: ignore[arg-type]
+    with pytest.raises(PlumblineError, match="is there twice"):
+        seed_numbers([*listed, listed[0]])
+
+
+@pytest.mark.parametrize("seeds", [True, 1.0, "12", ["a"], [1.5], [0, True], None, [None], np.array([0.0, 1.0])])
+def test_seeds_that_are_no_whole_numbers(seeds: Any) -> None:
+    with pytest.raises(PlumblineError, match="seeds: give their number or a list of whole numbers"):
+        seed_numbers(seeds)
+
+
+def test_no_seeds() -> None:
+    for seeds in (0, -1, []):
+        with pytest.raises(PlumblineError, match="no seeds"):
+            seed_numbers(seeds)

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plumbline.api.defaults import DEFAULT
 from plumbline.api.repository import find_repository
@@ -158,3 +160,10 @@ def test_no_value_is_cut_where_it_is_too_long() -> None:
     assert lines[0] == "# what"
     assert f"path: {'x' * 90}" in "\n".join(lines) or "x" * 90 in "\n".join(lines)
     assert sum("# a.yaml:1" in line for line in lines) == 2
+
+
+@given(st.integers(-20, 60))
+def test_a_listing_of_any_width(width: int) -> None:
+    inner: Tree = {"name": Leaf("word " * 20, "default"), "rows": Leaf([{"a": "b c " * 9}], "x.yaml:1")}
+    lines = lines_of(Resolved(["what it is " * 9], {"deep": {"deeper": {"deepest": inner}}}), width)
+    assert sum(line.count("word") for line in lines) == 20

@@ -1,5 +1,7 @@
 """Tables: words wrap, numbers stay whole, and pipes get whole lines."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -48,6 +50,20 @@ def test_a_pipe_is_as_wide_as_it_takes(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().out.splitlines() == ["name,rounds_in_all,value", f"{'x' * 300},12,0.123457"]
     monkeypatch.setenv("COLUMNS", "70")
     assert terminal_width() == 70
+
+
+@pytest.mark.parametrize(("asked", "width"), [(asked, UNLIMITED) for asked in ("0", "²", "-3", "w", "")] + [("1", 1)])
+def test_odd_widths(asked: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", asked)
+    assert terminal_width() == width
+    assert table_lines(HEADERS, ROWS, NUMBERS, width)
+
+
+def test_a_terminal_that_does_not_know_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("os.get_terminal_size", lambda *_: SimpleNamespace(columns=0))
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(fileno=lambda: 1))
+    assert terminal_width() == 80
 
 
 def test_values_in_words() -> None:

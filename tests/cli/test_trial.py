@@ -1,14 +1,19 @@
 """`plumbline trial`: what it prints, and that every mistake is one line."""
 
+import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from command_line import check_one_line
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from plumbline.cli.trial import settings_of
+from plumbline.core.errors import PlumblineError
 from plumbline.store.spec import TrialSpec
 
 Make = Callable[..., TrialSpec]
@@ -85,6 +90,49 @@ def test_a_trial_of_two_outcomes_prints_both(run: Run) -> None:
     assert "y1" in output
     assert "y2" in output
     assert "regret" not in output
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        (["=1"], "option '=1': write it as name=value"),
+        (["a..b=1"], "option 'a..b=1': write it as name=value"),
+        ([".a=1"], "write it as name=value"),
+        (["a=1", "a=2"], "option 'a=2': 'a' has a value already"),
+        (["a.b=1", "a=2"], "option 'a=2': 'a' has a value already"),
+        (["a=1", "a.b=2"], "option 'a.b=2': 'a' has a value of its own already"),
+        (["a=["], "option 'a=[': "),
+        (["a={b: 1, b: 2}"], "'b' is there twice"),
+        (["a=2001-99-99"], "option 'a=2001-99-99': month must be in 1..12"),
+        (["a=2001-01-01"], "option 'a=2001-01-01': give numbers, texts, lists or mappings"),
+        (["a=!!set {b}"], "give numbers, texts, lists or mappings"),
+        (["a=!!binary aGk="], "give numbers, texts, lists or mappings"),
+        (["a=!!python/object:os.system"], "could not determine a constructor"),
+        (["a=" + "[" * 10_000], "option "),
+    ],
+)
+def test_options_that_are_none(pairs: list[str], reason: str) -> None:
+    with pytest.raises(PlumblineError) as error:
+        settings_of(pairs)
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+WORDS = st.text("ab 0,:=#-|>{}[]'\"\\.é–", max_size=6)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from([0.5, -1.25, 1e3]) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.sampled_from("abc"), st.dictionaries(st.sampled_from("xyz"), JSON, min_size=1), min_size=1))
+def test_options_are_what_is_said(options: dict[str, dict[str, Any]]) -> None:
+    pairs = [
+        f"{outer}.{inner}={json.dumps(value)}" for outer, inside in options.items() for inner, value in inside.items()
+    ]
+    assert settings_of(pairs) == options
 
 
 def test_a_device_that_is_not_there(run: Run) -> None:

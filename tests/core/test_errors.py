@@ -1,6 +1,8 @@
 """What users read when something is wrong."""
 
 import errno
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -40,6 +42,31 @@ def test_a_full_disk(code: int) -> None:
 def test_no_permission(code: int) -> None:
     line = describe_os_error(OSError(code, "no", "/data/x"))
     assert line.startswith("no permission to write (/data/x): check its owner")
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM])
+def test_what_may_not_be_read_is_not_what_may_not_be_written(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("{}")
+    assert "no permission to write" in describe_os_error(OSError(code, "no", str(path)))
+    monkeypatch.setattr(os, "access", lambda asked, mode: not (asked == path and mode == os.R_OK))
+    line = describe_os_error(OSError(code, "no", str(path)))
+    assert line.startswith(f"no permission to read ({path}): it may not be read")
+    assert "no permission to write" in describe_os_error(OSError(errno.EROFS, "no", str(path)))
+    monkeypatch.setattr(os, "access", lambda asked, mode: not (asked == tmp_path and mode == os.X_OK))
+    assert "no permission to read" in describe_os_error(OSError(code, "no", str(tmp_path / "unseen/config.yaml")))
+
+
+def test_the_command_line_names_a_store_by_its_option() -> None:
+    assert "--store" in describe_os_error(OSError(errno.EACCES, "no", "/data/x"))
+
+
+@given(st.sampled_from([errno.EACCES, errno.ENOSPC, errno.EIO, None]), st.none() | st.text() | st.integers())
+def test_any_accident_has_a_line(code: int | None, name: str | int | None) -> None:
+    error = OSError("text") if code is None else OSError(code, "words", name)
+    assert describe_os_error(error).strip()
 
 
 def test_other_accidents_keep_their_own_words() -> None:

@@ -133,6 +133,13 @@ def test_what_is_missing_comes_with_its_remedy() -> None:
         catalogue().check("problem", "brannin", {}, "here")
 
 
+def test_a_cache_that_cannot_be_looked_into_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / ("x" * 300) / name)
+    calls: list[int] = []
+    module.once("is it there?", lambda: calls.append(1))
+    assert calls == [1]
+
+
 def test_once_is_once_a_source(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     monkeypatch.setattr(module, "_CHECKED", set())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.store.observers import Best, LineLog, ProgressBars, title
+from plumbline.store.observers import Best, LastRound, LineLog, ProgressBars, title
 from plumbline.store.spec import TrialSpec
 
 SECONDS = {"round_seconds": 0.125}
@@ -77,6 +77,15 @@ def test_where_it_goes_on_from_and_how_it_failed(spec: TrialSpec) -> None:
     assert last.endswith("failed: no luck")
 
 
+def test_words_with_line_ends_are_a_line(spec: TrialSpec) -> None:
+    stream = io.StringIO()
+    log = LineLog(stream)
+    log.start("k", spec.model_copy(update={"task": "two\nlines"}), 0)
+    log.end("one\r\nanother\u2028third")
+    assert [line.count(" ") for line in stream.getvalue().splitlines()] == [9, 9]
+    assert stream.getvalue().count("\n") == 2
+
+
 def test_several_outcomes_have_no_best(spec: TrialSpec) -> None:
     stream = io.StringIO()
     log = LineLog(stream)
@@ -110,3 +119,39 @@ def test_bars(spec: TrialSpec) -> None:
         assert [task.description for task in bars.progress.tasks] == ["hole dice seed 7", "hole dice seed 8"]
     finally:
         bars.close()
+
+
+MARKUP = ["[bold]", "[/bold]", "[/x] there", "[red", "[link=x]y", ":smile:", "\\[bold]", "[]", "[/]"]
+
+
+@pytest.mark.parametrize("words", MARKUP)
+def test_words_are_no_markup(words: str, spec: TrialSpec, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = spec.model_copy(update={"task": words})
+    bars = ProgressBars()
+    try:
+        bar = bars.bar()
+        bar.start("k", odd, 0)
+        bar.round([row(1, 0.5)], SECONDS)
+        bar.end(f"{words} is no number")
+    finally:
+        bars.close()
+    output, errors = capsys.readouterr()
+    assert output == "", "standard output is for the evaluations"
+    assert f"failed: {words} is no number" in errors
+    assert f"{words} dice seed 7" in errors
+
+
+def test_an_interrupt_is_told_the_last_round(spec: TrialSpec) -> None:
+    last = LastRound()
+    with pytest.raises(KeyboardInterrupt) as early, last.noted():
+        raise KeyboardInterrupt
+    assert not hasattr(early.value, "__notes__")
+    last.start("k", spec, 2)
+    for expected in (2, 3):
+        with pytest.raises(KeyboardInterrupt) as stop, last.noted():
+            raise KeyboardInterrupt
+        assert stop.value.__notes__ == [f"hole dice seed 7: interrupted after round {expected}"]
+        last.round([row(3, 0.5)], SECONDS)
+    last.end(None)
+    with pytest.raises(ValueError, match="no note"), last.noted():
+        raise ValueError("no note")

@@ -5,12 +5,17 @@ import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-from toy_trials import Results, runs
+from sqlalchemy.exc import SQLAlchemyError
+from toy_trials import Results, copy, runs
 
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.frames import frame_of
@@ -256,3 +261,123 @@ def test_a_database_of_another_version(results: Results) -> None:
         connection.execute("UPDATE alembic_version SET version_num = '451aebb31d03'")
     with pytest.raises(PlumblineError, match="mlflow db upgrade"):
         results.track()
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        *((uri, "give sqlite:///FILE or the http") for uri in (" ", "mlruns", "file:./mlruns", "postgresql://x/y")),
+        *((uri, "give sqlite:///FILE or the http") for uri in ("sqlite://", "sqlite:/x.db", "sqlite://x.db", "data")),
+        *((uri, "give sqlite:///FILE or the http") for uri in ("http://", "http:///x", "http://[", "http://x:port")),
+        *(
+            (uri, "give sqlite:///FILE or the http")
+            for uri in ("http://x:99999999", "https://[::1", "mysql+x://a:b@c/d")
+        ),
+        *((uri, "name a file, as in") for uri in ("sqlite:///", "sqlite:////", "sqlite:///.", "sqlite:///:memory:")),
+        *((uri, "name another file") for uri in ("sqlite:///a?b.db", "sqlite:///a.db?timeout=5")),
+    ],
+)
+def test_addresses_that_are_none(uri: str, reason: str, results: Results) -> None:
+    with pytest.raises(PlumblineError, match=re.escape(reason)) as error:
+        results.track(uri=uri)
+    assert str(error.value).startswith(f"MLflow at {uri!r}: ")
+
+
+@given(st.text(st.characters(exclude_characters="\0")))
+def test_any_address_is_one_or_a_line(text: str) -> None:
+    for uri in (text, f"sqlite:///{text}", f"http://{text}", f"https://host:{text}"):
+        try:
+            importing._database(uri)
+        except PlumblineError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("name", ["with blank.db", "a#b.db", "100%.db", "a%20b.db", "ü.db"])
+def test_odd_names_of_databases(name: str, results: Results) -> None:
+    copy(results.root / "mlflow.db", results.root / name)
+    assert results.track(uri=f"sqlite:///{results.root}/{name}").startswith("2 trials imported")
+    with closing(sqlite3.connect(results.root / name)) as connection:
+        assert connection.execute("SELECT count(*) FROM runs").fetchone()[0] == 3, "no other file was written"
+
+
+def test_a_database_that_another_program_has(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing.sqlite3, "connect", partial(sqlite3.connect, timeout=0.1))
+    with closing(sqlite3.connect(results.root / "mlflow.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(PlumblineError, match="another program has the database open for writing: stop it"):
+            results.track()
+
+
+@pytest.mark.parametrize("kind", [MlflowException, sqlite3.OperationalError, SQLAlchemyError])
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("(sqlite3.OperationalError) database is locked [SQL: INSERT ...", "another program has the database open"),
+        ("(sqlite3.OperationalError) database or disk is full", "disk full: free some space"),
+        ("attempt to write a readonly database", "no permission to write: check the owner"),
+        ("database disk image is malformed", "the database is damaged: move the file away"),
+        ("Detected out-of-date database schema (found version x", "`mlflow db upgrade` it"),
+    ],
+)
+def test_advice(
+    words: str,
+    remedy: str,
+    kind: type[Exception],
+    results: Results,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whoever says it: SQLite to us, SQLAlchemy while a database is made, or MLflow later."""
+
+    def fails(*_: Any) -> None:
+        raise kind(words)
+
+    monkeypatch.setattr(importing, "log_metrics", fails)
+    with pytest.raises(PlumblineError, match=re.escape(remedy)) as error:
+        results.track()
+    assert "\n" not in str(error.value)
+    assert "move" not in str(error.value) or "is damaged" in str(error.value) or "upgrade" in str(error.value)
+    assert capsys.readouterr().err == ""
+
+
+def in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch, results: Results) -> Results:
+    """The same trials under a relative address, as `plumbline track` has it in a checkout."""
+    monkeypatch.chdir(folder)
+    there = Results(Path("my results"), results.plan)
+    there.store, there.trials = results.store, results.trials
+    return there
+
+
+@pytest.mark.parametrize("how", ["move", "copy"])
+def test_a_moved_folder_has_its_figures_before_any_import(
+    how: str, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Addresses are as relative as that of the database: both are resolved from where `mlflow ui` is started."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first / "my results", second):
+        folder.mkdir(parents=True)
+    there = in_folder(first, monkeypatch, results)
+    copy(results.root / "mlflow.db", first / "my results/mlflow.db")
+    attach(there, "a figure")
+    there.track()
+    attach(there, "the same figure")
+    there.track()
+    if how == "move":
+        (first / "my results").rename(second / "my results")
+    else:
+        shutil.copytree(first / "my results", second / "my results")
+        attach(there, "a later figure of the first")
+        there.track()
+    there = in_folder(second, monkeypatch, results)
+    assert figure_of(there) == "the same figure"
+    for run in runs(there.client()).values():
+        assert run.info.artifact_uri.startswith("./my%20results/mlartifacts/toy/")
+    uris = [there.client().get_experiment_by_name("toy").artifact_location]
+    assert uris == ["./my%20results/mlartifacts/toy"]
+    assert [entry.path for entry in there.client().list_artifacts(summary_id(there), "figures")] == [
+        "figures/TOY-F1.png"
+    ]
+
+
+def summary_id(results: Results) -> str:
+    return str(runs(results.client())["summary of quick"].info.run_id)

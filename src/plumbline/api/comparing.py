@@ -1,7 +1,7 @@
 """Runs of experiments, and what they say of two methods."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from plumbline.api.repository import REFERENCE, find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
@@ -127,5 +127,7 @@ def compare(
 
     from plumbline.analysis.comparisons.compare import Comparison, comparisons
 
+    if of not in get_args(Of):
+        raise unknown("number of a run", of, get_args(Of))
     found = comparisons(runs_by_column(experiment, folder, metric), method, baseline, metric, of)
     return pd.DataFrame(found, columns=Comparison._fields)

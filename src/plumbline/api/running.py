@@ -6,8 +6,9 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import platformdirs
 
@@ -15,6 +16,7 @@ from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
 from plumbline.core.nested import merge
 from plumbline.core.options import parse
+from plumbline.core.threads import threads_asked
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
@@ -78,6 +80,9 @@ class TrialRequest(NamedTuple):
         for kind, wrong, name in entered:
             if wrong:
                 raise PlumblineError(f"{name!r} is an entry of config/{kind}s, not a registered class: --{kind} {name}")
+        for options in self.options, self.problem_options:
+            if not isinstance(options, Mapping):
+                raise PlumblineError(f"options are a mapping of names to values (got {options!r})")
         problem, budget = self._problem(entries, stand_ins)
         spec = parse(
             TrialSpec,
@@ -163,10 +168,11 @@ def repository_or_none() -> Path | None:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Keep torch to one thread, or as many as OMP_NUM_THREADS says: small matrices are slower on more."""
+    wanted = threads_asked()
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    torch.set_num_threads(wanted)
     try:
         yield
     finally:
@@ -175,11 +181,16 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def watching(log: bool) -> "Iterator[Watch]":
-    """Yield a factory of the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is."""
-    from plumbline.store.observers import LineLog, ProgressBars
+    """Yield a factory of the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is.
 
+    An interrupt has a note that says after which round it came.
+    """
+    from plumbline.store.observers import LastRound, LineLog, ProgressBars
+
+    last = LastRound()
     with ExitStack() as stack:
-        makers: list[Any] = []
+        stack.enter_context(last.noted())
+        makers: list[Any] = [lambda: last]
         if sys.stderr.isatty():
             bars = ProgressBars()
             stack.callback(bars.close)
@@ -208,6 +219,7 @@ def run_specs(
 def reason_of_failure(folder: "TrialFolder") -> str:
     """Return why a trial failed and where its traceback is, in a line."""
     reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
+    reason = reason.removesuffix(" (see error.json in the trial's folder)")  # it is named below
     where = folder.error_path
     pointer = f"see {where}; " if str(where) not in reason else ""
     return f"{reason} ({pointer}`plumbline failures --forget` clears it)"
@@ -277,10 +289,7 @@ def run(
         method, task, method_class, problem, options or {}, problem_options or {}, rounds, q, initial, design
     )
     entries, stand_ins = entries_and_stand_ins(repository, real_data)
-    numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
-    specs = [request.spec(entries, stand_ins, int(seed)) for seed in numbers]
-    if not specs:
-        raise PlumblineError("no seeds: give their number or a list of them")
+    specs = [request.spec(entries, stand_ins, seed) for seed in seed_numbers(seeds)]
     home = repository or platformdirs.user_cache_path("plumbline")
     folders = run_specs(specs, Path(store or home / "results/store"), Path(data or home / "data"), device, log)
     tables, reasons = [], []
@@ -294,6 +303,23 @@ def run(
     for reason in reasons:
         warnings.warn(reason, stacklevel=2)
     return pd.concat(tables, ignore_index=True)
+
+
+def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
+    """The seeds 0, 1, ... of which there are so many, or those given.
+
+    Raises:
+        PlumblineError: none, one that is given twice, or something that is no whole number.
+    """
+    given = list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    if not all(isinstance(one, SupportsIndex) and not isinstance(one, bool) for one in given):
+        raise PlumblineError(f"seeds: give their number or a list of whole numbers (got {seeds!r})")
+    numbers = list(map(index, given)) if isinstance(seeds, Iterable) else list(range(index(seeds)))
+    if not numbers:
+        raise PlumblineError("no seeds: give their number or a list of them")
+    if len(set(numbers)) < len(numbers):
+        raise PlumblineError(f"seeds: {next(one for one in numbers if numbers.count(one) > 1)} is there twice")
+    return numbers
 
 
 def evaluations(table: "arrow.Table") -> "pd.DataFrame":

@@ -223,6 +223,10 @@ def _claim(repository: Path, name: str) -> Resolved:
     return Resolved(_heading(f"claim {name}", written[name], repository, *lines), written[name].tree)
 
 
+NARROWEST = 20
+"""Columns below which a listing is not squeezed."""
+
+
 def lines_of(resolved: Resolved, width: int = 80) -> list[str]:
     """Return a YAML-like listing with the origins as comments at its right.
 
@@ -231,8 +235,9 @@ def lines_of(resolved: Resolved, width: int = 80) -> list[str]:
         width: columns; a value that is longer is not cut.
     """
     comments = max((len(origin) for _, origin in _rows(resolved.tree, 0, width)), default=0) + 4
-    rows = list(_rows(resolved.tree, 0, width - comments))
-    column = min(max((len(text) for text, _ in rows), default=0), width - comments)
+    room = max(width - comments, NARROWEST)
+    rows = list(_rows(resolved.tree, 0, room))
+    column = min(max((len(text) for text, _ in rows), default=0), room)
     listing = []
     for text, origin in rows:
         comment = f"# {origin}" if origin else ""
@@ -244,7 +249,7 @@ def lines_of(resolved: Resolved, width: int = 80) -> list[str]:
 
 
 def _comment(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent="# ", subsequent_indent="#   ")
+    return textwrap.wrap(text, max(width, NARROWEST), initial_indent="# ", subsequent_indent="#   ")
 
 
 def _rows(tree: Tree, depth: int, width: int) -> Iterator[tuple[str, str]]:
@@ -270,5 +275,7 @@ def _written(name: str, value: Any, width: int) -> list[str]:
     text = text.removesuffix("\n...\n").rstrip("\n")
     if nested:
         return [f"{name}:", *text.split("\n")]
-    words = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    words = textwrap.TextWrapper(
+        max(width, NARROWEST), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
     return words.wrap(f"{name}: {text}")

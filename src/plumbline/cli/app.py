@@ -1,6 +1,8 @@
 """The application: its help, and the options that commands share."""
 
 import json
+import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,22 +41,35 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_show_locals=False,
 )
+
+
+def named_path(text: str | Path) -> Path:
+    """A path as it is named on the command line; an empty one, of a variable that is not set, would be this folder."""
+    if not str(text).strip():
+        raise typer.BadParameter("it is empty: name a file or a folder")
+    return Path(text)
+
+
+path_option = partial(typer.Option, parser=named_path, metavar="<path>")
+path_argument = partial(typer.Argument, parser=named_path)
 ConfigOption = Annotated[
     str,
     typer.Option(
         "--config",
-        help="YAML files laid over each other, separated by commas, or the configuration itself as JSON",
+        help="YAML files and JSON mappings laid over each other, separated by commas",
         metavar="FILES|JSON",
     ),
 ]
 CsvOption = Annotated[bool, typer.Option("--csv", help="print CSV")]
-DataOption = Annotated[Path, typer.Option(help="folder of downloads and built features")]
-StoreOption = Annotated[Path, typer.Option(help="folder of all trials")]
-TrialsOption = Annotated[Path, typer.Option(help="folder of the jobs' records, as `plumbline trials` writes them")]
-FolderArgument = Annotated[Path, typer.Argument(help="results of a preset")]
+DataOption = Annotated[Path, path_option(help="folder of downloads and built features")]
+StoreOption = Annotated[Path, path_option(help="folder of all trials")]
+TrialsOption = Annotated[Path, path_option(help="folder of the jobs' records, as `plumbline trials` writes them")]
+FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", help="file to write")]
+OutputOption = Annotated[Path, path_option("--output", "-o", help="file to write")]
 CONFIG = "config/config.yaml"
+COMMAS = "commas separate files and JSON"
+TRACKING = "sqlite:///results/mlflow.db"
 STORE = Path("results/store")
 TRIALS = Path("results/trials")
 DATA = Path("data")
@@ -62,13 +77,59 @@ REFERENCE = Path("results/reference")
 
 
 def read_plan(config: str) -> "Plan":
-    """Return the plan of `--config`; the repository is the working directory."""
+    """The plan of `--config`; its repository is the working directory, else the checkout around the first file."""
+    from plumbline.api.repository import STUDIES, find_repository
     from plumbline.study.plan import load_plan
     from plumbline.study.settings import read_config
 
-    if config.lstrip().startswith("{"):
-        return load_plan(parse_json(config, "--config"), Path.cwd(), "--config")
-    return load_plan(read_config(*(Path(name) for name in config.split(","))), Path.cwd(), config)
+    layers = config_layers(config)
+    files = [layer for layer in layers if isinstance(layer, Path)]
+    if config == CONFIG and not files[0].is_file():
+        raise PlumblineError(f"no file {CONFIG} here ({Path.cwd()}): run it in the checkout, or name --config")
+    here = (Path.cwd() / STUDIES).is_dir()
+    repository = Path.cwd() if here else find_repository(files[0].parent if files else None)
+    return load_plan(read_config(*layers), repository, config if len(files) == len(layers) else "--config")
+
+
+def config_layers(text: str) -> list[Path | dict[str, Any]]:
+    """The files and the JSON mappings of `--config`, in their order.
+
+    Commas separate them. A comma may also be part of JSON, or of the name of a file that there is.
+
+    Raises:
+        PlumblineError: an empty part, or JSON that is cut off or followed by something else than a comma.
+    """
+    layers: list[Path | dict[str, Any]] = []
+    rest: str | None = text
+    while rest is not None:
+        part, rest = _first_json(rest) if rest.lstrip().startswith("{") else _first_file(rest)
+        layers.append(part)
+    return layers
+
+
+def _first_json(text: str) -> tuple[dict[str, Any], str | None]:
+    """The JSON at the beginning of a part of `--config`, and what is behind the comma that follows it."""
+    text = text.lstrip()
+    try:
+        content, end = json.JSONDecoder(object_pairs_hook=_once).raw_decode(text)
+    except (ValueError, RecursionError) as error:
+        raise PlumblineError(f"--config is no JSON from {text[:40]!r} on: {error}") from error
+    behind = text[end:].strip()
+    if behind and not behind.startswith(","):
+        raise PlumblineError(f"--config: a comma is wanted between JSON and what follows it (got {behind[:40]!r})")
+    return content, behind[1:] if behind else None
+
+
+def _first_file(text: str) -> tuple[Path, str | None]:
+    """The first file of a part of `--config`, up to a comma unless only a longer name is one of a file."""
+    ends = [i for i, letter in enumerate(text) if letter == ","] + [len(text)]
+    cuts = ((end, name) for end in ends for name in (text[:end], text[:end].strip()) if os.path.isfile(name))
+    end, name = next(cuts, (ends[0], text[: ends[0]].strip()))
+    if not name:
+        raise PlumblineError(f"--config has an empty part: {COMMAS}")
+    if not os.path.isfile(name) and len(ends) > 1:
+        raise PlumblineError(f"no file {name}: {COMMAS}")
+    return Path(name), text[end + 1 :] if end < len(text) else None
 
 
 def existing_folder(path: Path, what: str) -> Path:
@@ -81,9 +142,18 @@ def existing_folder(path: Path, what: str) -> Path:
 def parse_json(text: str, source: str) -> Any:
     """Parse JSON text; raise PlumblineError, with its source, where it is invalid."""
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
         raise PlumblineError(f"{source} is no JSON: {error}") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, refused if a name is in it twice: only the last one would count."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
 
 
 def _print_version(wanted: bool) -> None:
@@ -104,3 +174,11 @@ def root(
     """A reproducibility study of Bayesian optimisation under imperfect models."""
     if context.invoked_subcommand is None:
         print(context.get_help())
+        return
+    from plumbline.core.threads import threads_asked
+
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise PlumblineError("the working directory is no longer there: change to one that is") from error
+    threads_asked()  # before torch is imported, whose OpenMP would complain in lines of its own

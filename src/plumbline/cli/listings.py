@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plumbline.cli.app import USE, CsvOption, app
+from plumbline.cli.app import USE, CsvOption, app, path_option
 from plumbline.core.errors import PlumblineError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def classes(
 
 @app.command(rich_help_panel=USE)
 def schema(
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
+    output: Annotated[Path, path_option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
 ) -> None:
     """Write the JSON schemas of the YAML files, by which editors complete and check."""
     from plumbline.study.schemas import write_schemas

@@ -3,38 +3,186 @@
 Imports are inside the commands: `plumbline --help` must not wait for torch, and a job that aggregates never loads it.
 """
 
+import os
+import select
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import typer
+from typer.main import get_command
 
 from plumbline.cli import listings, pipeline, results, trial  # noqa: F401 - they enter their commands
 from plumbline.cli.app import app
 from plumbline.core.errors import PlumblineError, describe_os_error
 
+FAILURE, MISTAKE = 1, 2
+"""Exit codes: of an accident that no code foresaw, and of what a user or the machine can put right."""
+
+BY_SIGNAL = 128
+"""Exit codes from here on say which signal ended the command, as in a shell."""
+
 
 def main() -> None:
-    """Run the command line; errors for users are one line, without a traceback."""
+    """Run the command of `sys.argv`; whatever ends it early is one line on standard error, without a traceback."""
+    _open_streams()
+    with _terminable():
+        code, line = _outcome()
+    if _broken(sys.stdout) and not code:
+        code = BY_SIGNAL + signal.SIGPIPE
+    if line:
+        with suppress(OSError):
+            print("plumbline:", " ".join(line.splitlines()), file=sys.stderr, flush=True)
+    _broken(sys.stderr)
+    if code:
+        sys.exit(code)
+
+
+def _run() -> int:
+    """Run the command and return its exit code; typer's own runner would swallow interrupts and broken pipes."""
+    if "_PLUMBLINE_COMPLETE" in os.environ:
+        app()  # a shell asks for words; this exits
+    command = get_command(app)
     try:
-        app(standalone_mode=False)
+        with command.make_context("plumbline", sys.argv[1:]) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    return 0
+
+
+def _outcome() -> tuple[int, str]:
+    """Run the command: its exit code, and what to say of its end, empty if all went well."""
+    try:
+        code = _run()
+        sys.stdout.flush()
+        return code, ""
     except PlumblineError as error:
-        _fail(str(error))
+        return MISTAKE, f"error: {error}"
+    except KeyboardInterrupt as stop:
+        return _interrupted(stop)
     except OSError as error:
-        if error.errno is None:
-            raise
-        _fail(describe_os_error(error))
-    except typer.Exit as error:
-        sys.exit(error.exit_code)
-    except typer.Abort:
-        sys.exit(130)
-    except Exception as error:
-        if not hasattr(error, "format_message"):
-            raise
-        _fail(f"{error.format_message()} (see --help)")  # a mistake on the command line
+        return _os_error(error)
+    except UnicodeEncodeError as error:
+        return MISTAKE, f"error: {_short(repr(error.object))} is not UTF-8: choose another name"
+    except (Exception, SystemExit) as error:
+        if hasattr(error, "format_message"):  # a mistake on the command line
+            return MISTAKE, f"error: {' '.join(error.format_message().split())} (see --help)"
+        return FAILURE, f"error: {_unforeseen(error)}"
 
 
-def _fail(message: str) -> None:
-    print(f"plumbline: error: {message}", file=sys.stderr)
-    sys.exit(2)
+def _interrupted(stop: KeyboardInterrupt) -> tuple[int, str]:
+    """Say that a signal ended the command, and how far it was where that is known."""
+    number = next((one for one in stop.args if isinstance(one, signal.Signals)), signal.SIGINT)
+    told = [*getattr(stop, "__notes__", []), "interrupted"][0]
+    return BY_SIGNAL + number, f"{told}; the same command goes on"
+
+
+def _os_error(error: OSError) -> tuple[int, str]:
+    """Say what the machine refused; a reader of standard output that has left needs no words."""
+    output = error.filename is None and _broken(sys.stdout)
+    if isinstance(error, BrokenPipeError) and (output or any(map(_reader_has_left, (sys.stdout, sys.stderr)))):
+        return BY_SIGNAL + signal.SIGPIPE, ""
+    if error.errno is None:
+        return FAILURE, f"error: {_unforeseen(error)}"
+    return MISTAKE, f"error: {describe_os_error(error)}{' (standard output)' if output else ''}"
+
+
+def _unforeseen(error: BaseException) -> str:
+    """Describe an error that no code foresaw, with the place of its traceback; running out of memory needs none."""
+    reason = _short(" ".join(f"{type(error).__name__}: {error}".split()))
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "alloc_cpu" in reason:
+        return f"not enough memory ({reason}): completed work is kept; free some memory and run the same command again"
+    return f"{reason}; {_traceback(error)}"
+
+
+LONGEST = 300
+"""Letters of an error's own words that are shown."""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _traceback(error: BaseException) -> str:
+    """Write the traceback to a file, or to standard error if PLUMBLINE_TRACEBACK is set, and say where it is."""
+    import tempfile
+    import traceback
+
+    lines = traceback.format_exception(error)
+    if os.environ.get("PLUMBLINE_TRACEBACK"):
+        with suppress(OSError):
+            sys.stderr.writelines(lines)
+        return "the traceback is above"
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="replace", prefix="plumbline-", suffix=".txt", delete=False
+        ) as file:
+            file.writelines(lines)
+    except OSError:
+        return "PLUMBLINE_TRACEBACK=1 shows the traceback"
+    return f"the traceback is in {file.name}"
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM interrupt a command as SIGINT does: files that are being written and locks are left in order."""
+
+    def interrupt(number: int, _: Any) -> None:
+        raise KeyboardInterrupt(signal.Signals(number))
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # a thread that is not the main one gets no signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _open_streams() -> None:
+    """Open closed standard streams on the null device, and let no character be an error.
+
+    A closed stream's number would be given to the next file that is opened, and what is printed would go there.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
+
+
+def _broken(stream: Any) -> bool:
+    """Whether a stream cannot take what is left in its buffer; if so that goes nowhere, or Python would try again."""
+    try:
+        stream.flush()
+    except OSError:
+        with suppress(OSError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+            stream.flush()
+        return True
+    return False
+
+
+def _reader_has_left(stream: Any) -> bool:
+    """Whether a stream is a pipe that nobody reads; without a buffer, no flush can tell."""
+    poll = select.poll()
+    try:
+        poll.register(stream.fileno(), 0)
+    except OSError:
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 if __name__ == "__main__":

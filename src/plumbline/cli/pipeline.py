@@ -10,6 +10,7 @@ from plumbline.cli.app import (
     DATA,
     REFERENCE,
     STORE,
+    TRACKING,
     TRIALS,
     WORKFLOW,
     ConfigOption,
@@ -22,6 +23,7 @@ from plumbline.cli.app import (
     app,
     existing_folder,
     parse_json,
+    path_option,
     read_plan,
 )
 from plumbline.core.errors import PlumblineError
@@ -30,11 +32,11 @@ from plumbline.core.errors import PlumblineError
 @app.command(rich_help_panel=WORKFLOW)
 def fetch(
     dataset: str,
-    directory: Annotated[Path, typer.Option(help="folder of downloads")] = DATA / "raw",
+    directory: Annotated[Path, path_option(help="folder of downloads")] = DATA / "raw",
     mirror: Annotated[
-        Path | None, typer.Option(envvar="PLUMBLINE_MIRROR", help="folder that is tried before the network")
+        Path | None, path_option(envvar="PLUMBLINE_MIRROR", help="folder that is tried before the network")
     ] = None,
-    catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
+    catalogue: Annotated[Path, path_option(help="the list of datasets")] = Path("config/datasets.yaml"),
 ) -> None:
     """Download a dataset, or take it from a mirror, and verify its checksum."""
     from plumbline.data.datasets import find_dataset, load_datasets
@@ -47,15 +49,17 @@ def fetch(
 def features(
     dataset: str,
     output: OutputOption,
-    raw: Annotated[Path | None, typer.Option(help="the downloaded file; none for generated datasets")] = None,
-    jobs: Annotated[int, typer.Option(help="processes")] = 1,
-    catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
+    raw: Annotated[Path | None, path_option(help="the downloaded file; none for generated datasets")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes")] = 1,
+    catalogue: Annotated[Path, path_option(help="the list of datasets")] = Path("config/datasets.yaml"),
 ) -> None:
     """Build the features of a dataset."""
     from plumbline.data.datasets import find_dataset, load_datasets
     from plumbline.data.features import build_features, write_features
 
     entry = find_dataset(load_datasets(catalogue), dataset)
+    if raw is not None and entry.file is None:
+        raise PlumblineError(f"dataset {dataset!r} is generated and reads no file: leave out --raw")
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
     print(f"{output}: {len(table)} rows")
@@ -66,9 +70,9 @@ def model(
     name: str,
     output: OutputOption,
     data: DataOption = DATA,
-    catalogue: Annotated[Path, typer.Option(help="the list of models")] = Path("config/models.yaml"),
+    catalogue: Annotated[Path, path_option(help="the list of models")] = Path("config/models.yaml"),
     device: DeviceOption = "cpu",
-    jobs: Annotated[int, typer.Option(help="processes, for trainers that can have several")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes, for trainers that can have several")] = 1,
 ) -> None:
     """Train a model that problems or methods read from a file, or resume an interrupted training."""
     import logging
@@ -108,7 +112,7 @@ def trials(
 def collect(
     experiment: str,
     output: OutputOption,
-    snapshots: Annotated[Path, typer.Option(help="file to write the pictures of models to")],
+    snapshots: Annotated[Path, path_option(help="file to write the pictures of models to")],
     trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
@@ -139,10 +143,10 @@ def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CON
 @app.command(rich_help_panel=WORKFLOW)
 def figure(
     experiment: str,
-    output: Annotated[list[Path], typer.Option("--output", "-o", help="files to write; their endings say the format")],
-    records: Annotated[Path | None, typer.Option(help="the experiment's records, where it has any")] = None,
-    snapshots: Annotated[Path | None, typer.Option(help="the experiment's pictures of models")] = None,
-    illustration: Annotated[Path | None, typer.Option(help="what `plumbline illustrate` wrote")] = None,
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write; their endings say the format")],
+    records: Annotated[Path | None, path_option(help="the experiment's records, where it has any")] = None,
+    snapshots: Annotated[Path | None, path_option(help="the experiment's pictures of models")] = None,
+    illustration: Annotated[Path | None, path_option(help="what `plumbline illustrate` wrote")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Draw an experiment's figure."""
@@ -158,7 +162,7 @@ def figure(
 def table(
     experiment: str,
     output: OutputOption,
-    records: Annotated[Path | None, typer.Option(help="the experiment's records, where it has any")] = None,
+    records: Annotated[Path | None, path_option(help="the experiment's records, where it has any")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write an experiment's table as CSV."""
@@ -191,7 +195,7 @@ def claims(
 def report(
     folder: FolderArgument,
     output: OutputOption,
-    claims: Annotated[Path | None, typer.Option(help="the verdicts; those of the folder where none are given")] = None,
+    claims: Annotated[Path | None, path_option(help="the verdicts; those of the folder where none are given")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
@@ -205,10 +209,10 @@ def reference(
     experiments: Annotated[
         list[str] | None, typer.Argument(help="names of experiments that were run; none: judge again what is published")
     ] = None,
-    folder: Annotated[Path | None, typer.Option(help="results of the preset that ran them")] = None,
+    folder: Annotated[Path | None, path_option(help="results of the preset that ran them")] = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the reference results")] = REFERENCE,
+    output: Annotated[Path, path_option("--output", "-o", help="folder of the reference results")] = REFERENCE,
 ) -> None:
     """Publish results: copy figures, tables, curves and runs with their provenance, and judge the claims."""
     from plumbline.analysis.publish.reference import keep, keep_verdicts
@@ -223,10 +227,10 @@ def reference(
 
 @app.command(rich_help_panel=WORKFLOW)
 def pages(
-    templates: Annotated[Path, typer.Option(help="folder of the templates")] = Path("docs/templates/results"),
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the pages")] = Path("docs/results"),
+    templates: Annotated[Path, path_option(help="folder of the templates")] = Path("docs/templates/results"),
+    output: Annotated[Path, path_option("--output", "-o", help="folder of the pages")] = Path("docs/results"),
     config: ConfigOption = CONFIG,
-    reference: Annotated[Path, typer.Option(help="folder of the reference results")] = REFERENCE,
+    reference: Annotated[Path, path_option(help="folder of the reference results")] = REFERENCE,
 ) -> None:
     """Write the result pages from their templates, with the numbers of the reference results."""
     from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
@@ -238,16 +242,17 @@ def pages(
 
 @app.command(rich_help_panel=WORKFLOW)
 def track(
-    artifacts: Annotated[Path, typer.Option(help="results of the preset: figures and tables to attach")],
+    artifacts: Annotated[Path, path_option(help="results of the preset: figures and tables to attach")],
     trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
         str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
-    ] = "sqlite:///results/mlflow.db",
+    ] = TRACKING,
     data: DataOption = DATA,
 ) -> None:
     """Import finished trials and the trainings of models into MLflow; existing runs stay unchanged."""
     from plumbline.tracking import import_trials
 
-    print(import_trials(read_plan(config).run, trials, existing_folder(artifacts, "results"), store, uri, data))
+    run = read_plan(config).run
+    print(import_trials(run, trials, existing_folder(artifacts, "results"), store, uri or TRACKING, data))

@@ -19,6 +19,8 @@ from plumbline.cli.app import (
     TrialsOption,
     app,
     existing_folder,
+    path_argument,
+    path_option,
     read_plan,
 )
 
@@ -102,7 +104,7 @@ def compare(
     baseline: Annotated[str, typer.Argument(help="the method that it is compared with")],
     metric: Annotated[str, typer.Option(help="by this one alone; else by those of figure, table and claims")] = "",
     of: Annotated[Literal["last", "mean", "median"], typer.Option(help="of the rounds of each run")] = "last",
-    folder: Annotated[Path | None, typer.Option(help="results of a preset; else the published runs")] = None,
+    folder: Annotated[Path | None, path_option(help="results of a preset; else the published runs")] = None,
     csv: CsvOption = False,
 ) -> None:
     """Compare two methods of an experiment, seed by seed."""
@@ -157,7 +159,7 @@ def _cells(one: "pd.Series") -> list[str]:
 
 @app.command(rich_help_panel=USE)
 def verdicts(
-    claims: Annotated[Path, typer.Argument(help="a table of claims")] = REFERENCE / "claims.csv",
+    claims: Annotated[Path, path_argument(help="a table of claims")] = REFERENCE / "claims.csv",
     show: Annotated[
         Literal["table", "summary", "doubts"],
         typer.Option(help="a row a claim; the number of each verdict by document; or the doubts about verdicts"),

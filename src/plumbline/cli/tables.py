@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 UNLIMITED = 10_000
 """Columns of a pipe or a file, whose lines are never wrapped."""
 
+USUAL = 80
+"""Columns of a terminal that does not know its own."""
+
 SHORTEST = 10
 """Least width of a column of words, unless its longest cell is shorter."""
 
@@ -69,10 +72,14 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], fixed: Sequence[bool])
 
 
 def terminal_width() -> int:
-    """Return COLUMNS if it is set, else the width of the terminal; a pipe or a file is unlimited."""
-    if os.environ.get("COLUMNS", "").isdigit():
-        return int(os.environ["COLUMNS"])
-    return os.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
+    """The number in COLUMNS if it has one, else the width of the terminal; a pipe or a file is unlimited."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isascii() and asked.isdigit() and int(asked[:9]) > 0:
+        return int(asked[:9])
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL
+    except OSError:
+        return UNLIMITED
 
 
 def print_frame(frame: "pd.DataFrame", csv: bool = False, title: str = "") -> None:

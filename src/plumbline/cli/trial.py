@@ -70,25 +70,47 @@ def trial(
 
 
 def settings_of(pairs: list[str] | None) -> dict[str, Any]:
-    """Return nested options of `a.b=value` pairs; values are YAML."""
-    import yaml
+    """Nested options of `a.b=value` pairs; values are YAML.
 
+    Raises:
+        PlumblineError: a pair without a name or a value, a value that is not YAML or that JSON cannot hold, such as a
+            date, or a name that has a value already.
+    """
     options: dict[str, Any] = {}
     for pair in pairs or []:
         path, equals, value = pair.partition("=")
-        if not equals:
-            raise PlumblineError(f"option {pair!r}: write it as name=value")
         *parents, leaf = path.split(".")
+        if not equals or not all((*parents, leaf)):
+            raise PlumblineError(f"option {pair!r}: write it as name=value")
         inner = options
         for parent in parents:
             inner = inner.setdefault(parent, {})
             if not isinstance(inner, dict):
                 raise PlumblineError(f"option {pair!r}: {parent!r} has a value of its own already")
-        try:
-            inner[leaf] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise PlumblineError(f"option {pair!r}: {' '.join(str(error).split())}") from error
+        if leaf in inner:
+            raise PlumblineError(f"option {pair!r}: {path!r} has a value already")
+        inner[leaf] = _value(pair, value)
     return options
+
+
+def _value(pair: str, text: str) -> Any:
+    """The value of an option, as YAML has it."""
+    import json
+
+    import yaml
+
+    from plumbline.core.options import StrictLoader
+
+    try:
+        value = yaml.load(text, Loader=StrictLoader)
+        json.dumps(value, sort_keys=True)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = getattr(error, "problem", None) or str(error)
+        raise PlumblineError(f"option {pair!r}: {' '.join(reason.split())}") from error
+    except TypeError as error:
+        reason = "give numbers, texts, lists or mappings (a date, say, is a text if it is in quotes)"
+        raise PlumblineError(f"option {pair!r}: {reason}") from error
+    return value
 
 
 SHOWN = 40

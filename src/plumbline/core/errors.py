@@ -1,8 +1,10 @@
 """The error meant for users: one line with the cause and the remedy."""
 
 import errno
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class PlumblineError(Exception):
@@ -34,10 +36,24 @@ def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> 
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return a one-line description of an operating-system error, with its usual remedy if there is one."""
-    where = f" ({error.filename})" if error.filename else ""
+    """Describe an error of the operating system in one line, with its usual remedy if there is one."""
+    where = f" ({error.filename})" if error.filename is not None else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"disk full{where}: free some space and run the same command again; completed work is kept"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"no permission to write{where}: check its owner, or choose another `results` folder in the config"
-    return f"{error.strerror or error}{where}"
+        if error.errno != errno.EROFS and _is_unreadable(error.filename):
+            return f"no permission to read{where}: it may not be read by this user; check its owner and its mode"
+        return (
+            f"no permission to write{where}: check its owner, or name another folder, with --store, --output or "
+            "--data, or `results` in the configuration"
+        )
+    return f"{error.strerror or str(error) or type(error).__name__}{where}"
+
+
+def _is_unreadable(path: object) -> bool:
+    """Whether a path may not be read, or a folder above not be entered; an error does not say why a file was opened."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        return False
+    asked = Path(os.fsdecode(path))
+    closed = any(os.path.isdir(folder) and not os.access(folder, os.X_OK) for folder in asked.parents)
+    return closed or (os.path.exists(asked) and not os.access(asked, os.R_OK))

@@ -7,6 +7,7 @@ in every cluster job. The catalogue is therefore cached in the user's cache fold
 import hashlib
 import importlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -108,7 +109,7 @@ def once(item: str, verify: Callable[[], object]) -> None:
     if item in _CHECKED:
         return
     mark = sources.cache_folder() / hashlib.sha256(item.encode()).hexdigest()[:16]
-    if not mark.exists():
+    if not os.path.exists(mark):  # unlike Path.exists, False in a folder that may not be entered
         verify()
         with suppress(OSError):
             mark.parent.mkdir(parents=True, exist_ok=True)

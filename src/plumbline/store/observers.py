@@ -3,7 +3,8 @@
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 from plumbline.store.records import Row
@@ -44,6 +45,37 @@ class Best:
         return f"best {self.value:.5g}" if math.isfinite(self.value) else ""
 
 
+class LastRound:
+    """The last round of the trial that runs, for what is said of an interrupt.
+
+    Of trials in lockstep, which differ by a round at most, it is that of the one observed last.
+    """
+
+    def __init__(self) -> None:
+        self.title = ""
+
+    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+        """Keep the title of the trial, and the round that it goes on from."""
+        self.title, self.last = title(spec), done
+
+    def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
+        """Keep the number of the round."""
+        self.last = rows[-1]["iteration"]
+
+    def end(self, error: str | None) -> None:
+        """Receive the end of the trial."""
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Add to an interrupt of the block, as a note, after which round of which trial it came."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            if self.title:
+                interrupt.add_note(f"{self.title}: interrupted after round {self.last}")
+            raise
+
+
 class LineLog:
     """Log lines: the first few rounds, the last, and at most one a second between.
 
@@ -59,7 +91,7 @@ class LineLog:
         self.stream, self.clock, self.first = stream, clock, first
 
     def _write(self, text: str) -> None:
-        print(f"{time.strftime('%H:%M:%S')} {text}", file=self.stream, flush=True)
+        print(time.strftime("%H:%M:%S"), " ".join(text.splitlines()), file=self.stream, flush=True)
 
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
         """Write the title of the trial, and the round it resumes from."""
@@ -94,14 +126,16 @@ class ProgressBars:
     """A terminal with a bar a trial; `bar` makes the observer of one."""
 
     def __init__(self) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[best]}"),
+            TextColumn("{task.fields[best]}", markup=False),
+            console=Console(stderr=True),  # standard output may be a file of evaluations
         )
         self.progress.start()
 
@@ -133,5 +167,7 @@ class ProgressBar:
     def end(self, error: str | None) -> None:
         """Stop the bar and print the error."""
         if error:
-            self.progress.console.print(f"[red]failed:[/red] {error}")
+            from rich.text import Text
+
+            self.progress.console.print(Text.assemble(("failed:", "red"), f" {error}"), soft_wrap=True)
         self.progress.refresh()

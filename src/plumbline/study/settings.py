@@ -1,5 +1,6 @@
 """The configuration of a run: which preset, which studies, on what data."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,12 +39,14 @@ class Config(Options):
     allow_incomplete: bool = Field(default=False, description="draw figures although trials failed, and say so in them")
 
 
-def read_config(*paths: Path) -> Config:
-    """Return the configuration of YAML files, later ones over earlier ones, as Snakemake's --configfile does."""
+def read_config(*layers: Path | Mapping[str, Any]) -> Config:
+    """Merge YAML files and mappings into a configuration, later over earlier ones, as Snakemake's --configfile does."""
     merged: dict[str, Any] = {}
-    for path in paths:
-        content = read_yaml(path) or {}
-        if not isinstance(content, dict):
-            raise PlumblineError(f"{path}: a configuration is a mapping of names to values")
+    source: Path | str = "--config"
+    for layer in layers:
+        source = layer if isinstance(layer, Path) else "--config"
+        content = (read_yaml(layer) or {}) if isinstance(layer, Path) else layer
+        if not isinstance(content, Mapping):
+            raise PlumblineError(f"{source}: a configuration is a mapping of names to values")
         merged |= content
-    return parse(Config, merged, paths[-1])
+    return parse(Config, merged, source)

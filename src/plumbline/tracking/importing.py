@@ -8,6 +8,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from shlex import quote as shell_quote
+from urllib.parse import quote, urlsplit
 
 import pyarrow as arrow
 import pyarrow.compute as compute
@@ -16,6 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+from sqlalchemy.exc import SQLAlchemyError
 
 from plumbline.core.errors import PlumblineError
 from plumbline.store import records
@@ -130,9 +133,10 @@ def import_trials(
         A line that says what was imported, one that says how to look at it, and an address a study.
 
     Raises:
-        PlumblineError: records that cannot be read, a database that is none or of another version, a server
-            that does not answer.
+        PlumblineError: an address that is none, records that cannot be read, a database that is none, of another
+            version or held by another program, a server that does not answer.
     """
+    database = _database(uri)
     finished, waiting = finished_trials(run, trials)
     new = old = failed = 0
     pages = []
@@ -148,11 +152,12 @@ def import_trials(
             models = None if data is None else import_models(client, run, data, root)
             if models is not None:
                 pages.append(f"  models: {_page(uri, models)}")
-    except (MlflowException, sqlite3.DatabaseError) as error:
+    except (MlflowException, SQLAlchemyError, sqlite3.DatabaseError) as error:
         raise PlumblineError(f"MLflow at {uri}: {_remedy(error)}") from error
     counts = f"{new} trials imported, {old} there already, {failed} of all failed"
     left = f", {waiting} jobs not run yet" if waiting else ""
-    look = f"look at them with `mlflow ui --backend-store-uri {uri}` at" if _database(uri) else "look at them at"
+    command = f"mlflow ui --backend-store-uri {shell_quote(uri)}"
+    look = f"look at them with `{command}` at" if database else "look at them at"
     return "\n".join([f"{counts}{left}; {look}", *pages])
 
 
@@ -163,27 +168,62 @@ def _page(uri: str, experiment: str) -> str:
 
 
 def _database(uri: str) -> Path | None:
-    """Return the file of a SQLite URI, None for other URIs."""
-    return Path(uri.removeprefix("sqlite:///")) if uri.startswith("sqlite:///") else None
+    """The file of a SQLite URI, None of the address of a server.
+
+    Raises:
+        PlumblineError: a URI that is neither.
+    """
+    wrong = PlumblineError(f"MLflow at {uri!r}: give sqlite:///FILE or the http(s)://HOST of a server")
+    scheme, separator, rest = uri.partition("://")
+    if scheme == "sqlite" and separator:
+        if not rest.startswith("/"):
+            raise wrong
+        path = Path(rest[1:])
+        if "?" in rest:
+            raise PlumblineError(f"MLflow at {uri!r}: a name with ? is cut there in a URI: name another file")
+        if rest.endswith("/") or not path.name or path.name.startswith(":") or path.is_dir():
+            raise PlumblineError(f"MLflow at {uri!r}: name a file, as in sqlite:///results/mlflow.db")
+        return path
+    try:
+        parts = urlsplit(uri)
+        known = scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that are no IPv6 address, or a port that is no number
+        known = False
+    if not known:
+        raise wrong
+    return None
 
 
 def _remedy(error: Exception) -> str:
-    """Return one line for what MLflow or SQLite raised."""
+    """What to do about an error of MLflow or SQLite, in a line."""
     text = " ".join(str(error).split())
-    if isinstance(error, sqlite3.DatabaseError):
-        return f"{text}: move the file away and import again, nothing is lost"
-    if "out-of-date database schema" in text:
-        return "the database is of another MLflow: `mlflow db upgrade` it, or move it away and import again"
+    for words, remedy in REMEDIES.items():
+        if words in text:
+            return remedy
     return clip(text, 300)
+
+
+REMEDIES = {
+    "is locked": "another program has the database open for writing: stop it, and run the same command again",
+    "disk is full": "disk full: free some space and run the same command again; what is imported is kept",
+    "readonly database": "no permission to write: check the owner of the file and of its folder, or name another --uri",
+    "unable to open database file": "the file cannot be opened: check its folder and its owner, or name another --uri",
+    "out-of-date database schema": "the database is of another MLflow: `mlflow db upgrade` it, or move it away and "
+    "import again",
+    "Can't locate revision": "the database is of a later MLflow: move it away and import again, nothing is lost",
+    "file is not a database": "file is not a database: move the file away and import again, nothing is lost",
+    "is malformed": "the database is damaged: move the file away and import again, nothing is lost",
+}
+"""What helps against errors of MLflow and SQLite, by words of theirs."""
 
 
 @contextmanager
 def _opened(uri: str) -> Iterator[tuple[MlflowClient, str | None]]:
-    """Yield a client and the URI of the folder for artifacts, None for the server's own.
+    """Yield a client and the address of the folder for artifacts, None for the server's own.
 
     A SQLite database is made here, once, before anyone writes to it, and held against a second import. In WAL
-    mode the user interface can read while this writes. Artifacts lie beside the database, wherever the
-    command was started; where the two were moved together, their addresses are mended.
+    mode the user interface can read while this writes. Artifacts lie beside the database; where the two were moved
+    together, their addresses are mended.
     """
     path = _database(uri)
     if path is None:
@@ -198,17 +238,32 @@ def _opened(uri: str) -> Iterator[tuple[MlflowClient, str | None]]:
             connection.execute("PRAGMA journal_mode=WAL")
         finally:
             connection.close()
-        client, root = MlflowClient(uri), (path.parent.resolve() / ARTIFACTS).as_uri()
-        with closing(sqlite3.connect(path)) as connection, connection:
-            mend_addresses(connection, root)
-        yield client, root
+        client, root = MlflowClient(uri), artifact_root(path)
+        try:
+            with closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute("BEGIN IMMEDIATE")  # MLflow would wait long for a program that is writing
+                mend_addresses(connection, root)
+            yield client, root
+        finally:
+            # MLflow has made the addresses of new experiments and their runs absolute.
+            with closing(sqlite3.connect(path)) as connection, connection:
+                mend_addresses(connection, root)
+
+
+def artifact_root(database: Path) -> str:
+    """The address of the folder for artifacts beside a database, relative where the database's own is.
+
+    `mlflow ui`, which is given the same URI, resolves both from where it is started: a checkout, or a folder of results
+    that is moved or copied, has its figures there, and never shows those that it was copied from.
+    """
+    folder = Path(os.path.normpath(database.parent / ARTIFACTS))
+    if folder.is_absolute() or os.pardir in folder.parts:
+        return folder.absolute().as_uri()
+    return quote(f"./{folder.as_posix()}")
 
 
 def mend_addresses(connection: sqlite3.Connection, root: str) -> None:
-    """Let artifacts be found at `root`, wherever they were when the database was written.
-
-    MLflow keeps absolute addresses: after a move they lead nowhere, or into the folder that was copied from.
-    """
+    """Let artifacts be found at `root`, wherever they were when the database was written."""
     for table, column in (("experiments", "artifact_location"), ("runs", "artifact_uri")):
         for (old,) in connection.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall():
             before, mark, inner = (old or "").rpartition(f"/{ARTIFACTS}/")

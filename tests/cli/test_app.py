@@ -1,0 +1,107 @@
+"""What commands share: the configuration of `--config`."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import METHODS, STUDY, TASKS, check_one_line
+
+from plumbline.cli.app import config_layers
+from plumbline.core.errors import PlumblineError
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_files_and_json_in_any_order(here: Path) -> None:
+    """Commas, braces and quotes inside JSON, and commas inside the names of files that there are, part nothing."""
+    names = [
+        "a.yaml",
+        "b b.yaml",
+        "with,comma.yaml",
+        "two,commas,.yaml",
+        "sub/c.yaml",
+        'q"uote.yaml',
+    ]
+    for name in names:
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text("{}")
+    mappings: list[dict[str, Any]] = [{}, {"a": "x,y"}, {"b": ["}", "{,"], "c": {"d": [1, 2]}}, {'"': '\\",'}]
+    draw = random.Random(0)
+    for _ in range(300):
+        wanted = [draw.choice([Path(draw.choice(names)), draw.choice(mappings)]) for _ in range(draw.randint(1, 5))]
+        text = [json.dumps(one, indent=draw.choice([None, 1])) if isinstance(one, dict) else str(one) for one in wanted]
+        assert config_layers(draw.choice([",", ", ", " , "]).join(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "--config has an empty part: commas separate files and JSON"),
+        (" ", "--config has an empty part"),
+        ("a.yaml,", "--config has an empty part"),
+        (",a.yaml", "--config has an empty part"),
+        ("a.yaml,,a.yaml", "--config has an empty part"),
+        ("{},", "--config has an empty part"),
+        ("no,b.yaml", "no file no: commas separate files and JSON"),
+        ('{"a": 1', "--config is no JSON from "),
+        ("{'a': 1}", "--config is no JSON from "),
+        ('{"a": 1, "a": 2}', "'a' is there twice"),
+        ("{} a.yaml", "a comma is wanted between JSON and what follows it"),
+        ("{}{}", "a comma is wanted"),
+        ("{" * 100_000, "--config is no JSON"),
+        ('{"a":' * 100_000, "--config is no JSON"),
+        ('{"a": ' + "9" * 5000 + "}", "--config is no JSON"),
+    ],
+)
+def test_what_is_no_list_of_files_and_json(text: str, reason: str, here: Path) -> None:
+    (here / "a.yaml").write_text("{}")
+    with pytest.raises(PlumblineError, match=f"^.*{reason}") as error:
+        config_layers(text)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 300
+
+
+def test_a_later_layer_is_above_an_earlier_one(run: Run, tiny: Path) -> None:
+    (tiny / "paper.yaml").write_text("preset: paper\n")
+    (tiny / "a,b.yaml").write_text("experiments: [TINY-T1]\n")
+    for config, named in (
+        ("config/config.yaml,paper.yaml", "preset paper"),
+        ('config/config.yaml,paper.yaml,{"preset": "quick"}', "preset quick"),
+        ('{"preset": "desk"},config/config.yaml', "preset quick"),
+    ):
+        code, output, errors = run("plan", "--config", config)
+        assert (code, errors) == (0, "")
+        assert output.startswith(named)
+    output = run("plan", "--config", "config/config.yaml,a,b.yaml")[1]
+    assert "TINY-T1" in output
+    assert "TINY-F1" not in output
+    check_one_line(run("plan", "--config", 'config/config.yaml,{"chunks": 1}'), "--config: unknown field 'chunks'")
+
+
+def test_outside_of_a_checkout(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in (("plan",), ("verdicts", __file__), ("claims", ".", "-o", "x.csv")):
+        result = run(*command)
+        if command[0] != "verdicts":  # it reads the table of claims first
+            check_one_line(result, "no file config/config.yaml here", "run it in the checkout, or name --config")
+    checkout, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere"
+    for folder in ("studies", "methods", "tasks"):
+        (checkout / "config" / folder).mkdir(parents=True)
+    elsewhere.mkdir()
+    for name, text in (("methods", METHODS), ("tasks", TASKS), ("studies", STUDY)):
+        (checkout / f"config/{name}/tiny.yaml").write_text(text)
+    for name in ("datasets", "models"):
+        (checkout / f"config/{name}.yaml").write_text("{}\n")
+    (checkout / "config/config.yaml").write_text("studies: [tiny]\n")
+    monkeypatch.chdir(elsewhere)
+    code, output, errors = run("plan", "--config", checkout / "config/config.yaml")
+    assert (code, errors) == (0, "")
+    assert "TINY-T1" in output
