@@ -128,7 +128,7 @@ class TestReadContigs:
             *cell("AAG", good, contig(LAMBDA, LIGHT, 2)),
         )
         assert read_contigs(path) == [Pair(HEAVY_CHAIN, KAPPA), Pair(HEAVY_CHAIN, LAMBDA)]
-        assert "3 pairs: 1 have a chain without a V domain" in caplog.text
+        assert "some.fasta.gz: 1 of 3 rows are left out (heavy_chain_AAC-1_contig_1: no V domain)" in caplog.text
         assert read_pairs(path) == read_contigs(path)
 
     @pytest.mark.parametrize(
@@ -148,7 +148,91 @@ class TestReadContigs:
         assert "\n" not in str(error.value)
 
 
+def odd_fasta(draw: random.Random, records: list[tuple[str, str]]) -> bytes:
+    """Return FASTA as somebody may write it, of the same contigs."""
+    end = draw.choice(["\n", "\r\n"])
+    lines = draw.choice([[], [""], ["; a comment", "", "# another"], ["! all"]])
+    for name, sequence in records:
+        lines.append(f">{name}{draw.choice(['', ' heavy_chain_X-1_contig_9', chr(9) + 'length=1', ' '])}")
+        text = draw.choice([str, str.lower])(sequence)
+        for _ in range(draw.randrange(3)):
+            place = draw.randrange(len(text))
+            text = text[:place] + draw.choice(["-", "---", ".", " "]) + text[place:]
+        width = draw.choice([60, 80, 10_000])
+        lines += [text[i : i + width] for i in range(0, len(text), width)] + draw.choice([[], [""], ["; a comment"]])
+    return (draw.choice(["", "\ufeff"]) + end.join(lines) + draw.choice(["", end, "\n\n"])).encode()
+
+
+class TestOddFasta:
+    PAIRS = (Pair(HEAVY_CHAIN, KAPPA), Pair(HEAVY_CHAIN, LAMBDA))
+
+    def records(self) -> list[tuple[str, str]]:
+        cells = [
+            cell(name, contig(pair.heavy, HEAVY, 1), contig(pair.light, LIGHT, 2))
+            for name, pair in zip(("AAA", "AAC"), self.PAIRS, strict=True)
+        ]
+        return [record for one in cells for record in one]
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_any_layout_is_read(self, tmp_path: Path, seed: int) -> None:
+        draw = random.Random(seed)
+        content = odd_fasta(draw, self.records())
+        path = tmp_path / draw.choice(["some.fasta", "some.fasta.gz"])
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        assert read_pairs(path) == list(self.PAIRS)
+
+    @pytest.mark.parametrize("lost", range(4))
+    def test_a_contig_without_a_partner_costs_no_other_pair(self, tmp_path: Path, lost: int, caplog) -> None:
+        records = self.records()
+        del records[lost]
+        path = fasta(tmp_path / "some.fasta.gz", *records)
+        assert read_contigs(path) == [self.PAIRS[1 - lost // 2]]
+        partner = self.records()[lost ^ 1][0]
+        assert f"1 of 2 rows are left out ({partner}: no partner)" in caplog.text
+
+    @pytest.mark.parametrize("strange", ["N" * 400, "*", "EVQLLES", "", "caf\u00e9", "ACG?"])
+    def test_what_is_no_contig_costs_no_other_pair(self, tmp_path: Path, strange: str, caplog) -> None:
+        records = self.records()
+        records[0] = records[0][0], strange
+        path = fasta(tmp_path / "some.fasta.gz", *records)
+        assert read_contigs(path) == [self.PAIRS[1]]
+        assert f"1 of 2 rows are left out ({records[0][0]}: no V domain)" in caplog.text
+
+    def test_damaged_bytes_are_pairs_or_one_line(self, tmp_path: Path) -> None:
+        said: list[str] = []
+        draw, whole = random.Random(0), odd_fasta(random.Random(0), self.records())
+        path = tmp_path / "some.fasta"
+        for _ in range(60):
+            content = bytearray(whole)
+            for _ in range(draw.choice([1, 1, 20])):
+                content[draw.randrange(len(content))] = draw.randrange(256)
+            path.write_bytes(content[: draw.choice([len(content), draw.randrange(len(content))])])
+            try:
+                assert all(isinstance(pair, Pair) for pair in read_contigs(path))
+            except PlumblineError as error:
+                said.append(str(error))
+        assert not any("\n" in one for one in said)
+
+
 class TestReadOasCsv:
+    @pytest.mark.parametrize("metadata", [None, '"{""Run"": 1, ""By"": ""us, all""}"', '{"Run": 1, "By": "us, all"}'])
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("mark", ["", "\ufeff"])
+    def test_with_or_without_metadata_and_marks(
+        self, tmp_path: Path, metadata: str | None, end: str, mark: str
+    ) -> None:
+        rows = [
+            "x,sequence_alignment_aa_light,sequence_alignment_aa_heavy",
+            '"a, b",di--q,EV-Q.L',
+            "short,row",
+            "c,QSAL,QVQL",
+        ]
+        text = mark + end.join([*([] if metadata is None else [metadata]), *rows])
+        (tmp_path / "unit.csv").write_bytes(text.encode())
+        (tmp_path / "unit.csv.gz").write_bytes(gzip.compress(text.encode()))
+        for name in ("unit.csv", "unit.csv.gz"):
+            assert read_pairs(tmp_path / name) == [Pair("EVQL", "DIQ"), Pair("QVQL", "QSAL")]
+
     def test_both_gzip_members_are_read_and_gaps_removed(self, tmp_path: Path) -> None:
         rows = [aligned("EV-QL", "DI--Q"), aligned("QVQL", "QSAL")]
         path = oas_csv(tmp_path / "unit.csv.gz", rows)
@@ -163,7 +247,7 @@ class TestReadOasCsv:
     def test_a_row_without_a_chain_is_left_out_and_counted(self, tmp_path: Path, caplog) -> None:
         path = oas_csv(tmp_path / "unit.csv.gz", [aligned("", "DIQ"), aligned("EVQL", "DIQ")])
         assert read_oas_csv(path) == [Pair("EVQL", "DIQ")]
-        assert "2 pairs: 1 have a chain without a sequence" in caplog.text
+        assert "unit.csv.gz: 1 of 2 rows are left out (line 3: a chain without a sequence)" in caplog.text
 
     def test_metadata_alone_is_no_table(self, tmp_path: Path) -> None:
         path = tmp_path / "unit.csv.gz"
@@ -235,12 +319,22 @@ class TestDescribePairs:
         caplog.set_level(logging.INFO, "plumbline.data.sources.antibodies")
         table = describe_pairs([self.SOME[0], Pair("EVXL", KAPPA), self.SOME[0], self.SOME[1]])
         assert table["heavy"].tolist() == [pair.heavy for pair in self.SOME[:2]]
-        assert "4 antibodies: 1 have a residue that is no amino acid, 1 repeat another's descriptors" in caplog.text
+        assert (
+            "4 antibodies: 1 have a residue that is no amino acid, 0 a chain too short to describe, 1 repeat"
+            in caplog.text
+        )
+        assert f"descriptors (EVXL {KAPPA[:55]})" in caplog.text
 
     def test_blocks_and_jobs_make_no_difference(self) -> None:
         alone = describe_pairs(self.SOME)
         pd.testing.assert_frame_equal(describe_pairs(self.SOME, block=2), alone, check_exact=True)
         pd.testing.assert_frame_equal(describe_pairs(self.SOME, jobs=2, block=3), alone, check_exact=True)
+
+    def test_a_chain_too_short_to_describe_costs_no_other(self, caplog) -> None:
+        short = [Pair("EVQLLESG", KAPPA), Pair(HEAVY_CHAIN, "DIQ")]
+        table = describe_pairs([self.SOME[0], *short, self.SOME[1]])
+        assert table["heavy"].tolist() == [pair.heavy for pair in self.SOME[:2]]
+        assert "2 a chain too short to describe" in caplog.text
 
     def test_nothing_in_nothing_out(self) -> None:
         assert describe_pairs([]).columns.tolist() == [*CHAINS, *DESCRIPTORS, *TARGETS]

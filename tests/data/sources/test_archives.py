@@ -139,7 +139,7 @@ def test_a_damaged_archive_is_read_or_one_line(tmp_path: Path, suffix: str) -> N
             entry = tarfile.TarInfo(name)
             entry.size = 600
             archive.addfile(entry, io.BytesIO(draw.randbytes(600)))
-    whole = path.read_bytes()
+    whole, said = path.read_bytes(), []
     for _ in range(150):
         content = bytearray(whole)
         for _ in range(draw.choice([1, 1, 2, 30])):
@@ -148,5 +148,5 @@ def test_a_damaged_archive_is_read_or_one_line(tmp_path: Path, suffix: str) -> N
         try:
             list(members(path))
         except PlumblineError as error:
-            assert "\n" not in str(error)
-            assert str(path) in str(error)
+            said.append(str(error))
+    assert all(str(path) in one and "\n" not in one for one in said)

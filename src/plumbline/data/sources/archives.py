@@ -9,7 +9,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from plumbline.core.errors import PlumblineError
 
@@ -17,12 +17,8 @@ LARGEST = 1 << 29
 """Greatest size in bytes that a file may unpack to: 512 MiB, nearly three times the largest file that the study reads
 (CIFAR-10, 186 MB). A small file can unpack to more than a machine's memory."""
 
-OPENERS: dict[bytes, Callable[[Path], IO[bytes]]] = {
-    b"\x1f\x8b": lambda path: gzip.open(path),
-    b"BZh": lambda path: bz2.open(path),
-    b"\xfd7zXZ\x00": lambda path: lzma.open(path),
-}
-"""How to open a compressed file, by its first bytes."""
+OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip, b"BZh": bz2, b"\xfd7zXZ\x00": lzma}
+"""The module that opens a compressed file, by its first bytes."""
 
 PACKED = frozenset({".gz", ".tgz", ".bz2", ".xz"})
 """Suffixes of files that must be compressed."""
@@ -44,7 +40,7 @@ def unpacked(path: Path, largest: int = LARGEST) -> bytes:
         opener = next((one for magic, one in OPENERS.items() if beginning.startswith(magic)), None)
         if opener is None and path.suffix in PACKED:
             raise gzip.BadGzipFile(f"it begins with {beginning!r}")
-        with opener(path) if opener else path.open("rb") as stream:
+        with opener.open(path) if opener else path.open("rb") as stream:
             content = stream.read(largest + 1)
     except FileNotFoundError as error:
         raise PlumblineError(f"no file {path}: `plumbline fetch` gets it") from error
@@ -80,7 +76,7 @@ def text_in(path: Path, content: bytes) -> list[str]:
 def members(path: Path, wanted: Callable[[str], bool] | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the files in a tar archive, compressed or not; of those that are `wanted`, if given.
 
-    Names have no leading `./` or `/`. Nothing is written, so that no member can leave a folder, and no link is followed.
+    Names have no leading `./` or `/`. Nothing is written, so that no member can leave a folder. Links are not followed.
     The archive is decompressed completely first: a truncated one is noticed before any content is used.
 
     Raises:
