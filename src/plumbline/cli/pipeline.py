@@ -52,10 +52,10 @@ def features(
     catalogue: Annotated[Path, typer.Option(help="the list of datasets")] = Path("config/datasets.yaml"),
 ) -> None:
     """Build the features of a dataset."""
-    from plumbline.data.datasets import find_dataset, load_datasets
+    from plumbline.data.datasets import dataset_for, load_datasets
     from plumbline.data.features import build_features, write_features
 
-    entry = find_dataset(load_datasets(catalogue), dataset)
+    entry = dataset_for(output, load_datasets(catalogue), dataset)
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
     print(f"{output}: {len(table)} rows")

@@ -39,7 +39,7 @@ def unpacked(path: Path, largest: int = LARGEST) -> bytes:
             beginning = stream.read(max(map(len, OPENERS)))
         opener = next((one for magic, one in OPENERS.items() if beginning.startswith(magic)), None)
         if opener is None and path.suffix in PACKED:
-            raise gzip.BadGzipFile(f"it begins with {beginning!r}")
+            raise gzip.BadGzipFile("it is not compressed, as its name says")
         with opener.open(path) if opener else path.open("rb") as stream:
             content = stream.read(largest + 1)
     except FileNotFoundError as error:
@@ -108,10 +108,10 @@ def member_of(path: Path, name: str) -> bytes:
     """
     held = [content for _, content in members(path, lambda one: one == posixpath.normpath(name))]
     if not held:
-        raise _damaged(path, KeyError(f"no file {name} in it"))
+        raise _damaged(path, tarfile.TarError(f"no file {name} in it"))
     return held[-1]
 
 
 def _damaged(path: Path, error: Exception) -> PlumblineError:
-    reason = " ".join(str(error).split())[:200].strip("'") or type(error).__name__
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
     return PlumblineError(f"{path} cannot be unpacked ({reason}): delete it and fetch it again")

@@ -92,7 +92,7 @@ def read_cifar_jpegs(path: Path) -> Images:
         PlumblineError: the archive is damaged or has no such images, or an image is damaged or of another size.
     """
     held = members(path, lambda name: JPEG.fullmatch(name) is not None)
-    images = sorted((*name.split("/")[1:3], name, content) for name, content in held)
+    images = sorted((part, label, name, content) for name, content in held for _, part, label, _ in (name.split("/"),))
     classes = tuple(sorted({label for _, label, _, _ in images}))
     parts = {}
     for part in ("train", "test"):
