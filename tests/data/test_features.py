@@ -130,6 +130,53 @@ def test_a_file_for_generated_data_is_refused(tmp_path: Path, kind: str) -> None
         build_features(of_kind(f"generated-{kind}", None), tmp_path / "x")
 
 
+SMALL = {
+    "molecules": ("few.smiles", "\n".join(SMILES).encode()),
+    "guacamol": ("few.smiles.gz", "\n".join(SMILES).encode()),
+    "docking": (
+        "few.csv",
+        describe_molecules(SMILES).assign(**{DOCKING: -7.5, "logP": 1, "penalized_logP": 2, "SA": 3}).to_csv().encode(),
+    ),
+    "antibodies": (
+        "few.csv.gz",
+        pd.DataFrame(generated_antibodies(4, 0), columns=[f"sequence_alignment_aa_{one}" for one in antibodies.CHAINS])
+        .to_csv()
+        .encode(),
+    ),
+}
+"""A small valid file of each kind; those of contigs, of LIBSVM and of archives have a test of their own."""
+
+INSERTED = (b'"', b"\n", b"\r", b"\0", b",", b">", b"\xff", b"(", b"[H]", b"%99", b"9" * 30, "\u2028".encode())
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_damaged_bytes_are_a_table_or_one_line(tmp_path: Path, kind: str) -> None:
+    name, whole = SMALL[kind]
+    draw, said, entry = random.Random(kind), [], of_kind(kind, name, rows=10)
+    build_features(entry, write(tmp_path / name, whole))
+    for _ in range(40):
+        content = bytearray(whole)
+        for _ in range(draw.choice([1, 2, 20])):
+            place = draw.randrange(len(content))
+            content[place : place + draw.randrange(3)] = draw.choice([*INSERTED, draw.randbytes(1), b""]) or b"x"
+        try:
+            table = build_features(entry, write(tmp_path / name, bytes(content), draw))
+            write_features(table, tmp_path / "few.parquet", entry)
+            pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), table, check_exact=True)
+        except PlumblineError as error:
+            said.append(str(error))
+    assert all("few." in one and "\n" not in one for one in said)
+
+
+def write(path: Path, content: bytes, draw: random.Random | None = None) -> Path:
+    """Write content, compressed if its name says so; of a compressed one, sometimes with another byte."""
+    packed = bytearray(gzip.compress(content) if path.suffix == ".gz" else content)
+    if draw is not None and path.suffix == ".gz" and draw.random() < 0.3:
+        packed[draw.randrange(len(packed))] = draw.randrange(256)
+    path.write_bytes(packed)
+    return path
+
+
 class TestRoundTrip:
     def test_the_table_comes_back_to_the_bit(self, written: Path, table: pd.DataFrame) -> None:
         pd.testing.assert_frame_equal(read_features(written), table, check_exact=True)

@@ -307,7 +307,9 @@ def read_selfies_vae(path: Path) -> SelfiesVAE:
         model = SelfiesVAE(vocabulary, parse(Architecture, json.loads(str(held["architecture"])), path))
         for name, value in model.named_parameters():
             weights = finite(held, name, path)
-            if weights.shape != value.shape or weights.dtype != np.float32:
-                raise ValueError(f"{name} is {weights.dtype} {weights.shape}, not float32 {tuple(value.shape)}")
+            if weights.shape != value.shape:
+                raise ValueError(f"{name} is {weights.shape}, not {tuple(value.shape)}")
+            if weights.dtype != np.float32:
+                raise ValueError(f"{name} is {weights.dtype}, not float32")
             value.data = torch.from_numpy(weights)
     return model.eval().requires_grad_(False)
