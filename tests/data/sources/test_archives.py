@@ -46,6 +46,17 @@ def test_a_truncated_archive_is_one_line_with_the_remedy(tmp_path: Path, share: 
     assert "\n" not in str(caught.value)
 
 
+def test_an_archive_without_compression_is_not_cut_off_between_members(tmp_path: Path) -> None:
+    whole = gzip.decompress(packed(tmp_path / "a.tar.gz", {"a": b"one", "b": b"two"}).read_bytes())
+    path = tmp_path / "a.tar"
+    path.write_bytes(whole)
+    assert dict(members(path)) == {"a": b"one", "b": b"two"}
+    for blocks in range(1, 6):
+        path.write_bytes(whole[: 512 * blocks] if blocks != 3 else whole[: 512 * 3 - 1])
+        with pytest.raises(PlumblineError, match=r"a\.tar cannot be unpacked \("):
+            list(members(path))
+
+
 def test_what_is_no_archive_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "page.tar.gz").write_text("<html>not found</html>", encoding="utf-8")
     with pytest.raises(PlumblineError, match="cannot be unpacked"):

@@ -85,6 +85,8 @@ def members(path: Path, wanted: Callable[[str], bool] | None = None) -> Iterator
     content = unpacked(path)
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            if content[-tarfile.BLOCKSIZE :].strip(b"\0"):  # tarfile takes the end of a file for that of the archive
+                raise tarfile.ReadError("it is cut off")
             for member in archive:
                 name = posixpath.normpath(member.name).lstrip("/")
                 if member.isdir() or not (wanted(name) if wanted else member.isreg()):

@@ -69,7 +69,10 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], source: Path) 
     for name, value in wanted.items():
         found = weights[name]
         if found.layout != torch.strided or found.is_nested or found.is_quantized or found.is_meta:
-            raise PlumblineError(f"{source}: {name} is no dense tensor: save `model.state_dict()` of the model itself")
+            kind = str(found.layout).removeprefix("torch.").replace("strided", "nested, quantised or without data")
+            raise PlumblineError(
+                f"{source}: {name} is no dense tensor ({kind}): save `model.state_dict()` of the model itself"
+            )
         if found.shape != value.shape:
             shape, needed = (" x ".join(map(str, one)) for one in (found.shape, value.shape))
             raise PlumblineError(f"{source}: {name} is {shape}, not {needed}: these are the weights of another model")
