@@ -431,7 +431,7 @@ class TestRealUnit:
     def test_all_but_two_of_15758_v_domains_are_those_of_the_alignment(self, reference: list[dict[str, str]]) -> None:
         """One is cut off in the alignment within J, and one has the last residue of its leader there."""
         cut, led = self.unequal(reference, range(len(reference))).items()
-        assert cut[0] == "CCCAATCCACCTGGTG-1_contig_2 light"
+        assert cut[0] == "CCCAATCCACCTGGTG-1_contig_1 light"
         assert cut[1][0] == f"{cut[1][1]}GGTKLTVL"
         assert led[0] == "TACGGGCAGGCATGGT-1_contig_2 heavy"
         assert led[1][1] == f"C{led[1][0]}"
