@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from plumbline.core.errors import PlumblineError
-from plumbline.data.datasets import Dataset, find_dataset, load_datasets
+from plumbline.data.datasets import Dataset, dataset_for, find_dataset, load_datasets
 
 COMMITTED = Path(__file__).resolve().parents[2] / "config" / "datasets.yaml"
 
@@ -115,6 +115,16 @@ def test_an_unknown_dataset_is_answered_with_the_nearest_name() -> None:
     with pytest.raises(PlumblineError, match=r"unknown dataset 'zinc250'.*did you mean 'zinc250k'"):
         find_dataset(load_datasets(COMMITTED), "zinc250")
     assert find_dataset(load_datasets(COMMITTED), "zinc250k").file == "zinc.txt.gz"
+
+
+def test_a_file_named_after_another_dataset_is_refused(tmp_path: Path) -> None:
+    datasets = {name: Dataset(name=name, title="t", licence="none", citation="none") for name in ("one", "other")}
+    for allowed in ("one.parquet", "anything.parquet"):
+        assert dataset_for(tmp_path / allowed, datasets, "one").name == "one"
+    with pytest.raises(PlumblineError, match=r"other\.parquet is the name of features of 'other', not of 'one'"):
+        dataset_for(tmp_path / "other.parquet", datasets, "one")
+    with pytest.raises(PlumblineError, match="unknown dataset 'on'"):
+        dataset_for(tmp_path / "one.parquet", datasets, "on")
 
 
 def test_a_dataset_does_not_change() -> None:

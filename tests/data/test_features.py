@@ -1,11 +1,13 @@
 import gzip
 import importlib.metadata
 import io
+import random
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
@@ -77,6 +79,104 @@ class TestBuild:
             build_features(dataset(None), tmp_path / "few.txt.gz")
 
 
+NOTHING = {
+    "molecules": {
+        "few.smiles": [
+            b"",
+            b"\n\n",
+            b"smiles\n",
+            b"# none\nno molecule\n",
+            b"smiles,name\nCCO,ethanol\n",
+            b"\xff\xfe\x00",
+        ],
+        "few.smiles.gz": [gzip.compress(b""), gzip.compress(b"smiles\n")],
+    },
+    "dna": {"few.scale": [b"", b"\n", b"# label and features\n"]},
+    "antibodies": {
+        "few.csv": [b"sequence_alignment_aa_heavy,sequence_alignment_aa_light\n"],
+        "few.fasta": [b">heavy_chain_A-1_contig_1\nACG\n>light_chain_A-1_contig_2\nACG\n"],
+    },
+    "docking": {
+        "few.csv": [",".join(["smiles", *DESCRIPTORS, "logP", "penalized_logP", "qed", "SA", DOCKING]).encode()]
+    },
+}
+NOTHING |= dict.fromkeys(("smiles", "guacamol"), NOTHING["molecules"])
+PAGES = {"molecules": "few.smiles", "dna": "few.scale", "antibodies": "few.csv", "docking": "few.csv"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content"),
+    [(kind, name, one) for kind, files in NOTHING.items() for name, some in files.items() for one in some],
+)
+def test_a_file_of_which_nothing_is_left_is_one_line(tmp_path: Path, kind: str, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(
+        PlumblineError, match=rf"{name} cannot be read \(nothing is left of {name}: .*fetch it"
+    ) as error:
+        build_features(of_kind(kind, name), tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("kind", "name"), [*PAGES.items(), ("antibodies", "few.fasta"), ("guacamol", "few.smiles")])
+def test_a_web_page_is_one_line(tmp_path: Path, kind: str, name: str) -> None:
+    (tmp_path / name).write_bytes(b"<!DOCTYPE html>\n<html>\nI\n404\n</html>")
+    with pytest.raises(PlumblineError, match=rf"{name} is a web page: delete it and fetch it again"):
+        build_features(of_kind(kind, name), tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["docking", "molecules", "dna", "antibodies", "guacamol", "newsgroups"])
+def test_a_file_for_generated_data_is_refused(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(PlumblineError, match=r"dataset 'few' is generated, and not built from .*x: leave --raw out"):
+        build_features(of_kind(f"generated-{kind}", None), tmp_path / "x")
+
+
+SMALL = {
+    "molecules": ("few.smiles", "\n".join(SMILES).encode()),
+    "guacamol": ("few.smiles.gz", "\n".join(SMILES).encode()),
+    "docking": (
+        "few.csv",
+        describe_molecules(SMILES).assign(**{DOCKING: -7.5, "logP": 1, "penalized_logP": 2, "SA": 3}).to_csv().encode(),
+    ),
+    "antibodies": (
+        "few.csv.gz",
+        pd.DataFrame(generated_antibodies(4, 0), columns=[f"sequence_alignment_aa_{one}" for one in antibodies.CHAINS])
+        .to_csv()
+        .encode(),
+    ),
+}
+"""A small valid file of each kind; those of contigs, of LIBSVM and of archives have a test of their own."""
+
+INSERTED = (b'"', b"\n", b"\r", b"\0", b",", b">", b"\xff", b"(", b"[H]", b"%99", b"9" * 30, "\u2028".encode())
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_damaged_bytes_are_a_table_or_one_line(tmp_path: Path, kind: str) -> None:
+    name, whole = SMALL[kind]
+    draw, said, entry = random.Random(kind), [], of_kind(kind, name, rows=10)
+    build_features(entry, write(tmp_path / name, whole))
+    for _ in range(40):
+        content = bytearray(whole)
+        for _ in range(draw.choice([1, 2, 20])):
+            place = draw.randrange(len(content))
+            content[place : place + draw.randrange(3)] = draw.choice([*INSERTED, draw.randbytes(1), b""]) or b"x"
+        try:
+            table = build_features(entry, write(tmp_path / name, bytes(content), draw))
+            write_features(table, tmp_path / "few.parquet", entry)
+            pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), table, check_exact=True)
+        except PlumblineError as error:
+            said.append(str(error))
+    assert all("few." in one and "\n" not in one for one in said)
+
+
+def write(path: Path, content: bytes, draw: random.Random | None = None) -> Path:
+    """Write content, compressed if its name says so; of a compressed one, sometimes with another byte."""
+    packed = bytearray(gzip.compress(content) if path.suffix == ".gz" else content)
+    if draw is not None and path.suffix == ".gz" and draw.random() < 0.3:
+        packed[draw.randrange(len(packed))] = draw.randrange(256)
+    path.write_bytes(packed)
+    return path
+
+
 class TestRoundTrip:
     def test_the_table_comes_back_to_the_bit(self, written: Path, table: pd.DataFrame) -> None:
         pd.testing.assert_frame_equal(read_features(written), table, check_exact=True)
@@ -117,6 +217,19 @@ class TestDamage:
         with pytest.raises(PlumblineError) as error:
             read_features(written)
         assert "\n" not in str(error.value)
+
+    def test_damaged_bytes_never_give_another_table(self, written: Path, table: pd.DataFrame) -> None:
+        draw, whole, said = random.Random(0), written.read_bytes(), []
+        for _ in range(60):
+            content = bytearray(whole)
+            content[draw.randrange(4, len(whole) * 2 // 3)] ^= 1 << draw.randrange(8)
+            written.write_bytes(bytes(content))
+            try:
+                pd.testing.assert_frame_equal(read_features(written), table, check_exact=True)
+            except PlumblineError as error:
+                said.append(str(error))
+        assert len(said) > 20
+        assert all(str(written) in one and "\n" not in one for one in said)
 
     def test_another_kind_of_file_is_one_line_with_the_remedy(self, written: Path) -> None:
         written.write_text("smiles,qed\nCCO,0.4\n", encoding="utf-8")
@@ -170,6 +283,48 @@ class TestSchema:
             with pytest.raises(PlumblineError, match="does not say what it was built from: delete it"):
                 read(written)
 
+    @pytest.mark.parametrize(
+        "said", [b"", b"{", b"[]", b"null", b'{"dataset": 1}', b'{"dataset": {"name": "few"}}', b"\xff"]
+    )
+    def test_provenance_that_says_nothing_is_refused(self, written: Path, table: pd.DataFrame, said: bytes) -> None:
+        content = arrow.Table.from_pandas(table, preserve_index=False).replace_schema_metadata({b"plumbline": said})
+        parquet.write_table(content, written)
+        with pytest.raises(PlumblineError, match="does not say what it was built from: delete it") as error:
+            read_features(written)
+        assert "\n" not in str(error.value)
+
+    def test_a_kind_that_there_is_not_is_refused(self, written: Path, table: pd.DataFrame) -> None:
+        said = b'{"dataset": {"name": "few", "features": {"kind": "proteins"}}}'
+        content = arrow.Table.from_pandas(table, preserve_index=False).replace_schema_metadata({b"plumbline": said})
+        parquet.write_table(content, written)
+        with pytest.raises(PlumblineError, match=r"few\.parquet is of an unknown kind, 'proteins'"):
+            read_features(written)
+
+    def test_a_table_of_another_dataset_is_refused(self, written: Path) -> None:
+        other = written.rename(written.with_name("zinc-drd3.parquet"))
+        for read in (read_features, read_table):
+            with pytest.raises(PlumblineError, match="was built from the dataset 'few', not from 'zinc-drd3'") as error:
+                read(other)
+            assert "`plumbline features zinc-drd3` builds the right one" in str(error.value)
+
+    @pytest.mark.parametrize("kind", ["molecules", "docking", "antibodies"])
+    def test_rows_with_the_same_descriptors_are_named(self, tmp_path: Path, kind: str) -> None:
+        entry = of_kind(kind, "few")
+        table = build_features(of_kind(f"generated-{kind}", None, rows=12))
+        path = tmp_path / "few.parquet"
+        write_features(table, path, entry)
+        features = [*(antibodies.DESCRIPTORS if kind == "antibodies" else DESCRIPTORS)]
+        table.loc[7, features] = table.loc[3, features]
+        with pytest.raises(PlumblineError, match=r"few\.parquet: rows 3 and 7 have the same descriptors"):
+            write_features(table, path, entry)
+        metadata = parquet.read_schema(path).metadata
+        parquet.write_table(
+            arrow.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(metadata), path
+        )
+        with pytest.raises(PlumblineError, match=r"few\.parquet: rows 3 and 7 have the same descriptors") as error:
+            read_features(path)
+        assert "\n" not in str(error.value)
+
     def test_a_table_of_a_dataset_that_has_none_is_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match="'few' has no `features` entry"):
             write_features(table, tmp_path / "few.parquet", dataset(None))
@@ -200,8 +355,8 @@ class TestDocking:
         entry = of_kind("docking", raw.name, rows=100)
         built = build_features(entry, raw)
         pd.testing.assert_frame_equal(built, scores, check_exact=True)
-        write_features(built, tmp_path / "scores.parquet", entry)
-        pd.testing.assert_frame_equal(read_features(tmp_path / "scores.parquet"), scores, check_exact=True)
+        write_features(built, tmp_path / "few.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), scores, check_exact=True)
         fewer = build_features(of_kind("docking", raw.name, rows=2), raw)
         assert fewer.index.tolist() == [0, 1]
         assert set(fewer["smiles"]) < set(scores["smiles"])
@@ -211,11 +366,11 @@ class TestDocking:
         built = build_features(entry)
         molecules = build_features(of_kind("generated-molecules", None, rows=12))
         pd.testing.assert_frame_equal(built.drop(columns=DOCKING), molecules, check_exact=True)
-        write_features(built, tmp_path / "scores.parquet", entry)
+        write_features(built, tmp_path / "few.parquet", entry)
 
     def test_a_table_without_scores_is_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match=f"features break their schema.*{DOCKING}"):
-            write_features(table, tmp_path / "scores.parquet", of_kind("docking", "scores.csv"))
+            write_features(table, tmp_path / "few.parquet", of_kind("docking", "scores.csv"))
 
     def test_scores_in_a_table_of_molecules_are_refused(self, tmp_path: Path, scores: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match=f"features break their schema.*{DOCKING}"):
@@ -236,9 +391,9 @@ class TestGuacamol:
         # Benzene first, as it is in the file, and once; what does not parse is left out.
         others = [one for one in canonical_molecules(SMILES)["smiles"] if one != "c1ccccc1"]
         assert built["smiles"].tolist() == ["c1ccccc1", *others]
-        write_features(built, tmp_path / "some.parquet", entry)
-        pd.testing.assert_frame_equal(read_features(tmp_path / "some.parquet"), built, check_exact=True)
-        assert read_table(tmp_path / "some.parquet")[1]["rdkit"] == importlib.metadata.version("rdkit")
+        write_features(built, tmp_path / "few.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
+        assert read_table(tmp_path / "few.parquet")[1]["rdkit"] == importlib.metadata.version("rdkit")
 
     def test_with_the_scores_of_every_objective(self, tmp_path: Path, raw: Path) -> None:
         entry = of_kind("guacamol", raw.name, rows=100)
@@ -247,8 +402,8 @@ class TestGuacamol:
         for name, objective in OBJECTIVES.items():
             assert built[name].tolist() == score_smiles(objective, built["smiles"].tolist()).tolist()
         pd.testing.assert_frame_equal(built[["smiles"]], build_features(of_kind("smiles", raw.name, 100), raw))
-        write_features(built, tmp_path / "some.parquet", entry)
-        pd.testing.assert_frame_equal(read_features(tmp_path / "some.parquet"), built, check_exact=True)
+        write_features(built, tmp_path / "few.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
 
     @pytest.mark.parametrize("kind", ["smiles", "guacamol"])
     def test_a_sample_of_the_rows_and_any_number_of_processes(self, tmp_path: Path, kind: str) -> None:
@@ -263,14 +418,14 @@ class TestGuacamol:
         entry = of_kind("generated-guacamol", None, rows=12)
         built = build_features(entry)
         assert built["smiles"].tolist() == generated_molecules(12, 1)
-        write_features(built, tmp_path / "some.parquet", entry)
-        pd.testing.assert_frame_equal(read_features(tmp_path / "some.parquet"), built, check_exact=True)
+        write_features(built, tmp_path / "few.parquet", entry)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
 
     @pytest.mark.parametrize(("value", "said"), [(1.5, "median-1"), (np.nan, "median-1 of row 0")])
     def test_what_is_no_score_is_refused(self, tmp_path: Path, value: float, said: str) -> None:
         entry = of_kind("generated-guacamol", None, rows=3)
         with pytest.raises(PlumblineError, match=f"features break their schema.*{said}"):
-            write_features(build_features(entry).assign(**{"median-1": value}), tmp_path / "some.parquet", entry)
+            write_features(build_features(entry).assign(**{"median-1": value}), tmp_path / "few.parquet", entry)
 
 
 class TestAntibodies:
@@ -289,9 +444,9 @@ class TestAntibodies:
         expected = describe_pairs(sample_rows(generated_antibodies(9, 0), 4, 1))
         pd.testing.assert_frame_equal(built, expected, check_exact=True)
         assert built.columns.tolist() == [*antibodies.CHAINS, *antibodies.DESCRIPTORS, *antibodies.TARGETS]
-        write_features(built, tmp_path / "unit.parquet", self.ENTRY)
-        pd.testing.assert_frame_equal(read_features(tmp_path / "unit.parquet"), built, check_exact=True)
-        found = read_table(tmp_path / "unit.parquet")[1]
+        write_features(built, tmp_path / "few.parquet", self.ENTRY)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
+        found = read_table(tmp_path / "few.parquet")[1]
         assert found["biopython"] == importlib.metadata.version("biopython")
         assert Dataset.model_validate(found["dataset"]) == self.ENTRY
 
@@ -299,15 +454,15 @@ class TestAntibodies:
         built = build_features(of_kind("generated-antibodies", None, rows=6))
         pd.testing.assert_frame_equal(built, describe_pairs(generated_antibodies(6, 1)), check_exact=True)
 
-    def test_a_chain_too_short_for_a_descriptor_is_named_by_row_and_column(self, tmp_path: Path) -> None:
-        with pytest.warns(RuntimeWarning):
-            table = describe_pairs([*generated_antibodies(1, 0), antibodies.Pair("EVQL", "DIQMT")])
-        with pytest.raises(PlumblineError, match=r"heavy_flexibility of row 1 \(EVQL\) is nan"):
-            write_features(table, tmp_path / "unit.parquet", self.ENTRY)
+    def test_a_number_that_is_none_is_named_by_row_and_column(self, tmp_path: Path) -> None:
+        table = describe_pairs(generated_antibodies(2, 0))
+        table.loc[1, "heavy_flexibility"] = np.nan
+        with pytest.raises(PlumblineError, match=r"heavy_flexibility of row 1 \([A-Z]+\) is nan"):
+            write_features(table, tmp_path / "few.parquet", self.ENTRY)
 
     def test_a_table_of_molecules_is_refused(self, tmp_path: Path, table: pd.DataFrame) -> None:
         with pytest.raises(PlumblineError, match="features break their schema"):
-            write_features(table, tmp_path / "unit.parquet", self.ENTRY)
+            write_features(table, tmp_path / "few.parquet", self.ENTRY)
 
 
 class TestDna:
@@ -356,9 +511,9 @@ class TestNewsgroups:
         built = build_features(self.ENTRY, raw)
         assert set(built["words"]) == {"rocket number rocket engine"}
         assert built["part"].tolist() == ["train"] * 5 + ["test"]
-        write_features(built, tmp_path / "posts.parquet", self.ENTRY)
-        pd.testing.assert_frame_equal(read_features(tmp_path / "posts.parquet"), built, check_exact=True)
-        found = read_table(tmp_path / "posts.parquet")[1]
+        write_features(built, tmp_path / "few.parquet", self.ENTRY)
+        pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
+        found = read_table(tmp_path / "few.parquet")[1]
         assert found["scikit-learn"] == importlib.metadata.version("scikit-learn")
 
     def test_a_missing_archive_is_named(self) -> None:
@@ -369,10 +524,10 @@ class TestNewsgroups:
         entry = of_kind("generated-newsgroups", None, rows=12)
         built = build_features(entry)
         pd.testing.assert_frame_equal(built, corpus(generated_newsgroups(12, 1), 12, 1), check_exact=True)
-        write_features(built, tmp_path / "posts.parquet", entry)
+        write_features(built, tmp_path / "few.parquet", entry)
 
     @pytest.mark.parametrize(("column", "value"), [("part", "dev"), ("words", "one, two"), ("document", "a")])
     def test_other_parts_and_words_are_refused(self, tmp_path: Path, column: str, value: str) -> None:
         table = build_features(of_kind("generated-newsgroups", None, rows=12)).assign(**{column: value})
         with pytest.raises(PlumblineError, match=f"features break their schema.*{column}"):
-            write_features(table, tmp_path / "posts.parquet", self.ENTRY)
+            write_features(table, tmp_path / "few.parquet", self.ENTRY)

@@ -345,6 +345,27 @@ class TestMirror:
         with pytest.raises(PlumblineError, match=rf"{NAME} has no address.*PLUMBLINE_MIRROR"):
             fetch(entry(None, None), raw)
 
+    @pytest.mark.parametrize("made", [False, True])
+    def test_a_mirror_that_is_no_folder_is_said_to_be_none(self, tmp_path: Path, raw: Path, made: bool) -> None:
+        place = tmp_path / "no-folder"
+        if made:
+            place.write_text("a file")
+        for url in (None, "nowhere"):
+            with pytest.raises(PlumblineError, match=r"no folder at .*no-folder \(PLUMBLINE_MIRROR\)") as error:
+                fetch(entry(url, "0" * 64), raw, place)
+            one_line(error)
+
+    def test_a_file_of_the_mirror_that_may_not_be_read_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, dataset: Dataset, raw: Path, mirror: Path
+    ) -> None:
+        def forbidden(source: object, target: str) -> None:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(source))
+
+        monkeypatch.setattr(shutil, "copyfile", forbidden)
+        with pytest.raises(PlumblineError, match=rf"{mirror / NAME} may not be read"):
+            fetch(dataset, raw, mirror)
+        assert names(raw) == []
+
 
 def test_a_generated_dataset_is_not_fetched(raw: Path) -> None:
     with pytest.raises(PlumblineError, match="'numbers' is generated"):

@@ -54,12 +54,10 @@ def features(
     catalogue: Annotated[Path, path_option(help="the list of datasets")] = Path("config/datasets.yaml"),
 ) -> None:
     """Build the features of a dataset."""
-    from plumbline.data.datasets import find_dataset, load_datasets
+    from plumbline.data.datasets import dataset_for, load_datasets
     from plumbline.data.features import build_features, write_features
 
-    entry = find_dataset(load_datasets(catalogue), dataset)
-    if raw is not None and entry.file is None:
-        raise PlumblineError(f"dataset {dataset!r} is generated and reads no file: leave out --raw")
+    entry = dataset_for(output, load_datasets(catalogue), dataset)
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
     print(f"{output}: {len(table)} rows")

@@ -92,6 +92,18 @@ def _dataset(name: str, entry: Any, source: str) -> Dataset:
     return parse(Dataset, {**entry, "name": name} if isinstance(entry, dict) else entry, source)
 
 
+def dataset_for(output: Path, datasets: Mapping[str, Dataset], name: str) -> Dataset:
+    """Return the data set called `name`, whose table is to be written to `output`.
+
+    Raises:
+        PlumblineError: there is no such data set, or the file is named after another one, which readers would refuse.
+    """
+    dataset = find_dataset(datasets, name)
+    if output.stem in datasets and output.stem != name:
+        raise PlumblineError(f"{output} is the name of features of {output.stem!r}, not of {name!r}: give another name")
+    return dataset
+
+
 def find_dataset(datasets: Mapping[str, Dataset], name: str) -> Dataset:
     """Return the data set called `name`; raise PlumblineError with the nearest name if there is none."""
     if name not in datasets:

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as parquet
+from pydantic import BaseModel
 
 from plumbline.core.errors import PlumblineError
 
@@ -20,28 +21,54 @@ TRAIN, TEST = PARTS = ("train", "test")
 """Values of the column `part` in tables with a training and a test part."""
 
 
+class _Kind(BaseModel):
+    kind: str
+
+
+class _Source(BaseModel):
+    name: str
+    features: _Kind
+
+
+class _Provenance(BaseModel):
+    """What the provenance of any table has; it has more."""
+
+    dataset: _Source
+
+
 def read_table(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the table in a Parquet file that `plumbline.data.features` wrote, and its provenance.
 
     Raises:
-        PlumblineError: the file is missing, truncated, corrupt, or from another program; the message has the remedy.
+        PlumblineError: the file is missing, damaged, from another program, or of another data set than the one that it
+            is named after; the message has the remedy.
     """
     try:
-        content = parquet.read_table(path)
+        content = parquet.read_table(path, page_checksum_verification=True)
         table = content.to_pandas()
-    except (arrow.ArrowException, OSError) as error:
+    except Exception as error:  # Arrow and pandas may raise any error on a damaged file
         raise _unreadable(path, error) from error
     return table, _metadata(content.schema, path)
 
 
 def _metadata(schema: arrow.Schema, path: Path) -> dict[str, Any]:
     try:
-        return json.loads(schema.metadata[METADATA])
-    except (KeyError, TypeError) as error:
+        rests_on = json.loads((schema.metadata or {})[METADATA])
+        name = _Provenance.model_validate(rests_on).dataset.name
+    except (KeyError, ValueError) as error:
         raise PlumblineError(f"{path} does not say what it was built from: delete it and run again") from error
+    if name != path.stem:
+        raise PlumblineError(
+            f"{path} was built from the dataset {name!r}, not from {path.stem!r}: delete it, then "
+            f"`plumbline features {path.stem}` builds the right one"
+        )
+    return rests_on
 
 
 def _unreadable(path: Path, error: Exception) -> PlumblineError:
     if isinstance(error, FileNotFoundError):
         return PlumblineError(f"no features at {path}: `plumbline features {path.stem}` builds them")
-    return PlumblineError(f"{path} is corrupt ({' '.join(str(error).split())}): delete it and run again")
+    if isinstance(error, PermissionError | IsADirectoryError):
+        return PlumblineError(f"{path} cannot be read: {error.strerror}")
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return PlumblineError(f"{path} is corrupt ({reason}): delete it and run again")

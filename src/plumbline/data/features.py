@@ -21,6 +21,7 @@ from plumbline.data.generated.molecules import generated_molecules, made_up_dock
 from plumbline.data.generated.newsgroups import generated_newsgroups
 from plumbline.data.sources import antibodies, dna, molecules
 from plumbline.data.sources.antibodies import describe_pairs, read_pairs
+from plumbline.data.sources.csv_rows import nothing_left
 from plumbline.data.sources.dna import read_dna
 from plumbline.data.sources.guacamol import OBJECTIVES, score_table
 from plumbline.data.sources.molecules import (
@@ -83,6 +84,20 @@ SCHEMAS = {
 }
 """Schema of each kind of table; a generated table has the kind of the one it stands in for."""
 
+DISTINCT = {
+    **dict.fromkeys(("molecules", "docking"), tuple(molecules.DESCRIPTORS)),
+    "antibodies": antibodies.DESCRIPTORS,
+}
+"""Columns in which no two rows of a table may agree, since a tabular problem finds a row by its features."""
+
+SOUGHT = {
+    **dict.fromkeys(("molecules", "smiles", "guacamol"), "no line is a molecule"),
+    "antibodies": "no pair has two V domains",
+    "dna": "no line has a label and features",
+    "newsgroups": "it has no posts",
+}
+"""What a file of each kind lacks if nothing is left of it."""
+
 LIBRARIES = {
     **dict.fromkeys(("molecules", "docking", "smiles", "guacamol"), "rdkit"),
     "antibodies": "biopython",
@@ -103,13 +118,24 @@ def build_features(dataset: Dataset, raw: Path | None = None, jobs: int = 1) -> 
         jobs: number of processes; the table is the same for any number.
 
     Raises:
-        PlumblineError: the data set has no features, or its file is missing.
+        PlumblineError: the data set has no features; its file is missing or damaged, or nothing is left of it; or a
+            file is given for generated data.
     """
     how = _how(dataset)
     if how.kind.startswith("generated-"):
+        if raw is not None:
+            raise PlumblineError(f"dataset {dataset.name!r} is generated, and not built from {raw}: leave --raw out")
         return _generate(how, jobs)
     if raw is None:
         raise PlumblineError(f"dataset {dataset.name!r} is built from {dataset.file}: fetch it and name it with --raw")
+    table = _read(how, raw, jobs)
+    if table.empty:
+        raise nothing_left(raw, [], SOUGHT[how.kind])
+    return table
+
+
+def _read(how: Features, raw: Path, jobs: int) -> pd.DataFrame:
+    """Return the table built from a file; it may be empty."""
     if how.kind in ("docking", "dna"):
         table = read_docking(raw) if how.kind == "docking" else read_dna(raw)
         return table.loc[sample_rows(range(len(table)), how.rows, how.seed)].reset_index(drop=True)
@@ -164,10 +190,21 @@ def _check(table: pd.DataFrame, kind: str, source: str | Path) -> pd.DataFrame:
     for row, column in np.argwhere(~np.isfinite(numbers.to_numpy("float64")))[:1]:
         value, name = numbers.iloc[row, column], numbers.columns[column]
         raise PlumblineError(f"{broken}{name} of row {row} ({str(table.iloc[row, 0])[:40]}) is {value}")
+    schema = SCHEMAS.get(_like(kind))
+    if schema is None:
+        raise PlumblineError(f"{source} is of an unknown kind, {kind[:40]!r}: delete it and run again")
     try:
-        return SCHEMAS[_like(kind)].validate(table)
+        checked = schema.validate(table)
     except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
         raise PlumblineError(f"{broken}{' '.join(str(error).split())[:300]}") from error
+    features = checked[list(DISTINCT.get(_like(kind), ()))]
+    for row in np.flatnonzero(features.duplicated())[:1]:
+        first = np.flatnonzero((features == features.iloc[row]).all(axis=1))[0]
+        raise PlumblineError(
+            f"{source}: rows {first} and {row} have the same descriptors, by which a row is found: delete the file and "
+            "run again"
+        )
+    return checked
 
 
 def write_features(table: pd.DataFrame, path: Path, dataset: Dataset) -> None:
@@ -179,7 +216,7 @@ def write_features(table: pd.DataFrame, path: Path, dataset: Dataset) -> None:
     content = arrow.Table.from_pandas(_check(table, _how(dataset).kind, path), preserve_index=False)
     metadata = {**(content.schema.metadata or {}), METADATA: json.dumps(provenance(dataset)).encode()}
     with files.atomic(path) as part:
-        parquet.write_table(content.replace_schema_metadata(metadata), part)
+        parquet.write_table(content.replace_schema_metadata(metadata), part, write_page_checksum=True)
 
 
 def read_features(path: Path) -> pd.DataFrame:

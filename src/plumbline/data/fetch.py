@@ -93,7 +93,8 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
     checksum, and then the source.
 
     Raises:
-        PlumblineError: there is no file to fetch, the checksum is wrong, or neither mirror nor source can be reached.
+        PlumblineError: there is no file to fetch, the checksum is wrong, the mirror's file may not be read, or
+            neither mirror nor source can be reached.
     """
     if dataset.file is None:
         raise PlumblineError(f"dataset {dataset.name!r} is generated: there is nothing to fetch")
@@ -101,7 +102,9 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
     part = directory / f"{dataset.file}.part"
     mirrored = mirror / dataset.file if mirror is not None and (mirror / dataset.file).is_file() else None
     if mirrored is None and dataset.url is None:
-        raise PlumblineError(f"{dataset.file} has no address: put it into a folder and name that in PLUMBLINE_MIRROR")
+        raise PlumblineError(
+            f"{dataset.file} has no address{_lacking(mirror)}: put it into a folder and name that in PLUMBLINE_MIRROR"
+        )
     directory.mkdir(parents=True, exist_ok=True)
     if dataset.hash is None:
         part.unlink(missing_ok=True)  # without a checksum, a change of the source would pass unnoticed
@@ -115,15 +118,25 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
             downloader=copy_from(mirrored) if mirrored else resume_into(part),
         )
     except requests.RequestException as error:  # first, since some of these are ValueErrors too
-        lacking = f"; {mirror} does not have it" if mirror is not None else ""
         raise PlumblineError(
-            f"cannot download {dataset.file} from {dataset.url} ({_reason(error)}{lacking}): run again when there is "
-            "a network, or put the file into a folder and name that in PLUMBLINE_MIRROR"
+            f"cannot download {dataset.file} from {dataset.url} ({_reason(error)}{_lacking(mirror)}): run again when "
+            "there is a network, or put the file into a folder and name that in PLUMBLINE_MIRROR"
         ) from error
+    except PermissionError as error:
+        if mirrored is None or Path(str(error.filename)) != mirrored:
+            raise
+        raise PlumblineError(f"{mirrored} may not be read: change its permissions, or remove it") from error
     except ValueError as error:  # pooch raises it for a wrong checksum
         part.unlink(missing_ok=True)
         raise _wrong_checksum(dataset, mirrored, error) from error
     return path
+
+
+def _lacking(mirror: Path | None) -> str:
+    """Return why a mirror did not serve a file; nothing without a mirror."""
+    if mirror is None:
+        return ""
+    return f"; {mirror} does not have it" if mirror.is_dir() else f"; no folder at {mirror} (PLUMBLINE_MIRROR)"
 
 
 def _wrong_checksum(dataset: Dataset, mirrored: Path | None, error: ValueError) -> PlumblineError:

@@ -1,7 +1,16 @@
 import pytest
 
-from plumbline.data.generated.antibodies import HEAVY_J, HEAVY_V, LIGHT_J, LIGHT_V, complete, generated_antibodies
-from plumbline.data.sources.antibodies import AMINO_ACIDS, DESCRIPTORS, HEAVY, LIGHT, describe_pairs
+from plumbline.data.generated.antibodies import (
+    HEAVY,
+    HEAVY_J,
+    HEAVY_V,
+    LIGHT,
+    LIGHT_J,
+    LIGHT_V,
+    complete,
+    generated_antibodies,
+)
+from plumbline.data.sources.antibodies import AMINO_ACIDS, DESCRIPTORS, describe_pairs
 
 PAIRS = generated_antibodies(200, 0)
 

@@ -335,7 +335,8 @@ class TestReadDocking:
     def test_repeats_are_left_out_and_counted(self, tmp_path: Path, rows: pd.DataFrame, caplog) -> None:
         table = read_docking(self.write(tmp_path, pd.concat([rows, rows[:2]])))
         assert len(table) == len(rows)
-        assert f"{len(rows) + 2} molecules: 2 repeat" in caplog.text
+        said = f"2 of {len(rows) + 2} rows are left out (line {len(rows) + 2}: the molecule or descriptors"
+        assert said in caplog.text
 
     @pytest.mark.parametrize("column", ["smiles", "mol_weight", "logP", DOCKING])
     def test_a_missing_column_is_one_line(self, tmp_path: Path, rows: pd.DataFrame, column: str) -> None:

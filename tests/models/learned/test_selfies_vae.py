@@ -181,6 +181,11 @@ def test_files_that_are_no_model(model: SelfiesVAE, tmp_path: Path) -> None:
     write_selfies_vae(path, model, [], {})
     with np.load(path) as held:
         parts = dict(held)
+    name = "decoder_token_unembedding"
+    for wrong, said in ((parts[name] * np.nan, "NaN or infinite"), (np.zeros((16, 97), int), "is int64, not float32")):
+        np.savez(path, **{**parts, name: wrong})
+        with pytest.raises(PlumblineError, match=rf"one\.npz.*{name}.* {said}"):
+            read_selfies_vae(path)
     np.savez(path, **{**parts, "decoder_token_unembedding": np.zeros((16, 5), np.float32)})
     with pytest.raises(PlumblineError, match=r"is corrupt \(decoder_token_unembedding is \(16, 5\), not \(16, 97\)\)"):
         read_selfies_vae(path)

@@ -5,7 +5,13 @@ import re
 import numpy as np
 from numpy.random import Generator
 
-from plumbline.data.sources.antibodies import HEAVY, LIGHT, Pair
+from plumbline.data.sources.antibodies import Pair
+
+# The skeleton that mutations leave intact: the first framework region of known length up to its cysteine, the
+# tryptophan of the second, the cysteine that ends the third, and the J motif with the following residues of J. The
+# first cysteine is at 22 in heavy chains and at 23 (kappa) or 22 (lambda) in light ones, which have a glutamine at 6.
+HEAVY = re.compile(r"(?=(.{21}C.{8,20}W.{40,90}C.{2,45}WG.G.{7}))")
+LIGHT = re.compile(r"(?=(.{5}Q.{15,16}C.{8,20}W.{40,90}C.{2,25}FG.G.{6}))")
 
 HEAVY_V: dict[str, str] = {
     "IGHV1-69": "QVQLVQSGAEVKKPGSSVKVSCKASGGTFSSYAISWVRQAPGQGLEWMGGIIPIFGTANYAQKFQGRVTITADESTSTAYMELSSLRSEDTAVYYCAR",

@@ -24,7 +24,7 @@ TEST, META = "test_batch", "batches.meta"
 
 FOLDER = "cifar-10-batches-py"
 
-JPEG = re.compile(r"cifar10/(train|test)/([a-z]+)/[^/]+\.jpe?g")
+JPEG = re.compile(r"cifar10/(?:train|test)/[a-z]+/[^/]+\.jpe?g")
 
 
 def read_cifar(path: Path) -> Images:
@@ -34,15 +34,12 @@ def read_cifar(path: Path) -> Images:
         PlumblineError: the archive is damaged, has other members, or has pickles of other objects than arrays.
     """
     wanted = (*TRAIN, TEST, META)
-    held: dict[str, dict[bytes, Any]] = {}
-    for name, content in members(path):
-        folder, _, leaf = name.rpartition("/")
-        if folder == FOLDER and leaf in wanted:
-            held[leaf] = _mapping(content, f"{path}: {name}")
+    ours = members(path, lambda name: name in {f"{FOLDER}/{leaf}" for leaf in wanted})
+    held = {name.rpartition("/")[2]: _mapping(content, f"{path}: {name}") for name, content in ours}
     for leaf in wanted:
         if leaf not in held:
             raise PlumblineError(f"{path} has no {FOLDER}/{leaf}: it is not CIFAR-10's archive for Python")
-    classes = tuple(name.decode("ascii") for name in held[META].get(b"label_names", ()))
+    classes = _names(held[META], f"{path}: {FOLDER}/{META}")
     parts = [_part(held[leaf], f"{path}: {FOLDER}/{leaf}") for leaf in TRAIN]
     train = Part(
         np.concatenate([part.pixels for part in parts]),
@@ -62,11 +59,22 @@ def _mapping(content: bytes, source: str) -> dict[bytes, Any]:
     return mapping
 
 
+def _names(meta: dict[bytes, Any], source: str) -> tuple[str, ...]:
+    names = meta.get(b"label_names")
+    if not (isinstance(names, list) and len(names) == CLASSES and all(isinstance(name, bytes) for name in names)):
+        raise PlumblineError(f"{source} has no names of {CLASSES} classes: it is not of CIFAR-10")
+    return tuple(name.decode("ascii", errors="replace") for name in names)
+
+
 def _part(batch: dict[bytes, Any], source: str) -> Part:
     try:
         pixels, labels = np.asarray(batch[b"data"]), np.asarray(batch[b"labels"])
     except KeyError as error:
         raise PlumblineError(f"{source} has no {error}: it is not of CIFAR-10") from error
+    except ValueError as error:  # a list of lists of different lengths
+        raise PlumblineError(f"{source} holds no arrays of numbers: it is not of CIFAR-10") from error
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise PlumblineError(f"{source} has labels that are no list of whole numbers: it is not of CIFAR-10")
     if pixels.dtype != np.uint8 or pixels.shape != (len(labels), int(np.prod(SHAPE))):
         raise PlumblineError(f"{source} has data {pixels.dtype} {pixels.shape} for {len(labels)} labels")
     if not np.isin(labels, range(CLASSES)).all():
@@ -83,9 +91,8 @@ def read_cifar_jpegs(path: Path) -> Images:
     Raises:
         PlumblineError: the archive is damaged or has no such images, or an image is damaged or of another size.
     """
-    images = sorted(
-        (match[1], match[2], name, content) for name, content in members(path) if (match := JPEG.fullmatch(name))
-    )
+    held = members(path, lambda name: JPEG.fullmatch(name) is not None)
+    images = sorted((part, label, name, content) for name, content in held for _, part, label, _ in (name.split("/"),))
     classes = tuple(sorted({label for _, label, _, _ in images}))
     parts = {}
     for part in ("train", "test"):
@@ -106,5 +113,6 @@ def _decoded(content: bytes, source: str) -> Pixels:
             if image.size != SHAPE[:0:-1]:
                 raise ValueError(f"{image.width} x {image.height} pixels, not {SHAPE[2]} x {SHAPE[1]}")
             return np.asarray(image.convert("RGB"), dtype=np.uint8).transpose(2, 0, 1)
-    except (OSError, ValueError, SyntaxError) as error:
-        raise PlumblineError(f"{source} cannot be read ({error}): delete the archive and fetch it again") from error
+    except Exception as error:  # Pillow may raise any error on a damaged image
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise PlumblineError(f"{source} cannot be read ({reason}): delete the archive and fetch it again") from error

@@ -1,9 +1,7 @@
 """Tables of molecules: RDKit descriptors and the targets of ranking problems."""
 
-import gzip
 import logging
-import tarfile
-import zlib
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +14,9 @@ from rdkit import Chem, rdBase
 from rdkit.Chem import QED, Crippen, Descriptors
 from rdkit.Contrib.SA_Score import sascorer
 
-from plumbline.core.errors import PlumblineError
+from plumbline.data.sources.archives import member_of, text_in, text_lines
+from plumbline.data.sources.csv_rows import csv_rows, listed, nothing_left, say_left_out
+from plumbline.data.sources.spellings import molecule_of
 
 log = logging.getLogger(__name__)
 
@@ -55,25 +55,13 @@ RING_MEAN, RING_SD = -0.04861121, 0.28746695
 
 
 def read_smiles(path: Path, member: str | None = None) -> list[str]:
-    """Return the SMILES in a text file, one per line; gzipped, or `member` of a tar.gz.
+    """Return the SMILES in a text file, one per line; compressed or not, or `member` of a tar archive.
 
     Raises:
-        PlumblineError: the archive is truncated or corrupt, or lacks the member.
+        PlumblineError: the file is missing, damaged or a web page, or lacks the member.
     """
-    try:
-        if member is not None:
-            with tarfile.open(path, "r:*") as archive:
-                file = archive.extractfile(member)
-                if file is None:
-                    raise KeyError(f"{member} is no file")
-                text = file.read().decode()
-        elif path.suffix == ".gz":
-            text = gzip.decompress(path.read_bytes()).decode()
-        else:
-            text = path.read_text(encoding="utf-8")
-    except (tarfile.TarError, zlib.error, KeyError, EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise PlumblineError(f"{path} cannot be unpacked ({error}): delete it and fetch it again") from error
-    return [word for line in text.splitlines() if (word := line.strip().strip('"'))]
+    lines = text_lines(path) if member is None else text_in(path, member_of(path, member))
+    return [word for line in lines if (word := line.strip().strip('"'))]
 
 
 def sample_rows(rows: Sequence[T], n: int, seed: int) -> list[T]:
@@ -100,8 +88,12 @@ def penalized_logp(logp: float, sa: float, ring_penalty: float) -> float:
 
 
 def describe_molecule(smiles: str) -> dict[str, Any] | None:
-    """Return canonical SMILES, descriptors and targets; None for invalid SMILES."""
-    molecule = Chem.MolFromSmiles(smiles)
+    """Return canonical SMILES, descriptors and targets; None for invalid SMILES.
+
+    They are those of the canonical spelling. Sums over atoms depend on their order in the last bits, and the basis of
+    cycles by whole atoms.
+    """
+    molecule = molecule_of(smiles)
     if molecule is None:
         return None
     logp, sa = Crippen.MolLogP(molecule), sascorer.calculateScore(molecule)  # type: ignore[attr-defined]
@@ -123,8 +115,9 @@ def _describe_some(smiles: Sequence[str]) -> list[dict[str, Any] | None]:
 def describe_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 500) -> pd.DataFrame:
     """Return a row per molecule: `smiles`, the descriptors, the targets; the same for any number of `jobs`.
 
-    Invalid SMILES and rows with a descriptor that is not finite are left out, with a warning that counts them. So are
-    rows with the molecule or descriptors of an earlier row, since a tabular problem finds a row by its features.
+    Invalid SMILES and rows with a descriptor that is not finite are left out, with a warning that counts them and names
+    the first. So are rows with the molecule or descriptors of an earlier row, since a tabular problem finds a row by
+    its features.
     """
     blocks = [smiles[start : start + block] for start in range(0, len(smiles), block)]
     described = Parallel(n_jobs=jobs)(delayed(_describe_some)(one) for one in blocks)
@@ -136,25 +129,26 @@ def describe_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 500) -
     kept = table[finite & first].reset_index(drop=True)
     log.log(
         logging.WARNING if len(kept) < len(smiles) else logging.INFO,
-        "%d molecules: %d do not parse, %d have a descriptor that is not finite, %d repeat another's descriptors",
+        "%d molecules: %d do not parse, %d have a descriptor that is not finite, %d repeat another's descriptors%s",
         len(smiles),
         len(rows) - len(table),
         int((~finite).sum()),
         int((finite & ~first).sum()),
+        listed([text for text, row in zip(smiles, rows, strict=True) if row is None] + [*table["smiles"][~finite]]),
     )
     return kept
 
 
 def _canonical_some(smiles: Sequence[str]) -> list[str | None]:
     with rdBase.BlockLogs():
-        molecules = [Chem.MolFromSmiles(one) for one in smiles]
+        molecules = [molecule_of(one) for one in smiles]
     return [None if molecule is None else Chem.MolToSmiles(molecule) for molecule in molecules]
 
 
 def canonical_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 5000) -> pd.DataFrame:
     """Return a row per molecule: its canonical SMILES in `smiles`; the same for any number of `jobs`.
 
-    Invalid SMILES and repeated molecules are left out, with a warning that counts them.
+    Invalid SMILES and repeated molecules are left out, with a warning that counts them and names the first.
     """
     blocks = [smiles[start : start + block] for start in range(0, len(smiles), block)]
     canonical = [one for some in Parallel(n_jobs=jobs)(delayed(_canonical_some)(one) for one in blocks) for one in some]
@@ -162,10 +156,11 @@ def canonical_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 5000)
     kept = list(dict.fromkeys(parsed))
     log.log(
         logging.WARNING if len(kept) < len(smiles) else logging.INFO,
-        "%d molecules: %d do not parse, %d repeat another",
+        "%d molecules: %d do not parse, %d repeat another%s",
         len(smiles),
         len(canonical) - len(parsed),
         len(parsed) - len(kept),
+        listed([text for text, one in zip(smiles, canonical, strict=True) if one is None]),
     )
     return pd.DataFrame({"smiles": pd.Series(kept, dtype="str")})
 
@@ -173,22 +168,44 @@ def canonical_molecules(smiles: Sequence[str], jobs: int = 1, block: int = 5000)
 def read_docking(path: Path) -> pd.DataFrame:
     """Return CBO's published table of docking scores: `smiles`, its own descriptors and targets, `3pbl_docking`.
 
-    Nothing is computed. Rows with the molecule or descriptors of an earlier row are left out, with a warning that
-    counts them.
+    Nothing is computed. Rows without a molecule, or with a number that is none, are left out, and so are rows with the
+    molecule (in any spelling) or descriptors of an earlier row, with a warning that counts and lists them.
 
     Raises:
-        PlumblineError: the file is not a csv, lacks a column, or has text for a number.
+        PlumblineError: the file is damaged, lacks a column, or has no row that can be read.
     """
-    columns = ["smiles", *DESCRIPTORS, *TARGETS, DOCKING]
+    names = ["smiles", *DESCRIPTORS, *TARGETS, DOCKING]
+    published = {ours: name for name, ours in PUBLISHED_NAMES.items()}
+    columns = {published.get(name, name): name for name in names}
+    rows, bad = csv_rows(path, columns, "not the published table of docking scores")
+    kept: list[dict[str, str | float]] = []
+    molecules: set[str] = set()
+    features: set[tuple[str | float, ...]] = set()
+    for line, cells in rows.items():
+        row: dict[str, str | float] = {
+            name: cells[name] if name == "smiles" else _number(cells[name]) for name in names
+        }
+        molecule = _canonical_some([cells["smiles"]])[0]
+        lacking = [name for name in names[1:] if not math.isfinite(float(row[name]))]
+        described = tuple(row[name] for name in DESCRIPTORS)
+        if molecule is None or not molecule:
+            bad.append((f"line {line}", f"smiles is {cells['smiles'][:40]!r}"))
+        elif lacking:
+            bad.append((f"line {line}", f"{lacking[0]} is {cells[lacking[0]][:40]!r}"))
+        elif molecule in molecules or described in features:
+            bad.append((f"line {line}", "the molecule or descriptors of an earlier row"))
+        else:
+            kept.append(row)
+            molecules.add(molecule)
+            features.add(described)
+    if not kept:
+        raise nothing_left(path, bad, "no row has a molecule and its numbers")
+    say_left_out(path, bad, len(kept) + len(bad))
+    return pd.DataFrame(kept, columns=names).astype(dict.fromkeys(names[1:], "float64"))
+
+
+def _number(text: str) -> float:
     try:
-        table = pd.read_csv(path).rename(columns=PUBLISHED_NAMES)
-        lacking = [column for column in columns if column not in table]
-        if lacking:
-            raise PlumblineError(f"{path} has no column {lacking[0]}: it is not the published table of docking scores")
-        table = table[columns].astype(dict.fromkeys(columns[1:], "float64"))
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
-        raise PlumblineError(f"{path} cannot be read ({' '.join(str(error).split())}): fetch it again") from error
-    repeats = table.duplicated(subset=list(DESCRIPTORS)) | table.duplicated(subset="smiles")
-    if repeats.any():
-        log.warning("%d molecules: %d repeat another's descriptors", len(table), int(repeats.sum()))
-    return table[~repeats].reset_index(drop=True)
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan

@@ -23,7 +23,7 @@ TEST_SHARE = 1 / 6
 VOCABULARY = 4_000
 """Greatest size of the vocabulary."""
 
-POST = re.compile(r"20news-bydate-(?:train|test)/([^/]+/\d+)")
+POST = re.compile(r"20news-bydate-(?:train|test)/[^/]+/\d+")
 """Names of posts in the archive. It is split by date into two parts; our parts are drawn from both."""
 
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")
@@ -38,8 +38,8 @@ def read_posts(path: Path) -> dict[str, str]:
     Raises:
         PlumblineError: the archive is missing, damaged, or has no posts; the message has the remedy.
     """
-    matches = ((POST.fullmatch(name), content) for name, content in members(path))
-    posts = {name[1]: content.decode("latin-1") for name, content in matches if name}
+    held = members(path, lambda name: POST.fullmatch(name) is not None)
+    posts = {name.partition("/")[2]: content.decode("latin-1") for name, content in held}
     if not posts:
         raise PlumblineError(f"{path} has no posts of 20 Newsgroups in it: delete it and fetch it again")
     return {name: body(posts[name]) for name in sorted(posts)}

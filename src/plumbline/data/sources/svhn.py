@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.io import loadmat
 
 from plumbline.core.errors import PlumblineError
@@ -24,7 +25,8 @@ def _part(path: Path) -> Part:
     if not path.is_file():
         raise PlumblineError(f"no file {path}: `plumbline fetch` gets it")
     try:
-        held = loadmat(path, variable_names=("X", "y"))
+        # In another process (one job would be ours), since SciPy's reader may crash on a damaged file.
+        (held,) = Parallel(n_jobs=2)([delayed(loadmat)(str(path), variable_names=("X", "y"))])
         X, y = held["X"], held["y"].ravel().astype(np.int64)
         if X.dtype != np.uint8 or X.shape != (32, 32, 3, len(y)) or not np.isin(y, range(1, 11)).all():
             raise ValueError(f"X is {X.dtype} {X.shape} for {len(y)} labels {y.min()} to {y.max()}")

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from plumbline.models.learned.arrays import read_arrays, write_arrays
+from plumbline.models.learned.arrays import finite, read_arrays, write_arrays
 
 Array = NDArray[np.float64]
 
@@ -49,4 +49,7 @@ def read_latent(path: Path) -> LinearLatent:
     """
     with read_arrays(path) as held:
         columns = tuple(str(name) for name in held["columns"])
-        return LinearLatent(columns, held["mean"], held["scale"], held["axes"])
+        mean, scale, axes = (finite(held, name, path) for name in ("mean", "scale", "axes"))
+        if mean.shape != (len(columns),) or scale.shape != mean.shape or axes.shape[1:] != mean.shape:
+            raise ValueError(f"mean is {mean.shape}, scale {scale.shape}, axes {axes.shape} for {len(columns)} columns")
+        return LinearLatent(columns, mean, scale, axes)

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options, parse
-from plumbline.models.learned.arrays import Curves, as_json, read_arrays, write_arrays
+from plumbline.models.learned.arrays import Curves, as_json, finite, read_arrays, write_arrays
 from plumbline.models.learned.selfies_vocabulary import Vocabulary, selfies_of
 
 LONGEST = 128
@@ -297,7 +297,8 @@ def read_selfies_vae(path: Path) -> SelfiesVAE:
     """Read a model, ready to encode and decode.
 
     Raises:
-        PlumblineError: the file is missing, corrupt, or a model of another kind; the message has the remedy.
+        PlumblineError: the file is missing, corrupt, or a model of another kind, or a weight is not finite; the message
+            has the remedy.
     """
     with read_arrays(path) as held:
         if "symbols" not in held:
@@ -305,7 +306,10 @@ def read_selfies_vae(path: Path) -> SelfiesVAE:
         vocabulary = Vocabulary(tuple(str(symbol) for symbol in held["symbols"]))
         model = SelfiesVAE(vocabulary, parse(Architecture, json.loads(str(held["architecture"])), path))
         for name, value in model.named_parameters():
-            if held[name].shape != value.shape:
-                raise ValueError(f"{name} is {held[name].shape}, not {tuple(value.shape)}")
-            value.data = torch.from_numpy(held[name])
+            weights = finite(held, name, path)
+            if weights.shape != value.shape:
+                raise ValueError(f"{name} is {weights.shape}, not {tuple(value.shape)}")
+            if weights.dtype != np.float32:
+                raise ValueError(f"{name} is {weights.dtype}, not float32")
+            value.data = torch.from_numpy(weights)
     return model.eval().requires_grad_(False)
