@@ -213,8 +213,7 @@ def checked(name: str, proposal: object, request: AskRequest, domain: Domain) ->
     # A table may have fewer rows left.
     if len(X) != request.q and len(X) != len(domain.space.draw(request.q, request.history, Generator())):
         raise PlumblineError(f"{whose} proposed {len(X)} points, {request.q} were asked for")
-    outside = domain.space.rows_outside(X)
-    if outside.any():
+    if domain.space.finite and (outside := domain.space.rows_outside(X)).any():
         raise PlumblineError(f"{whose} proposed x = {X[int(outside.nonzero()[0])].tolist()}: it is no row of the table")
     for what, numbers in ("notes", proposal.notes), ("seconds", proposal.seconds):
         refuse_odd_numbers(whose, what, numbers)

@@ -97,6 +97,9 @@ def checked_points(whose: str, X: object, space: Space) -> Tensor:
         raise PlumblineError(f"{whose} returned points of type {str(X.dtype).removeprefix('torch.')}: {wanted}")
     # A copy: its owner may go on writing into its own tensor.
     X = X.detach().cpu().clone()
+    low, high = space.bounds
+    if bool(((low <= X) & (high >= X)).all()):  # a NaN is nowhere
+        return X
     odd = ~torch.isfinite(X)
     if odd.any():
         i, j = odd.nonzero()[0].tolist()
@@ -104,7 +107,6 @@ def checked_points(whose: str, X: object, space: Space) -> Tensor:
     outside = Space.rows_outside(space, X)
     if outside.any():
         x = X[int(outside.nonzero()[0])]
-        low, high = space.bounds
         j = int(torch.maximum(low - x, x - high).argmax())
         raise PlumblineError(
             f"{whose} returned x = {x.tolist()}: input {j + 1} must lie in its bounds, [{low[j]:g}, {high[j]:g}]"
