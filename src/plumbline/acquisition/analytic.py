@@ -20,8 +20,11 @@ ClosedForm = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 class AnalyticAcquisition(Differentiated):
     """An acquisition function of the marginal posterior of f at a point."""
 
-    def __init__(self, process: GaussianProcess, closed_form: ClosedForm, nonnegative: bool = False) -> None:
+    def __init__(
+        self, process: GaussianProcess, closed_form: ClosedForm, nonnegative: bool = False, unit: float = 1.0
+    ) -> None:
         super().__init__(process.model)
+        self.unit = unit
         self.process = process
         self.closed_form = closed_form
         self.nonnegative = nonnegative

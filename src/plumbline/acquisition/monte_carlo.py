@@ -16,7 +16,7 @@ from plumbline.acquisition.draws import Draws, KnownDraws, draws_at, normal_draw
 from plumbline.acquisition.smooth_maximum import log_fat_relu, smooth_least
 from plumbline.models.gp.process import GP
 from plumbline.models.posterior import GaussianProcess
-from plumbline.spaces.with_gradient import Differentiated
+from plumbline.spaces.with_gradient import Differentiated, rescaling
 
 Integrand = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps draws of f, `b x q x S`, to acquisition values, `b`, and their derivatives in the draws, `b x q x S`."""
@@ -36,13 +36,20 @@ class MonteCarloAcquisition(Differentiated):
         integrand: integrand of the acquisition function.
         samples: number of draws, `S`.
         seed: seed of the draws.
-        nonnegative: see `Differentiated`.
+        nonnegative, unit: see `Differentiated`.
     """
 
     def __init__(
-        self, process: GaussianProcess, integrand: Integrand, samples: int, seed: int, nonnegative: bool = False
+        self,
+        process: GaussianProcess,
+        integrand: Integrand,
+        samples: int,
+        seed: int,
+        nonnegative: bool = False,
+        unit: float = 1.0,
     ) -> None:
         super().__init__(process.model)
+        self.unit = unit
         self.process = process
         self.integrand = integrand
         self.normal = normal_draws(samples, seed)
@@ -91,7 +98,7 @@ class NoisyImprovement(Differentiated):
         super().set_X_pending(X_pending)
         points = self.baseline if X_pending is None else torch.cat([self.baseline, X_pending])
         self.known = KnownDraws(self.process, points, self.normal(len(points)))
-        self.integrand = log_batch_improvement(self.known.values.amax(0))
+        self.integrand = log_batch_improvement(self.known.values.amax(0), self.process.standardisation.scale)
 
     def further(self, q: int) -> Tensor:
         """Return the base samples of q further points, `q x S`."""
@@ -132,7 +139,7 @@ def batch_upper_confidence_bound(sqrt_beta: float) -> Integrand:
     return value
 
 
-def batch_expected_improvement(best: Tensor) -> Integrand:
+def batch_expected_improvement(best: Tensor, unit: float = 1.0) -> Integrand:
     """Return the mean of `max_j (f_j - best)+`; Ginsbourger et al. (2008), Wang et al. (2020)."""
 
     def improvement(greatest: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,12 +148,14 @@ def batch_expected_improvement(best: Tensor) -> Integrand:
     return of_greatest(improvement)
 
 
-def batch_probability_of_improvement(best: Tensor) -> Integrand:
+def batch_probability_of_improvement(best: Tensor, unit: float = 1.0) -> Integrand:
     """Return the mean of `max_j 1[f_j > best]`, with a narrow sigmoid in place of the step; Wilson et al. (2017)."""
 
+    tau = TAU_STEP / rescaling(unit)
+
     def chance(greatest: Tensor) -> tuple[Tensor, Tensor]:
-        step = torch.sigmoid((greatest - best) / TAU_STEP)
-        return step, step * (1 - step) / TAU_STEP
+        step = torch.sigmoid((greatest - best) / tau)
+        return step, step * (1 - step) / tau
 
     return of_greatest(chance)
 
@@ -162,21 +171,23 @@ def of_greatest(function: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Integran
     return value
 
 
-def log_batch_improvement(best: Tensor) -> Integrand:
+def log_batch_improvement(best: Tensor, unit: float = 1.0) -> Integrand:
     """Return the log mean of a smooth `max_j (f_j - best)+`; Ament et al. (2023), with BoTorch's fat tails.
 
     The value of a draw is the smooth maximum of the logarithms of smooth improvements.
 
     Args:
         best: greatest f so far, for all draws or for each, `S`.
+        unit: unit of f, for the width of the smoothing.
     """
+    tau = TAU_RELU / rescaling(unit)
 
     def value(f: Tensor) -> tuple[Tensor, Tensor]:
-        v, slopes = log_fat_relu((f - best).div_(TAU_RELU))
+        v, slopes = log_fat_relu((f - best).div_(tau))
         least, shares = smooth_least(v.neg_(), TAU_MAX)
-        smooth = math.log(TAU_RELU) - least
+        smooth = math.log(tau) - least
         log_sum = smooth.logsumexp(-1)
-        weights = (smooth - log_sum.unsqueeze(-1)).exp_().div_(TAU_RELU)
+        weights = (smooth - log_sum.unsqueeze(-1)).exp_().div_(tau)
         return log_sum - math.log(f.shape[-1]), slopes().mul_(shares()).mul_(weights.unsqueeze(1))
 
     return value

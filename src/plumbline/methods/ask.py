@@ -10,6 +10,7 @@ import torch
 from torch import Generator
 
 from plumbline.core.history import History
+from plumbline.core.plugins import seed_streams
 from plumbline.methods.proposal import Proposal
 
 CPU = torch.device("cpu")
@@ -68,15 +69,14 @@ class AskRequest:
 
     @contextmanager
     def isolated(self) -> Iterator[None]:
-        """Record the warnings of the block as events, and restore the global random streams after it.
+        """Record the warnings of the block as events, and restore torch's global random streams after it.
 
-        Some of BoTorch draws from the global stream: the block seeds it from this round's stream.
+        Some of BoTorch draws from the global streams: the block seeds them from this round's stream.
         """
         gpus = [self.device] if self.device.type == "cuda" else []
         with warnings.catch_warnings(record=True) as caught, every_warning(), torch.random.fork_rng(devices=gpus):
-            # Not `torch.manual_seed`: it stores every call for each kind of device that is absent.
             seed = self.stream.initial_seed() % 2**31
-            torch.default_generator.manual_seed(seed)
+            seed_streams(seed)
             if gpus:
                 torch.cuda.manual_seed(seed)
             yield

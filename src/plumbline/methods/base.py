@@ -1,8 +1,9 @@
 """The interface of methods: the domain, the registry, and the features that wrappers rely on."""
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -12,10 +13,11 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.core.options import parse
 from plumbline.core.outcomes import CovariateShift, Outcome
+from plumbline.core.plugins import refuse_odd_numbers
 from plumbline.methods.ask import AskRequest
 from plumbline.methods.proposal import Predictor, Proposal
 from plumbline.registry.registry import Registry
-from plumbline.spaces.base import Space
+from plumbline.spaces.base import Space, checked_points
 
 methods = Registry("method", "plumbline.methods")
 
@@ -190,3 +192,60 @@ def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:
         if getattr(entry.build, "takes", "anything") in ("anything", domain.takes)
     ]
     raise PlumblineError(f"method {name!r} is for {method.takes}; this problem has {there}: use {', '.join(fit)}")
+
+
+def checked(name: str, proposal: object, request: AskRequest, domain: Domain) -> Proposal:
+    """Return a proposal, with a copy of its points, that holds what was asked for.
+
+    Args:
+        name: name of the method, for messages.
+        proposal: what it returned.
+        request: what it was asked.
+        domain: where.
+
+    Raises:
+        PlumblineError: the message says what the method returned, and what is wanted.
+    """
+    whose = f"method {name!r}"
+    if not isinstance(proposal, Proposal):
+        raise PlumblineError(f"{whose} returned a {type(proposal).__name__}: a Proposal is wanted")
+    X = checked_points(whose, proposal.X, domain.space)
+    # A table may have fewer rows left.
+    if len(X) != request.q and len(X) != len(domain.space.draw(request.q, request.history, Generator())):
+        raise PlumblineError(f"{whose} proposed {len(X)} points, {request.q} were asked for")
+    if domain.space.finite and (outside := domain.space.rows_outside(X)).any():
+        raise PlumblineError(f"{whose} proposed x = {X[int(outside.nonzero()[0])].tolist()}: it is no row of the table")
+    for what, numbers in ("notes", proposal.notes), ("seconds", proposal.seconds):
+        refuse_odd_numbers(whose, what, numbers)
+    wanted = (len(X), len(domain.outcomes))
+    observed = proposal.observed
+    if observed is not None and not (isinstance(observed, Tensor) and observed.dtype == torch.bool):
+        raise PlumblineError(f"{whose} returned `observed` that is no tensor of booleans, {wanted[0]} x {wanted[1]}")
+    if observed is not None and observed.shape != wanted:
+        raise PlumblineError(f"{whose}: a proposal asks for outcomes {tuple(observed.shape)}; there are {wanted}")
+    return replace(proposal, X=X)
+
+
+def refuse_lost_state(name: str, state: object) -> None:
+    """Raise PlumblineError if a checkpoint would not give a method's `state_dict` back, naming the entry."""
+    whose = f"method {name!r}"
+    if not isinstance(state, dict):
+        raise PlumblineError(f"{whose}: its `state_dict` is a {type(state).__name__}, not a dictionary")
+    lost = next((key for key, value in state.items() if not _is_kept({key: value})), None)
+    if lost is not None:
+        raise PlumblineError(
+            f"{whose}: entry {lost!r} of its `state_dict`, a {type(state[lost]).__name__}, cannot be saved and read "
+            "back: keep tensors, numbers, text, and lists and dictionaries of these"
+        )
+
+
+def _is_kept(state: dict[Any, Any]) -> bool:
+    """Whether a state survives a checkpoint, which runs no code when it is read."""
+    file = io.BytesIO()
+    try:
+        torch.save(state, file)
+        file.seek(0)
+        torch.load(file, weights_only=True)
+    except Exception:  # any object may refuse to be pickled in its own way
+        return False
+    return True

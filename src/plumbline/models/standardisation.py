@@ -5,6 +5,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from plumbline.core.errors import PlumblineError
+
+LEAST, MOST = 1e-140, 1e140
+"""Least and greatest size of observations, other than zero, of which a float64 holds the squares."""
+
+ROUNDING = 1e-14
+"""Standard deviation, as a share of the greatest observation, below which observations differ by rounding alone."""
+
 
 @dataclass(frozen=True)
 class Standardisation:
@@ -45,15 +53,24 @@ class Standardisation:
 def standardisation_of(bounds: Tensor, y: Tensor, least: float = 0.0) -> Standardisation:
     """Return the transforms of a box to the unit cube, and of observations to mean zero and variance one.
 
-    Observations that are all equal become zero.
+    Observations that are all equal become zero. The units of the others do not matter.
 
     Args:
         bounds: `2 x d`.
         y: `n`.
         least: standard deviation below which observations are centred but not scaled.
+
+    Raises:
+        PlumblineError: the observations are too large or too small to be squared.
     """
+    size = float(y.abs().max())
+    if size > MOST or 0 < size < LEAST:
+        raise PlumblineError(
+            f"observations of {size:.3g} are too {'large' if size > MOST else 'small'} for a surrogate: "
+            f"scale the objective so that the greatest lies between {LEAST:g} and {MOST:g}"
+        )
     spread = float(y.std()) if len(y) > 1 else 0.0
-    least = max(least, 1e-12 * (1 + float(y.abs().max())))
+    least = max(least, ROUNDING * size)
     return Standardisation(bounds[0], bounds[1] - bounds[0], float(y.mean()), spread if spread > least else 1.0)
 
 

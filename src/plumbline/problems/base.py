@@ -56,6 +56,7 @@ class Problem:
         notes: notes of the evaluations of a round; None for none.
         shared_chance: whether the i-th evaluation has the same randomness in all trials, whatever their seeds.
         prepare: called with the context before the first evaluation of a trial; None for fast problems.
+        name: its registered name, for messages; empty for a problem that was built otherwise.
     """
 
     function: BaseTestProblem
@@ -71,6 +72,12 @@ class Problem:
     notes: Notes | None = None
     shared_chance: bool = False
     prepare: Callable[[EvaluationContext], None] | None = None
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """The problem in messages."""
+        return f"problem {self.name!r}" if self.name else "the problem"
 
     @property
     def bounds(self) -> Tensor:

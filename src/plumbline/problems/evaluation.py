@@ -17,10 +17,35 @@ from plumbline.spaces.box import uniform
 
 def values(problem: Problem, X: Tensor) -> Tensor:
     """Return the noise-free outcomes at `X` (`n x d`, in the problem's bounds), objectives first: `n x m`."""
-    objectives = problem.function(X, noise=False).reshape(len(X), -1)
+    slack, m = 0, len(problem.outcomes)
     if isinstance(problem.function, ConstrainedBaseTestProblem):
-        return torch.cat([objectives, problem.function.evaluate_slack_true(X).reshape(len(X), -1)], dim=-1)
-    return objectives
+        slack = problem.function.num_constraints
+    objectives = checked(problem.function(X, noise=False), problem, (len(X), m - slack))
+    if not slack:
+        return objectives
+    return torch.cat([objectives, checked(problem.function.evaluate_slack_true(X), problem, (len(X), slack))], dim=-1)
+
+
+def checked(outcomes: object, problem: Problem, shape: tuple[int, int]) -> Tensor:
+    """Return outcomes of an evaluation as a float64 tensor without a gradient, `n x m`.
+
+    Args:
+        outcomes: what the problem returned; of a single outcome perhaps `n`.
+        problem: the problem.
+        shape: `n` and `m`.
+
+    Raises:
+        PlumblineError: the message says what the problem returned, and what is wanted.
+    """
+    wanted = f"{shape[0]} x {shape[1]} in float64 is wanted"
+    if not isinstance(outcomes, Tensor):
+        raise PlumblineError(f"{problem.called} returned a {type(outcomes).__name__}: a tensor of {wanted}")
+    if outcomes.shape != shape and (shape[1] != 1 or outcomes.shape != shape[:1]):
+        returned = " x ".join(map(str, outcomes.shape)) or "a single number"
+        raise PlumblineError(f"{problem.called} returned {returned}: {wanted}, a column for each declared outcome")
+    if outcomes.dtype != torch.float64:
+        raise PlumblineError(f"{problem.called} returned {str(outcomes.dtype).removeprefix('torch.')}: {wanted}")
+    return outcomes.detach().reshape(shape).clone()  # its owner may go on writing into its own tensor
 
 
 def noise_std(problem: Problem, X: Tensor) -> Tensor:
@@ -56,7 +81,7 @@ def observe(problem: Problem, X: Tensor, streams: Sequence[Generator]) -> tuple[
         streams: a stream per evaluation, so that its randomness is the same under any method.
     """
     if problem.observe is not None:
-        return problem.observe(X, streams), values(problem, X)
+        return _observed_by_itself(problem, X, streams), values(problem, X)
     eps = torch.stack([torch.randn(len(problem.outcomes), generator=stream, dtype=X.dtype) for stream in streams])
     return evaluate(problem, X, eps)
 
@@ -64,9 +89,15 @@ def observe(problem: Problem, X: Tensor, streams: Sequence[Generator]) -> tuple[
 def observe_holdout(problem: Problem, X: Tensor, stream: Generator) -> Tensor:
     """Return observations at `X` (`n x d`) with randomness from one stream: `n x m`."""
     if problem.observe is not None:
-        return problem.observe(X, [stream] * len(X))
+        return _observed_by_itself(problem, X, [stream] * len(X))
     eps = torch.randn(len(X), len(problem.outcomes), generator=stream, dtype=X.dtype)
     return evaluate(problem, X, eps)[0]
+
+
+def _observed_by_itself(problem: Problem, X: Tensor, streams: Sequence[Generator]) -> Tensor:
+    """Return the observations of a problem that are not values plus Gaussian noise: `n x m`."""
+    assert problem.observe is not None
+    return checked(problem.observe(X, streams), problem, (len(X), len(problem.outcomes)))
 
 
 def spread(function: BaseTestProblem, n: int = 4096) -> Tensor:
@@ -154,11 +185,8 @@ def observed(
         Two `q x m`.
 
     Raises:
-        PlumblineError: an outcome is not finite although evaluations cannot fail (the message gives point and remedy),
-            or `requested` has another shape.
+        PlumblineError: an outcome is not finite although evaluations cannot fail: the message gives point and remedy.
     """
-    if requested.shape != Y.shape:
-        raise PlumblineError(f"a proposal asks for outcomes {tuple(requested.shape)}; there are {tuple(Y.shape)}")
     failed = (~torch.isfinite(Y) & requested) | ~torch.isfinite(F)
     if failed.any() and not problem.may_fail:
         i = int(failed.any(dim=-1).nonzero()[0])

@@ -4,11 +4,16 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
+import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Generator, Tensor
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.spaces.search import SearchOptions
+
+ROUNDING = 1e-9
+"""Distance from a bound, in units of the width, up to which a point counts as inside."""
 
 
 class Space(ABC):
@@ -33,6 +38,12 @@ class Space(ABC):
     def size(self) -> float:
         """Number of points of a settled space; infinite for a box."""
         return math.inf
+
+    def rows_outside(self, X: Tensor) -> Tensor:
+        """Return a mask of the points `X` (`n x d`) that no query may be, whatever was evaluated: `n` booleans."""
+        low, high = self.bounds
+        slack = ROUNDING * (high - low)
+        return ~((low - slack <= X) & (high + slack >= X)).all(dim=-1)
 
     @abstractmethod
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:
@@ -64,3 +75,40 @@ class Space(ABC):
     @abstractmethod
     def without(self, X: Tensor) -> Self:
         """Return a settled space without the rows of `X` (`n x d`), if each is allowed only once."""
+
+
+def checked_points(whose: str, X: object, space: Space) -> Tensor:
+    """Return a copy of points, without a gradient, that are float64, finite and in the box around a space: `n x d`.
+
+    Args:
+        whose: who returned them, for messages.
+        X: what it returned.
+        space: the space.
+
+    Raises:
+        PlumblineError: they are not; the message says what is there, and what is wanted.
+    """
+    wanted = f"n x {space.dim} points as a float64 tensor are wanted"
+    if not isinstance(X, Tensor):
+        raise PlumblineError(f"{whose} returned a {type(X).__name__}: {wanted}")
+    if X.ndim != 2 or X.shape[-1] != space.dim:
+        raise PlumblineError(f"{whose} returned points of shape {' x '.join(map(str, X.shape)) or '()'}: {wanted}")
+    if X.dtype != torch.float64:
+        raise PlumblineError(f"{whose} returned points of type {str(X.dtype).removeprefix('torch.')}: {wanted}")
+    # A copy: its owner may go on writing into its own tensor.
+    X = X.detach().cpu().clone()
+    low, high = space.bounds
+    if bool(((low <= X) & (high >= X)).all()):  # a NaN is nowhere
+        return X
+    odd = ~torch.isfinite(X)
+    if odd.any():
+        i, j = odd.nonzero()[0].tolist()
+        raise PlumblineError(f"{whose} returned x = {X[i].tolist()}: input {j + 1} must be finite")
+    outside = Space.rows_outside(space, X)
+    if outside.any():
+        x = X[int(outside.nonzero()[0])]
+        j = int(torch.maximum(low - x, x - high).argmax())
+        raise PlumblineError(
+            f"{whose} returned x = {x.tolist()}: input {j + 1} must lie in its bounds, [{low[j]:g}, {high[j]:g}]"
+        )
+    return X

@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 from plumbline.core.history import History
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import EarlyStopping, SearchOptions
-from plumbline.spaces.with_gradient import Differentiated
+from plumbline.spaces.with_gradient import Differentiated, in_usual_units
 
 
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
@@ -100,6 +100,7 @@ class Box(Space):
 
         A climb whose line search fails, as at a kink, ends there; BoTorch would discard and restart all climbs.
         """
+        acquisition = in_usual_units(acquisition)
         X, values = optimize_acqf(
             acquisition,
             self.bounds,

@@ -32,6 +32,10 @@ class Table(Space):
         """Number of rows."""
         return len(self.rows)
 
+    def rows_outside(self, X: Tensor) -> Tensor:
+        """Return a mask of the points `X` (`n x d`) that are no rows: `n` booleans."""
+        return ~(self.rows.unsqueeze(1) == X).all(dim=-1).any(dim=0)
+
     def remaining(self, history: History) -> Tensor:
         """Return the rows that have not been evaluated: `n x d`.
 

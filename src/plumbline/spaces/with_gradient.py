@@ -1,11 +1,20 @@
 """Acquisition functions with hand-written gradients."""
 
+import math
 from abc import abstractmethod
 from typing import Any
 
 import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Tensor
+
+LEAST_UNIT, MOST_UNIT = 1e-6, 1e9
+"""Units between which the absolute tolerances of searches do no harm."""
+
+
+def rescaling(unit: float) -> float:
+    """Return the factor, a power of two, that brings values in a unit near 1; it is 1 for usual units."""
+    return 1.0 if LEAST_UNIT <= unit <= MOST_UNIT else 2.0 ** -round(math.log2(unit))
 
 
 class Differentiated(AcquisitionFunction):
@@ -16,9 +25,12 @@ class Differentiated(AcquisitionFunction):
     Attributes:
         nonnegative: whether it is nonnegative and may be zero in much of the space, so that a search should not start
             where it is zero. BoTorch has a list of its own functions of this kind.
+        unit: unit of its values, the standard deviation of the observations for instance; 1 for values without units.
+            The tolerances of a search are absolute.
     """
 
     nonnegative: bool = False
+    unit: float = 1.0
 
     @abstractmethod
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -51,3 +63,27 @@ class _ByHand(torch.autograd.Function):
     def backward(ctx: Any, grad_value: Tensor) -> tuple[Tensor, None]:
         (gradient,) = ctx.saved_tensors
         return grad_value[..., None, None] * gradient, None
+
+
+class _Rescaled(Differentiated):
+    """An acquisition function times a factor."""
+
+    def __init__(self, acquisition: Differentiated, factor: float) -> None:
+        super().__init__(acquisition.model)
+        self.acquisition, self.factor, self.nonnegative = acquisition, factor, acquisition.nonnegative
+
+    def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
+        self.acquisition.set_X_pending(X_pending)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        value, gradient = self.acquisition.value_and_gradient(X)
+        return self.factor * value, self.factor * gradient
+
+    def values(self, X: Tensor) -> Tensor:
+        return self.factor * self.acquisition.values(X)
+
+
+def in_usual_units(acquisition: AcquisitionFunction) -> AcquisitionFunction:
+    """Return an acquisition function with the same maximiser whose values the tolerances of a search suit."""
+    factor = rescaling(acquisition.unit) if isinstance(acquisition, Differentiated) else 1.0
+    return acquisition if factor == 1.0 else _Rescaled(acquisition, factor)

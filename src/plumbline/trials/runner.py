@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
@@ -10,6 +10,15 @@ from typing import Any, TypeVar
 import torch
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.plugins import (
+    Signals,
+    culprit_of,
+    is_of_machine,
+    kept_streams,
+    noticing_signals,
+    place_of,
+    plugin_code,
+)
 from plumbline.methods.ask import CPU, AskRequest
 from plumbline.methods.base import Method, Proposal, lockstep_size
 from plumbline.problems.base import EvaluationContext, SharedCache
@@ -23,9 +32,6 @@ from plumbline.trials.design_cache import DesignCache
 from plumbline.trials.log import Log, Step
 from plumbline.trials.results import constants_of, write_results
 from plumbline.trials.trial import Trial
-
-RETRIABLE = (OSError, MemoryError, torch.cuda.OutOfMemoryError)
-"""Errors of the machine, not of the trial: the job fails, and another attempt resumes from the checkpoint."""
 
 GROUP_HALVED = "GroupHalved"
 """The event of a round whose requests exceeded the memory of a GPU."""
@@ -68,8 +74,8 @@ def run_trials(
     """Run or resume the seeds of one method on one task that are not done.
 
     An error of a method or problem ends its own trial with an error record. Errors of the machine (a full disk, no
-    memory) are raised, and the checkpoints stay for the next attempt. Up to the method's `lockstep_size` seeds run in
-    lockstep.
+    memory of a GPU) are raised, and the checkpoints stay for the next attempt. Up to the method's `lockstep_size` seeds
+    run in lockstep.
 
     Args:
         specs: specs of the trials.
@@ -81,7 +87,23 @@ def run_trials(
 
     Returns:
         The folder of each trial, with its records in place.
+
+    Raises:
+        KeyboardInterrupt: a signal came.
     """
+    with kept_streams(), noticing_signals() as signals:
+        return _run_groups(specs, store, data, watch, device, ration, signals)
+
+
+def _run_groups(
+    specs: Sequence[TrialSpec],
+    store: Path,
+    data: Path,
+    watch: Watch,
+    device: torch.device,
+    ration: Callable[[], Ration],
+    signals: Signals,
+) -> list[TrialFolder]:
     folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
     shared = SharedCache()
     together = max((lockstep_size(spec.method.name, spec.method.options) for spec in specs), default=1)
@@ -95,7 +117,7 @@ def run_trials(
                 folder.clear()  # leftovers of a trial killed after its records were written
             run_sessions(
                 [
-                    TrialSession(*one, data, watch, device, ration(), shared)
+                    TrialSession(*one, data, watch, device, ration(), shared, signals)
                     for one in wanted.values()
                     if not one[1].done
                 ]
@@ -120,8 +142,10 @@ class TrialSession:
         device: torch.device,
         ration: Ration,
         shared: SharedCache,
+        signals: Signals,
     ) -> None:
         self.spec, self.folder, self.data, self.device, self.shared = spec, folder, data, device, shared
+        self.signals = signals
         self.checkpoint = Checkpoint(folder, ration)
         self.observers = watch()
         self.log = Log()
@@ -137,18 +161,26 @@ class TrialSession:
             observer.start(self.folder.key, self.spec, max(self.log.iteration, 0))
         with self.guarded():
             self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shared)
-            if prepare := self.trial.problem.prepare:
-                prepare(EvaluationContext(self.device, self.folder.evaluation_path))
+            self.trial.prepare(EvaluationContext(self.device, self.folder.evaluation_path))
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """End the trial with an error record if the block raises an error that is not `RETRIABLE`."""
+        """End the trial with an error record if the block raises an error that is not the machine's.
+
+        Raises:
+            KeyboardInterrupt: a signal came, whatever the block made of it.
+        """
         try:
             yield
-        except RETRIABLE:
-            raise
-        except Exception as error:
+        except BaseException as error:
+            if self.signals and not isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(self.signals[0]) from error
+            if is_of_machine(error, self.signals):
+                raise
             self.fail(error)
+            error.__dict__.pop("culprit", None)  # an object that is raised again may be another's fault
+        if self.signals:  # swallowed in the block
+            raise KeyboardInterrupt(self.signals[0])
 
     def begin(self, trial: Trial) -> tuple[Step, float]:
         """Return the next batch of the initial design and its seconds, from the design cache if possible."""
@@ -167,8 +199,11 @@ class TrialSession:
         assert self.trial is not None
         timing, first = step.timing(seconds), len(self.log)
         self.log.append(step, timing)
-        if self.checkpoint.ration.due():
-            self.checkpoint.save(self.log, self.trial.method.state_dict())
+        due = self.checkpoint.ration.due()
+        if due or step.iteration == 1:
+            state = self.trial.state()  # a state that cannot be kept is refused before much is lost
+        if due:
+            self.checkpoint.save(self.log, state)
         if self.observers:
             rows = step.rows(first, constants_of(self.folder.key, self.spec, self.trial.metadata))
             for observer in self.observers:
@@ -177,13 +212,15 @@ class TrialSession:
     def finish(self) -> None:
         """Write the results."""
         assert self.trial is not None
+        self.trial.refuse_changed_history(thoroughly=True)
         self.log.drain()  # unsaved rows need no checkpoint any more
         write_results(self.folder, self.spec, self.log, self.trial.metadata, self._about())
         self.folder.clear()
         self._end(None)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Write the results so far with the error; the checkpoint stays, to resume once the error is fixed."""
+        self.log = self._unchanged_log()
         message = describe(error)
         trace = "".join(traceback.format_exception(error))
         content = {"error": message, "round": self.log.iteration + 1, "traceback": trace}
@@ -191,6 +228,19 @@ class TrialSession:
         metadata = self.trial.metadata if self.trial else ProblemMetadata()
         write_results(self.folder, self.spec, self.log, metadata, self._about(), message)
         self._end(message)
+
+    def _unchanged_log(self) -> Log:
+        """Return the log without what a method wrote into it: as it was saved, with the rows since."""
+        try:
+            if self.trial is not None:
+                self.trial.refuse_changed_history(thoroughly=True)
+        except PlumblineError:
+            log, _ = self.checkpoint.restore()
+            for batch in self.log.drain():
+                log.extend(batch)
+            log.snapshots = self.log.snapshots
+            return log
+        return self.log
 
     def _about(self) -> Mapping[str, Any]:
         name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
@@ -246,15 +296,23 @@ def run_round(sessions: Sessions, size: int, events: Sequence[str] = (), again: 
         torch.cuda.OutOfMemoryError: a single request exceeds the memory.
     """
     started = perf_counter()
-    requests = [trial.same_request() if again else trial.request() for _, trial in sessions]
-    proposals = _proposals(type(sessions[0][1].method), requests)
+    requests, ready = [], []
+    for session, trial in sessions:
+        with session.guarded():
+            requests.append(trial.same_request() if again else trial.request())
+            ready.append((session, trial))
+    sessions = ready
+    if not sessions:
+        return size
+    method = sessions[0][1].method
+    proposals = _proposals(type(method), sessions[0][0].spec.method.name, requests)
     # Outside the `except` block no traceback keeps tensors of the failed computation in memory.
     if isinstance(proposals, torch.cuda.OutOfMemoryError):
         if len(sessions) == 1:
             raise proposals
         torch.cuda.empty_cache()
         return run_rounds(sessions, (len(sessions) + 1) // 2, [*events, GROUP_HALVED], again=True)
-    if isinstance(proposals, Exception):
+    if isinstance(proposals, BaseException):
         if len(sessions) > 1:  # one by one, so that only the trials at fault fail
             run_rounds(sessions, 1, events, again=True)
             return size
@@ -262,20 +320,34 @@ def run_round(sessions: Sessions, size: int, events: Sequence[str] = (), again: 
     share = (perf_counter() - started) / len(sessions)
     for (session, trial), request, proposal in zip(sessions, requests, proposals, strict=True):
         with session.guarded():
-            if isinstance(proposal, Exception):
+            if isinstance(proposal, BaseException):
                 raise proposal
             session.keep(*_step(trial, request, proposal, events, share))
     return size
 
 
-def _proposals(method: type[Method], requests: Sequence[AskRequest]) -> list[Proposal | Exception] | Exception:
+def _proposals(
+    method: type[Method], name: str, requests: Sequence[AskRequest]
+) -> Sequence[Proposal | BaseException] | BaseException:
     """Return the proposals for the requests, or an error that concerns all of them."""
     try:
-        return method.ask_many(requests)
+        with plugin_code(f"method {name!r}"):
+            proposals = method.ask_many(requests)
+            if not isinstance(proposals, list) or len(proposals) != len(requests):
+                raise PlumblineError(f"method {name!r}: `ask_many` must return a list of {len(requests)} proposals")
+            return [_charged(one, name) for one in proposals]
     except torch.cuda.OutOfMemoryError as error:
         return error if len(requests) == 1 else error.with_traceback(None)
-    except Exception as error:
+    except BaseException as error:  # whether it ends a trial or the job is judged where a trial is at hand
         return error
+
+
+def _charged(proposal: Proposal | Exception, name: str) -> Proposal | Exception:
+    """Return a proposal as it is, and an error in its place as the method's."""
+    if isinstance(proposal, Exception):
+        with suppress(Exception), plugin_code(f"method {name!r}"):
+            raise proposal
+    return proposal
 
 
 def _step(
@@ -288,13 +360,21 @@ def _step(
     return step, asking + perf_counter() - started
 
 
-def describe(error: Exception) -> str:
-    """Return a description, in one line, of the error of a trial."""
+REMEDIES = {
+    "NotPSDError": "the kernel matrix is not positive definite even with jitter: raise the noise floor or drop "
+    "duplicated points",
+    "ModelFittingError": "no attempt to fit the hyperparameters succeeded: try other priors",
+}
+"""What helps against some errors, by their class."""
+
+
+def describe(error: BaseException) -> str:
+    """Return a description, in one line, of the error of a trial, with the file and line that raised it."""
     if isinstance(error, PlumblineError):
-        return str(error)
-    remedy = {
-        "NotPSDError": "the kernel matrix is not positive definite even with jitter: raise the noise floor or drop "
-        "duplicated points",
-        "ModelFittingError": "no attempt to fit the hyperparameters succeeded: try other priors",
-    }.get(type(error).__name__, "see error.json in the trial's folder")
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]} ({remedy})"
+        return " ".join(str(error).split())
+    where, remedy = place_of(error), REMEDIES.get(type(error).__name__, "see error.json in the trial's folder")
+    if isinstance(error, SystemExit):
+        return f"{culprit_of(error)} called sys.exit({error.code!r}) ({where})"
+    text = " ".join(str(error).split())[:300]
+    place = ", ".join(filter(None, [culprit_of(error), where]))
+    return f"{type(error).__name__}{text and f': {text}'} ({'; '.join(filter(None, [place, remedy]))})"

@@ -1,6 +1,8 @@
 """One method on one task with one seed: its requests, evaluations and diagnostics."""
 
 import copy
+import zlib
+from contextlib import AbstractContextManager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -10,11 +12,13 @@ from torch import Tensor
 
 from plumbline.core import seeding
 from plumbline.core.alpha import alpha_at
+from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
+from plumbline.core.plugins import plugin_code, refuse_odd_numbers, seed_streams
 from plumbline.designs.base import initial_design
 from plumbline.methods.ask import CPU, AskRequest
-from plumbline.methods.base import Domain, Method, Proposal, build_method
-from plumbline.problems.base import Context, SharedCache
+from plumbline.methods.base import Domain, Method, Proposal, build_method, checked, refuse_lost_state
+from plumbline.problems.base import Context, EvaluationContext, SharedCache
 from plumbline.problems.build import build_problem
 from plumbline.problems.evaluation import (
     holdout_of,
@@ -26,12 +30,23 @@ from plumbline.problems.evaluation import (
     optima_of,
     values,
 )
+from plumbline.spaces.base import checked_points
 from plumbline.store.spec import TrialSpec
 from plumbline.trials import diagnostics
 from plumbline.trials.log import Log, Step
 
 AT_ONCE = 1_000
 """Number of points of an initial design that are evaluated between two checkpoints."""
+
+
+def _seed(stream: torch.Generator) -> None:
+    """Seed the global streams like a stream of the trial, for code that draws from them."""
+    seed_streams(stream.initial_seed() % 2**31)
+
+
+def _digest(rows: Tensor, before: int = 0) -> int:
+    """Return a checksum of rows (`n x k`) that go on from those with the checksum `before`."""
+    return zlib.crc32(rows.numpy().data, before)
 
 
 class Trial:
@@ -63,13 +78,18 @@ class Trial:
         self.log = Log() if log is None else log
         self.identity = seeding.identity(spec.problem.name, spec.problem.options)
         context = Context(data=data, generator=self._stream("problem"), shared=shared or SharedCache())
-        self.problem = build_problem(spec.problem.name, spec.problem.options, context)
-        self.metadata = metadata_of(self.problem)
+        _seed(context.generator)
+        with self._problem_code():
+            self.problem = build_problem(spec.problem.name, spec.problem.options, context)
+            self.metadata = metadata_of(self.problem)
+            size = spec.diagnostics.holdout
+            self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None
         self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift)
-        size = spec.diagnostics.holdout
-        self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None
         self.method = self._method(state or {})
         self._before: dict[str, Any] = {}
+        self._kinds: dict[str, type] | None = None
+        self._bounds = self.domain.bounds.clone()
+        self._lent, self._digests, self._versions = 0, (0, 0), (0, 0)
 
     def _stream(self, name: seeding.Stream, index: int = 0) -> torch.Generator:
         return seeding.generator(self.identity, self.spec.seed, name, index)
@@ -80,9 +100,32 @@ class Trial:
         return seeding.generator(self.identity, seed, "noise", index)
 
     def _method(self, state: dict[str, Any]) -> Method:
-        method = build_method(self.spec.method.name, self.spec.method.options, self.domain)
-        method.load_state_dict(state)
+        with self._method_code():
+            method = build_method(self.spec.method.name, self.spec.method.options, self.domain)
+            method.load_state_dict(state)
         return method
+
+    def _problem_code(self) -> AbstractContextManager[None]:
+        return plugin_code(f"problem {self.spec.problem.name!r}")
+
+    def _method_code(self) -> AbstractContextManager[None]:
+        return plugin_code(f"method {self.spec.method.name!r}")
+
+    def prepare(self, context: EvaluationContext) -> None:
+        """Let the problem prepare its evaluations."""
+        if self.problem.prepare:
+            with self._problem_code():
+                self.problem.prepare(context)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state of the method."""
+        with self._method_code():
+            state = self.method.state_dict()
+        kinds = {key: type(value) for key, value in state.items()} if isinstance(state, dict) else None
+        if kinds is None or kinds != self._kinds:  # not at each save: it takes as long as a cheap round
+            refuse_lost_state(self.spec.method.name, state)
+            self._kinds = kinds
+        return state
 
     @property
     def beginning(self) -> bool:
@@ -97,7 +140,13 @@ class Trial:
     def begin(self) -> Step:
         """Evaluate the next points of the initial design."""
         initial, first = self.spec.budget.initial, len(self.log)
-        X = initial_design(initial, self.problem, self._stream("design"))
+        whose, stream = f"initial design {initial.design!r}", self._stream("design")
+        _seed(stream)
+        with plugin_code(whose):
+            X = initial_design(initial, self.problem, stream)
+        X = checked_points(whose, X, self.problem.space)
+        if len(X) != initial.size:
+            raise PlumblineError(f"{whose} returned {len(X)} points, {initial.size} were asked for")
         X = X[first : first + AT_ONCE]
         started = perf_counter()
         Y, F = self._evaluate(X, None)
@@ -106,7 +155,8 @@ class Trial:
     def request(self) -> AskRequest:
         """Return the request of the next round."""
         if self.method.lockstep_size > 1:
-            self._before = copy.deepcopy(self.method.state_dict())
+            self._before = copy.deepcopy(self.state())
+        self._lend()
         history = History(self.log.X, self.log.Y, self.spec.budget.initial.size)
         return AskRequest(
             self.method, history, self.spec.budget.q, self._stream("method", self.log.iteration + 1), self.device
@@ -118,33 +168,78 @@ class Trial:
         self.method = self._method(self._before)
         return self.request()
 
-    def answer(self, request: AskRequest, proposal: Proposal) -> Step:
-        """Evaluate the proposal, tell the method, and assess its forecasts."""
-        wanted, iteration, history = self.spec.diagnostics, self.log.iteration + 1, request.history
-        forecast = proposal.predict(proposal.X) if proposal.predict else None
-        alphas = [alpha_at(alpha, len(history)) for alpha in wanted.alphas]
-        held = self._held_coverage(iteration, proposal, history, alphas)
-        snapshot = None
-        if wanted.snapshots is not None and iteration in wanted.snapshots.rounds:
-            snapshot = diagnostics.picture(
-                proposal,
-                self._truth,
-                self.domain.bounds,
-                wanted.snapshots.points,
-                alphas[0],
+    def _lend(self) -> None:
+        """Note what the history is before the method gets it."""
+        first, self._lent = self._lent, len(self.log)
+        X, Y = self.log.X, self.log.Y
+        self._versions = X._version, Y._version
+        # Only the new rows: digests of all are compared once, at the end.
+        x, y = self._digests
+        self._digests = _digest(X[first:], x), _digest(Y[first:], y)
+
+    def refuse_changed_history(self, thoroughly: bool = False) -> None:
+        """Raise PlumblineError if the method wrote into the history or the bounds that it was given.
+
+        Args:
+            thoroughly: whether to compare all numbers, since torch does not count writes of NumPy into its memory;
+                else the history must not have grown since the request.
+        """
+        X, Y = self.log.X[: self._lent], self.log.Y[: self._lent]
+        numbers = not thoroughly or (_digest(X), _digest(Y)) == self._digests
+        writes = thoroughly or (X._version, Y._version) == self._versions
+        if not (numbers and writes) or not torch.equal(self.domain.bounds, self._bounds):
+            raise PlumblineError(
+                f"method {self.spec.method.name!r} wrote into the history or the bounds that it was given: "
+                "let it work on a copy (`history.X.clone()`)"
             )
+
+    def answer(self, request: AskRequest, proposal: Proposal) -> Step:
+        """Evaluate the proposal, tell the method, and assess its forecasts.
+
+        Raises:
+            PlumblineError: the proposal is not what was asked for, or the method changed what it was given.
+        """
+        self.refuse_changed_history()
+        proposal = checked(self.spec.method.name, proposal, request, self.domain)
+        wanted, iteration, history = self.spec.diagnostics, self.log.iteration + 1, request.history
+        alphas = [alpha_at(alpha, len(history)) for alpha in wanted.alphas]
+        snapshot = None
+        if proposal.predict:
+            _seed(request.stream)
+        with self._method_code():
+            forecast = proposal.predict(proposal.X) if proposal.predict else None
+            held = self._held_coverage(iteration, proposal, history, alphas)
+            if wanted.snapshots is not None and iteration in wanted.snapshots.rounds:
+                snapshot = diagnostics.picture(
+                    proposal,
+                    self._truth,
+                    self.domain.bounds,
+                    wanted.snapshots.points,
+                    alphas[0],
+                )
         started = perf_counter()
         Y, F = self._evaluate(proposal.X, proposal.observed)
         seconds = {**proposal.seconds, "evaluate": perf_counter() - started}
-        self.method.tell(proposal.X, Y)
-        columns = diagnostics.assess(forecast, Y, F, alphas) if forecast else {}
-        at_ends = self._end_coverage(iteration, proposal, history, alphas)
-        of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, history, alphas)}
-        columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
-        notes = {**proposal.notes, **notes_of(self.problem, proposal.X, F)}
-        if wanted.recommend and iteration == self.spec.budget.rounds:
-            notes |= self._recommendation(request, proposal.X, Y)
+        notes = {**proposal.notes, **self._problem_notes(proposal.X, F)}
+        with self._method_code():
+            self.method.tell(proposal.X.clone(), Y.clone())
+            columns = diagnostics.assess(forecast, Y, F, alphas) if forecast else {}
+            at_ends = self._end_coverage(iteration, proposal, history, alphas)
+            of_round = {"holdout_coverage": held, "end_coverage": at_ends, **self._widths(proposal, history, alphas)}
+            columns |= {name: values.expand(len(Y), -1) for name, values in of_round.items()}
+            if wanted.recommend and iteration == self.spec.budget.rounds:
+                notes |= self._recommendation(request, proposal.X, Y)
+        self.refuse_changed_history()
         return Step(iteration, proposal.X, Y, F, columns, request.events, notes, seconds, snapshot)
+
+    def _problem_notes(self, X: Tensor, F: Tensor) -> dict[str, float]:
+        """Return the problem's notes on the evaluations of a round."""
+        if self.problem.notes is None:
+            return {}
+        with self._problem_code():
+            notes = notes_of(self.problem, X.clone(), F.clone())
+        refuse_odd_numbers(f"problem {self.spec.problem.name!r}", "notes", notes)
+        return notes
 
     def _recommendation(self, request: AskRequest, X: Tensor, Y: Tensor) -> dict[str, float]:
         """Return, as a note, the noise-free value at the method's recommendation after the observations `X`, `Y`."""
@@ -158,12 +253,23 @@ class Trial:
 
     def _truth(self, X: Tensor) -> Tensor:
         """Return the noise-free first outcome at `X` (`n x d`): `n`."""
-        return values(self.problem, X)[:, 0]
+        with self._problem_code():
+            return values(self.problem, X)[:, 0]
 
     def _evaluate(self, X: Tensor, requested: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return noisy and noise-free values at `X`; the noise does not depend on the method."""
-        first = len(self.log)
-        Y, F = observe(self.problem, X, [self._noise(first + i) for i in range(len(X))])
+        first, given = len(self.log), X.clone()
+        streams = [self._noise(first + i) for i in range(len(X))]
+        if self.method.lockstep_size > 1:  # other trials were asked since this one
+            _seed(streams[0])
+        torch.default_generator.manual_seed(streams[0].initial_seed())
+        with self._problem_code():
+            Y, F = observe(self.problem, given, streams)
+        if not torch.equal(given, X):
+            raise PlumblineError(
+                f"problem {self.spec.problem.name!r} wrote into the points that it was given: "
+                "let it work on a copy (`X.clone()`)"
+            )
         requested = torch.ones_like(Y, dtype=torch.bool) if requested is None else requested
         return observed(self.problem, self.spec.problem.name, X, Y, F, requested, first)
 
@@ -188,9 +294,10 @@ class Trial:
         if predict is None:
             return torch.empty(0)
         X = proposal.ends.flatten(end_dim=1)
-        return diagnostics.coverage(
-            predict(X), observe_holdout(self.problem, X, self._stream("ends", iteration)), alphas
-        )
+        stream = self._stream("ends", iteration)
+        with self._problem_code():
+            Y = observe_holdout(self.problem, X, stream)
+        return diagnostics.coverage(predict(X), Y, alphas)
 
     def _widths(self, proposal: Proposal, history: History, alphas: list[float]) -> dict[str, Tensor]:
         """Return the widths of the model's sets at the optima and over the holdout that the diagnostics require."""

@@ -12,7 +12,7 @@ from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import SearchOptions, inside
 from plumbline.spaces.table import Table
-from plumbline.spaces.with_gradient import Differentiated
+from plumbline.spaces.with_gradient import Differentiated, rescaling
 
 ALIKE = 1e-6
 """Draws count as equal below this difference, in the unit cube or in standard deviations of the observations."""
@@ -28,6 +28,7 @@ class PathAcquisition(Differentiated):
     def __init__(self, path: Paths) -> None:
         super().__init__(path.process.model)
         self.path = path
+        self.unit = path.process.standardisation.scale
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values at `b x 1 x d` points, `b`, and their derivatives, `b x 1 x d`."""
@@ -83,11 +84,12 @@ def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> t
         `P x r x d` and `P x r`.
     """
     r, d = starts.shape[-2:]
+    factor = rescaling(paths.process.standardisation.scale)
 
     def loss(x, batch_indices):  # type: ignore[no-untyped-def]
         path = paths.only([index // r for index in batch_indices])
         value, gradient = path.each(torch.from_numpy(x).view(-1, 1, d))
-        return -value.squeeze(-1).numpy(), -gradient.squeeze(-2).numpy()
+        return -factor * value.squeeze(-1).numpy(), -factor * gradient.squeeze(-2).numpy()
 
     ends, values, _ = fmin_l_bfgs_b_batched(
         loss,
@@ -96,7 +98,7 @@ def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> t
         maxiter=maxiter,
         pass_batch_indices=True,
     )
-    return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values).view(starts.shape[:-1])
+    return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values).view(starts.shape[:-1]) / factor
 
 
 def standardised(process: GP, peaks: Peaks) -> Peaks:

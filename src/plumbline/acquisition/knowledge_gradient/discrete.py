@@ -25,6 +25,7 @@ class DiscreteKnowledgeGradient(Differentiated):
 
     def __init__(self, process: GP, points: Tensor, samples: int) -> None:
         super().__init__(process.model)
+        self.unit = process.standardisation.scale
         self.process = process
         self.points = points
         self.Z = standard_normal(samples)

@@ -22,6 +22,7 @@ class OneShotKnowledgeGradient(Differentiated):
 
     def __init__(self, process: GP, Z: Tensor) -> None:
         super().__init__(process.model)
+        self.unit = process.standardisation.scale
         self.process = process
         self.Z = Z
 

@@ -8,6 +8,7 @@ from torch import Generator, Tensor
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, updated_means
 from plumbline.core.options import Options
 from plumbline.models.gp.process import GP
+from plumbline.spaces.with_gradient import rescaling
 
 SAMPLES = 8
 """Draws of the next observation in each step."""
@@ -46,10 +47,11 @@ def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bo
     change, _ = targets.mean_changes(queries)
     starts = points[(targets.mean + change.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)].flatten(0, 1)
     means = updated_means(process, queries.repeat_interleave(Z.shape[-1], 0), Z.flatten())
+    factor = rescaling(process.standardisation.scale)
 
     def loss(x, batch_indices):  # type: ignore[no-untyped-def]
         value, gradient = means(torch.from_numpy(x), list(batch_indices))
-        return -value.numpy(), -gradient.numpy()
+        return -factor * value.numpy(), -factor * gradient.numpy()
 
     ends, _, _ = fmin_l_bfgs_b_batched(
         loss, starts.numpy(), bounds=bounds.mT.tolist(), maxiter=maxiter, pass_batch_indices=True

@@ -20,6 +20,7 @@ from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 from plumbline.spaces.box import climb, uniform
 from plumbline.spaces.table import Table
+from plumbline.spaces.with_gradient import in_usual_units
 
 
 class KnowledgeGradientOptions(GPOptions):
@@ -79,7 +80,7 @@ class KnowledgeGradientMethod(GPMethod):
         if isinstance(space, Table):
             return torch.cat([space.rows, round.data.X])
         spread = draw_sobol_samples(space.bounds, n=self.options.points, q=1, seed=round.seed).squeeze(1)
-        mean = AnalyticAcquisition(surrogate, upper_confidence_bound(0.0))
+        mean = AnalyticAcquisition(surrogate, upper_confidence_bound(0.0), unit=surrogate.standardisation.scale)
         with manual_seed(round.seed):  # some of BoTorch draws from the global stream
             best = space.maximise(mean, 1, self.options.search, round.seed)
         return torch.cat([best, round.data.X, spread])
@@ -93,7 +94,7 @@ class SampledKnowledgeGradient(KnowledgeGradientMethod):
         self, exact: DiscreteKnowledgeGradient, starts: Tensor, bounds: Tensor, generator: Generator
     ) -> Tensor:
         """Return the query of the greatest sample average; Balandat et al. (2020)."""
-        one_shot = OneShotKnowledgeGradient(exact.process, exact.Z)
+        one_shot = in_usual_units(OneShotKnowledgeGradient(exact.process, exact.Z))
         together = good_starts(exact.process, starts, exact.points, exact.Z)
         options = self.options.search.model_dump(include={"maxiter", "patience"})
         ends, values = climb(together, one_shot, bounds[0], bounds[1], options)

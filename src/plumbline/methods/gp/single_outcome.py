@@ -120,7 +120,8 @@ class GPMethod(SurrogateMethod[GP]):
         The search is the same for all methods, independently of their search for queries.
         """
         data = self.training_rows(history)
-        mean = AnalyticAcquisition(self.fit(data), upper_confidence_bound(0.0))
+        process = self.fit(data)
+        mean = AnalyticAcquisition(process, upper_confidence_bound(0.0), unit=process.standardisation.scale)
         X, space = data.X, self.domain.space
         if isinstance(space, Box):
             X = torch.cat([X, space.maximise(mean, 1, SearchOptions(), draw_seed(generator))])
@@ -154,22 +155,28 @@ class ImprovementMethod(GPMethod):
     """An acquisition function of the improvement over an incumbent.
 
     Attributes:
-        closed_form, integrand: functions of the incumbent: for one point, and for batches.
+        closed_form, integrand: functions of the incumbent: for one point, and, with the unit of f, for batches.
         nonnegative: whether each of the two is nonnegative, and may be zero in much of a space.
+        has_units: whether their values are in units of the observations.
     """
 
     options: ImprovementOptions
     closed_form: ClassVar[Callable[[Tensor], ClosedForm]]
-    integrand: ClassVar[Callable[[Tensor], Integrand]]
+    integrand: ClassVar[Callable[[Tensor, float], Integrand]]
     nonnegative: ClassVar[tuple[bool, bool]] = (False, False)
+    has_units: ClassVar[bool] = False
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the closed form at q = 1, the Monte Carlo estimate otherwise."""
         best = self.threshold(surrogate, round.data)
+        scale = surrogate.standardisation.scale
+        unit = scale if self.has_units else 1.0
         if round.q == 1:
-            return AnalyticAcquisition(surrogate, type(self).closed_form(best), self.nonnegative[0])
-        integrand = type(self).integrand(best)
-        return MonteCarloAcquisition(surrogate, integrand, self.options.mc_samples, round.seed, self.nonnegative[1])
+            return AnalyticAcquisition(surrogate, type(self).closed_form(best), self.nonnegative[0], unit)
+        integrand = type(self).integrand(best, scale)
+        return MonteCarloAcquisition(
+            surrogate, integrand, self.options.mc_samples, round.seed, self.nonnegative[1], unit
+        )
 
     def threshold(self, surrogate: GP, data: History) -> Tensor:
         """Return the value to improve on: the best observation plus the jitter."""
@@ -183,6 +190,7 @@ class ExpectedImprovementMethod(ImprovementMethod):
     closed_form = expected_improvement
     integrand = batch_expected_improvement
     nonnegative = (True, True)
+    has_units = True
 
 
 @methods.register("logei", ImprovementOptions)
@@ -226,10 +234,11 @@ class UpperConfidenceBoundMethod(GPMethod):
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return (q)UCB."""
         sqrt_beta = self.sqrt_beta(len(round.history), len(round.history.queries))
+        unit = surrogate.standardisation.scale
         if round.q == 1:
-            return AnalyticAcquisition(surrogate, upper_confidence_bound(sqrt_beta))
+            return AnalyticAcquisition(surrogate, upper_confidence_bound(sqrt_beta), unit=unit)
         integrand = batch_upper_confidence_bound(sqrt_beta)
-        return MonteCarloAcquisition(surrogate, integrand, self.options.mc_samples, round.seed)
+        return MonteCarloAcquisition(surrogate, integrand, self.options.mc_samples, round.seed, unit=unit)
 
     def sqrt_beta(self, n: int, queries: int = 0) -> float:
         """Return the multiple of the standard deviation after `n` observations, `queries` of them queried."""

@@ -183,11 +183,12 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
             return self.botorch_improvement(surrogate, round)
         moments, best = SVGPPosterior(surrogate, self.options.noisy), round.data.Y.max()
         log = self.options.improvement == "log"
+        unit = 1.0 if log else surrogate.standardisation.scale
         if round.q == 1:
             closed_form = log_expected_improvement if log else expected_improvement
-            return AnalyticAcquisition(moments, closed_form(best), nonnegative=not log)
+            return AnalyticAcquisition(moments, closed_form(best), not log, unit)
         integrand = log_batch_improvement if log else batch_expected_improvement
-        return MonteCarloAcquisition(moments, integrand(best), self.options.mc_samples, round.seed, nonnegative=not log)
+        return MonteCarloAcquisition(moments, integrand(best), self.options.mc_samples, round.seed, not log, unit)
 
     def botorch_improvement(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
         """Return BoTorch's expected improvement, or its logarithm."""

@@ -94,7 +94,7 @@ class Portfolio(GPMethod):
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the posterior mean; the search maximises the proposing member's acquisition function instead."""
-        return AnalyticAcquisition(surrogate, upper_confidence_bound(0.0))
+        return AnalyticAcquisition(surrogate, upper_confidence_bound(0.0), unit=surrogate.standardisation.scale)
 
     def proposed(self, place: int, surrogate: GP, round: Round) -> Choice[GP] | None:
         """Return a member's choice; None, with a warning, on numerical failure."""
