@@ -116,6 +116,18 @@ def once(item: str, verify: Callable[[], object]) -> None:
     _CHECKED.add(item)
 
 
+def remembered(item: str, compute: Callable[[], str]) -> str:
+    """Look up what `compute` gives for `item`: once for this source, since it may import torch."""
+    path = sources.cache_folder() / "remembered" / hashlib.sha256(item.encode()).hexdigest()[:32]
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = compute()
+    with suppress(OSError):
+        files.write_text(path, text)
+    return text
+
+
 def option_model(kind: Kind, name: str) -> type[Options]:
     """Return the model of the options of the `kind` called `name`, importing its module and dependencies."""
     return _registry(kind)[name].options

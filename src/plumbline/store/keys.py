@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from plumbline.core.inputs import INPUT, METHOD, declared, replaced
 from plumbline.registry.catalogue import Kind, catalogue
-from plumbline.registry.references import MethodChoice, canonical_json, short_digest
+from plumbline.registry.references import MethodChoice, canonical_json, canonical_options, short_digest
 from plumbline.registry.source_digest import source_digest
 from plumbline.store.spec import TrialSpec
 
@@ -104,16 +104,18 @@ def trainer_digest(kind: str) -> str:
 
 
 def determinants(spec: TrialSpec) -> Json:
-    """Return the part of a spec that a trial's numbers depend on, as data.
+    """Return the part of a spec that a trial's numbers depend on, as data; equal options are spelt alike.
 
     Labels, which only figures and folders use, are left out. So are settings that are off by default, and off: a new
     such setting then changes no key of a trial without it.
     """
+    problem, method, initial = spec.problem, spec.method, spec.budget.initial
+    drawn = initial.model_copy(update={"options": canonical_options("design", initial.design, initial.options)})
     return {
-        "problem": {"name": spec.problem.name, "options": spec.problem.options},
-        "method": {"name": spec.method.name, "options": spec.method.options},
+        "problem": {"name": problem.name, "options": canonical_options("problem", problem.name, problem.options)},
+        "method": {"name": method.name, "options": canonical_options("method", method.name, method.options)},
         "seed": spec.seed,
-        "budget": _used(spec.budget),
+        "budget": _used(spec.budget.model_copy(update={"initial": drawn})),
         "diagnostics": _used(spec.diagnostics),
     }
 
