@@ -25,7 +25,7 @@ _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 LARGEST, DEEPEST, MOST_VALUES = 4_000_000, 64, 200_000
 """Bounds on a YAML document: bytes of its file, levels of nesting, and values with aliases followed.
 
-The largest file of the studies has 52 kB, a dozen levels and some thousand values: what is beyond the bounds is an accident.
+The largest file of the studies has 52 kB, a dozen levels and some thousand values: what is beyond is an accident.
 """
 
 _YAML = "tag:yaml.org,2002:"

@@ -11,12 +11,12 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.options import Options, distinct, parse, read_yaml
 from plumbline.core.resources import Resources
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
@@ -35,7 +35,7 @@ class Entry(Options):
     """What entries of both files may say."""
 
     like: str = Field(default="", description="the entry whose fields this one has, but for those given here")
-    vary: dict[str, tuple[Value, ...]] = Field(
+    vary: dict[str, Annotated[tuple[Value, ...], Field(min_length=1), AfterValidator(distinct)]] = Field(
         default_factory=dict, description="options, as `model.kernel`, with their values: one member a value"
     )
     resources: Resources = Field(default=Resources(), description="what its jobs ask of a machine")

@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, PrivateAttr
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options, parse, read_yaml
+from plumbline.study.claims import Names
 from plumbline.study.experiments import Preset
+
+VISIBLE = r"\S"
+"""A path that is more than blanks: an empty one would be the root of the file system, once it is joined with others."""
 
 
 class Config(Options):
@@ -23,27 +27,45 @@ class Config(Options):
         "{online-lda: online-lda-rebuilt}",
     )
     mirror: str | None = Field(
-        default=None, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null"
+        default=None, pattern=VISIBLE, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null"
     )
-    studies: tuple[str, ...] = Field(min_length=1, description="names of files in config/studies")
-    experiments: tuple[str, ...] = Field(default=(), description="build only these; empty for all of the preset")
-    without: tuple[str, ...] = Field(
+    studies: Names = Field(min_length=1, description="names of files in config/studies")
+    experiments: Names = Field(default=(), description="build only these; empty for all of the preset")
+    without: Names = Field(
         default=(), description="leave these out, for instance where their data cannot be had; the rest is whole"
     )
     chunk: PositiveInt | None = Field(
         default=None, description="at most so many seeds a job; null for all that the method's resources allow"
     )
-    results: str = Field(default="results", description="the folder of records, figures, tables and reports")
-    datasets: str = Field(default="data", description="the folder of downloads, features and trained models")
+    results: str = Field(
+        default="results", pattern=VISIBLE, description="the folder of records, figures, tables and reports"
+    )
+    datasets: str = Field(
+        default="data", pattern=VISIBLE, description="the folder of downloads, features and trained models"
+    )
     allow_incomplete: bool = Field(default=False, description="draw figures although trials failed, and say so in them")
+    _files: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def source(self, field: str, otherwise: str) -> str:
+        """Name the file that gave `field` its value, and `otherwise` where none is known."""
+        return self._files.get(field, otherwise)
 
 
 def read_config(*paths: Path) -> Config:
-    """Return the configuration of YAML files, later ones over earlier ones, as Snakemake's --configfile does."""
+    """Read the configuration of YAML files, later ones over earlier ones, as Snakemake's --configfile does.
+
+    Raises:
+        PlumblineError: a mistake, with the file that it is in.
+    """
     merged: dict[str, Any] = {}
+    files: dict[str, str] = {}
     for path in paths:
         content = read_yaml(path) or {}
         if not isinstance(content, dict):
             raise PlumblineError(f"{path}: a configuration is a mapping of names to values")
         merged |= content
-    return parse(Config, merged, paths[-1])
+        files |= dict.fromkeys(content, str(path))
+        parse(Config, {"studies": ["of a later file"], **merged}, path)
+    config = parse(Config, merged, ", ".join(map(str, paths)))
+    config._files.update(files)
+    return config
