@@ -70,8 +70,8 @@ def trial(
 
 
 def settings_of(pairs: list[str] | None) -> dict[str, Any]:
-    """Return nested options of `a.b=value` pairs; values are YAML, read as strictly as files are."""
-    from plumbline.core.options import parse_yaml
+    """Return nested options of `a.b=value` pairs; values are YAML."""
+    import yaml
 
     options: dict[str, Any] = {}
     for pair in pairs or []:
@@ -84,9 +84,10 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
             inner = inner.setdefault(parent, {})
             if not isinstance(inner, dict):
                 raise PlumblineError(f"option {pair!r}: {parent!r} has a value of its own already")
-        if leaf in inner:
-            raise PlumblineError(f"option {pair!r}: {path!r} is given twice")
-        inner[leaf] = parse_yaml(value, f"option {pair!r}")
+        try:
+            inner[leaf] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise PlumblineError(f"option {pair!r}: {' '.join(str(error).split())}") from error
     return options
 
 

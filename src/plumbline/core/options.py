@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
 from pydantic import (
@@ -167,7 +167,7 @@ def _numbers_are_numbers(schema: Any) -> Any:
     """Let no number of a core schema be a truth value, which pydantic would take for 1 or 0: `seeds: yes`."""
     if isinstance(schema, dict):
         if schema.get("type") in ("int", "float"):
-            return core_schema.no_info_before_validator_function(_refuse_truth_values, schema)  # type: ignore[arg-type]
+            return core_schema.no_info_before_validator_function(_refuse_truth_values, schema)
         if schema.get("type") == "function-before" and schema["function"]["function"] is _refuse_truth_values:
             return schema
         return {key: value if key in _NO_SCHEMAS else _numbers_are_numbers(value) for key, value in schema.items()}
@@ -189,7 +189,7 @@ class Options(BaseModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Refuse truth values where a number is wanted, at any depth of the fields."""
         whole = handler(source)
-        model = handler.resolve_ref_schema(whole)
+        model = cast("dict[str, Any]", handler.resolve_ref_schema(whole))
         model.update(_numbers_are_numbers(model))
         return whole
 

@@ -1,5 +1,6 @@
 """The configuration of a run: which preset, which studies, on what data."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,21 +52,22 @@ class Config(Options):
         return self._files.get(field, otherwise)
 
 
-def read_config(*paths: Path) -> Config:
-    """Read the configuration of YAML files, later ones over earlier ones, as Snakemake's --configfile does.
+def read_config(*layers: Path | Mapping[str, Any]) -> Config:
+    """Merge YAML files and mappings into a configuration, later over earlier ones, as Snakemake's --configfile does.
 
     Raises:
-        PlumblineError: a mistake, with the file that it is in.
+        PlumblineError: a mistake, with the file that it is in; a mapping is called `--config`.
     """
     merged: dict[str, Any] = {}
     files: dict[str, str] = {}
-    for path in paths:
-        content = read_yaml(path) or {}
-        if not isinstance(content, dict):
-            raise PlumblineError(f"{path}: a configuration is a mapping of names to values")
+    sources = [str(layer) if isinstance(layer, Path) else "--config" for layer in layers]
+    for layer, source in zip(layers, sources, strict=True):
+        content = (read_yaml(layer) or {}) if isinstance(layer, Path) else layer
+        if not isinstance(content, Mapping):
+            raise PlumblineError(f"{source}: a configuration is a mapping of names to values")
         merged |= content
-        files |= dict.fromkeys(content, str(path))
-        parse(Config, {"studies": ["of a later file"], **merged}, path)
-    config = parse(Config, merged, ", ".join(map(str, paths)))
+        files |= dict.fromkeys(content, source)
+        parse(Config, {"studies": ["of a later one"], **merged}, source)
+    config = parse(Config, merged, ", ".join(sources))
     config._files.update(files)
     return config
