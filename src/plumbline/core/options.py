@@ -145,7 +145,8 @@ def _constructed(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[[
 
 def _no_construction(loader: Any, node: yaml.Node) -> Any:
     kind = _AS_READ[node.tag.removeprefix(_YAML)]
-    raise _refused(f"{str(node.value)[:40]!r} is read as {kind}: put it in quotes if it is text", node)
+    shown = repr(node.value[:40]) if isinstance(node, yaml.ScalarNode) else "what is there"
+    raise _refused(f"{shown} is read as {kind}: put it in quotes if it is text", node)
 
 
 for _tag in ("bool", "int", "float"):
