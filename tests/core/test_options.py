@@ -192,6 +192,7 @@ def test_what_is_twice_in_a_list_is_told_with_both_places(names: list[Any]) -> N
         ("a: 1\non: 2\n", "x.yaml:2: the name on is read as true or false, and names are text: put it in quotes"),
         ("No: 2\n", "x.yaml:1: the name No is read as true or false, and names are text"),
         ("a: {1: 2}\n", "x.yaml:1: the name 1 is read as a number, and names are text: put it in quotes"),
+        ("1e-4: 2\n", "x.yaml:1: the name 1e-4 is read as a number"),
         ("1.5: 2\n", "x.yaml:1: the name 1.5 is read as a number"),
         ("null: 2\n", "x.yaml:1: the name null is read as nothing"),
         ("~: 2\n", "x.yaml:1: the name ~ is read as nothing"),
@@ -237,6 +238,9 @@ def test_yaml_that_is_meant_as_it_is() -> None:
     text = 'a: &x [1, 1.0, 1.0e-3, 0x1F, yes, null, "on", 2024]\n"1": *x\n"on": {a: *x}\nb: 0\nc: "2024-01-01"\n'
     assert parse_yaml(text, "x") == yaml.safe_load(text)
     assert parse_yaml("", "x") is None
+    assert parse_yaml("[1e-3, 2E5, -1e+2, 1.5e3, 1e, e3, '1e3', a1e3]", "x") == [
+        0.001, 2e5, -100.0, 1500.0, "1e", "e3", "1e3", "a1e3",
+    ]  # fmt: skip
     assert parse_yaml("[" * (DEEPEST - 1) + "]" * (DEEPEST - 1), "x")
 
 

@@ -477,8 +477,12 @@ def test_figures_may_name_families(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
-        ("experiments", "F1", "config/studies/second.yaml: experiment F1 is in toy.yaml too: rename one"),
-        ("claims", "K1", "config/studies/second.yaml: claim K1 is in toy.yaml too: rename one"),
+        (
+            "experiments",
+            "F1",
+            "config/studies/second.yaml:3: experiment F1 is in config/studies/toy.yaml:5 too: rename one",
+        ),
+        ("claims", "K1", "config/studies/second.yaml:3: claim K1 is in config/studies/toy.yaml:62 too: rename one"),
     ],
 )
 def test_names_are_of_one_study(kind: str, name: str, message: str, repository: Path) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -29,6 +30,7 @@ The largest file of the studies has 52 kB, a dozen levels and some thousand valu
 """
 
 _YAML = "tag:yaml.org,2002:"
+_TEXT = f"{_YAML}str"
 _AS_READ = {
     "bool": "true or false",
     "int": "a number",
@@ -45,6 +47,15 @@ _AS_READ = {
 
 def _refused(problem: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
+
+
+class _Resolver(yaml.resolver.Resolver):
+    """PyYAML's rules for what a scalar is, but that 1e-3 is a number, as it is in YAML 1.2 and everywhere else."""
+
+
+_Resolver.add_implicit_resolver(
+    f"{_YAML}float", re.compile(r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
 
 
 class StrictLoader(_FAST):  # type: ignore[misc, valid-type]
@@ -64,26 +75,27 @@ class StrictLoader(_FAST):  # type: ignore[misc, valid-type]
         """Count the level as left."""
         self._depth -= 1
 
+    resolve = staticmethod(lru_cache(maxsize=20_000)(_Resolver().resolve))
+    """The tag of a node: most scalars of a file are there many times."""
+
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Leave a mapping as it is: it has no merge keys."""
 
     def get_single_node(self) -> yaml.Node | None:
         """Compose the document, and refuse what PyYAML would resolve silently or without an end."""
         node = super().get_single_node()
-        if node is not None:
+        if isinstance(node, yaml.CollectionNode):
             _extent(node, {})
         return node
 
 
-def _extent(node: yaml.Node, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+def _extent(node: yaml.CollectionNode, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """Check the mappings of a node, and find its number of values and of levels, aliases followed.
 
     Args:
-        node: a node of a composed document.
+        node: a mapping or a list of a composed document.
         known: by identity, the extents of the collections so far; those that are being looked at have no values.
     """
-    if isinstance(node, yaml.ScalarNode):
-        return 1, 1
     extent = known.get(id(node))
     if extent is not None:
         if not extent[0]:
@@ -97,7 +109,7 @@ def _extent(node: yaml.Node, known: dict[int, tuple[int, int]]) -> tuple[int, in
         children = node.value
     size, depth = 1, 0
     for child in children:
-        more, levels = _extent(child, known)
+        more, levels = (1, 1) if isinstance(child, yaml.ScalarNode) else _extent(child, known)
         size, depth = size + more, max(depth, levels)
     if size > MOST_VALUES or depth >= DEEPEST:
         raise _refused(
@@ -109,12 +121,15 @@ def _extent(node: yaml.Node, known: dict[int, tuple[int, int]]) -> tuple[int, in
 
 def _check_names(node: yaml.MappingNode) -> None:
     """Refuse merge keys, names that are not text on one line, and names that are there twice."""
+    texts = {key.value for key, _ in node.value if key.tag == _TEXT and isinstance(key, yaml.ScalarNode)}
+    if len(texts) == len(node.value) and "".join(texts).isprintable():
+        return  # nearly all mappings: what follows looks for the mistake
     first: dict[str, yaml.Node] = {}
     for key, _ in node.value:
         name = key.value
         if key.tag == f"{_YAML}merge":
             raise _refused("merge keys (<<) are not used here: write `like: NAME`, or the fields themselves", key)
-        if key.tag != f"{_YAML}str" or not isinstance(name, str):
+        if key.tag != _TEXT or not isinstance(name, str):
             kind = _AS_READ.get(key.tag.removeprefix(_YAML), "a list or a mapping")
             what = f"the name {name}" if isinstance(name, str) else "a name"
             raise _refused(f"{what} is read as {kind}, and names are text: put it in quotes", key)
@@ -198,9 +213,9 @@ class Options(BaseModel):
     @classmethod
     def _name_unknown_fields(cls, data: Any) -> Any:
         """Name the allowed fields in the error, which pydantic's own message leaves out."""
-        if isinstance(data, dict):
-            for field in sorted(map(str, data.keys() - cls.model_fields.keys())):
-                raise ValueError(str(unknown("field", field, cls.model_fields)))
+        fields = cls.model_fields
+        if isinstance(data, dict) and not data.keys() <= fields.keys():
+            raise ValueError(str(unknown("field", min(map(str, data.keys() - fields.keys())), fields)))
         return data
 
     @classmethod
@@ -287,6 +302,15 @@ def parse_yaml(text: str, source: str | Path) -> Any:
         raise PlumblineError(f"{source}{line}: {error.problem}") from error
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         raise PlumblineError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def line_of(path: Path, *names: str) -> int:
+    """Find the line of a YAML file, once read, in which the last of `names` is written: each in the one before it."""
+    node: Any = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=StrictLoader)
+    line = 1
+    for name in names:
+        line, node = next((key.start_mark.line + 1, value) for key, value in node.value if key.value == name)
+    return line
 
 
 def read_yaml(path: Path) -> Any:

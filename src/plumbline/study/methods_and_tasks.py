@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, Field
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, distinct, parse, read_yaml
+from plumbline.core.options import Options, distinct, line_of, parse, read_yaml
 from plumbline.core.resources import Resources
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
@@ -266,11 +266,13 @@ def _gather(
         return f"{files.get(name, f'{kind}s')}: {name}"
 
     found: dict[str, MemberT] = {}
+    entries: dict[str, str] = {}
     for name, content in inherit(data, kind, source, own=("vary",)).items():
         where = source(name)
         for label, member in members_of(name, parse(model, content, where), where):
             if label in found:
-                raise PlumblineError(f"{where}: there are two {kind}s called {label!r}")
+                raise PlumblineError(f"{where}: two {kind}s are called {label!r}, the other by {entries[label]}")
+            entries[label] = where
             found[_checked_label(label, where)] = member
     return found
 
@@ -307,7 +309,8 @@ def read_entries(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
             raise PlumblineError(f"{file}: a mapping of names to entries is expected")
         for name in content:
             if name in entries:
-                raise PlumblineError(f"{file}: {name} is in {files[name]} too: rename one")
+                here, there = (f"{one}:{line_of(folder.parents[1] / one, name)}" for one in (file, files[name]))
+                raise PlumblineError(f"{here}: {name} is in {there} too: rename one")
         entries |= content
         files |= dict.fromkeys(content, file)
     return entries, files

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import parse
+from plumbline.core.options import line_of, parse
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.store.keys import input_paths
@@ -167,15 +167,16 @@ class Plan:
         return min(sizes, default=None)
 
 
-def _refuse_doubles(studies: Mapping[str, Study], folder: str) -> None:
+def _refuse_doubles(studies: Mapping[str, Study], root: Path) -> None:
     """Raise PlumblineError where two studies have an experiment or a claim of one name: results are filed by it."""
     for kind in ("experiments", "claims"):
         first: dict[str, str] = {}
         for study, content in studies.items():
             for name in getattr(content, kind):
                 if name in first:
-                    what = f"{kind.removesuffix('s')} {name}"
-                    raise PlumblineError(f"{folder}/{study}.yaml: {what} is in {first[name]}.yaml too: rename one")
+                    files = [Path("config/studies") / f"{one}.yaml" for one in (study, first[name])]
+                    here, there = (f"{file}:{line_of(root / file, kind, name)}" for file in files)
+                    raise PlumblineError(f"{here}: {kind.removesuffix('s')} {name} is in {there} too: rename one")
                 first[name] = study
 
 
@@ -198,7 +199,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         datasets=load_datasets(root / "config" / "datasets.yaml"),
         models=load_models(root / "config" / "models.yaml"),
     )
-    _refuse_doubles(plan.studies, "config/studies")
+    _refuse_doubles(plan.studies, root)
     check(plan, source)
     where = {field: checked.source(field, source) for field in ("preset", "experiments", "without")}
     for name in checked.experiments:
