@@ -199,6 +199,8 @@ def test_what_is_twice_in_a_list_is_told_with_both_places(names: list[Any]) -> N
         ("2024-01-01: 2\n", "x.yaml:1: the name 2024-01-01 is read as a date"),
         ("? [a]\n: 2\n", "x.yaml:1: a name is read as a list or a mapping, and names are text"),
         ('"a\\nb": 2\n', "x.yaml:1: the name 'a\\nb' has characters that cannot be printed"),
+        ('a: "x\\0y"\n', "x.yaml:1: the text has a character that cannot be printed, '\\x00'"),
+        ('a: [b, "\\e[31m"]\n', "x.yaml:1: the text has a character that cannot be printed, '\\x1b'"),
         ("a: 2024-01-01\n", "x.yaml:1: '2024-01-01' is read as a date: put it in quotes if it is text"),
         ("a: !!binary aGk=\n", "x.yaml:1: 'aGk=' is read as bytes"),
         ("a: !!set {b, c}\n", "is read as a set"),
@@ -269,7 +271,8 @@ def test_a_folder_is_no_file_and_a_byte_order_mark_is_no_text(tmp_path: Path) ->
     assert read_yaml(tmp_path / "x.yaml") == {"a": 1}
 
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+texts = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff") | st.just("\n"))
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
 names = st.text(st.characters(exclude_categories=["C", "Z"]))
 documents = st.recursive(scalars, lambda one: st.lists(one) | st.dictionaries(names, one), max_leaves=20)
 

@@ -241,6 +241,7 @@ F1 = ("experiments", "F1")
         ),
         (change(("claims", "K1", "experiments"), []), "claim K1: give both `experiments` and `primary`, or neither"),
         (change(("experiments", "a/b"), {"title": "x"}), "an experiment's name is letters, digits and . _ -"),
+        (change(("experiments", "a" * 121), {"title": "x"}), "so that it can name a file, 120 at most"),
         (change((*F1, "sedes"), 3), "experiments.F1: unknown field 'sedes': did you mean 'seeds'?"),
         (change((*F1, "quick", "round"), 3), "experiments.F1.quick: unknown field 'round': did you mean 'rounds'?"),
         (change((*F1, "seeds"), 0), "experiments.F1.seeds: Input should be greater than or equal to 1 (got 0)"),

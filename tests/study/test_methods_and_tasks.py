@@ -124,6 +124,12 @@ def test_stand_ins_change_the_data_and_the_title_and_not_the_name(library: Metho
         ),
         ({"a": {"name": "x", "vary": {"m.k": [1], "n.k": [2]}}}, {}, "two of them end alike"),
         ({"a": {}}, {}, "methods: a: name: Field required"),
+        ({"a" * 121: {"name": "ei"}}, {}, "a label names a file: it has at most 120 characters"),
+        (
+            {"a": {"name": "ei", "vary": {f"x{i}": list(range(9)) for i in range(12)}}},
+            {},
+            "methods: a: vary: these are 282,429,536,481 members, and a family has at most 1,000",
+        ),
         ({"a": {"name": "ei", "colour": "bleu"}}, {}, "methods: a: colour: String should match pattern"),
         ({"a": {"name": "ei", "legend": "{alpha}"}}, {}, "methods: a: legend: unknown field 'alpha'"),
         ({"A b": {"name": "ei"}}, {}, "methods: A b: label: a label is lower-case letters"),

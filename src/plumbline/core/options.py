@@ -29,6 +29,9 @@ LARGEST, DEEPEST, MOST_VALUES = 4_000_000, 64, 200_000
 The largest file of the studies has 52 kB, a dozen levels and some thousand values: what is beyond is an accident.
 """
 
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+"""What only an escape in double quotes can write, and no figure, page or path can hold."""
+
 _YAML = "tag:yaml.org,2002:"
 _TEXT = f"{_YAML}str"
 _AS_READ = {
@@ -109,7 +112,12 @@ def _extent(node: yaml.CollectionNode, known: dict[int, tuple[int, int]]) -> tup
         children = node.value
     size, depth = 1, 0
     for child in children:
-        more, levels = (1, 1) if isinstance(child, yaml.ScalarNode) else _extent(child, known)
+        if isinstance(child, yaml.ScalarNode):
+            more, levels = 1, 1
+            if child.style == '"' and (found := _UNPRINTABLE.search(child.value)):
+                raise _refused(f"the text has a character that cannot be printed, {found[0]!r}", child)
+        else:
+            more, levels = _extent(child, known)
         size, depth = size + more, max(depth, levels)
     if size > MOST_VALUES or depth >= DEEPEST:
         raise _refused(

@@ -18,6 +18,9 @@ from plumbline.registry.catalogue import Kind, catalogue, option_model, remember
 Json = dict[str, Any]
 
 
+LONGEST_LABEL = 120
+"""Characters of a label: file systems allow 255 bytes, with what is added to it."""
+
 _LABEL = re.compile(r"[a-z0-9][a-z0-9._+-]*")
 
 
@@ -86,6 +89,8 @@ def safe_label(label: str) -> str:
     """Return `label` if it can name a file; raise ValueError otherwise."""
     if not _LABEL.fullmatch(label):
         raise ValueError(f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}")
+    if len(label) > LONGEST_LABEL:
+        raise ValueError(f"a label names a file: it has at most {LONGEST_LABEL} characters, and {label!r} {len(label)}")
     return label
 
 

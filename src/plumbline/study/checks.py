@@ -12,7 +12,7 @@ from plumbline.core.options import parse
 from plumbline.data.datasets import Dataset
 from plumbline.data.models import ModelEntry
 from plumbline.registry.catalogue import Kind, catalogue, once, option_model
-from plumbline.registry.references import Json, MethodChoice, canonical_json
+from plumbline.registry.references import LONGEST_LABEL, Json, MethodChoice, canonical_json
 from plumbline.store.keys import input_paths, methods_of
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Block, Experiment, Output, Preset, Scale
@@ -69,8 +69,9 @@ def check_models(models: Mapping[str, ModelEntry], datasets: Collection[str]) ->
 def check_names_of_files(names: Iterable[str], source: str) -> None:
     """Raise PlumblineError for the name of a dataset or a model that cannot name a file in the data folder."""
     for name in names:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
-            raise PlumblineError(f"{source}: the name {name!r} names files: it is letters, digits and . _ + -")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name) or len(name) > LONGEST_LABEL:
+            allowed = f"letters, digits and . _ + -, {LONGEST_LABEL} at most"
+            raise PlumblineError(f"{source}: the name {name!r} names files: it is {allowed}")
 
 
 def check_replaced(

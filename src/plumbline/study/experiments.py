@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, distinct, parse, read_yaml
+from plumbline.registry.references import LONGEST_LABEL
 from plumbline.store.spec import Diagnostics
 from plumbline.study.claims import Claim
 from plumbline.study.inheritance import inherit
@@ -138,8 +139,11 @@ class Hyperparameter(Options):
 
 
 def _name_of_experiment(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", name):
-        raise ValueError(f"an experiment's name is letters, digits and . _ -, so that it can name a file: {name!r}")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", name) or len(name) > LONGEST_LABEL:
+        raise ValueError(
+            f"an experiment's name is letters, digits and . _ -, so that it can name a file, {LONGEST_LABEL} at most: "
+            f"{name!r}"
+        )
     return name
 
 

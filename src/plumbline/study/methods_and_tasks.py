@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, distinct, line_of, parse, read_yaml
@@ -24,6 +25,9 @@ from plumbline.store.keys import with_stand_ins
 from plumbline.store.spec import Budget
 from plumbline.study.inheritance import inherit
 from plumbline.study.legends import COLOURS, Legend
+
+LARGEST_FAMILY = 1_000
+"""Members of an entry that varies several options: their number is a product, which a few more values make endless."""
 
 Value = bool | int | float | str
 EntryT = TypeVar("EntryT", bound="Entry")
@@ -39,6 +43,12 @@ class Entry(Options):
         default_factory=dict, description="options, as `model.kernel`, with their values: one member a value"
     )
     resources: Resources = Field(default=Resources(), description="what its jobs ask of a machine")
+
+    @model_validator(mode="after")
+    def _a_family_that_can_be_run(self) -> Self:
+        if (size := prod(map(len, self.vary.values()))) > LARGEST_FAMILY:
+            raise ValueError(f"vary: these are {size:,} members, and a family has at most {LARGEST_FAMILY:,}")
+        return self
 
 
 class MethodEntry(Entry):
