@@ -1,11 +1,16 @@
+import math
+import time
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import PositiveInt, ValidationError, model_validator
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.options import DEEPEST, LARGEST, Options, distinct, parse, parse_yaml, read_yaml
 
 
 class Inner(Options):
@@ -92,3 +97,203 @@ def test_files_that_are_not_yaml(tmp_path: Path) -> None:
     with pytest.raises(PlumblineError, match=r"bad.yaml is not YAML: .*line 2") as caught:
         read_yaml(tmp_path / "bad.yaml")
     assert "\n" not in str(caught.value)
+
+
+class Numbers(Options):
+    """A number in every place that one can have."""
+
+    whole: int = 0
+    real: float = 0.0
+    open_end: Annotated[float, Field(allow_inf_nan=True)] = 0.0
+    maybe: int | None = None
+    several: tuple[float, ...] = ()
+    pair: tuple[int, float] = (0, 0.0)
+    named: dict[str, float] = Field(default_factory=dict)
+    rows: tuple[tuple[float, float], ...] = ()
+    either: Literal["all"] | PositiveInt = "all"
+    any_of: tuple[bool | int | float | str, ...] = ()
+    switch: bool = False
+    words: str = ""
+    inner: Inner = Inner()
+    parts: tuple["Numbers", ...] = ()
+
+
+PLACES: dict[str, Any] = {
+    "whole": lambda value: {"whole": value},
+    "real": lambda value: {"real": value},
+    "maybe": lambda value: {"maybe": value},
+    "several.1": lambda value: {"several": [1, value]},
+    "pair.0": lambda value: {"pair": [value, 1]},
+    "pair.1": lambda value: {"pair": [1, value]},
+    "named.x": lambda value: {"named": {"x": value}},
+    "rows.0.1": lambda value: {"rows": [[1, value]]},
+    "either": lambda value: {"either": value},
+    "inner.size": lambda value: {"inner": {"size": value}},
+    "parts.0.parts.0.real": lambda value: {"parts": [{"parts": [{"real": value}]}]},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("value", [True, False, math.nan, math.inf, -math.inf, "nan", "inf", 1e999])
+def test_no_number_is_a_truth_value_or_endless(place: str, value: Any) -> None:
+    with pytest.raises(PlumblineError) as caught:
+        parse(Numbers, PLACES[place](value), "x.yaml")
+    text = str(caught.value)
+    assert text.startswith(f"x.yaml: {place}")
+    assert "\n" not in text
+    assert "function" not in text
+    if isinstance(value, bool) and place != "either":
+        assert text == f"x.yaml: {place}: a number is wanted (got {value})"
+
+
+def test_what_may_be_a_truth_value_or_endless_still_is() -> None:
+    read = parse(Numbers, {"switch": True, "any_of": [True, 1, 1.0, "1"], "open_end": math.inf, "either": 3}, "x")
+    assert (read.switch, read.open_end, read.either) == (True, math.inf, 3)
+    assert [type(one) for one in read.any_of] == [bool, int, float, str]
+    assert parse(Numbers, {"real": 1, "whole": "2", "maybe": None}, "x") == Numbers(real=1.0, whole=2)
+
+
+def test_no_text_is_a_truth_value() -> None:
+    with pytest.raises(PlumblineError, match=r"x: words: Input should be a valid string \(got True\)"):
+        parse(Numbers, {"words": True}, "x")
+
+
+def test_numbers_are_described_as_before() -> None:
+    properties = Numbers.model_json_schema()["$defs"]["Numbers"]["properties"]
+    assert properties["whole"] == {"default": 0, "title": "Whole", "type": "integer"}
+    assert properties["named"]["additionalProperties"] == {"type": "number"}
+
+
+def test_long_values_are_cut() -> None:
+    assert len(message({"alpha": "x" * 10_000})) < 500
+
+
+class Listed(Options):
+    names: Annotated[tuple[str | float, ...], AfterValidator(distinct)] = ()
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", 1, 1.0, 2.5, -0.0, 0.0])))
+def test_what_is_twice_in_a_list_is_told_with_both_places(names: list[Any]) -> None:
+    doubles = [(names.index(name), item) for item, name in enumerate(names) if name in names[:item]]
+    if not doubles:
+        assert parse(Listed, {"names": names}, "x").names == tuple(names)
+        return
+    first, second = doubles[0]
+    with pytest.raises(PlumblineError, match=f"is there twice, as items {first + 1} and {second + 1} of the list"):
+        parse(Listed, {"names": names}, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "x.yaml:3: 'a' is there twice: it is in line 1 already"),
+        ('a: 1\n"a": 3\n', "x.yaml:2: 'a' is there twice: it is in line 1 already"),
+        ("b:\n  - {a: 1, c: {d: 1, d: 2}}\n", "x.yaml:2: 'd' is there twice: it is in line 2 already"),
+        ("a: 1\non: 2\n", "x.yaml:2: the name on is read as true or false, and names are text: put it in quotes"),
+        ("No: 2\n", "x.yaml:1: the name No is read as true or false, and names are text"),
+        ("a: {1: 2}\n", "x.yaml:1: the name 1 is read as a number, and names are text: put it in quotes"),
+        ("1e-4: 2\n", "x.yaml:1: the name 1e-4 is read as a number"),
+        ("1.5: 2\n", "x.yaml:1: the name 1.5 is read as a number"),
+        ("null: 2\n", "x.yaml:1: the name null is read as nothing"),
+        ("~: 2\n", "x.yaml:1: the name ~ is read as nothing"),
+        ("2024-01-01: 2\n", "x.yaml:1: the name 2024-01-01 is read as a date"),
+        ("? [a]\n: 2\n", "x.yaml:1: a name is read as a list or a mapping, and names are text"),
+        ('"a\\nb": 2\n', "x.yaml:1: the name 'a\\nb' has characters that cannot be printed"),
+        ('a: "x\\0y"\n', "x.yaml:1: the text has a character that cannot be printed, '\\x00'"),
+        ('a: [b, "\\e[31m"]\n', "x.yaml:1: the text has a character that cannot be printed, '\\x1b'"),
+        ("a: 2024-01-01\n", "x.yaml:1: '2024-01-01' is read as a date: put it in quotes if it is text"),
+        ("a: !!binary aGk=\n", "x.yaml:1: 'aGk=' is read as bytes"),
+        ("a: !!set {b, c}\n", "is read as a set"),
+        ("a: &x {b: 1}\nc: {<<: *x}\n", "x.yaml:2: merge keys (<<) are not used here"),
+        ("a: !!python/object:os.system x\n", "x.yaml:1: could not determine a constructor"),
+        ("a: !!int x\n", "x.yaml:1: 'x' cannot be read as a number"),
+        ("a: !!float x\n", "x.yaml:1: 'x' cannot be read as a number"),
+        ("a: !!bool x\n", "x.yaml:1: 'x' cannot be read as true or false"),
+        (f"a: {'9' * 5000}\n", "cannot be read as a number"),
+        ("a: 017\n", "x.yaml:1: YAML reads 017 as 15: write that number, or put the text in quotes"),
+        ("a: 1:30\n", "x.yaml:1: YAML reads 1:30 as 90: write that number, or put the text in quotes"),
+        ("a: 1:30.5\n", "x.yaml:1: YAML reads 1:30.5 as 90.5"),
+        ("a: &x [*x]\n", "x.yaml:1: an alias (*) inside of what it stands for"),
+        ("odd: &x {name: ucb, options: *x}\n", "x.yaml:1: an alias (*) inside of what it stands for"),
+        ("a: *b\n", "x.yaml is not YAML: "),
+        ("a: 1\n---\nb: 2\n", "x.yaml is not YAML: "),
+        ("a: \x00\n", "x.yaml is not YAML: "),
+        ("[" * 10_000, "x.yaml:1: nested more than"),
+        ("- " * 10_000, "x.yaml:1: nested more than"),
+        ("a: " + "[" * 1_000_000, "x.yaml:1: nested more than"),
+        ("{a: " * 10_000, "x.yaml:1: nested more than"),
+        ("\n".join([f"a0: &a0 {[1] * 9}", *(f"a{i}: &a{i} [{f'*a{i - 1}, ' * 9}]" for i in range(1, 12))]), "aliases"),
+        ("\n".join(["a0: &a0 [1]", *(f"a{i}: &a{i} [[[[[[*a{i - 1}]]]]]]" for i in range(1, 300))]), "aliases"),
+    ],
+)
+def test_yaml_that_says_something_else_than_it_seems_to(text: str, message: str) -> None:
+    started = time.process_time()
+    with pytest.raises(PlumblineError) as caught:
+        parse_yaml(text, "x.yaml")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert time.process_time() - started < 5
+
+
+def test_yaml_that_is_meant_as_it_is() -> None:
+    text = 'a: &x [1, 1.0, 1.0e-3, 0x1F, yes, null, "on", 2024]\n"1": *x\n"on": {a: *x}\nb: 0\nc: "2024-01-01"\n'
+    assert parse_yaml(text, "x") == yaml.safe_load(text)
+    assert parse_yaml("", "x") is None
+    assert parse_yaml("[1e-3, 2E5, -1e+2, 1.5e3, 1e, e3, '1e3', a1e3]", "x") == [
+        0.001, 2e5, -100.0, 1500.0, "1e", "e3", "1e3", "a1e3",
+    ]  # fmt: skip
+    assert parse_yaml("[" * (DEEPEST - 1) + "]" * (DEEPEST - 1), "x")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a: caf\xe9\n".encode("latin-1"), "x.yaml: byte 7 is not UTF-8: save the file in that encoding"),
+        ("a: 1\n".encode("utf-16"), "x.yaml: byte 1 is not UTF-8"),
+        ("a: 1\n".encode("utf-16-be"), "x.yaml is not YAML"),
+        (b"a: 1\n" * (LARGEST // 5 + 1), "x.yaml is larger than 4 MB"),
+    ],
+)
+def test_files_that_are_no_text(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(content)
+    with pytest.raises(PlumblineError) as caught:
+        read_yaml(path)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_file_and_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match="is a folder"):
+        read_yaml(tmp_path)
+    (tmp_path / "x.yaml").write_text("a: 1\n", encoding="utf-8-sig")
+    assert read_yaml(tmp_path / "x.yaml") == {"a": 1}
+
+
+texts = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff") | st.just("\n"))
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
+names = st.text(st.characters(exclude_categories=["C", "Z"]))
+documents = st.recursive(scalars, lambda one: st.lists(one) | st.dictionaries(names, one), max_leaves=20)
+
+
+@given(documents)
+def test_what_is_written_is_read(document: Any) -> None:
+    assert parse_yaml(yaml.safe_dump(document, allow_unicode=True), "x") == document
+
+
+@given(st.text(st.sampled_from("ab1:-*&!?{}[],#|>'\"%@` \n\t.0~<=x\ud800\x85\u2028e+_")))
+@example("\ud800")
+@example("=: 1")
+@example("!!null x: 1")
+@example("!!str [a]")
+@example("!!map [a]")
+@example("a: !!float [a]")
+def test_any_text_is_a_document_or_one_line(text: str) -> None:
+    lines = "x"
+    try:
+        parse_yaml(text, "x")
+    except PlumblineError as error:
+        lines = str(error)
+    assert lines.startswith("x")
+    assert "\n" not in lines

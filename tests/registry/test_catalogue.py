@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from plumbline.core.errors import PlumblineError
 from plumbline.registry import catalogue as module
 from plumbline.registry import source_digest as sources
-from plumbline.registry.catalogue import Catalogue, catalogue
+from plumbline.registry.catalogue import Catalogue, catalogue, remembered
 
 
 @pytest.fixture
@@ -170,3 +172,33 @@ def test_who_goes_with_whom() -> None:
     assert {"calibrated", "exploit", "hedge", "trust-region"} <= set(known.wrappers("ei"))
     assert known.wrappers("random") == known.bases("random") == []
     assert "hedge" not in known.wrappers("relay")
+
+
+CIRCLE: dict[str, Any] = {}
+CIRCLE["x"] = CIRCLE
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"dim": date(2024, 1, 1)}, {"dim": {1: 2, "a": 3}}, {"dim": {1, 2}}, {"dim": object()}, {"dim": CIRCLE}],
+)
+def test_options_are_what_a_file_can_hold(options: dict[str, Any]) -> None:
+    with pytest.raises(PlumblineError) as caught:
+        catalogue().check("problem", "ackley", options, "mine")
+    assert str(caught.value).startswith("mine: problem 'ackley': options are numbers, texts, lists and mappings: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_remembered_is_worked_out_once(cache: Path) -> None:
+    asked: list[str] = []
+
+    def answer() -> str:
+        asked.append("")
+        return "answer"
+
+    assert [remembered("item", answer) for _ in range(3)] == ["answer"] * 3
+    assert len(asked) == 1
+    (path,) = cache.rglob("remembered/*")
+    path.write_text(path.read_text().replace("answer", "anwser"))
+    assert remembered("item", answer) == "answer"
+    assert len(asked) == 2

@@ -175,27 +175,32 @@ class TestGaps:
 
 class TestCheckStatistic:
     def test_what_is_right_passes(self) -> None:
-        check_statistic("share-above", ["level"], baseline=False)
-        check_statistic("difference", [], baseline=True, location="median")
+        check_statistic("share-above", {"level": 1}, baseline=False)
+        check_statistic("difference", {}, baseline=True, location="median")
+        assert infer("share-above", TASKS, "mean", "a", {"level": "4"}).value == 1 / 4
 
     @pytest.mark.parametrize(
         ("name", "options", "message"),
         [
-            ("diffrence", [], "unknown statistic 'diffrence': did you mean"),
-            ("share-above", ["levl"], "unknown option of statistic 'share-above' 'levl': did you mean 'level'"),
-            ("value", ["level"], "unknown option of statistic 'value' 'level'"),
-            ("ratio", [], "statistic 'ratio' compares with a `baseline`"),
+            ("diffrence", {}, "unknown statistic 'diffrence': did you mean"),
+            ("share-above", {"levl": 1.0}, "unknown option of statistic 'share-above' 'levl': did you mean 'level'"),
+            ("value", {"level": 1.0}, "unknown option of statistic 'value' 'level'"),
+            *(
+                ("share-above", {"level": level}, r"option of statistic 'share-above': level: .*\(got ")
+                for level in ("high", None, [1], True, np.nan, np.inf, {}, "nan")
+            ),
+            ("ratio", {}, "statistic 'ratio' compares with a `baseline`"),
         ],
     )
-    def test_mistakes_are_one_line(self, name: str, options: list[str], message: str) -> None:
+    def test_mistakes_are_one_line(self, name: str, options: dict[str, Any], message: str) -> None:
         with pytest.raises(PlumblineError, match=message):
             check_statistic(name, options, baseline=False)
 
     @pytest.mark.parametrize("name", statistics.SHARES)
     def test_counts_of_seeds_have_no_median(self, name: str) -> None:
-        check_statistic(name, [], baseline=True)
+        check_statistic(name, {}, baseline=True)
         with pytest.raises(PlumblineError, match=f"statistic '{name}' counts seeds, and has no `location: median`"):
-            check_statistic(name, [], baseline=True, location="median")
+            check_statistic(name, {}, baseline=True, location="median")
 
     @pytest.mark.parametrize("name", STATISTICS)
     def test_those_that_are_said_to_need_no_baseline_need_none(self, name: str) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from plumbline.core.errors import PlumblineError
 from plumbline.registry.source_digest import closure
 from plumbline.store import keys
-from plumbline.store.keys import code_digest, trial_inputs, trial_key, with_stand_ins
+from plumbline.store.keys import code_digest, design_key, trial_inputs, trial_key, with_stand_ins
 from plumbline.store.spec import TrialSpec
 
 Make = Callable[..., TrialSpec]
@@ -39,7 +39,7 @@ changes = st.fixed_dictionaries(
     {},
     optional={
         "problem": st.sampled_from(["branin", "ackley-2", "ackley-3"]),
-        "options": st.sampled_from([{}, {"jitter": 0.1}, {"jitter": 0.2}]),
+        "options": st.sampled_from([{}, {"model": {"ard": False}}, {"model": {"ard": False, "kernel": "rbf"}}]),
         "seed": st.integers(0, 3),
         "rounds": st.integers(0, 3),
         "size": st.integers(1, 3),
@@ -52,8 +52,32 @@ changes = st.fixed_dictionaries(
 
 @given(changes, changes)
 def test_keys_differ_where_specs_do(cheap_spec: Make, one: dict[str, Any], two: dict[str, Any]) -> None:
-    first, second = cheap_spec(method="sobol", **one), cheap_spec(method="sobol", **two)
+    first, second = cheap_spec(method="ei", **one), cheap_spec(method="ei", **two)
     assert (trial_key(first, NOWHERE) == trial_key(second, NOWHERE)) == (first == second)
+
+
+def test_keys_are_the_same_where_options_are(cheap_spec: Make) -> None:
+    """However they are written: two trials of one name would be the same rows twice, or draw other noise."""
+    part = {"design": "part", "size": 4}
+    spellings = [
+        ({"dim": 3, "noise_std": 0.5}, {"sqrt_beta": 2.0}, {"low": 0.0, "high": 1.0}),
+        ({"noise_std": "0.5", "dim": 3.0}, {"sqrt_beta": 2, "model": {}}, {"high": 1, "low": -0.0}),
+        (
+            {"dim": "3", "noise_std": 5e-1, "noise_scale": None},
+            {"sqrt_beta": "2"},
+            {"low": 0, "high": "1", "outside": False},
+        ),
+    ]
+    specs = []
+    for problem, method, design in spellings:
+        spec = cheap_spec({"name": "ackley", "options": problem}, "ucb", options=method)
+        initial = {**part, "options": design}
+        specs.append(
+            TrialSpec.model_validate({**spec.model_dump(mode="json"), "budget": {"initial": initial, "rounds": 3}})
+        )
+    for name in (trial_key, design_key):
+        assert len({name(spec, NOWHERE) for spec in specs}) == 1
+    assert len({spec.problem.stream_name() for spec in specs}) == 1
 
 
 def test_code_counts(cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,3 +188,26 @@ def test_ids_differ_exactly_where_chunks_differ(
 def test_two_dimensions_are_one_too_many() -> None:
     with pytest.raises(ValidationError, match="which of the two is meant"):
         ProblemRef.model_validate({"name": "ackley-2", "options": {"dim": 3}})
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        ([], "seeds: Tuple should have at least 1 item"),
+        ([0, 1, 0], "seeds: 0 is there twice, as items 1 and 3 of the list"),
+        ([0, True], "seeds.1: a number is wanted (got True)"),
+        ([0, 0.0], "seeds: 0 is there twice"),
+        ([-1], "seeds.0: Input should be greater than or equal to 0"),
+        ([2**31], "seeds.0: Input should be less than or equal to"),
+    ],
+)
+def test_a_job_has_each_seed_once(cheap_spec: Make, seeds: list[Any], message: str) -> None:
+    with pytest.raises(PlumblineError) as caught:
+        parse(Chunk, {"spec": cheap_spec().model_dump(mode="json"), "seeds": seeds}, "chunk")
+    assert str(caught.value).startswith(f"chunk: {message}")
+
+
+def test_snapshots_are_of_rounds_that_there_are(cheap_spec: Make) -> None:
+    assert cheap_spec(rounds=3, snapshots={"rounds": [1, 3]}).diagnostics.snapshots
+    with pytest.raises(ValidationError, match=r"diagnostics\.snapshots\.rounds: round 4 of a trial of 3 rounds"):
+        cheap_spec(rounds=3, snapshots={"rounds": [4]})

@@ -1,5 +1,6 @@
 """Studies as data: presets, grids, claims, and mistakes that are found before anything runs."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,12 @@ def test_what_a_preset_changes(study: Study) -> None:
 
 
 def test_all_blocks_are_those_of_every_preset(study: Study) -> None:
-    assert [block.rounds for block in study.experiments["F1"].grids()] == [None, 9, 5]
-    assert list(study.experiments["T1"].grids()) == []
+    grids = study.experiments["F1"].grids()
+    assert {name: [block.rounds for block in grid] for name, grid in grids.items()} == {
+        "grid": [None, 9],
+        "desk.grid": [5],
+    }
+    assert study.experiments["T1"].grids() == {"grid": ()}
 
 
 def claim(*tests: dict[str, Any]) -> Claim:
@@ -153,6 +158,8 @@ def test_what_no_trial_can_decide_says_why() -> None:
     [
         ({"direction": "within"}, "`range: [low, high]` is for `direction: within`, and that needs one"),
         ({"range": [0.0, 1.0]}, "`range: [low, high]` is for `direction: within`, and that needs one"),
+        ({"direction": "within", "range": [math.nan, 1.0]}, "range.0: Input should be a finite number (got nan)"),
+        ({"direction": "within", "range": [0.0, math.inf]}, "range.1: Input should be a finite number (got inf)"),
         ({"direction": "within", "range": [1.0, 1.0]}, "the `range` ends where it begins, or before"),
         ({"of": "mean", "after": 0.5}, "`after` is of the `last` value"),
         ({"after": 1.0}, "after: Input should be less than 1 (got 1.0)"),
@@ -234,12 +241,44 @@ F1 = ("experiments", "F1")
         ),
         (change(("claims", "K1", "experiments"), []), "claim K1: give both `experiments` and `primary`, or neither"),
         (change(("experiments", "a/b"), {"title": "x"}), "an experiment's name is letters, digits and . _ -"),
+        (change(("experiments", "a" * 121), {"title": "x"}), "so that it can name a file, 120 at most"),
         (change((*F1, "sedes"), 3), "experiments.F1: unknown field 'sedes': did you mean 'seeds'?"),
         (change((*F1, "quick", "round"), 3), "experiments.F1.quick: unknown field 'round': did you mean 'rounds'?"),
         (change((*F1, "seeds"), 0), "experiments.F1.seeds: Input should be greater than or equal to 1 (got 0)"),
         (change((*F1, "seeds"), 10_001), "experiments.F1.seeds: Input should be less than or equal to 10000"),
         (change((*F1, "quick", "seeds"), "two"), "experiments.F1.quick.seeds: Input should be a valid integer"),
         (change((*F1, "grid", 0, "tasks"), []), "experiments.F1.grid.0.tasks: "),
+        (change((*F1, "grid", 0, "methods"), []), "experiments.F1.grid.0.methods: "),
+        (
+            change((*F1, "grid", 0, "methods"), ["dice", "grid", "dice"]),
+            "experiments.F1.grid.0.methods: 'dice' is there twice, as items 1 and 3 of the list",
+        ),
+        (change((*F1, "grid", 0, "tasks"), ["hole", "hole"]), "grid.0.tasks: 'hole' is there twice"),
+        (change((*F1, "quick", "grid"), []), "experiments.F1.quick.grid: "),
+        (change((*F1, "seeds"), []), "experiments.F1.seeds: Input should be a valid integer"),
+        (change((*F1, "seeds"), True), "experiments.F1.seeds: a number is wanted (got True)"),
+        (change((*F1, "quick", "rounds"), True), "experiments.F1.quick.rounds: a number is wanted (got True)"),
+        (change((*F1, "title"), True), "experiments.F1.title: Input should be a valid string (got True)"),
+        (
+            change((*F1, "diagnostics"), {"snapshots": {"rounds": []}}),
+            "experiments.F1.diagnostics.snapshots.rounds: Tuple should have at least 1 item",
+        ),
+        (
+            change((*F1, "diagnostics"), {"alphas": [0.1, 0.2, 0.1]}),
+            "experiments.F1.diagnostics.alphas: 0.1 is there twice, as items 1 and 3",
+        ),
+        (change(("claims", "K1", "experiments"), ["F1", "F1"]), "claims.K1.experiments: 'F1' is there twice"),
+        (
+            change(("claims", "K1", "primary", 0, "threshold"), math.nan),
+            "primary.0.threshold: Input should be",
+        ),
+        (
+            change(("claims", "K1", "primary", 0, "threshold"), math.inf),
+            "primary.0.threshold: Input should be",
+        ),
+        (change(("claims", "K1", "primary", 0, "threshold"), True), "primary.0.threshold: a number is wanted"),
+        (change(("claims", "K1", "primary", 0, "also"), ["branin"]), "`also` has 'branin', a task itself"),
+        (change(("study",), "other"), "study: it has the name of its file, 'toy' (got 'other')"),
         (change((*F1, "grid", 0, "problems"), []), "experiments.F1.grid.0: unknown field 'problems'"),
         (change((*F1, "title"), None), "experiments.F1.title: Field required"),
         (

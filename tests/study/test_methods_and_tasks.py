@@ -124,11 +124,21 @@ def test_stand_ins_change_the_data_and_the_title_and_not_the_name(library: Metho
         ),
         ({"a": {"name": "x", "vary": {"m.k": [1], "n.k": [2]}}}, {}, "two of them end alike"),
         ({"a": {}}, {}, "methods: a: name: Field required"),
+        ({"a" * 121: {"name": "ei"}}, {}, "a label names a file: it has at most 120 characters"),
+        (
+            {"a": {"name": "ei", "vary": {f"x{i}": list(range(9)) for i in range(12)}}},
+            {},
+            "methods: a: vary: these are 282,429,536,481 members, and a family has at most 1,000",
+        ),
         ({"a": {"name": "ei", "colour": "bleu"}}, {}, "methods: a: colour: String should match pattern"),
         ({"a": {"name": "ei", "legend": "{alpha}"}}, {}, "methods: a: legend: unknown field 'alpha'"),
         ({"A b": {"name": "ei"}}, {}, "methods: A b: label: a label is lower-case letters"),
         ({"a": {"name": "ei", "vary": {"jitter": ["0.1/2"]}}}, {}, "methods: a: label: a label is lower-case"),
-        ({"a": {"name": "ei", "vary": {"jitter": [0.1]}}, "a-0.1": {"name": "pi"}}, {}, "two methods called 'a-0.1'"),
+        (
+            {"a": {"name": "ei", "vary": {"jitter": [0.1]}}, "a-0.1": {"name": "pi"}},
+            {},
+            "called 'a-0.1', the other by methods: a",
+        ),
         ({"a": {"name": "ei", "resources": {"gpu": 9}}}, {}, "methods: a: resources.gpu: Input should be less than"),
         ({"a": {"name": "ei", "resources": {"cores": 0}}}, {}, "methods: a: resources.cores: Input should be greater"),
         ({"a": {"name": "ei", "resources": {"seeds_per_job": 0}}}, {}, "methods: a: resources.seeds_per_job: "),
@@ -178,5 +188,5 @@ def test_a_name_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None
     config = tmp_path / "config"
     write(config / "methods", paper=METHODS)
     write(config / "tasks", paper=TASKS, zoo={"hole": TASKS["hole"]})
-    with pytest.raises(PlumblineError, match=r"^config/tasks/zoo\.yaml: hole is in config/tasks/paper\.yaml too"):
+    with pytest.raises(PlumblineError, match=r"^config/tasks/zoo\.yaml:1: hole is in config/tasks/paper\.yaml:\d+ too"):
         load_methods_and_tasks(config)

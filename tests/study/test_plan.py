@@ -1,5 +1,6 @@
 """A plan: grids expanded, jobs, legends, stand-ins, and names that are checked before anything runs."""
 
+import math
 import shutil
 import subprocess
 import sys
@@ -278,6 +279,59 @@ TEST = ("claims", "K1", "primary", 0)
             "config/studies/toy.yaml: F1: unknown task 'brannin': did you mean 'branin'?",
         ),
         (
+            "studies/toy.yaml",
+            set_at("experiments", "F4", "grid", 0, "methods", value=["bound-alpha", "bound-alpha-0.1"]),
+            "toy.yaml: F4: grid: 'bound-alpha-0.1' on 'network-1' is in block 1 twice: which counts?",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "grid", 1, "tasks", value=["forrester", "branin"]),
+            "toy.yaml: F1: grid: 'dice' on 'branin' is in blocks 1 and 2: which counts?",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "desk", "grid", value=2 * [{"tasks": ["branin"], "methods": ["dice"]}]),
+            "toy.yaml: F1: desk.grid: 'dice' on 'branin' is in blocks 1 and 2: which counts?",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "diagnostics", value={"snapshots": {"rounds": [2, 9]}}),
+            "toy.yaml: F1: quick: diagnostics.snapshots.rounds: round 9 of a trial of 3 rounds (hole)",
+        ),
+        (
+            "studies/toy.yaml",
+            set_at("experiments", "F1", "desk", "diagnostics", value={"snapshots": {"rounds": [31]}}),
+            "toy.yaml: F1: desk: diagnostics.snapshots.rounds: round 31 of a trial of 30 rounds (branin)",
+        ),
+        *(
+            (
+                "studies/toy.yaml",
+                set_at(*TEST, value={**STUDY["claims"]["K1"]["primary"][0], "statistic": "share-above", **options}),
+                "toy.yaml: claim K1: option of statistic 'share-above': level: ",
+            )
+            for options in [{"options": {"level": level}} for level in ("high", None, [1], True, math.nan)]
+        ),
+        (
+            "methods/toy.yaml",
+            set_at("bound-alpha", "vary", value={"alpha": []}),
+            "config/methods/toy.yaml: bound-alpha: vary.alpha: Tuple should have at least 1 item",
+        ),
+        (
+            "methods/toy.yaml",
+            set_at("bound-alpha", "vary", value={"alpha": [1, 1.0]}),
+            "config/methods/toy.yaml: bound-alpha: vary.alpha: 1.0 is there twice, as items 1 and 2 of the list",
+        ),
+        (
+            "methods/toy.yaml",
+            set_at("bound", "options", value={"alpha": True}),
+            "config/methods/toy.yaml: bound: method 'ucb': alpha: a number is wanted (got True)",
+        ),
+        (
+            "tasks/toy.yaml",
+            set_at("branin", "options", value={"noise_std": math.nan}),
+            "config/tasks/toy.yaml: branin: problem 'branin': noise_std: ",
+        ),
+        (
             "methods/toy.yaml",
             set_at("dice", "name", value="rndom"),
             "config/methods/toy.yaml: dice: unknown method 'rndom'",
@@ -365,6 +419,32 @@ def test_a_name_that_stands_for_nothing_is_one_line(
         assert "\n" not in str(caught.value)
 
 
+def test_a_run_of_nothing_is_a_mistake(repository: Path) -> None:
+    for name in ("F1", "F3", "F4", "T1"):
+        changed(repository, "studies/toy.yaml", set_at("experiments", name, "quick", value=None))
+    with pytest.raises(PlumblineError, match="nothing to build: no experiment of toy is of preset 'quick': an exp"):
+        load(repository)
+    load(repository, preset="desk")
+    with pytest.raises(PlumblineError, match=r"nothing to build: .*and left by `without`"):
+        load(repository, preset="paper", without=["F1", "F3", "F4", "T1"])
+
+
+def test_names_of_files_stay_in_their_folder(repository: Path) -> None:
+    path = repository / "config/datasets.yaml"
+    datasets = yaml.safe_load(path.read_text())
+    for name in ("..", "a/b", "../x", " ", ""):
+        path.write_text(yaml.safe_dump({**datasets, name: datasets["zinc250k"]}))
+        with pytest.raises(PlumblineError, match=r"datasets.yaml: the name .* names files"):
+            load(repository)
+    for file in ("..", ".", "a/b", "/", ""):
+        path.write_text(yaml.safe_dump({**datasets, "mine": {**datasets["zinc250k"], "file": file}}))
+        with pytest.raises(PlumblineError, match=r"datasets.yaml: mine: file: "):
+            load(repository)
+    for file in (".x", "..x", "...", "a.b", "ab", "a"):
+        path.write_text(yaml.safe_dump({**datasets, "mine": {**datasets["zinc250k"], "file": file}}))
+        load(repository)
+
+
 def test_a_test_of_trials_that_no_preset_runs(repository: Path) -> None:
     changed(repository, "studies/toy.yaml", set_at(*TEST, "task", value="forrester"))
     load(repository)
@@ -397,8 +477,12 @@ def test_figures_may_name_families(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
-        ("experiments", "F1", "config/studies/second.yaml: experiment F1 is in toy.yaml too: rename one"),
-        ("claims", "K1", "config/studies/second.yaml: claim K1 is in toy.yaml too: rename one"),
+        (
+            "experiments",
+            "F1",
+            "config/studies/second.yaml:3: experiment F1 is in config/studies/toy.yaml:5 too: rename one",
+        ),
+        ("claims", "K1", "config/studies/second.yaml:3: claim K1 is in config/studies/toy.yaml:62 too: rename one"),
     ],
 )
 def test_names_are_of_one_study(kind: str, name: str, message: str, repository: Path) -> None:

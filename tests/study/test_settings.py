@@ -246,12 +246,53 @@ def test_later_files_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("chunk: zero\n", "data: real\n", "a.yaml: chunk: Input should be a valid integer"),
+        ("chnk: 1\n", "data: real\n", "a.yaml: unknown field 'chnk': did you mean 'chunk'?"),
+        ("chunk: 1\n", "data: unreal\n", "b.yaml: data: Input should be 'generated' or 'real'"),
+        ("chunk: 1\n", "chunk: yes\n", "b.yaml: chunk: a number is wanted (got True)"),
+        ("- 1\n", "data: real\n", "a.yaml: a configuration is a mapping of names to values"),
+        ("chunk: 1\nchunk: 1\n", "data: real\n", "a.yaml:2: 'chunk' is there twice"),
+        ("studies: [calibratd]\n", "data: real\n", "a.yaml: studies: unknown study 'calibratd'"),
+        ("without: [CAL-F9]\n", "studies: [calibrated]\n", "a.yaml: without: unknown experiment 'CAL-F9'"),
+        ("studies: [calibrated]\n", "without: [CAL-F9]\n", "b.yaml: without: unknown experiment 'CAL-F9'"),
+        ("experiments: [CAL-F9]\n", "studies: [calibrated]\n", "a.yaml: experiments: unknown experiment 'CAL-F9'"),
+        ("instead: {a: b}\n", "studies: [calibrated]\n", "a.yaml: instead: unknown dataset or model 'a'"),
+        ("chunk: 1\n", "data: real\n", "a.yaml, b.yaml: studies: Field required"),
+    ],
+)
+def test_a_mistake_names_the_file_that_it_is_in(
+    first: str, second: str, message: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text(first)
+    (tmp_path / "b.yaml").write_text(second)
+    with pytest.raises(PlumblineError) as caught:
+        load_plan(read_config(Path("a.yaml"), Path("b.yaml")), root)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"preset": "quik"}, "config: preset: Input should be 'quick', 'desk' or 'paper' (got 'quik')"),
-        ({"studies": ["calibratd"]}, "unknown study 'calibratd': did you mean 'calibrated'?"),
+        ({"studies": ["calibratd"]}, "config: studies: unknown study 'calibratd': did you mean 'calibrated'?"),
         ({"studies": []}, "config: studies: "),
-        ({"experiments": ["CAL-F9"]}, "unknown experiment 'CAL-F9': did you mean 'CAL-F"),
+        ({"experiments": ["CAL-F9"]}, "config: experiments: unknown experiment 'CAL-F9': did you mean 'CAL-F"),
+        ({"chunk": True}, "config: chunk: a number is wanted (got True)"),
+        ({"studies": ["practice", "practice"]}, "config: studies: 'practice' is there twice, as items 1 and 2"),
+        ({"experiments": ["CAL-F2", "CAL-F2"]}, "config: experiments: 'CAL-F2' is there twice"),
+        *(
+            ({name: text}, f"config: {name}: ")
+            for name in ("results", "datasets", "mirror")
+            for text in ("", " ", True)
+        ),
+        (
+            {"studies": ["practice"], "experiments": ["BOWH-1"], "without": ["BOWH-1"]},
+            "config: BOWH-1 is among `experiments`",
+        ),
         ({"chunk": 0}, "config: chunk: Input should be greater than 0 (got 0)"),
         ({"sedes": 3}, "config: unknown field 'sedes'"),
         ({"data": "fake"}, "config: data: Input should be 'generated' or 'real' (got 'fake')"),

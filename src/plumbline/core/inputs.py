@@ -74,8 +74,11 @@ def _of_value(entry: Json, value: Any, definitions: Json, place: tuple[str | int
         return
     if "$ref" in entry:
         yield from _of_value(definitions[entry["$ref"].rpartition("/")[2]], value, definitions, place)
-    for part in (*entry.get("allOf", ()), *entry.get("anyOf", ()), *entry.get("oneOf", ())):
-        yield from _of_value(part, value, definitions, place)
+    for alternatives in ("allOf", "anyOf", "oneOf"):
+        for part in entry.get(alternatives, ()):
+            yield from _of_value(part, value, definitions, place)
+    if isinstance(value, str | int | float):
+        return  # most values: to ask whether they are mappings costs more
     if isinstance(value, Mapping):
         yield from _of_mapping(entry, value, definitions, place)
         if isinstance(others := entry.get("additionalProperties"), dict):

@@ -2,52 +2,228 @@
 
 import inspect
 import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import core_schema
 
 from plumbline.core.errors import PlumblineError, unknown
 
 _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The C loader where PyYAML was built with it: it is ten times as fast."""
 
+LARGEST, DEEPEST, MOST_VALUES = 4_000_000, 64, 200_000
+"""Bounds on a YAML document: bytes of its file, levels of nesting, and values with aliases followed.
+
+The largest file of the studies has 52 kB, a dozen levels and some thousand values: what is beyond is an accident.
+"""
+
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+"""What only an escape in double quotes can write, and no figure, page or path can hold."""
+
+_YAML = "tag:yaml.org,2002:"
+_TEXT = f"{_YAML}str"
+_AS_READ = {
+    "bool": "true or false",
+    "int": "a number",
+    "float": "a number",
+    "null": "nothing",
+    "timestamp": "a date",
+    "binary": "bytes",
+    "set": "a set",
+    "omap": "an ordered mapping",
+    "pairs": "pairs",
+}
+"""Kinds of YAML values in words, for errors about values that would not be what they seem to be."""
+
+
+def _refused(problem: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
+
+
+class _Resolver(yaml.resolver.Resolver):
+    """PyYAML's rules for what a scalar is, but that 1e-3 is a number, as it is in YAML 1.2 and everywhere else."""
+
+
+_Resolver.add_implicit_resolver(
+    f"{_YAML}float", re.compile(r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
+
 
 class StrictLoader(_FAST):  # type: ignore[misc, valid-type]
-    """YAML without merge keys (`<<`), and with every name once in a mapping."""
+    """YAML of bounded size, with mappings of names that are text, and there once; without merge keys and dates."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = 0
+
+    def descend_resolver(self, current_node: yaml.Node, current_index: Any) -> None:
+        """Refuse deep nesting while the document is composed: later, it could exhaust the stack."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _refused(f"nested more than {DEEPEST} levels deep", current_node)
+
+    def ascend_resolver(self) -> None:
+        """Count the level as left."""
+        self._depth -= 1
+
+    resolve = staticmethod(lru_cache(maxsize=20_000)(_Resolver().resolve))
+    """The tag of a node: most scalars of a file are there many times."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Refuse merge keys and repeated names, which PyYAML would resolve silently."""
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        names = [key.value for key in keys]
-        if "<<" not in names and len(set(names)) == len(names):
-            return
-        for i, key in enumerate(keys):
-            if key.tag == "tag:yaml.org,2002:merge":
-                problem = "merge keys (<<) are not used here: write `like: NAME`, or the fields themselves"
-            elif key.value in names[:i]:
-                problem = f"{key.value!r} is there twice"
-            else:
-                continue
-            raise yaml.constructor.ConstructorError(problem=problem, problem_mark=key.start_mark)
+        """Leave a mapping as it is: it has no merge keys."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        """Compose the document, and refuse what PyYAML would resolve silently or without an end."""
+        node = super().get_single_node()
+        if isinstance(node, yaml.CollectionNode):
+            _extent(node, {})
+        return node
+
+
+def _extent(node: yaml.CollectionNode, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Check the mappings of a node, and find its number of values and of levels, aliases followed.
+
+    Args:
+        node: a mapping or a list of a composed document.
+        known: by identity, the extents of the collections so far; those that are being looked at have no values.
+    """
+    extent = known.get(id(node))
+    if extent is not None:
+        if not extent[0]:
+            raise _refused("an alias (*) inside of what it stands for", node)
+        return extent
+    known[id(node)] = 0, 0
+    if isinstance(node, yaml.MappingNode):
+        _check_names(node)
+        children = [value for _, value in node.value]
+    else:
+        children = node.value
+    size, depth = 1, 0
+    for child in children:
+        if isinstance(child, yaml.ScalarNode):
+            more, levels = 1, 1
+            if child.style == '"' and (found := _UNPRINTABLE.search(child.value)):
+                raise _refused(f"the text has a character that cannot be printed, {found[0]!r}", child)
+        else:
+            more, levels = _extent(child, known)
+        size, depth = size + more, max(depth, levels)
+    if size > MOST_VALUES or depth >= DEEPEST:
+        raise _refused(
+            f"aliases (*) make this more than {MOST_VALUES:,} values, or nest it more than {DEEPEST} levels deep", node
+        )
+    known[id(node)] = size, depth + 1
+    return size, depth + 1
+
+
+def _check_names(node: yaml.MappingNode) -> None:
+    """Refuse merge keys, names that are not text on one line, and names that are there twice."""
+    texts = {key.value for key, _ in node.value if key.tag == _TEXT and isinstance(key, yaml.ScalarNode)}
+    if len(texts) == len(node.value) and "".join(texts).isprintable():
+        return  # nearly all mappings: what follows looks for the mistake
+    first: dict[str, yaml.Node] = {}
+    for key, _ in node.value:
+        name = key.value
+        if key.tag == f"{_YAML}merge":
+            raise _refused("merge keys (<<) are not used here: write `like: NAME`, or the fields themselves", key)
+        if key.tag != _TEXT or not isinstance(name, str):
+            kind = _AS_READ.get(key.tag.removeprefix(_YAML), "a list or a mapping")
+            what = f"the name {name}" if isinstance(name, str) else "a name"
+            raise _refused(f"{what} is read as {kind}, and names are text: put it in quotes", key)
+        if name in first:
+            line = first[name].start_mark.line + 1
+            raise _refused(f"{name!r} is there twice: it is in line {line} already", key)
+        if not name.isprintable():
+            raise _refused(f"the name {name!r} has characters that cannot be printed", key)
+        first[name] = key
+
+
+def _constructed(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[[Any, yaml.ScalarNode], Any]:
+    """Give errors of a constructor of scalars their line, and refuse spellings that YAML reads as another number."""
+
+    def constructed(loader: Any, node: yaml.ScalarNode) -> Any:
+        kind = _AS_READ[node.tag.removeprefix(_YAML)]
+        try:
+            value = construct(loader, node)
+        except (ValueError, LookupError) as error:
+            raise _refused(f"{node.value[:40]!r} cannot be read as {kind}", node) from error
+        octal = isinstance(value, int) and re.match(r"[-+]?0[0-9_]", node.value)
+        if kind == "a number" and (octal or ":" in node.value):
+            raise _refused(f"YAML reads {node.value} as {value}: write that number, or put the text in quotes", node)
+        return value
+
+    return constructed
+
+
+def _no_construction(loader: Any, node: yaml.Node) -> Any:
+    kind = _AS_READ[node.tag.removeprefix(_YAML)]
+    shown = repr(node.value[:40]) if isinstance(node, yaml.ScalarNode) else "what is there"
+    raise _refused(f"{shown} is read as {kind}: put it in quotes if it is text", node)
+
+
+for _tag in ("bool", "int", "float"):
+    StrictLoader.add_constructor(_YAML + _tag, _constructed(_FAST.yaml_constructors[_YAML + _tag]))
+for _tag in ("timestamp", "binary", "set", "omap", "pairs"):
+    StrictLoader.add_constructor(_YAML + _tag, _no_construction)
 
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
 
-class Options(BaseModel):
-    """Base of all models of YAML content: immutable, and an unknown field is an error."""
+def _refuse_truth_values(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError(f"a number is wanted (got {value})")
+    return value
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+def _numbers_are_numbers(schema: Any) -> Any:
+    """Let no number of a core schema be a truth value, which pydantic would take for 1 or 0: `seeds: yes`."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("int", "float"):
+            return core_schema.no_info_before_validator_function(_refuse_truth_values, schema)
+        if schema.get("type") == "function-before" and schema["function"]["function"] is _refuse_truth_values:
+            return schema
+        return {key: value if key in _NO_SCHEMAS else _numbers_are_numbers(value) for key, value in schema.items()}
+    if isinstance(schema, list | tuple):
+        return type(schema)(_numbers_are_numbers(one) for one in schema)
+    return schema
+
+
+_NO_SCHEMAS = ("config", "default", "expected", "function", "metadata", "serialization")
+"""Parts of a core schema that hold no schemas of fields."""
+
+
+class Options(BaseModel):
+    """Base of all models of YAML content: immutable, without unknown fields, and numbers are finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """Refuse truth values where a number is wanted, at any depth of the fields."""
+        whole = handler(source)
+        model = cast("dict[str, Any]", handler.resolve_ref_schema(whole))
+        model.update(_numbers_are_numbers(model))
+        return whole
 
     @model_validator(mode="before")
     @classmethod
     def _name_unknown_fields(cls, data: Any) -> Any:
         """Name the allowed fields in the error, which pydantic's own message leaves out."""
-        if isinstance(data, dict):
-            for field in sorted(map(str, data.keys() - cls.model_fields.keys())):
-                raise ValueError(str(unknown("field", field, cls.model_fields)))
+        fields = cls.model_fields
+        if isinstance(data, dict) and not data.keys() <= fields.keys():
+            raise ValueError(str(unknown("field", min(map(str, data.keys() - fields.keys())), fields)))
         return data
 
     @classmethod
@@ -62,6 +238,19 @@ class Options(BaseModel):
         if "description" in schema:
             schema["description"] = schema["description"].partition("\n\nAttributes:\n")[0]
         return whole
+
+
+ValuesT = TypeVar("ValuesT", bound=Sequence[Any])
+
+
+def distinct(values: ValuesT) -> ValuesT:
+    """Refuse a value that is in a list twice: `Annotated[tuple[str, ...], AfterValidator(distinct)]`."""
+    first: dict[Any, int] = {}
+    for item, value in enumerate(values, 1):
+        if value in first:
+            raise ValueError(f"{value!r} is there twice, as items {first[value]} and {item} of the list")
+        first[value] = item
+    return values
 
 
 def attribute_descriptions(docstring: str | None) -> dict[str, str]:
@@ -80,13 +269,20 @@ def attribute_descriptions(docstring: str | None) -> dict[str, str]:
 
 
 def one_line(error: ValidationError) -> str:
-    """Return the first problem of `error` as `field.path: message (got value)`."""
+    """Tell the first problem of `error` on one line, as `field.path: message (got value)`."""
     first = error.errors()[0]
     message = first["msg"].removeprefix("Value error, ")
-    where = ".".join(str(part) for part in first["loc"])
-    got = "" if first["type"] in ("value_error", "missing") else f" (got {first['input']!r})"
+    # Of alternatives pydantic names those that failed, a function by its representation: no field's name has brackets.
+    where = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
+    shown = repr(first["input"])
+    shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]} ..."
+    got = "" if first["type"] in ("value_error", "missing") else f" (got {shown})"
     more = f"; and {error.error_count() - 1} more" if error.error_count() > 1 else ""
-    return f"{where}: {message}{got}{more}" if where else f"{message}{more}"
+    return " ".join((f"{where}: {message}{got}{more}" if where else f"{message}{more}").split())
+
+
+LONGEST_SHOWN = 200
+"""Characters of a wrong value that an error shows."""
 
 
 def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
@@ -101,19 +297,48 @@ def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
         raise PlumblineError(f"{source}: {one_line(error)}") from error
 
 
-def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file.
+def parse_yaml(text: str, source: str | Path) -> Any:
+    """Construct the value of a YAML document.
 
     Raises:
-        PlumblineError: the file does not exist, is not YAML, has merge keys, or has a name twice in a mapping; the
-            message gives the line.
+        PlumblineError: the text is not YAML, or is refused by `StrictLoader`; the message has `source` and the line.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)
+        return yaml.load(text, Loader=StrictLoader)
+    except yaml.constructor.ConstructorError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise PlumblineError(f"{source}{line}: {error.problem}") from error
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
+        raise PlumblineError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def line_of(path: Path, *names: str) -> int:
+    """Find the line of a YAML file, once read, in which the last of `names` is written: each in the one before it."""
+    node: Any = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=StrictLoader)
+    line = 1
+    for name in names:
+        line, node = next((key.start_mark.line + 1, value) for key, value in node.value if key.value == name)
+    return line
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file.
+
+    Raises:
+        PlumblineError: the file does not exist, is a folder, too large, not UTF-8 or not YAML, or is refused by
+            `StrictLoader`; the message names the file, and the line where there is one.
+    """
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
     except FileNotFoundError as error:
         raise PlumblineError(f"no file {path}") from error
-    except yaml.constructor.ConstructorError as error:
-        mark = error.problem_mark
-        raise PlumblineError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise PlumblineError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except IsADirectoryError as error:
+        raise PlumblineError(f"{path} is a folder: a YAML file is wanted") from error
+    if len(content) > LARGEST:
+        raise PlumblineError(f"{path} is larger than {LARGEST // 1_000_000} MB: is it a YAML file?")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PlumblineError(f"{path}: byte {error.start + 1} is not UTF-8: save the file in that encoding") from error
+    return parse_yaml(text, path)

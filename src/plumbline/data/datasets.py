@@ -48,7 +48,7 @@ class Dataset(Options):
     Attributes:
         name: its key, which need not be repeated.
         title: description of the data set.
-        file: file name in `data/raw` and in a mirror; null for generated data.
+        file: file name (neither `.` nor `..`) in `data/raw` and in a mirror; null for generated data.
         url: address of the download; null if the data have no public address of their own.
         hash: sha256 in hex, or `algorithm:hex`; null only where no checksum is published, which the note says.
         note: further remarks.
@@ -60,7 +60,7 @@ class Dataset(Options):
 
     name: str = ""
     title: str
-    file: str | None = Field(default=None, pattern=r"^[^/]+$")
+    file: str | None = Field(default=None, pattern=r"^([^/.]|\.[^/.]|\.\.[^/])[^/]*$")
     url: str | None = None
     hash: str | None = Field(default=None, pattern=r"^((sha256:)?[0-9a-f]{64}|md5:[0-9a-f]{32})$")
     note: str = ""

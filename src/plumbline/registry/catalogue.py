@@ -86,10 +86,12 @@ class Catalogue(Options):
                 f"{source}: {kind} {name!r}: {missing[0]}: Field required"
                 f"{f' (and {len(missing) - 1} more)' if missing[1:] else ''}{_where_options_are(kind, name)}"
             )
-        once(
-            json.dumps([kind, name, options], sort_keys=True),
-            lambda: parse(option_model(kind, name), options, f"{source}: {kind} {name!r}"),
-        )
+        where = f"{source}: {kind} {name!r}"
+        try:
+            item = json.dumps([kind, name, options], sort_keys=True)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise PlumblineError(f"{where}: options are numbers, texts, lists and mappings: {error}") from error
+        once(item, lambda: parse(option_model(kind, name), options, where))
 
 
 def _serves(listing: Listing, needs: Sequence[str]) -> bool:
@@ -115,6 +117,23 @@ def once(item: str, verify: Callable[[], object]) -> None:
             mark.parent.mkdir(parents=True, exist_ok=True)
             mark.touch()
     _CHECKED.add(item)
+
+
+def remembered(item: str, compute: Callable[[], str]) -> str:
+    """Look up what `compute` gives for `item`: once for this source, since it may import torch."""
+    path = sources.cache_folder() / "remembered" / _digest(item)
+    with suppress(OSError, UnicodeDecodeError):
+        digest, _, text = path.read_text(encoding="utf-8").partition("\n")
+        if digest == _digest(text):  # a damaged file must give no trial another name
+            return text
+    text = compute()
+    with suppress(OSError):
+        files.write_text(path, f"{_digest(text)}\n{text}")
+    return text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def option_model(kind: Kind, name: str) -> type[Options]:

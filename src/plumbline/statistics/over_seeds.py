@@ -2,15 +2,17 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import create_model
 from scipy.stats import t as student
 
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import Options, parse
 from plumbline.core.seeding import stream_seed
 from plumbline.statistics.inference import CONFIDENCE, ConsistentWins, Inference, Mean, Median, Ratio, Share
 
@@ -153,12 +155,30 @@ def find_statistic(name: str) -> Statistic:
     return STATISTICS[name]
 
 
-def check_statistic(name: str, options: Iterable[str], baseline: bool, location: Location = "mean") -> None:
-    """Raise PlumblineError where there is no such statistic or option, where it has no median, or needs a baseline."""
-    allowed = list(inspect.signature(find_statistic(name)).parameters)[3:]
+@cache
+def _options_of(name: str) -> type[Options]:
+    """Make the model of a statistic's options: the parameters of its function after the first three."""
+    parameters = list(inspect.signature(find_statistic(name)).parameters.values())[3:]
+    fields: dict[str, Any] = {one.name: (one.annotation, one.default) for one in parameters}
+    return create_model(name, __base__=Options, **fields)
+
+
+def statistic_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the options of a statistic their types.
+
+    Raises:
+        PlumblineError: no such statistic or option, or a value of another type.
+    """
+    allowed = _options_of(name).model_fields
     for option in options:
         if option not in allowed:
             raise unknown(f"option of statistic {name!r}", option, allowed)
+    return parse(_options_of(name), dict(options), f"option of statistic {name!r}").model_dump()
+
+
+def check_statistic(name: str, options: Mapping[str, Any], baseline: bool, location: Location = "mean") -> None:
+    """Raise PlumblineError where there is no such statistic or option, where it has no median, or needs a baseline."""
+    statistic_options(name, options)
     if name not in ALONE and not baseline:
         raise PlumblineError(f"statistic {name!r} compares with a `baseline`: name one")
     if name in SHARES and location != "mean":
@@ -167,7 +187,7 @@ def check_statistic(name: str, options: Iterable[str], baseline: bool, location:
 
 def infer(statistic: str, samples: Samples, location: Location, name: str, options: Mapping[str, Any]) -> Inference:
     """Return the inference on a statistic from samples; `name` seeds the resamples."""
-    return find_statistic(statistic)(samples, location, name, **options)
+    return find_statistic(statistic)(samples, location, name, **statistic_options(statistic, options))
 
 
 def mean(values: Array, axis: int | tuple[int, ...]) -> Array:

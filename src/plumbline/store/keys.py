@@ -11,9 +11,16 @@ from pydantic import BaseModel
 
 from plumbline.core.inputs import INPUT, METHOD, declared, replaced
 from plumbline.registry.catalogue import Kind, catalogue
-from plumbline.registry.references import MethodChoice, canonical_json, short_digest
+from plumbline.registry.references import (
+    MethodChoice,
+    MethodRef,
+    ProblemRef,
+    canonical_json,
+    canonical_options,
+    short_digest,
+)
 from plumbline.registry.source_digest import source_digest
-from plumbline.store.spec import TrialSpec
+from plumbline.store.spec import Budget, Diagnostics, TrialSpec
 
 Json = dict[str, Any]
 
@@ -104,17 +111,31 @@ def trainer_digest(kind: str) -> str:
 
 
 def determinants(spec: TrialSpec) -> Json:
-    """Return the part of a spec that a trial's numbers depend on, as data.
+    """Return the part of a spec that a trial's numbers depend on, as data; equal options are spelt alike.
 
     Labels, which only figures and folders use, are left out. So are settings that are off by default, and off: a new
     such setting then changes no key of a trial without it.
     """
+    parts = (spec.problem, spec.method, spec.budget, spec.diagnostics)
+    known = _OF_ALL_SEEDS.get(tuple(map(id, parts)))
+    if known is None:
+        known = _OF_ALL_SEEDS[tuple(map(id, parts))] = (parts, _of_all_seeds(*parts))
+    return {**known[1], "seed": spec.seed}
+
+
+_OF_ALL_SEEDS: dict[tuple[int, ...], tuple[tuple[BaseModel, ...], Json]] = {}
+"""What the specs of all seeds have in common, by the identity of the parts that they share; these are kept, so that no
+other part can have their identity."""
+
+
+def _of_all_seeds(problem: ProblemRef, method: MethodRef, budget: Budget, diagnostics: Diagnostics) -> Json:
+    initial = budget.initial
+    drawn = initial.model_copy(update={"options": canonical_options("design", initial.design, initial.options)})
     return {
-        "problem": {"name": spec.problem.name, "options": spec.problem.options},
-        "method": {"name": spec.method.name, "options": spec.method.options},
-        "seed": spec.seed,
-        "budget": _used(spec.budget),
-        "diagnostics": _used(spec.diagnostics),
+        "problem": {"name": problem.name, "options": canonical_options("problem", problem.name, problem.options)},
+        "method": {"name": method.name, "options": canonical_options("method", method.name, method.options)},
+        "budget": _used(budget.model_copy(update={"initial": drawn})),
+        "diagnostics": _used(diagnostics),
     }
 
 

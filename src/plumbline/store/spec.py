@@ -2,12 +2,12 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, PositiveInt, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, ValidationInfo, field_validator, model_validator
 
 from plumbline.core.alpha import Alpha
-from plumbline.core.options import Options
+from plumbline.core.options import Options, distinct
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef, canonical_json, safe_label, short_digest
 
@@ -20,7 +20,7 @@ class Snapshots(Options):
         points: number of grid points.
     """
 
-    rounds: tuple[PositiveInt, ...]
+    rounds: Annotated[tuple[PositiveInt, ...], AfterValidator(distinct)] = Field(min_length=1)
     points: int = Field(default=201, ge=2, le=10_000)
 
 
@@ -43,7 +43,7 @@ class Diagnostics(Options):
         snapshots: snapshots of the model for figures of one-dimensional runs.
     """
 
-    alphas: tuple[Alpha, ...] = (0.5, 0.2, 0.1, 0.05)
+    alphas: Annotated[tuple[Alpha, ...], AfterValidator(distinct)] = (0.5, 0.2, 0.1, 0.05)
     holdout: int = Field(default=0, ge=0, le=100_000)
     holdout_fraction: float = Field(default=0.0, ge=0.0, lt=1.0)
     ends: bool = False
@@ -61,6 +61,12 @@ class Diagnostics(Options):
             raise ValueError("`holdout` (fresh points) or `holdout_fraction` (of the data): which of the two is meant?")
         return self
 
+    def check_rounds(self, rounds: int) -> None:
+        """Raise ValueError for snapshots of rounds after the last one of a trial of `rounds`."""
+        last = max(self.snapshots.rounds) if self.snapshots else 0
+        if last > rounds:
+            raise ValueError(f"diagnostics.snapshots.rounds: round {last} of a trial of {rounds} rounds")
+
 
 class Budget(Options):
     """The budget of a trial: `rounds` of `q` evaluations after the initial design."""
@@ -68,6 +74,9 @@ class Budget(Options):
     initial: InitialDesign
     rounds: int = Field(ge=0, le=100_000)
     q: int = Field(default=1, ge=1, le=1_000)
+
+
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class TrialSpec(Options):
@@ -85,7 +94,7 @@ class TrialSpec(Options):
 
     problem: ProblemRef
     method: MethodRef
-    seed: int = Field(ge=0, le=2**31 - 1)
+    seed: Seed
     budget: Budget
     diagnostics: Diagnostics = Diagnostics()
     task: str = Field(default="", validate_default=True)
@@ -96,6 +105,11 @@ class TrialSpec(Options):
         if task:
             return safe_label(task)
         return info.data["problem"].typed() if "problem" in info.data else ""
+
+    @model_validator(mode="after")
+    def _snapshots_are_of_its_rounds(self) -> Self:
+        self.diagnostics.check_rounds(self.budget.rounds)
+        return self
 
     def with_seed(self, seed: int) -> "TrialSpec":
         """Return the same trial with another seed."""
@@ -111,7 +125,7 @@ class Chunk(Options):
     """The seeds of one (task, method) in one job."""
 
     spec: TrialSpec
-    seeds: tuple[int, ...]
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = Field(min_length=1)
 
     @cached_property
     def id(self) -> str:

@@ -1,21 +1,25 @@
 """Names are checked before anything runs: those of an experiment's outputs and claims, against its whole grid."""
 
+import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import parse
 from plumbline.data.datasets import Dataset
 from plumbline.data.models import ModelEntry
 from plumbline.registry.catalogue import Kind, catalogue, once, option_model
-from plumbline.registry.references import Json, MethodChoice, canonical_json
+from plumbline.registry.references import LONGEST_LABEL, Json, MethodChoice, canonical_json
 from plumbline.store.keys import input_paths, methods_of
 from plumbline.study.claims import Claim, ClaimTest
-from plumbline.study.experiments import Experiment, Output
+from plumbline.study.experiments import Block, Experiment, Output, Preset, Scale
 from plumbline.study.methods_and_tasks import MethodsAndTasks
+from plumbline.study.resolved import Trial, pairs
 
-Grid = Collection[tuple[str, str]]
+Grid = Collection[Trial]
 """The (task, method) of an experiment at any preset."""
 
 
@@ -62,14 +66,24 @@ def check_models(models: Mapping[str, ModelEntry], datasets: Collection[str]) ->
         catalogue().check("trainer", model.trainer, model.options, source)
 
 
-def check_replaced(instead: Mapping[str, str], models: Collection[str], datasets: Mapping[str, Dataset]) -> None:
+def check_names_of_files(names: Iterable[str], source: str) -> None:
+    """Raise PlumblineError for the name of a dataset or a model that cannot name a file in the data folder."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name) or len(name) > LONGEST_LABEL:
+            allowed = f"letters, digits and . _ + -, {LONGEST_LABEL} at most"
+            raise PlumblineError(f"{source}: the name {name!r} names files: it is {allowed}")
+
+
+def check_replaced(
+    instead: Mapping[str, str], models: Collection[str], datasets: Mapping[str, Dataset], source: str
+) -> None:
     """Raise PlumblineError where a dataset or a model is to be replaced by what there is not, or by the other kind."""
     for pair in instead.items():
         for name in pair:
             if name not in models and name not in datasets:
-                raise PlumblineError(f"instead: {unknown('dataset or model', name, {*models, *datasets})}")
+                raise PlumblineError(f"{source}: {unknown('dataset or model', name, {*models, *datasets})}")
         if (pair[0] in models) != (pair[1] in models):
-            raise PlumblineError(f"instead: of {pair[0]} and {pair[1]} one is a dataset and one is a model")
+            raise PlumblineError(f"{source}: of {pair[0]} and {pair[1]} one is a dataset and one is a model")
 
 
 def check_experiment(experiment: Experiment, grid: Grid, library: MethodsAndTasks, source: str) -> None:
@@ -84,6 +98,50 @@ def check_experiment(experiment: Experiment, grid: Grid, library: MethodsAndTask
             check_output(kind, output, grid, library, source)
     if experiment.figure is not None and not grid and experiment.illustration is None:
         raise PlumblineError(f"{source}: a figure needs a `grid` of trials or an `illustration`")
+
+
+def check_grids(experiment: Experiment, library: MethodsAndTasks, source: str) -> set[Trial]:
+    """Check an experiment's grids, and find the (task, method) of all of them.
+
+    Raises:
+        PlumblineError: a name that is in no YAML file, a (task, method) that a grid has twice, or snapshots of rounds
+            that a trial does not have.
+    """
+    found: set[Trial] = set()
+    for name, blocks in experiment.grids().items():
+        first: dict[Trial, int] = {}
+        for number, block in enumerate(blocks, 1):
+            for pair in _pairs(library, block, source):
+                if pair in first:
+                    where = f"blocks {first[pair]} and {number}" if first[pair] != number else f"block {number} twice"
+                    raise PlumblineError(f"{source}: {name}: {pair[1]!r} on {pair[0]!r} is in {where}: which counts?")
+                first[pair] = number
+        found |= first.keys()
+    for preset in get_args(Preset):
+        _check_snapshots(experiment, preset, library, source)
+    return found
+
+
+def _check_snapshots(experiment: Experiment, preset: Preset, library: MethodsAndTasks, source: str) -> None:
+    scale: Scale | None = getattr(experiment, preset)
+    if scale is None or not (scale.diagnostics or experiment.diagnostics).snapshots:
+        return
+    scaled = experiment.at(preset)
+    assert scaled is not None
+    for block in scaled.grid:
+        for task in library.expand("task", block.tasks):
+            rounds = library.tasks[task].budget.rounds if block.rounds is None else block.rounds
+            try:
+                scaled.diagnostics.check_rounds(rounds)
+            except ValueError as error:
+                raise PlumblineError(f"{source}: {preset}: {error} ({task})") from error
+
+
+def _pairs(library: MethodsAndTasks, block: Block, source: str) -> list[Trial]:
+    try:
+        return list(pairs(library, block))
+    except PlumblineError as error:
+        raise PlumblineError(f"{source}: {error}") from error
 
 
 def check_output(kind: Kind, output: Output, grid: Grid, library: MethodsAndTasks, source: str) -> None:
@@ -125,7 +183,7 @@ def check_claim(claim: Claim, grids: Mapping[str, Grid], source: str) -> None:
         _check_trials(test, grid, source)
     metrics = sorted({test.metric for test in claim.tests} | ({claim.stuck.metric} if claim.stuck else set()))
     statistics = sorted(
-        {(test.statistic, tuple(sorted(test.options)), bool(test.baseline), test.location) for test in claim.tests}
+        {(test.statistic, canonical_json(test.options), bool(test.baseline), test.location) for test in claim.tests}
     )
 
     def verify() -> None:
@@ -134,7 +192,7 @@ def check_claim(claim: Claim, grids: Mapping[str, Grid], source: str) -> None:
         check_metrics(metrics, source)
         for name, options, baseline, location in statistics:
             try:
-                check_statistic(name, options, baseline, location)
+                check_statistic(name, json.loads(options), baseline, location)
             except PlumblineError as error:
                 raise PlumblineError(f"{source}: {error}") from error
 

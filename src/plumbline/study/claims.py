@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from plumbline.core.nested import merge
-from plumbline.core.options import Options
+from plumbline.core.options import Options, distinct
 
 _AFTER = "@"
 
@@ -22,6 +22,8 @@ def split_metric(name: str) -> tuple[str, float]:
     metric, _, share = name.partition(_AFTER)
     return metric, float(share or 1.0)
 
+
+Names = Annotated[tuple[str, ...], AfterValidator(distinct)]
 
 Of = Literal["last", "mean", "median"]
 """Summary of a run: its last value, or the mean or the median of the values of its rounds."""
@@ -88,7 +90,13 @@ class ClaimTest(Criterion):
     method: str
     baseline: str | None = None
     baseline_task: str | None = None
-    also: tuple[str, ...] = ()
+    also: Names = ()
+
+    @model_validator(mode="after")
+    def _each_task_once(self) -> Self:
+        if self.task in self.also:
+            raise ValueError(f"`also` has {self.task!r}, the task itself: its seeds would count twice")
+        return self
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -132,13 +140,13 @@ class ClaimTests(Criterion):
 
     like: Literal["", "primary"] = ""
     task: str | None = None
-    tasks: tuple[str, ...] = ()
+    tasks: Names = ()
     method: str | None = None
     baseline: str | None = None
     baseline_task: str | None = None
-    pairs: tuple[tuple[str, str], ...] = ()
-    also: tuple[str, ...] = ()
-    cases: tuple[tuple[str, str, str], ...] = ()
+    pairs: Annotated[tuple[tuple[str, str], ...], AfterValidator(distinct)] = ()
+    also: Names = ()
+    cases: Annotated[tuple[tuple[str, str, str], ...], AfterValidator(distinct)] = ()
     parts: tuple["ClaimTests", ...] = ()
 
     @model_validator(mode="after")
@@ -153,6 +161,8 @@ class ClaimTests(Criterion):
             raise ValueError("give a `method` and maybe its `baseline`, or several `pairs` of both")
         if self.also and self.baseline_task:
             raise ValueError("`also` is of tasks that have a baseline of their own: leave `baseline_task` out")
+        if both := {*self.also} & {self.task, *self.tasks}:
+            raise ValueError(f"`also` has {min(filter(None, both))!r}, a task itself: its seeds would count twice")
         return self
 
     def own(self) -> Iterator[ClaimTest]:
@@ -223,7 +233,7 @@ class Claim(Options):
     statement: str
     sentence: str = ""
     seeds: int = Field(default=0, ge=0)
-    experiments: tuple[str, ...] = ()
+    experiments: Names = ()
     primary: Annotated[
         tuple[ClaimTests, ...],
         BeforeValidator(_alternatives, json_schema_input_type=ClaimTests | tuple[ClaimTests, ...]),

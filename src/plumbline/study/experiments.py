@@ -1,14 +1,14 @@
 """The studies as data: documents, experiments with their grids of trials, figures, tables and claims."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.options import Options, distinct, parse, read_yaml
+from plumbline.registry.references import LONGEST_LABEL
 from plumbline.store.spec import Diagnostics
 from plumbline.study.claims import Claim
 from plumbline.study.inheritance import inherit
@@ -27,8 +27,8 @@ class Block(Options):
         seeds: in the place of the experiment's.
     """
 
-    tasks: tuple[str, ...] = Field(min_length=1)
-    methods: tuple[str, ...] = Field(min_length=1)
+    tasks: Annotated[tuple[str, ...], AfterValidator(distinct)] = Field(min_length=1)
+    methods: Annotated[tuple[str, ...], AfterValidator(distinct)] = Field(min_length=1)
     rounds: int | None = Field(default=None, ge=0, le=100_000)
     seeds: int | None = Field(default=None, ge=1, le=MAX_SEEDS)
 
@@ -45,7 +45,7 @@ class Scale(Options):
 
     seeds: int | None = Field(default=None, ge=1, le=MAX_SEEDS)
     rounds: int | None = Field(default=None, ge=0, le=100_000)
-    grid: tuple[Block, ...] | None = None
+    grid: tuple[Block, ...] | None = Field(default=None, min_length=1)
     diagnostics: Diagnostics | None = None
 
 
@@ -112,11 +112,10 @@ class Experiment(Options):
         changes["grid"] = tuple(block.model_copy(update=of_blocks) for block in grid)
         return self.model_copy(update=changes)
 
-    def grids(self) -> Iterator[Block]:
-        """Yield the blocks of its own grid and of all presets'."""
-        yield from self.grid
-        for scale in (self.quick, self.desk, self.paper):
-            yield from (scale.grid if scale else None) or ()
+    def grids(self) -> dict[str, tuple[Block, ...]]:
+        """Blocks of its own grid and of each preset's, by the names of the fields: `grid`, `quick.grid`."""
+        scales: dict[str, Scale | None] = {"quick": self.quick, "desk": self.desk, "paper": self.paper}
+        return {"grid": self.grid, **{f"{name}.grid": one.grid for name, one in scales.items() if one and one.grid}}
 
 
 class Hyperparameter(Options):
@@ -140,8 +139,11 @@ class Hyperparameter(Options):
 
 
 def _name_of_experiment(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", name):
-        raise ValueError(f"an experiment's name is letters, digits and . _ -, so that it can name a file: {name!r}")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", name) or len(name) > LONGEST_LABEL:
+        raise ValueError(
+            f"an experiment's name is letters, digits and . _ -, so that it can name a file, {LONGEST_LABEL} at most: "
+            f"{name!r}"
+        )
     return name
 
 
@@ -188,5 +190,7 @@ def load_study(path: Path) -> Study:
         inherited = inherit(content["experiments"], "experiment", lambda name: f"{path}: experiments.{name}")
         content = {**content, "experiments": inherited}
     study = parse(Study, content, path)
+    if study.study != path.stem:
+        raise PlumblineError(f"{path}: study: it has the name of its file, {path.stem!r} (got {study.study!r})")
     study.check(str(path))
     return study

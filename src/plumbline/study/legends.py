@@ -22,5 +22,5 @@ class Legend(Options):
     label: str
     colour: str = Field(default="", pattern=rf"^({'|'.join(COLOURS)}|#[0-9a-fA-F]{{6}})?$")
     dashed: bool = False
-    parameters: dict[str, float | str] = Field(default_factory=dict)
+    parameters: dict[str, bool | float | str] = Field(default_factory=dict)
     entry: str = ""

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.options import Options, distinct, line_of, parse, read_yaml
 from plumbline.core.resources import Resources
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
@@ -24,6 +25,9 @@ from plumbline.store.keys import with_stand_ins
 from plumbline.store.spec import Budget
 from plumbline.study.inheritance import inherit
 from plumbline.study.legends import COLOURS, Legend
+
+LARGEST_FAMILY = 1_000
+"""Members of an entry that varies several options: their number is a product, which a few more values make endless."""
 
 Value = bool | int | float | str
 EntryT = TypeVar("EntryT", bound="Entry")
@@ -35,10 +39,16 @@ class Entry(Options):
     """What entries of both files may say."""
 
     like: str = Field(default="", description="the entry whose fields this one has, but for those given here")
-    vary: dict[str, tuple[Value, ...]] = Field(
+    vary: dict[str, Annotated[tuple[Value, ...], Field(min_length=1), AfterValidator(distinct)]] = Field(
         default_factory=dict, description="options, as `model.kernel`, with their values: one member a value"
     )
     resources: Resources = Field(default=Resources(), description="what its jobs ask of a machine")
+
+    @model_validator(mode="after")
+    def _a_family_that_can_be_run(self) -> Self:
+        if (size := prod(map(len, self.vary.values()))) > LARGEST_FAMILY:
+            raise ValueError(f"vary: these are {size:,} members, and a family has at most {LARGEST_FAMILY:,}")
+        return self
 
 
 class MethodEntry(Entry):
@@ -266,11 +276,13 @@ def _gather(
         return f"{files.get(name, f'{kind}s')}: {name}"
 
     found: dict[str, MemberT] = {}
+    entries: dict[str, str] = {}
     for name, content in inherit(data, kind, source, own=("vary",)).items():
         where = source(name)
         for label, member in members_of(name, parse(model, content, where), where):
             if label in found:
-                raise PlumblineError(f"{where}: there are two {kind}s called {label!r}")
+                raise PlumblineError(f"{where}: two {kind}s are called {label!r}, the other by {entries[label]}")
+            entries[label] = where
             found[_checked_label(label, where)] = member
     return found
 
@@ -307,7 +319,8 @@ def read_entries(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
             raise PlumblineError(f"{file}: a mapping of names to entries is expected")
         for name in content:
             if name in entries:
-                raise PlumblineError(f"{file}: {name} is in {files[name]} too: rename one")
+                here, there = (f"{one}:{line_of(folder.parents[1] / one, name)}" for one in (file, files[name]))
+                raise PlumblineError(f"{here}: {name} is in {there} too: rename one")
         entries |= content
         files |= dict.fromkeys(content, file)
     return entries, files

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import parse
+from plumbline.core.options import line_of, parse
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.store.keys import input_paths
@@ -15,9 +15,11 @@ from plumbline.store.spec import TrialSpec
 from plumbline.study.checks import (
     check_claim,
     check_experiment,
+    check_grids,
     check_inputs,
     check_methods_and_tasks,
     check_models,
+    check_names_of_files,
     check_replaced,
 )
 from plumbline.study.experiments import Experiment, Preset, Study, load_study
@@ -106,15 +108,18 @@ class Plan:
             generated=self.generated.keys(),
         )
 
+    def built(self) -> list[str]:
+        """Names of the experiments that this run builds."""
+        wanted = {*(self.config.experiments or self.names())} - {*self.config.without}
+        return [name for name in self.names() if self._scaled[name] is not None and name in wanted]
+
     @cached_property
     def run(self) -> ResolvedRun:
         """All that this run builds."""
-        wanted = self.config.experiments or self.names()
-        built = [name for name in self.names() if self._scaled[name] is not None and name in wanted]
         return ResolvedRun(
             config=self.config,
             studies=self.studies,
-            experiments={name: self.resolve(name) for name in built if name not in self.config.without},
+            experiments={name: self.resolve(name) for name in self.built()},
             entries=self.library,
             models=self.models,
             stand_ins=self.stand_ins,
@@ -154,23 +159,24 @@ class Plan:
         Raises:
             PlumblineError: a name that is in no YAML file.
         """
-        blocks = self.study_of(name).experiments[name].grids()
-        return {pair for block in blocks for pair in pairs(self.library, block)}
+        grids = self.study_of(name).experiments[name].grids()
+        return {pair for blocks in grids.values() for block in blocks for pair in pairs(self.library, block)}
 
     def _seeds_per_job(self, spec: TrialSpec) -> int | None:
         sizes = [size for size in (self.config.chunk, job_resources(self.library, spec).seeds_per_job) if size]
         return min(sizes, default=None)
 
 
-def _refuse_doubles(studies: Mapping[str, Study], folder: str) -> None:
+def _refuse_doubles(studies: Mapping[str, Study], root: Path) -> None:
     """Raise PlumblineError where two studies have an experiment or a claim of one name: results are filed by it."""
     for kind in ("experiments", "claims"):
         first: dict[str, str] = {}
         for study, content in studies.items():
             for name in getattr(content, kind):
                 if name in first:
-                    what = f"{kind.removesuffix('s')} {name}"
-                    raise PlumblineError(f"{folder}/{study}.yaml: {what} is in {first[name]}.yaml too: rename one")
+                    files = [Path("config/studies") / f"{one}.yaml" for one in (study, first[name])]
+                    here, there = (f"{file}:{line_of(root / file, kind, name)}" for file in files)
+                    raise PlumblineError(f"{here}: {kind.removesuffix('s')} {name} is in {there} too: rename one")
                 first[name] = study
 
 
@@ -185,7 +191,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
     known = [path.stem for path in sorted(folder.glob("*.yaml"))]
     for name in checked.studies:
         if name not in known:
-            raise unknown("study", name, known)
+            raise PlumblineError(f"{checked.source('studies', source)}: studies: {unknown('study', name, known)}")
     plan = Plan(
         config=checked,
         studies={name: load_study(folder / f"{name}.yaml") for name in checked.studies},
@@ -193,35 +199,48 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         datasets=load_datasets(root / "config" / "datasets.yaml"),
         models=load_models(root / "config" / "models.yaml"),
     )
-    _refuse_doubles(plan.studies, "config/studies")
-    check(plan)
+    _refuse_doubles(plan.studies, root)
+    check(plan, source)
+    where = {field: checked.source(field, source) for field in ("preset", "experiments", "without")}
     for name in checked.experiments:
+        if name not in plan.names():
+            raise PlumblineError(
+                f"{where['experiments']}: experiments: "
+                f"{unknown('experiment', name, plan.names(), 'plumbline experiments')}"
+            )
         plan.experiment(name)
         if name in checked.without:
-            raise PlumblineError(f"{source}: {name} is among `experiments`, and among those to do `without`")
+            raise PlumblineError(f"{where['without']}: {name} is among `experiments`, and among those to do `without`")
     for name in checked.without:
         if name not in plan.names():
-            raise PlumblineError(f"{source}: without: {unknown('experiment', name, plan.names())}")
+            raise PlumblineError(f"{where['without']}: without: {unknown('experiment', name, plan.names())}")
+    if not plan.built():
+        raise PlumblineError(
+            f"{where['preset']}: nothing to build: no experiment of {', '.join(checked.studies)} is of preset "
+            f"{checked.preset!r}{' and left by `without`' if checked.without else ''}: "
+            f"an experiment says `{checked.preset}: {{}}` to be"
+        )
     return plan
 
 
-def check(plan: Plan) -> None:
+def check(plan: Plan, source: str = "config") -> None:
     """Raise PlumblineError for a name or an option that stands for nothing, before any trial is launched.
 
     Experiments are checked at all presets: what a typo would drop silently at one is found at each.
     """
     check_methods_and_tasks(plan.library)
+    check_names_of_files(plan.datasets, "config/datasets.yaml")
+    check_names_of_files(plan.models, "config/models.yaml")
     check_models(plan.models, plan.datasets)
-    check_replaced(plan.config.instead, plan.models, plan.datasets)
+    instead = plan.config.source("instead", source)
+    check_replaced(plan.config.instead, plan.models, plan.datasets, f"{instead}: instead")
     check_inputs(plan.library, plan.models, plan.datasets)
     for study in plan.studies.values():
-        source = f"config/studies/{study.study}.yaml"
+        file = f"config/studies/{study.study}.yaml"
+        grids = {}
         for name, experiment in study.experiments.items():
-            try:
-                grid = plan.whole_grid(name)
-            except PlumblineError as error:
-                raise PlumblineError(f"{source}: {name}: {error}") from error
-            check_experiment(experiment, grid, plan.library, f"{source}: {name}")
+            grids[name] = check_grids(experiment, plan.library, f"{file}: {name}")
+            check_experiment(experiment, grids[name], plan.library, f"{file}: {name}")
         for name, claim in study.claims.items():
             if claim.experiments:
-                check_claim(claim, {one: plan.whole_grid(one) for one in claim.experiments}, f"{source}: claim {name}")
+                check_claim(claim, {one: grids[one] for one in claim.experiments}, f"{file}: claim {name}")

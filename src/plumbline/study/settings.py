@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, PrivateAttr
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options, parse, read_yaml
+from plumbline.study.claims import Names
 from plumbline.study.experiments import Preset
+
+VISIBLE = r"\S"
+"""A path that is more than blanks: an empty one would be the root of the file system, once it is joined with others."""
 
 
 class Config(Options):
@@ -24,29 +28,46 @@ class Config(Options):
         "{online-lda: online-lda-rebuilt}",
     )
     mirror: str | None = Field(
-        default=None, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null"
+        default=None, pattern=VISIBLE, description="a folder of downloads; PLUMBLINE_MIRROR is used if this is null"
     )
-    studies: tuple[str, ...] = Field(min_length=1, description="names of files in config/studies")
-    experiments: tuple[str, ...] = Field(default=(), description="build only these; empty for all of the preset")
-    without: tuple[str, ...] = Field(
+    studies: Names = Field(min_length=1, description="names of files in config/studies")
+    experiments: Names = Field(default=(), description="build only these; empty for all of the preset")
+    without: Names = Field(
         default=(), description="leave these out, for instance where their data cannot be had; the rest is whole"
     )
     chunk: PositiveInt | None = Field(
         default=None, description="at most so many seeds a job; null for all that the method's resources allow"
     )
-    results: str = Field(default="results", description="the folder of records, figures, tables and reports")
-    datasets: str = Field(default="data", description="the folder of downloads, features and trained models")
+    results: str = Field(
+        default="results", pattern=VISIBLE, description="the folder of records, figures, tables and reports"
+    )
+    datasets: str = Field(
+        default="data", pattern=VISIBLE, description="the folder of downloads, features and trained models"
+    )
     allow_incomplete: bool = Field(default=False, description="draw figures although trials failed, and say so in them")
+    _files: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def source(self, field: str, otherwise: str) -> str:
+        """Name the file that gave `field` its value, and `otherwise` where none is known."""
+        return self._files.get(field, otherwise)
 
 
 def read_config(*layers: Path | Mapping[str, Any]) -> Config:
-    """Merge YAML files and mappings into a configuration, later over earlier ones, as Snakemake's --configfile does."""
+    """Merge YAML files and mappings into a configuration, later over earlier ones, as Snakemake's --configfile does.
+
+    Raises:
+        PlumblineError: a mistake, with the file that it is in; a mapping is called `--config`.
+    """
     merged: dict[str, Any] = {}
-    source: Path | str = "--config"
-    for layer in layers:
-        source = layer if isinstance(layer, Path) else "--config"
+    files: dict[str, str] = {}
+    sources = [str(layer) if isinstance(layer, Path) else "--config" for layer in layers]
+    for layer, source in zip(layers, sources, strict=True):
         content = (read_yaml(layer) or {}) if isinstance(layer, Path) else layer
         if not isinstance(content, Mapping):
             raise PlumblineError(f"{source}: a configuration is a mapping of names to values")
         merged |= content
-    return parse(Config, merged, source)
+        files |= dict.fromkeys(content, source)
+        parse(Config, {"studies": ["of a later one"], **merged}, source)
+    config = parse(Config, merged, ", ".join(sources))
+    config._files.update(files)
+    return config

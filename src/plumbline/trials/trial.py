@@ -76,7 +76,7 @@ class Trial:
         self.spec = spec
         self.device = device
         self.log = Log() if log is None else log
-        self.identity = seeding.identity(spec.problem.name, spec.problem.options)
+        self.identity = spec.problem.stream_name()
         context = Context(data=data, generator=self._stream("problem"), shared=shared or SharedCache())
         _seed(context.generator)
         with self._problem_code():

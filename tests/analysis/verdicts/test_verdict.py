@@ -206,9 +206,7 @@ class TestPlantedClaims:
     def test_parts_are_corrected_for_their_number(self, folder: Path) -> None:
         evidence = planted(folder, ahead=0.2, seeds=10)
         (alone,) = rows_of(claim(), evidence)["p"]
-        twelve = rows_of(
-            claim(TEST | {"method": None, "baseline": None, "pairs": [["calibrated", "plain"]] * 12}), evidence
-        )
+        twelve = rows_of(claim(TEST | {"parts": [TEST] * 11}), evidence)
         assert twelve["p"].tolist() == pytest.approx([12 * alone] * 12, rel=0.6), "each part draws resamples of its own"
         assert TAIL / 12 < alone <= TAIL
         assert rows_of(claim(), evidence)["verdict"].iloc[0] == "reproduced"
