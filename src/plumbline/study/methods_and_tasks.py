@@ -236,7 +236,7 @@ def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Ta
         problem = parse(ProblemRef, {"name": entry.problem, "options": entry.options}, source)
         options, defaults = problem.options, _defaults(problem.name) if values else {}
         for path, value in values.items():
-            # A default stays unsaid: the member is then written like the task that does not vary, and is one job with it.
+            # A default stays unsaid: the member is then written like the task that does not vary.
             if path in options or path not in defaults or defaults[path] != value:
                 options = _with(options, path, value, source)
         task = Task(
