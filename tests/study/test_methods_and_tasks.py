@@ -75,7 +75,7 @@ def test_what_varies_may_lie_deep_and_in_several_places() -> None:
 
 
 def test_a_family_of_tasks_leaves_defaults_unsaid(library: MethodsAndTasks) -> None:
-    """Random streams are keyed by the options as they are written: `n_ch: 1` spelt out would draw other noise."""
+    """A member at the default is written like the task that does not vary."""
     one, two = (library.tasks[name] for name in library.task_families["channels"])
     network = library.tasks["network"].problem
     assert identity(one.problem.name, one.problem.options) == identity(network.name, network.options)

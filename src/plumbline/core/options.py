@@ -121,7 +121,7 @@ def _extent(node: yaml.CollectionNode, known: dict[int, tuple[int, int]]) -> tup
         size, depth = size + more, max(depth, levels)
     if size > MOST_VALUES or depth >= DEEPEST:
         raise _refused(
-            f"aliases (*) make this more than {MOST_VALUES:,} values, or nest it more than {DEEPEST} levels deep", node
+            f"more than {MOST_VALUES:,} values, or {DEEPEST} levels of nesting, with aliases (*) followed", node
         )
     known[id(node)] = size, depth + 1
     return size, depth + 1

@@ -236,7 +236,7 @@ def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Ta
         problem = parse(ProblemRef, {"name": entry.problem, "options": entry.options}, source)
         options, defaults = problem.options, _defaults(problem.name) if values else {}
         for path, value in values.items():
-            # Streams are keyed by options as they are written: a default spelt out would draw other noise.
+            # A default stays unsaid: the member is then written like the task that does not vary.
             if path in options or path not in defaults or defaults[path] != value:
                 options = _with(options, path, value, source)
         task = Task(
