@@ -1,5 +1,6 @@
 """The plan of a run: a configuration with its studies, methods, tasks and datasets read and checked."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -108,9 +109,18 @@ class Plan:
 
     @cached_property
     def run(self) -> ResolvedRun:
-        """All that this run builds."""
+        """All that this run builds.
+
+        Raises:
+            PlumblineError: nothing at all.
+        """
         wanted = self.config.experiments or self.names()
         built = [name for name in self.names() if self._scaled[name] is not None and name in wanted]
+        if not set(built).difference(self.config.without):
+            raise PlumblineError(
+                f"nothing to run: no experiment of {', '.join(self.studies)} is part of preset {self.config.preset!r}"
+                f"{', but for those to do `without`' if built else ''}: choose another preset, or other `studies`"
+            )
         return ResolvedRun(
             config=self.config,
             studies=self.studies,
@@ -174,6 +184,25 @@ def _refuse_doubles(studies: Mapping[str, Study], folder: str) -> None:
                 first[name] = study
 
 
+def _refuse_other_targets(studies: Mapping[str, Study], root: Path) -> None:
+    """Raise PlumblineError where a study or an experiment is called like another target of the workflow at `root`."""
+    files = [path for path in (root / "workflow").rglob("*") if path.suffix == ".smk" or path.name == "Snakefile"]
+    texts = (path.read_text(encoding="utf-8") for path in files)
+    rules = {name for text in texts for name in re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.MULTILINE)}
+    for study, content in studies.items():
+        named = {"the study": study, **{f"experiment {name}": name for name in content.experiments}}
+        for what, name in named.items():
+            other = (
+                "a rule of the workflow"
+                if name in rules
+                else "a study"
+                if what != "the study" and name in studies
+                else ""
+            )
+            if other:
+                raise PlumblineError(f"config/studies/{study}.yaml: {what} is called as {other} is: rename it")
+
+
 def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "config") -> Plan:
     """Read and check what `config` names, from the repository at `root`.
 
@@ -194,6 +223,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         models=load_models(root / "config" / "models.yaml"),
     )
     _refuse_doubles(plan.studies, "config/studies")
+    _refuse_other_targets(plan.studies, root)
     check(plan)
     for name in checked.experiments:
         plan.experiment(name)
