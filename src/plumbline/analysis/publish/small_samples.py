@@ -63,16 +63,16 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
         words = in_percent(share) + ("" if np.isfinite(alike) else f" ({NO_TICK})")
         end = share + 0.015 if not 0 <= alike - share < ROOM else alike + 0.015
         ax.text(end, row, words, va="center", fontsize=8)
-    words = [
-        f"{one.claim}: {shorten(one.test, WORDS, placeholder=' …')}  ({one.paper_seeds} of {one.seeds} seeds)"
+    labels = [
+        f"{one.claim}: {shorten(str(one.test), WORDS, placeholder=' …')}  ({one.paper_seeds} of {one.seeds} seeds)"
         for one in found.itertuples()
     ]
-    ax.set_yticks(range(len(found)), words)
+    ax.set_yticks(range(len(found)), labels)
     ax.set_ylim(len(found) - 0.5, -0.5)
     ax.set_xlim(0, 1.06)
     ax.set_xlabel("share of small samples that look as claimed")
-    handles, labels = ax.get_legend_handles_labels()
-    entries = [label if label == ALIKE else f"with our seeds: {label}" for label in labels]
+    handles, names = ax.get_legend_handles_labels()
+    entries = [name if name == ALIKE else f"with our seeds: {name}" for name in names]
     figure.legend(handles, entries, loc="outside upper center", ncols=2)
     return figure
 
