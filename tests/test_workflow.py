@@ -198,6 +198,36 @@ def test_a_typo_in_the_config_is_one_line(layout: Checkout, setting: str, part: 
     assert [part in line for line in done.stdout.splitlines()].count(True) == 1
 
 
+@pytest.mark.parametrize(
+    ("target", "part"),
+    [
+        ("CAL-F33", "unknown target 'CAL-F33': did you mean 'CAL-F3'?"),
+        ("colect", "unknown target 'colect': did you mean 'collect'?"),
+        ("results/quick/figures/CAL-F33.svg", "did you mean 'results/quick/figures/CAL-F3.svg'?"),
+        ("CBO-F10a", "CBO-F10a is not part of preset 'quick'; it is of desk and paper: choose another"),
+    ],
+)
+def test_a_target_that_there_is_not_is_one_line(layout: Checkout, target: str, part: str) -> None:
+    done = layout.snakemake("--dry-run", target)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout
+    assert "MissingRule" not in done.stdout
+    assert [part in line for line in done.stdout.splitlines()].count(True) == 1
+
+
+def test_files_that_rules_make_are_targets(layout: Checkout) -> None:
+    assert layout.todo("results/quick/figures/CAL-F3.png")["figure"] == 1
+    assert layout.todo("results/quick/records/CAL-F3.parquet")["collect"] == 1
+    assert layout.todo(str(Path("results/quick/../quick/tables/CAL-F3.csv")))["table"] == 1
+
+
+@pytest.mark.parametrize("field", ["results", "datasets"])
+def test_braces_in_a_path_are_refused(layout: Checkout, field: str) -> None:
+    done = layout.snakemake("--dry-run", "--config", f"{field}='my {{folder}}'", "--", "CAL-F3")
+    assert done.returncode == 1
+    assert f"config: {field}: braces and line ends may not be in a path of the workflow" in done.stdout
+
+
 @pytest.mark.parametrize(("target", "figures", "tables"), [("CAL-F3", 1, 1), ("CAL-T1", 0, 1), ("calibrated", 5, 6)])
 def test_experiments_and_studies_are_targets(layout: Checkout, target: str, figures: int, tables: int) -> None:
     todo = layout.todo(target)
@@ -330,7 +360,7 @@ def test_a_run_of_some_experiments_leaves_the_whole_report_alone(
     assert {name: (made / name).read_bytes() for name in whole} == whole
     assert "TINY-F1" in (made / "only-TINY-F1/report.html").read_text()
     assert "TINY-T1" not in (made / "only-TINY-F1/report.html").read_text()
-    last = done.stdout.partition("plumbline: preset quick finished")[2]
+    last = done.stdout.partition("plumbline: report, claims of preset quick finished")[2]
     assert "results/quick/only-TINY-F1/report.html" in last
     assert "results/quick/figures" not in last, "none was drawn"
     assert checkout.todo() == {}
@@ -340,10 +370,69 @@ def test_a_run_of_some_experiments_leaves_the_whole_report_alone(
 def test_the_last_words_name_what_was_made(source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
     checkout = copy_of(source)
     done = checkout.snakemake("TINY-F2")
-    last = done.stdout.partition("plumbline: preset quick finished")[2]
+    last = done.stdout.partition("plumbline: one figure of preset quick finished")[2]
     assert "results/quick/figures/TINY-F2.svg" in last
     assert "report" not in last
     assert "claims" not in last
+
+
+ODD = 'my [project] ü, it\'s $HOME & "co"'
+"""A name of a folder in which each sign means something to a shell, to Snakemake or to YAML."""
+
+
+PROJECT = "my [project] ü, it's $HOME & co"
+"""The same without double quotes, with which and an apostrophe MLflow cannot make its database."""
+
+
+@pytest.mark.slow
+def test_paths_may_have_blanks_and_signs_of_the_shell(
+    source: Checkout, tmp_path: Path, one_core: dict[str, str]
+) -> None:
+    checkout = Checkout(tmp_path / PROJECT, one_core)
+    shutil.copytree(source.path, checkout.path)
+    places = {"results": f"results of {ODD}", "datasets": "data (all)", "mirror": f"{tmp_path}/downloads of {ODD}"}
+    (checkout.path / "own.yaml").write_text(json.dumps(places))
+    done = checkout.snakemake("--configfile", "own.yaml", "--printshellcmds")
+    assert done.returncode == 0, done.stdout
+    made = checkout.path / places["results"]
+    assert (made / "quick/report.html").is_file()
+    assert (made / "quick/figures/TINY-F2.svg").is_file()
+    assert (made / "mlflow.db").is_file()
+    assert {path.name for path in checkout.path.iterdir()} >= {places["results"], "own.yaml"}
+    assert not {"my", "results", "of", "results of my", "mlruns"} & {path.name for path in checkout.path.iterdir()}
+    assert checkout.todo("--configfile", "own.yaml") == {}
+
+
+def test_a_mirror_with_a_blank_is_one_word(layout: Checkout, tmp_path: Path) -> None:
+    mirror = str(tmp_path / ODD)
+    (tmp_path / "own.yaml").write_text(json.dumps({"data": "real", "mirror": mirror, "datasets": "my data"}))
+    done = layout.snakemake(
+        "--dry-run", "--printshellcmds", "--configfile", str(tmp_path / "own.yaml"), "--", "CBO-F5", "CAL-F4-lda"
+    )
+    commands = [shlex.split(line) for line in done.stdout.splitlines() if "plumbline fetch " in line]
+    assert commands, done.stdout
+    for words in commands:
+        assert words[words.index("--mirror") + 1] == mirror
+        assert words[words.index("--directory") + 1] == "my data/raw"
+
+
+@pytest.mark.slow
+def test_without_slurm_its_profile_ends_at_once(source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
+    checkout = copy_of(source)
+    programs = checkout.path / "programs"
+    programs.mkdir()
+    slurm = {"sbatch", "sacct", "sacctmgr", "scancel", "scontrol", "sinfo", "squeue", "srun"}
+    for folder in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):
+        for program in Path(folder).iterdir():
+            if program.name not in slurm and not (programs / program.name).exists():
+                (programs / program.name).symlink_to(program)
+    checkout.env["PATH"] = str(programs)
+    done = checkout.snakemake("--profile", "slurm", "results/quick/illustrations/TINY-F2.parquet")
+    assert done.returncode == 1
+    assert [line for line in done.stdout.splitlines() if "no Slurm here (no command `sbatch`)" in line]
+    assert "Traceback" not in done.stdout
+    assert "the same command goes on" not in done.stdout
+    assert "Building DAG" not in done.stdout, "at once"
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import yaml
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.seeding import identity
-from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, parse_methods_and_tasks
+from plumbline.study.methods_and_tasks import NO_NOISE, MethodsAndTasks, load_methods_and_tasks, parse_methods_and_tasks
 
 METHODS: dict[str, Any] = {
     "dice": {"name": "random", "legend": "dice", "colour": "grey"},
@@ -190,3 +190,17 @@ def test_a_name_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None
     write(config / "tasks", paper=TASKS, zoo={"hole": TASKS["hole"]})
     with pytest.raises(PlumblineError, match=r"^config/tasks/zoo\.yaml:1: hole is in config/tasks/paper\.yaml:\d+ too"):
         load_methods_and_tasks(config)
+
+
+@pytest.mark.parametrize(
+    ("title", "value", "shown"),
+    [
+        ("Branin, noise {noise_scale}", 0.0, "Branin"),
+        ("Branin, noise {noise_scale}", 0, "Branin"),
+        ("Branin, noise {noise_scale}", 0.1, "Branin, noise 0.1"),
+        ("Branin, noise {noise_scale}", 0.05, "Branin, noise 0.05"),
+        ("Branin, noise {noise_scale}, long", 0.0, "Branin, long"),
+    ],
+)
+def test_titles_are_silent_on_noise_that_there_is_not(title: str, value: float, shown: str) -> None:
+    assert NO_NOISE.sub("", title.format(noise_scale=value)) == shown

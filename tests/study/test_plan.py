@@ -523,3 +523,33 @@ def test_the_committed_configuration_loads_at_once(root: Path) -> None:
     # The least processor time of five: what other processes take of a shared machine is no cost of ours.
     seconds = timeit.repeat(lambda: load_plan(config, root), timer=time.process_time, number=1, repeat=5)
     assert min(seconds) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("study", "name", "message"),
+    [
+        ("second", "collect", "config/studies/second.yaml: experiment collect is called as a rule of the workflow is"),
+        ("second", "all", "config/studies/second.yaml: experiment all is called as a rule of the workflow is"),
+        ("second", "toy", "config/studies/second.yaml: experiment toy is called as a study is"),
+        ("second", "second", "config/studies/second.yaml: experiment second is called as a study is"),
+        ("track", "T9", "config/studies/track.yaml: the study is called as a rule of the workflow is"),
+    ],
+)
+def test_targets_of_the_workflow_differ(study: str, name: str, message: str, repository: Path, root: Path) -> None:
+    shutil.copytree(root / "workflow", repository / "workflow")
+    content = {"study": study, "title": "x", "citation": "x", "experiments": {name: {"title": "x"}}}
+    (repository / f"config/studies/{study}.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(PlumblineError) as caught:
+        load(repository, studies=["toy", study])
+    assert str(caught.value) == f"{message}: rename it"
+
+
+def test_a_preset_without_experiments_is_nothing_to_run(repository: Path) -> None:
+    content = {"study": "second", "title": "x", "citation": "x", "experiments": {"T9": {"title": "x"}}}
+    (repository / "config/studies/second.yaml").write_text(yaml.safe_dump(content))
+    plan = load(repository, studies=["second"], preset="quick")
+    with pytest.raises(PlumblineError, match="nothing to run: no experiment of second is part of preset 'quick': "):
+        _ = plan.run
+    plan = load(repository, studies=["second"], preset="desk", without=["T9"])
+    with pytest.raises(PlumblineError, match="but for those to do `without`: choose another preset"):
+        _ = plan.run

@@ -16,8 +16,8 @@ rule collect:
         trials=lambda wildcards: TRIALS,
         store=STORE,
     shell:
-        "plumbline collect {wildcards.experiment} --trials {params.trials} --config {params.config:q}"
-        " --store {params.store} --output {output.records} --snapshots {output.snapshots} > {log} 2>&1"
+        "plumbline collect {wildcards.experiment} --trials {params.trials:q} --config {params.config:q}"
+        " --store {params.store:q} --output {output.records:q} --snapshots {output.snapshots:q} > {log:q} 2>&1"
 
 
 rule illustrate:
@@ -37,7 +37,7 @@ rule illustrate:
         # Not used by the command: a change of the illustration's code makes Snakemake run the job again.
         code=lambda wildcards: illustration_digest(EXPERIMENTS[wildcards.experiment].illustration.kind),
     shell:
-        "plumbline illustrate {wildcards.experiment} --config {params.config:q} --output {output} > {log} 2>&1"
+        "plumbline illustrate {wildcards.experiment} --config {params.config:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule figure:
@@ -68,8 +68,8 @@ rule figure:
         words=lambda wildcards: words_of(wildcards.experiment),
         evidence=lambda wildcards, input: named_options(input),
     shell:
-        "plumbline figure {wildcards.experiment} --config {params.config:q} {params.evidence}"
-        " --output {output.svg} --output {output.png} > {log} 2>&1"
+        "plumbline figure {wildcards.experiment} --config {params.config:q} {params.evidence:q}"
+        " --output {output.svg:q} --output {output.png:q} > {log:q} 2>&1"
 
 
 rule table:
@@ -94,10 +94,10 @@ rule table:
         config=lambda wildcards: config_of(wildcards.experiment),
         # Not used by the command: what makes Snakemake write again.
         experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
-        records=lambda wildcards, input: f"--records {input}" if input else "",
+        records=lambda wildcards, input: option("--records", *input),
     shell:
-        "plumbline table {wildcards.experiment} --config {params.config:q} {params.records} --output {output}"
-        " > {log} 2>&1"
+        "plumbline table {wildcards.experiment} --config {params.config:q} {params.records:q} --output {output:q}"
+        " > {log:q} 2>&1"
 
 
 rule claims:
@@ -123,7 +123,7 @@ rule claims:
         # Not used by the command: what makes Snakemake judge again.
         claims=[study.model_dump(mode="json")["claims"] for study in PLAN.studies.values()],
     shell:
-        "plumbline claims {params.folder} --config {params.config:q} --output {output} > {log} 2>&1"
+        "plumbline claims {params.folder:q} --config {params.config:q} --output {output:q} > {log:q} 2>&1"
 
 
 localrules:

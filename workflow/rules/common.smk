@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from functools import cache
@@ -14,7 +15,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, unknown
 from plumbline.store.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
 from plumbline.study.plan import load_plan
 from plumbline.study.resolved import job_resources
@@ -25,6 +26,13 @@ STARTED = time.time()
 
 try:
     PLAN = load_plan(config, ROOT)
+    for field in ("results", "datasets"):
+        if re.search(r"[{}\n]", path := getattr(PLAN.config, field)):
+            raise PlumblineError(
+                f"config: {field}: braces and line ends may not be in a path of the workflow: {path!r}"
+            )
+    if os.pathsep in str(ROOT):
+        raise PlumblineError(f"{ROOT}: Python takes no path with {os.pathsep!r} in it: rename the folder")
 except PlumblineError as error:
     raise WorkflowError(str(error))
 
@@ -86,11 +94,11 @@ def code_of_chunk(wildcards):
 # environment under `--sdm conda`. One thread a job: two on a busy machine are slower than one.
 PYTHON = "python" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else sys.executable
 PACKAGE_PATH = ":".join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
-# Snakemake formats the prefix, hence the doubled braces.
+# Snakemake formats the prefix, hence the names of variables, and the doubled braces.
 shell.prefix(
-    f"set -euo pipefail; export PYTHONPATH={PACKAGE_PATH} MPLBACKEND=agg"
+    "set -euo pipefail; export PYTHONPATH={PACKAGE_PATH:q} MPLBACKEND=agg"
     " OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; "
-    f'plumbline() {{{{ {PYTHON} -m plumbline "$@"; }}}}; '
+    'plumbline() {{ {PYTHON:q} -m plumbline "$@"; }}; '
 )
 
 
@@ -141,9 +149,14 @@ def experiment_illustration(wildcards):
     return f"{OUT}/illustrations/{wildcards.experiment}.parquet" if illustrated else []
 
 
+def option(name, *values):
+    """Return an option with its values as words of a command, which the shell line quotes; none without values."""
+    return [name, *values] if values else []
+
+
 def named_options(files):
-    """Return the named input files of a rule that are there as options of its command."""
-    return " ".join(f"--{name} {path}" for name, path in files.items() if path)
+    """Return the named input files of a rule that are there as options of its command, as words to be quoted."""
+    return [word for name, path in files.items() if path for word in option(f"--{name}", path)]
 
 
 def claimed_records():
@@ -211,18 +224,37 @@ def failed_logs():
     return found
 
 
+def made():
+    """Return the files that this run made of what readers look at, by kind."""
+    kinds = {
+        "report": [f"{SUMMARY}/report.html"],
+        "figures": all_figures(),
+        "tables": all_tables(),
+        "claims": [f"{SUMMARY}/claims.csv"],
+    }
+    return {kind: found for kind, paths in kinds.items() if (found := built(*paths))}
+
+
+def made_in_words(found):
+    """Return what this run made: `preset quick` where that is all of it, `one figure of preset quick` where it is not."""
+    if "report" in found and not PLAN.config.experiments:
+        return f"preset {PLAN.config.preset}"
+    words = [
+        kind if kind in ("report", "claims") else f"one {kind[:-1]}" if len(paths) == 1 else f"{len(paths)} {kind}"
+        for kind, paths in found.items()
+    ]
+    return f"{', '.join(words) or 'the jobs asked for'} of preset {PLAN.config.preset}"
+
+
 onsuccess:
     minutes, seconds = divmod(round(time.time() - STARTED), 60)
-    print(f"\nplumbline: preset {PLAN.config.preset} finished in {minutes} min {seconds} s")
-    for path in built(f"{SUMMARY}/report.html"):
-        print(f"  report   {path}")
-    for kind, made in ("figures", built(*all_figures())), ("tables", built(*all_tables())):
-        if made:
-            print(f"  {kind:8} {made[0] if len(made) == 1 else f'{OUT}/{kind}/ ({len(made)} new)'}")
-    for path in built(f"{SUMMARY}/claims.csv"):
-        print(f"  claims   {path}")
+    found = made()
+    print(f"\nplumbline: {made_in_words(found)} finished in {minutes} min {seconds} s")
+    for kind, paths in found.items():
+        several = kind in ("figures", "tables") and len(paths) > 1
+        print(f"  {kind:8} {f'{OUT}/{kind}/ ({len(paths)} new)' if several else paths[0]}")
     if built(f"{SUMMARY}/tracked.txt"):
-        uri = f"sqlite:///{RESULTS}/mlflow.db"
+        uri = shlex.quote(f"sqlite:///{RESULTS}/mlflow.db")
         print(f"  MLflow   {RESULTS}/mlflow.db    (mlflow ui --backend-store-uri {uri})")
     if PLAN.config.experiments:
         print(

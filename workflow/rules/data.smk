@@ -10,9 +10,10 @@ rule fetch:
         "../../envs/plumbline.yaml"
     params:
         dataset=dataset_of_file,
-        mirror=f"--mirror {PLAN.config.mirror}" if PLAN.config.mirror else "",
+        mirror=option("--mirror", *filter(None, [PLAN.config.mirror])),
+        directory=lambda wildcards, output: Path(output[0]).parent,
     shell:
-        "plumbline fetch {params.dataset} --directory $(dirname {output}) {params.mirror} > {log} 2>&1"
+        "plumbline fetch {params.dataset:q} --directory {params.directory:q} {params.mirror:q} > {log:q} 2>&1"
 
 
 localrules:

@@ -15,9 +15,9 @@ rule features:
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
         runtime=lambda wildcards, attempt: 60 * attempt,
     params:
-        raw=lambda wildcards, input: f"--raw {input}" if input else "",
+        raw=lambda wildcards, input: option("--raw", *input),
         # Not used by the command: a change of the entry or of the code makes Snakemake build the table again.
         entry=lambda wildcards: PLAN.datasets[wildcards.dataset].model_dump(),
         code=source_digest("plumbline.data.features"),
     shell:
-        "plumbline features {wildcards.dataset} {params.raw} --jobs {threads} --output {output} > {log} 2>&1"
+        "plumbline features {wildcards.dataset:q} {params.raw:q} --jobs {threads} --output {output:q} > {log:q} 2>&1"

@@ -22,5 +22,5 @@ rule model:
         code=lambda wildcards: trainer_digest(PLAN.models[wildcards.model].trainer),
         device=lambda wildcards: "auto" if PLAN.models[wildcards.model].resources.gpu else "cpu",
     shell:
-        "plumbline model {wildcards.model} --data {params.data} --device {params.device} --jobs {threads}"
-        " --output {output} > {log} 2>&1"
+        "plumbline model {wildcards.model:q} --data {params.data:q} --device {params.device} --jobs {threads}"
+        " --output {output:q} > {log:q} 2>&1"

@@ -16,29 +16,9 @@ rule report_page:
         config=config_json("experiments", "without"),
         folder=lambda wildcards: OUT,
     shell:
-        "plumbline report {params.folder} --claims {input.claims} --config {params.config:q} --output {output} > {log} 2>&1"
+        "plumbline report {params.folder:q} --claims {input.claims:q} --config {params.config:q} --output {output:q}"
+        " > {log:q} 2>&1"
 
 
 localrules:
     report_page,
-
-
-# A target a study and one an experiment: `snakemake conformal` and `snakemake CAL-F3` build their figures and tables.
-for study in (name for name, one in PLAN.studies.items() if one.experiments):
-
-    rule:
-        name:
-            study
-        input:
-            outputs_of(*(name for name in EXPERIMENTS if STUDIES[name].study == study)),
-        localrule: True
-
-
-for experiment in EXPERIMENTS:
-
-    rule:
-        name:
-            experiment
-        input:
-            outputs_of(experiment),
-        localrule: True

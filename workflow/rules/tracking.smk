@@ -20,9 +20,10 @@ rule track:
         data=DATA,
         uri=f"sqlite:///{RESULTS}/mlflow.db",
     shell:
-        'MLFLOW_TRACKING_URI="${{MLFLOW_TRACKING_URI:-{params.uri}}}" plumbline track --trials {params.trials}'
-        " --artifacts {params.folder} --config {params.config:q} --store {params.store} --data {params.data}"
-        " > {output} 2> {log}"
+        "own={params.uri:q}; "
+        'MLFLOW_TRACKING_URI="${{MLFLOW_TRACKING_URI:-$own}}" plumbline track --trials {params.trials:q}'
+        " --artifacts {params.folder:q} --config {params.config:q} --store {params.store:q} --data {params.data:q}"
+        " > {output:q} 2> {log:q}"
 
 
 localrules:

@@ -25,5 +25,5 @@ rule trials:
         data=DATA,
     shell:
         "export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads} OPENBLAS_NUM_THREADS={threads}; "
-        "plumbline trials --chunk {params.chunk:q} --store {params.store} --data {params.data} --device {params.device}"
-        " --output {output} > {log} 2>&1"
+        "plumbline trials --chunk {params.chunk:q} --store {params.store:q} --data {params.data:q} --device {params.device}"
+        " --output {output:q} > {log:q} 2>&1"

@@ -49,7 +49,7 @@ class Sinc(Heteroscedastic):
 
     dim = 1
     _bounds = [(-10.0, 10.0)]  # noqa: RUF012 - BoTorch's class attributes
-    _optimal_value = 11.612369556700276
+    _optimal_value = 11.6123695567004
     _optimizers = [(0.4664947738918001,)]  # noqa: RUF012
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ class DoubleKnot(Heteroscedastic):
 
     dim = 2
     _bounds = [(-2.0, 6.0), (-2.0, 6.0)]  # noqa: RUF012
-    _optimal_value = 0.4288819424803534  # exp(-1/2) / sqrt 2
+    _optimal_value = 0.42888194248036  # exp(-1/2) / sqrt 2, rounded up
     _optimizers = [(-0.7071067811865476, 0.0)]  # noqa: RUF012
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class Rippled(Heteroscedastic):
 
     dim = 1
     _bounds = [(-5.0, 5.0)]  # noqa: RUF012
-    _optimal_value = 4.958013609943399
+    _optimal_value = 4.95801360994341
     _optimizers = [(-3.9933485208154305,), (3.9933485208154305,)]  # noqa: RUF012
 
     def _evaluate_true(self, X: Tensor) -> Tensor:

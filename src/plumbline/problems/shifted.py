@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 
 import torch
-from botorch.test_functions import Hartmann
 from pydantic import Field, NonNegativeFloat
 from torch import Generator, Tensor
 
 from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of, with_noise
 from plumbline.problems.options import ProblemOptions
+from plumbline.problems.synthetic import Hartmann
 
 SPREAD = 0.15
 """Standard deviation of both distributions along every axis. The paper specifies neither it nor the means."""

@@ -1,20 +1,16 @@
-"""Test functions of the literature, negated to be maximised: BoTorch's own classes where they exist."""
+"""Test functions of the literature, negated to be maximised: BoTorch's own classes where they exist.
 
+BoTorch prints optima to six digits, so that regrets at the optimum would be off by a millionth, to either side. Here
+they are polished in double precision, and rounded to where no value of the function as it is computed lies beyond.
+"""
+
+import math
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
-from botorch.test_functions import (
-    Ackley,
-    Branin,
-    Hartmann,
-    Levy,
-    Rosenbrock,
-    StyblinskiTang,
-    SyntheticTestFunction,
-    synthetic,
-)
+from botorch.test_functions import Ackley, Levy, Rosenbrock, SyntheticTestFunction, synthetic
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -29,7 +25,7 @@ class Forrester(SyntheticTestFunction):
     dim = 1
     continuous_inds = [0]  # noqa: RUF012 - BoTorch's class attributes
     _bounds = [(0.0, 1.0)]  # noqa: RUF012
-    _optimal_value = -6.020740055767083
+    _optimal_value = -6.0207400557671
     _optimizers = [(0.757248757841856,)]  # noqa: RUF012
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
@@ -37,10 +33,55 @@ class Forrester(SyntheticTestFunction):
         return (6 * x - 2) ** 2 * torch.sin(12 * x - 4)
 
 
-class SixHumpCamel(synthetic.SixHumpCamel):
-    """BoTorch's six-hump camel function, with its minimum to full precision: with 1.0316, regrets may be negative."""
+class Branin(synthetic.Branin):
+    """BoTorch's Branin function, with its minimum, `5 / (4 pi)`, and its minimisers to full precision."""
 
-    _optimal_value = -1.0316284534898774
+    _optimal_value = 0.3978873577297
+    _optimizers = [(-math.pi, 12.275), (math.pi, 2.275), (3 * math.pi, 2.475)]  # noqa: RUF012
+
+
+class SixHumpCamel(synthetic.SixHumpCamel):
+    """BoTorch's six-hump camel function, with its minimum and its minimisers to full precision."""
+
+    _optimal_value = -1.0316284534899
+    _optimizers = [(0.08984201310031806, -0.7126564030207396), (-0.08984201310031806, 0.7126564030207396)]  # noqa: RUF012
+
+
+class Hartmann(synthetic.Hartmann):
+    """BoTorch's Hartmann functions, with their minima and minimisers to full precision.
+
+    They are those of the function as BoTorch computes it: single precision of its coefficients moves the
+    minimum by up to 1e-7.
+    """
+
+    OPTIMA: ClassVar[dict[int, tuple[float, tuple[float, ...]]]] = {
+        3: (-3.8627798609744, (0.1145888780216636, 0.5556488938847998, 0.8525469841069018)),
+        6: (
+            -3.3223680044403,
+            (
+                0.20168951147428166,
+                0.15001069180927995,
+                0.4768739718958708,
+                0.2753324307506445,
+                0.3116516166482795,
+                0.6573005342632461,
+            ),
+        ),
+    }
+
+    def __init__(self, dim: int, negate: bool = False, bounds: list[tuple[float, float]] | None = None) -> None:
+        super().__init__(dim=dim, negate=negate, bounds=bounds)
+        self._optimal_value, minimiser = self.OPTIMA[dim]
+        self.optimizers.copy_(torch.tensor([minimiser], dtype=self.bounds.dtype))
+
+
+class StyblinskiTang(synthetic.StyblinskiTang):
+    """BoTorch's Styblinski-Tang function, with its minimum and its minimiser to full precision."""
+
+    def __init__(self, dim: int, negate: bool = False) -> None:
+        super().__init__(dim=dim, negate=negate)
+        self._optimal_value = -39.166165703772 * dim
+        self.optimizers.fill_(-2.903534027771177)
 
 
 class Alpine(SyntheticTestFunction):

@@ -5,6 +5,7 @@ at any depth (see `plumbline.study.inheritance`).
 An entry that says `vary` stands for a family: one member a value, called `<entry>-<value>`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,9 @@ Value = bool | int | float | str
 EntryT = TypeVar("EntryT", bound="Entry")
 MemberT = TypeVar("MemberT")
 NamedT = TypeVar("NamedT", bound=Named)
+
+NO_NOISE = re.compile(r", noise 0(?:\.0*)?(?![\w.])")
+"""What a title says of a noise that there is not."""
 
 
 class Entry(Options):
@@ -115,9 +119,9 @@ class Task:
         return replace_inputs("problem", self.problem, stand_ins)
 
     def title_with(self, stand_ins: Mapping[str, str]) -> str:
-        """Return the title, filled in from the options in use."""
+        """Return the title, filled in from the options in use; of a noise that is zero it says nothing."""
         options = self.with_stand_ins(stand_ins).options
-        return fill(self.title, {**options, **self.parameters}, f"{self.source}: title")
+        return NO_NOISE.sub("", fill(self.title, {**options, **self.parameters}, f"{self.source}: title"))
 
 
 @dataclass(frozen=True)

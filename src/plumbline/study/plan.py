@@ -1,5 +1,6 @@
 """The plan of a run: a configuration with its studies, methods, tasks and datasets read and checked."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -180,6 +181,25 @@ def _refuse_doubles(studies: Mapping[str, Study], root: Path) -> None:
                 first[name] = study
 
 
+def _refuse_other_targets(studies: Mapping[str, Study], root: Path) -> None:
+    """Raise PlumblineError where a study or an experiment is called like another target of the workflow at `root`."""
+    files = [path for path in (root / "workflow").rglob("*") if path.suffix == ".smk" or path.name == "Snakefile"]
+    texts = (path.read_text(encoding="utf-8") for path in files)
+    rules = {name for text in texts for name in re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.MULTILINE)}
+    for study, content in studies.items():
+        named = {"the study": study, **{f"experiment {name}": name for name in content.experiments}}
+        for what, name in named.items():
+            other = (
+                "a rule of the workflow"
+                if name in rules
+                else "a study"
+                if what != "the study" and name in studies
+                else ""
+            )
+            if other:
+                raise PlumblineError(f"config/studies/{study}.yaml: {what} is called as {other} is: rename it")
+
+
 def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "config") -> Plan:
     """Read and check what `config` names, from the repository at `root`.
 
@@ -200,6 +220,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         models=load_models(root / "config" / "models.yaml"),
     )
     _refuse_doubles(plan.studies, root)
+    _refuse_other_targets(plan.studies, root)
     check(plan, source)
     where = {field: checked.source(field, source) for field in ("preset", "experiments", "without")}
     for name in checked.experiments:

@@ -1,12 +1,16 @@
 import errno
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import made_evidence as made
 import matplotlib.pyplot as plt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from plumbline.analysis.evidence.evidence import Evidence
@@ -19,8 +23,16 @@ from plumbline.analysis.outputs.draw import (
     tabulate,
 )
 from plumbline.core.errors import PlumblineError
+from plumbline.study.legends import Legend
 
 FIGURE = {"kind": "curves"}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="session")
+def folder_of_session(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that property tests may write to."""
+    return tmp_path_factory.mktemp("drawn")
 
 
 def grid(*tasks: str) -> list[dict[str, Any]]:
@@ -157,3 +169,39 @@ def test_columns_are_those_that_are_drawn() -> None:
     plan = made.plan({"E": made.experiment(figure={"kind": "curves", "options": {"rows": rows}}, table=table)})
     assert set(columns_for(plan.resolve("E"), "figure")) == {"optimum", "f", "roles", "covered"}
     assert set(columns_for(plan.resolve("E"), "table")) == {"nll", "round_seconds"}
+
+
+WORDS = st.text("ab $_%\\^{}[]()<>&|`~*#'\"é😀", min_size=1, max_size=40).filter(str.strip)
+WORDS |= st.sampled_from(["long" * 60, "_private", "$x$", r"\frac{1}{2}", "50% & more"])
+
+
+@settings(max_examples=25)
+@given(title=WORDS, legend=WORDS, label=WORDS)
+def test_words_show_in_a_figure_as_they_are(
+    found: Evidence, folder_of_session: Path, title: str, legend: str, label: str
+) -> None:
+    options = {"rows": [{"metric": "regret", "label": label}], "panels": [{"task": "bowl", "title": title}]}
+    evidence = replace(found, legends={"plain": Legend(label=legend)})
+    resolved = made.plan({"E": made.experiment(figure={"kind": "curves", "options": options})}).resolve("E")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        draw(resolved, evidence, [folder_of_session / "E.svg"])
+    texts = {"".join(one.itertext()) for one in ElementTree.parse(folder_of_session / "E.svg").iter(f"{SVG}text")}
+    assert {title, label} <= texts
+    assert " ".join(legend.split()) in {one.removeprefix("\u200b") for one in texts}
+
+
+def test_control_characters_and_line_ends_leave_a_legend_in_one_line(found: Evidence, folder: Path) -> None:
+    evidence = replace(found, legends={"plain": Legend(label="_one\ntwo\x07")})
+    resolved = made.plan({"E": made.experiment(figure=FIGURE)}).resolve("E")
+    draw(resolved, evidence, [folder / "E.svg"])
+    texts = ["".join(one.itertext()) for one in ElementTree.parse(folder / "E.svg").iter(f"{SVG}text")]
+    assert "\u200b_one two" in texts
+
+
+def test_a_figure_without_any_value_is_refused(found: Evidence, folder: Path) -> None:
+    options = {"rows": [{"metric": "hypervolume", "label": "of one outcome"}]}
+    resolved = made.plan({"E": made.experiment(figure={"kind": "curves", "options": options})}).resolve("E")
+    with pytest.raises(PlumblineError, match="E: nothing to draw: none of its trials has a value of hypervolume"):
+        draw(resolved, found, [folder / "E.png"])
+    assert list(folder.iterdir()) == []

@@ -116,3 +116,25 @@ def test_every_verdict_that_is_tested_has_a_colour_of_its_own() -> None:
     found = {verdict: style.verdict_colour(verdict) for verdict in get_args(Verdict)}
     assert set(style.VERDICT_COLOURS) == {verdict for verdict, colour in found.items() if colour != "#ffffff"}
     assert len({found[verdict] for verdict in style.VERDICT_COLOURS}) == len(style.VERDICT_COLOURS)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-5, 1e3), (0.2, 4.0), (1.0, 2.0)])
+def test_a_logarithmic_axis_has_no_formula_for_a_label(low: float, high: float) -> None:
+    with style.house_style():
+        figure, ((ax,),) = style.panels(1, 1)
+        ax.plot([low, high], [1, 2])
+        ax.set_xscale("log")
+        style.plain_powers(ax.xaxis)
+        figure.canvas.draw()
+        labels = [label.get_text() for label in ax.get_xticklabels(which="both") if label.get_text()]
+    assert labels
+    assert not {"$", "\\", "^", "{", "}"} & set("".join(labels))
+    if high / low > 1e3:
+        assert {"10⁻⁵", "10³"} <= set(labels)
+    plt.close(figure)
+
+
+def test_a_legend_entry_is_one_line_and_never_left_out() -> None:
+    assert style.legend_entry("a\n b\tc\x00d") == "a b cd"
+    assert style.legend_entry("_private") == "\u200b_private"
+    assert style.legend_entry("$x_1$ 50% [bold] é 😀") == "$x_1$ 50% [bold] é 😀"

@@ -5,6 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from mdit_py_plugins.attrs import attrs_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from plumbline.analysis.publish.api_pages import api_pages
 from plumbline.analysis.publish.claim_pages import (
@@ -20,10 +25,12 @@ from plumbline.analysis.publish.claim_pages import (
     write_claim_pages,
 )
 from plumbline.analysis.publish.experiment_pages import in_words, titled, write_experiment_pages
-from plumbline.analysis.publish.pages import cell, label, listed, sentence, table, write_pages
-from plumbline.analysis.publish.reference import NOT_JUDGED, read_claims
+from plumbline.analysis.publish.markdown import cell, escaped, sentence, table
+from plumbline.analysis.publish.pages import label, listed, write_pages
+from plumbline.analysis.publish.reference import NOT_JUDGED, doubt_table, read_claims, verdict_summary, verdict_table
 from plumbline.statistics.over_seeds import STATISTICS as OVER_SEEDS
 from plumbline.study.claims import Claim, ClaimTest
+from plumbline.study.experiments import Study
 from plumbline.study.plan import Plan, load_plan
 
 ROOT = Path(__file__).parents[3]
@@ -213,3 +220,62 @@ class TestApiPages:
             f"automodule:: {'.'.join(path.relative_to(package.parent).with_suffix('').parts)}\n" in text
             for path in modules
         )
+
+
+ODD = st.text("ab $_%\\*[]()<>&|`~{}#-+=.!:'\"\n\t1é😀", max_size=30)
+"""Words of users, in which much is markup to Markdown, HTML or formulas."""
+
+
+def shown(text: str) -> tuple[str, list[str]]:
+    """What a reader of Markdown sees of a text, by the parser of the site, and the kinds of its marks."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(dollarmath_plugin).use(attrs_plugin)
+    tokens = [token for token in parser.parse(text) if token.type != "inline"]
+    inline = [part for token in parser.parse(text) for part in token.children or ()]
+    return "".join(part.content for part in inline), [token.type for token in (*tokens, *inline)]
+
+
+@given(ODD)
+def test_words_show_in_markdown_as_they_are(text: str) -> None:
+    words, kinds = shown(escaped(text))
+    assert words == " ".join(text.split())
+    assert set(kinds) <= {"paragraph_open", "paragraph_close", "text", "text_special"}
+
+
+@given(ODD)
+def test_words_leave_a_heading_whole(text: str) -> None:
+    words, kinds = shown(f"# Title: {escaped(text)}")
+    assert words.removeprefix("Title:").strip() == " ".join(text.split())
+    assert set(kinds) <= {"heading_open", "heading_close", "text", "text_special"}
+
+
+@given(st.lists(st.tuples(ODD, ODD), min_size=1, max_size=3), ODD)
+def test_a_table_keeps_its_columns_whatever_its_words(rows: list[tuple[str, str]], name: str) -> None:
+    frame = pd.DataFrame(rows, columns=[f"a{name}", f"b{name}"])
+    words, kinds = shown(table(frame))
+    assert kinds.count("th_open") == 2
+    assert kinds.count("td_open") == 2 * len(rows)
+    assert words == "".join(" ".join(cell.split()) for row in (list(frame), *rows) for cell in row)
+    assert {kind for kind in kinds if not kind.startswith(("t", "paragraph"))} == set()
+
+
+@given(ODD)
+def test_tables_of_verdicts_keep_their_columns(text: str) -> None:
+    claim = Claim.model_validate({"source": "p. 1", "statement": text or "none", "seeds": 0, "experiments": []})
+    study = Study.model_construct(study="own", title=text, citation="", experiments={}, claims={"Q1": claim})
+    doubts = pd.DataFrame([{"claims": "Q1", "doubt": text, "repair": text}])
+    none = read_claims(REFERENCE / "claims.csv").iloc[:0]
+    for page, columns in (
+        (verdict_table([study], none, doubts), 7),
+        (verdict_summary([study], none), 3),
+        (doubt_table(doubts), 3),
+    ):
+        _, kinds = shown(page)
+        assert kinds.count("th_open") == columns
+        assert kinds.count("td_open") % columns == 0
+
+
+@pytest.mark.parametrize("name", ["K4", "K5"])
+def test_a_claim_whose_parts_differ_in_seeds_names_the_fewest_and_the_most(claims: Path, name: str) -> None:
+    text = (claims / f"{name}.md").read_text()
+    assert "| our runs | 10 to 50 seeds; " in text
+    assert "and ours on 10. " in text

@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
 from plumbline.analysis.publish import report
-from plumbline.analysis.publish.report import data_uri, failures_in, hours_in, number, write_report
+from plumbline.analysis.publish.report import check_svg, data_uri, failures_in, hours_in, number, write_report
 from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import Plan
@@ -332,3 +332,21 @@ class TestParts:
         path.write_bytes(PIXEL)
         uri = data_uri(path)
         assert base64.b64decode(uri.removeprefix("data:image/png;base64,")) == PIXEL
+
+    @pytest.mark.parametrize("content", [b"", PIXEL[:20], PIXEL[:60], b"<svg></svg>", b"\xff" * 99])
+    def test_one_that_cannot_be_shown_is_refused(self, folder: Path, content: bytes) -> None:
+        path = folder / "cut.png"
+        path.write_bytes(content)
+        with pytest.raises(PlumblineError, match=r"cut\.png is empty, cut off or no PNG: delete it, and run"):
+            data_uri(path)
+
+    def test_one_that_is_not_there_is_refused(self, folder: Path) -> None:
+        with pytest.raises(PlumblineError, match=r"no figure .*none\.png: draw it first"):
+            data_uri(folder / "none.png")
+
+    @pytest.mark.parametrize("content", ["", "<svg><text>cut of"])
+    def test_a_drawing_that_is_cut_off_is_refused(self, folder: Path, content: str) -> None:
+        path = folder / "cut.svg"
+        path.write_text(content)
+        with pytest.raises(PlumblineError, match=r"cut\.svg is empty, cut off or no SVG"):
+            check_svg(path)

@@ -42,22 +42,26 @@ def claims() -> pd.DataFrame:
             row("L2", 0.9, favourable=0.4, seeds=49),
             row("L2", 0.9, role="secondary", favourable=0.1),
             row("C1", np.nan),
+            row("L3", 0.1, chance=0.5, test="a name of a test that is far too long to stand beside a bar"),
+            row("L4", 0.004, chance=np.nan),
         ]
     )
 
 
 def test_a_row_a_claim_with_few_seeds_as_one_counts(claims: pd.DataFrame) -> None:
     found = small_samples(claims)
-    assert found["claim"].tolist() == ["L2", "L10"]
-    assert found["favourable"].tolist() == [0.4, 0.6]
-    assert found["seeds"].tolist() == [49, 50]
+    assert found["claim"].tolist() == ["L2", "L3", "L4", "L10"]
+    assert found["favourable"].tolist() == [0.4, 0.6, 0.6, 0.6]
+    assert found["seeds"].tolist() == [49, 50, 50, 50]
 
 
 def test_bars_are_as_long_as_the_shares(claims: pd.DataFrame) -> None:
     ax = draw_small_samples(small_samples(claims)).axes[0]
     widths = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in ax.patches}
-    assert widths == pytest.approx({0: 0.9, 1: 0.2})
-    assert [text.get_text() for text in ax.texts] == ["90%", "20%"]
+    assert widths == pytest.approx({0: 0.9, 1: 0.1, 2: 0.004, 3: 0.2})
+    assert [text.get_text() for text in ax.texts] == ["90%", "10%", "below 1% (no tick: not of two methods)", "20%"]
+    assert [text.get_position()[0] for text in ax.texts] == pytest.approx([0.915, 0.115, 0.019, 0.265])
+    assert ax.get_yticklabels()[1].get_text() == "L3: a name of a test that is far too long to …  (5 of 50 seeds)"
     assert ax.get_yticklabels()[0].get_text() == "L2: test of L2  (5 of 49 seeds)"
 
 

@@ -87,6 +87,13 @@ class TestFromRecords:
         assert frame.empty
         assert frame.columns.tolist() == COLUMNS
 
+    def test_claims_of_which_no_test_is_judged_are_an_error(self, done: Path) -> None:
+        plan = made.plan({"E": made.experiment()}, {"K10": BETTER | {"primary": ELSEWHERE}})
+        with pytest.raises(
+            PlumblineError, match="no test is judged: preset 'quick' has the trials of no test of K10: "
+        ):
+            judge_folder(plan.run.experiments, done)
+
     def test_data_that_stand_in_are_named(self, folder: Path) -> None:
         experiment = made.experiment(grid=[{"tasks": ["qed"], "methods": list(made.METHODS)}])
         plan = made.plan({"E": experiment}, {"K": BETTER | {"primary": TEST | {"task": "qed"}}})

@@ -287,7 +287,7 @@ def draw_published(ax: Axes, lines: Sequence[Published], sign: int) -> None:
             color="0.3",
             linestyle=dashes,
             linewidth=1.2,
-            label=line.legend,
+            label=style.legend_entry(line.legend),
             zorder=1.5,
         )
         if line.error:

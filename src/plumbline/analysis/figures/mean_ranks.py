@@ -69,7 +69,7 @@ def draw_overall(ax: Axes, ranks: dict[str, list[tuple[float, float, float]]]) -
             marker="o",
             markersize=4,
             elinewidth=1.2,
-            label=words,
+            label=style.legend_entry(words),
         )
     ax.axvline((1 + count) / 2, color="0.5", linestyle=":", linewidth=1, label="all alike")
     ax.set_xlabel("mean rank, 95% interval")

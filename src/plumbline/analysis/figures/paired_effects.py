@@ -47,7 +47,7 @@ def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], styles: L
             marker="o",
             markersize=3.5,
             elinewidth=1.1,
-            label=words,
+            label=style.legend_entry(words),
         )
     ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
     if ALL in lines:

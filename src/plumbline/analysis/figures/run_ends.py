@@ -110,6 +110,7 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
         ax.axhline(options.stuck, color="0.5", linestyle=":", linewidth=1)
     if options.logarithmic:
         ax.set_yscale("log")
+        style.plain_powers(ax.yaxis)
     labels = [found.legend(method).label for method in methods]
     ax.set_xticks(range(len(methods)), labels, rotation=30, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(methods) - 0.4)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from plumbline.analysis.evidence.evidence import Evidence, evidence
@@ -117,7 +118,17 @@ def draw(resolved: ResolvedExperiment, found: Evidence, outputs: Sequence[Path])
             "see `plumbline failures`"
         )
     with style.house_style():
-        figure = entry.build(found, options)
+        shown = {
+            name: legend.model_copy(update={"label": style.legend_entry(legend.label)})
+            for name, legend in found.legends.items()
+        }
+        figure = entry.build(replace(found, legends=shown), options)
+        if not any(np.isfinite(ax.dataLim.get_points()).any() for ax in figure.axes):
+            plt.close(figure)
+            raise PlumblineError(
+                f"{resolved.name}: nothing to draw: none of its trials has a value of "
+                f"{', '.join(options.names().metrics) or 'what the figure shows'}"
+            )
         illustrated = found.rows.empty  # one draw of all that is random in it
         footer = style.Footer(
             resolved.preset,

@@ -1,5 +1,7 @@
 """The style of all figures: sizes, colours, and the footer with preset, seeds, budget and data."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,9 +11,11 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import is_color_like, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import LogFormatterSciNotation
 
 from plumbline.core.errors import unknown
 from plumbline.study.legends import COLOURS, Legend
@@ -68,9 +72,37 @@ def house_style() -> Iterator[None]:
                 "savefig.bbox": "tight",
                 "svg.fonttype": "none",
                 "svg.hashsalt": "plumbline",
+                "text.parse_math": False,  # titles and legends are words of users, not formulas
             }
         )
         yield
+
+
+class PlainPowers(LogFormatterSciNotation):
+    """Powers of ten on an axis, without the formulas that `house_style` switches off: `10⁻³`."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label at `x`."""
+        text = re.sub(r"\$|\\mathdefault|[{}]", "", super().__call__(x, pos)).replace(r"\times", "×")
+        return re.sub(r"\^(-?\d+)", lambda power: power[1].translate(SUPERSCRIPTS), text)
+
+
+def plain_powers(axis: Axis) -> None:
+    """Label a logarithmic axis by `PlainPowers`."""
+    axis.set_major_formatter(PlainPowers())
+    axis.set_minor_formatter(PlainPowers())
+
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def legend_entry(words: str) -> str:
+    """Words of a legend: in one line, without control characters, and not left out for an underscore at the start.
+
+    Matplotlib takes labels that begin with an underscore for its own; a space of no width before it is not seen.
+    """
+    line = "".join(one for one in " ".join(words.split()) if unicodedata.category(one) not in ("Cc", "Cs"))
+    return f"\u200b{line}" if line.startswith("_") else line
 
 
 PALETTE = dict(zip(COLOURS, sns.color_palette("colorblind").as_hex(), strict=True))

@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from plumbline.analysis.publish.markdown import escaped
 from plumbline.analysis.publish.pages import listed, render, write_pages
-from plumbline.analysis.publish.reference import NOT_JUDGED, read_claims, read_doubts
+from plumbline.analysis.publish.reference import NOT_JUDGED, read_claims, read_doubts, seeds_of
 from plumbline.analysis.verdicts.part_results import describe
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS
 from plumbline.analysis.verdicts.verdict import by_number, counts
@@ -77,7 +78,7 @@ class Titles:
         """Legends of several methods, followed by the names where two share a legend."""
         legends = [self.method(name) for name in names]
         return [
-            f"{legend} (`{name}`)" if legends.count(legend) > 1 else legend
+            f"{legend} ({name})" if legends.count(legend) > 1 else legend
             for name, legend in zip(names, legends, strict=True)
         ]
 
@@ -85,8 +86,7 @@ class Titles:
         """Titles of several tasks, followed by the names where two share a title."""
         titles = [self.task(name) for name in names]
         return [
-            f"{title} (`{name}`)" if titles.count(title) > 1 else title
-            for name, title in zip(names, titles, strict=True)
+            f"{title} ({name})" if titles.count(title) > 1 else title for name, title in zip(names, titles, strict=True)
         ]
 
 
@@ -153,7 +153,8 @@ def parts(claim: Claim, rows: pd.DataFrame, titles: Titles) -> list[Part]:
         method, baseline = compared(test, titles)
         both = method if test.baseline is None else f"{method} against {baseline}"
         tasks = listed(titles.tasks(test.tasks))
-        found.append(Part(both, tasks, measured(test, method, baseline), supports(test), row))
+        words = measured(test, escaped(method), escaped(baseline))
+        found.append(Part(both, tasks, words, supports(test), row))
     return found
 
 
@@ -246,7 +247,9 @@ def claim_page(
     """
     claim, titles = study.claims[name], Titles(entries)
     roles = {role: parts(claim, rows[rows["role"] == role], titles) for role in ("primary", "secondary")}
-    first = rows.iloc[0] if len(rows) else None
+    first, decisive = rows.iloc[0] if len(rows) else None, rows[rows["role"] == "primary"]
+    if first is not None:  # small samples are drawn from the seeds that all parts have
+        first = first.where(first.index != "seeds", decisive["seeds"].min())
     verdict = verdict_of(claim, rows)
     return render(
         "claim.md.j2",
@@ -265,6 +268,7 @@ def claim_page(
         small_samples="" if first is None else small_samples(first),
         limits=[] if first is None else limits(first, claim),
         first=None if first is None else first.to_dict(),
+        seeds="" if first is None else seeds_of(decisive),
         doubts=doubts.to_dict("records"),
         experiments={one: study.experiments[one] for one in claim.experiments},
         reference=reference,

@@ -1,4 +1,4 @@
-"""Pages of the site as Markdown: templates, cells of tables, and files that are rewritten only where they differ."""
+"""Pages of the site as Markdown: templates, and files that are rewritten only where they differ."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -6,16 +6,10 @@ from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from plumbline.analysis.publish.report import number
+from plumbline.analysis.publish.markdown import cell, escaped, number, sentence, table
 from plumbline.core.files import write_text
-
-
-def cell(value: Any) -> str:
-    """A cell of a Markdown table: one line, its bars escaped."""
-    return " ".join(number(value).split()).replace("|", "\\|")
 
 
 def slug(words: str) -> str:
@@ -26,20 +20,6 @@ def slug(words: str) -> str:
 def label(words: str) -> str:
     """A label whose colour goes with its words: of a verdict, the outcome of a test, or the state of an experiment."""
     return f"[{words}]{{.label .{slug(words)}}}"
-
-
-def sentence(text: str) -> str:
-    """Text that begins with a capital and ends with a full stop."""
-    text = " ".join(text.split())
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
-
-
-def table(frame: pd.DataFrame) -> str:
-    """A Markdown table, numbers aligned to the right."""
-    rules = ["--:" if pd.api.types.is_numeric_dtype(frame[name]) else "---" for name in frame]
-    rows = [[cell(name) for name in frame], rules]
-    rows += [[cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def template_text(name: str) -> str:
@@ -57,7 +37,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters.update(number=number, cell=cell, label=label, sentence=sentence, table=table)
+    found.filters.update(number=number, escaped=escaped, cell=cell, label=label, sentence=sentence, table=table)
     return found
 
 

@@ -12,6 +12,7 @@ from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
+from plumbline.analysis.publish.markdown import cell
 from plumbline.analysis.verdicts.judge import RUNS, judge_reference, runs_for_outputs, runs_from_records
 from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict, by_number, counts
 from plumbline.core.errors import PlumblineError
@@ -146,6 +147,9 @@ def seeds_of(tests: pd.DataFrame) -> str:
 
 NOT_JUDGED = "not run or judged"
 
+ALL = "**all**"
+"""The row of totals."""
+
 IN_DOUBT = "in doubt"
 """Beside a doubtful verdict."""
 
@@ -192,8 +196,9 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Dat
         judged = bool(one["seeds"])
         verdict = f"**{one['verdict']}**" + f", {IN_DOUBT}" * one["in_doubt"] if judged else one["verdict"]
         seeds = f"{one['seeds'] or '–'} ({one['paper_seeds'] or '–'})"
-        cells = [one["claim"], one["statement"], verdict, one["measured"], one["estimate"], seeds]
-        lines.append(f"| {' | '.join(cells)} | {one['experiments'] or '–'} |")
+        words = [cell(one[name]) for name in ("claim", "statement", "measured", "estimate")]
+        cells = [*words[:2], verdict, *words[2:], seeds, cell(one["experiments"] or "–")]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -204,12 +209,13 @@ def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
     found = {
         study.title: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study])) for study in studies
     }
-    found["**all**"] = sum(found.values(), Counter())
-    columns = [one for one in (*get_args(Verdict), NOT_JUDGED) if found["**all**"][one]]
+    found[ALL] = sum(found.values(), Counter())
+    columns = [one for one in (*get_args(Verdict), NOT_JUDGED) if found[ALL][one]]
     lines = [f"| | {' | '.join(columns)} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
     for title, count in found.items():
         cells = [str(count[one] or "–") for one in columns]
-        lines.append(f"| {title} | {' | '.join(cells)} | {count.total()} |")
+        shown = title if title == ALL else cell(title)
+        lines.append(f"| {shown} | {' | '.join(cells)} | {count.total()} |")
     return "\n".join(lines)
 
 
@@ -217,7 +223,7 @@ def doubt_table(doubts: pd.DataFrame) -> str:
     """Return the doubts about verdicts as a Markdown table."""
     lines = ["| claims | what is wrong | what will be done |", "|---|---|---|"]
     for names, doubt, repair in doubts[["claims", "doubt", "repair"]].itertuples(index=False, name=None):
-        lines.append(f"| {names.replace(' ', ', ')} | {doubt} | {repair} |")
+        lines.append(f"| {' | '.join(map(cell, (names.replace(' ', ', '), doubt, repair)))} |")
     return "\n".join(lines)
 
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
+from PIL import Image
 
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
+from plumbline.analysis.publish.markdown import number
 from plumbline.analysis.publish.reference import effect, read_claims, seeds_of
 from plumbline.analysis.verdicts.verdict import by_number, counts
 from plumbline.core.errors import PlumblineError
@@ -24,6 +26,9 @@ from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
 
 REFERENCE = Path("results/reference/claims.csv")
 """The committed verdicts."""
+
+
+DAMAGED = "{path} is empty, cut off or no {kind}: delete it, and run the same command again"
 
 
 @dataclass(frozen=True)
@@ -43,15 +48,27 @@ class Section:
 
 
 def data_uri(path: Path) -> str:
-    """Return a PNG as a data URI, so that the page is one file."""
+    """Return a PNG as a data URI, so that the page is one file.
+
+    Raises:
+        PlumblineError: no such file, or none that can be shown.
+    """
+    if not path.is_file():
+        raise PlumblineError(f"no figure {path}: draw it first, by the same command")
+    try:
+        with Image.open(path, formats=["PNG"]) as picture:
+            picture.verify()  # checksums, to the end of the file
+        with Image.open(path, formats=["PNG"]) as picture:
+            picture.load()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise PlumblineError(DAMAGED.format(path=path, kind="PNG")) from error
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
-def number(value: Any) -> str:
-    """Return a cell of a table: four significant digits for numbers, a dash for what is not there."""
-    if isinstance(value, float):
-        return "–" if pd.isna(value) else f"{value:.4g}"
-    return str(value)
+def check_svg(path: Path) -> None:
+    """Raise PlumblineError for a drawing that does not end as one: the page names it."""
+    if not path.read_bytes().rstrip().endswith(b"</svg>"):
+        raise PlumblineError(DAMAGED.format(path=path, kind="SVG"))
 
 
 def failures_in(records: Path) -> list[str]:
@@ -75,6 +92,9 @@ def section(resolved: ResolvedExperiment, folder: Path) -> Section:
     table = folder / "tables" / f"{name}.csv"
     records = folder / "records" / f"{name}.parquet"
     files = [path for path in (figure.with_suffix(".svg"), figure, table, records) if path.is_file()]
+    for path in files:
+        if path.suffix == ".svg":
+            check_svg(path)
     return Section(
         name,
         experiment,

@@ -10,7 +10,7 @@ import pandas as pd
 from plumbline.analysis.evidence.runs import COLUMNS as RUN
 from plumbline.analysis.evidence.runs import RunName, Runs, runs_of
 from plumbline.analysis.outputs.draw import evidence_of, output_of
-from plumbline.analysis.verdicts.verdict import COLUMNS, claim_rows, runnable_tests
+from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, claim_rows, runnable_tests
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.registry import columns_of
 from plumbline.study.claims import split_metric
@@ -118,7 +118,7 @@ def judge_folder(experiments: Mapping[str, ResolvedExperiment], folder: Path) ->
         folder: results of its preset.
 
     Raises:
-        PlumblineError: as `judge`, and as `ran`.
+        PlumblineError: as `judge`; claims rest on the experiments, and the trials of none of their tests were run.
     """
 
     def found(name: str) -> ExperimentRuns | None:
@@ -129,7 +129,19 @@ def judge_folder(experiments: Mapping[str, ResolvedExperiment], folder: Path) ->
         )
 
     studies = {one.study.study: one.study for one in experiments.values()}
-    return judge(studies.values(), found)
+    judged = judge(studies.values(), found)
+    claimed = {
+        name
+        for study in studies.values()
+        for name, claim in study.claims.items()
+        if set(claim.experiments).intersection(experiments)
+    }
+    if claimed and judged.empty:
+        raise PlumblineError(
+            f"no test is judged: preset {next(iter(experiments.values())).preset!r} has the trials of no test of "
+            f"{', '.join(sorted(claimed, key=by_number))}: choose another preset, or more experiments"
+        )
+    return judged
 
 
 def judge_reference(studies: Iterable[Study], reference: Path) -> pd.DataFrame:

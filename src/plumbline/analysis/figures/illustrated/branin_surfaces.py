@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from plumbline.analysis.evidence.evidence import Evidence
@@ -75,7 +76,10 @@ def branin_surfaces(evidence: Evidence, options: OutputOptions) -> Figure:
     figure, axes = style.panels(2, 2, sharex=True, sharey=True)
     for ax, panel in zip([*axes[0], *axes[1]], PANELS, strict=True):
         surface = series(found, panel.name, "surface")
-        figure.colorbar(draw_surface(ax, surface, panel.colours), ax=ax, label=panel.label)
+        drawn = draw_surface(ax, surface, panel.colours)
+        bar = figure.colorbar(drawn, ax=ax, label=panel.label)
+        if isinstance(drawn.norm, LogNorm):
+            style.plain_powers(bar.ax.yaxis)
         ax.plot(data["x"], data["x2"], "o", color="black", markeredgecolor="white", markersize=5, label="data")
         if panel.name == "ratio":
             draw_level(ax, series(found, "weight", "surface"), alpha)
