@@ -181,7 +181,7 @@ def test_a_checkpoint_of_another_problem_is_not_gone_on_from(digits: Images, tmp
         other.prepare(place)
     assert not other._errors
     place.unfinished.write_bytes(place.unfinished.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="cannot be resumed"):
+    with pytest.warns(UserWarning, match="cannot be read"):
         same.prepare(place)
 
 

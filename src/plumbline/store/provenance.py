@@ -44,6 +44,17 @@ def _git(*arguments: str) -> str | None:
 
 
 @cache
+def versions(*modules: str) -> dict[str, str]:
+    """Return the versions of installed packages besides `PACKAGES`, by the names of their top-level modules."""
+    distributions = importlib.metadata.packages_distributions()
+    return {
+        name: importlib.metadata.version(distributions[name][0])
+        for name in modules
+        if name in distributions and not {*PACKAGES} & {*map(str.lower, distributions[name])}
+    }
+
+
+@cache
 def provenance() -> dict[str, Any]:
     """Return commit and dirtiness, package versions, host, CPU, GPU and threads of this process.
 
