@@ -15,11 +15,12 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.options import read_yaml
 from plumbline.store.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
 from plumbline.study.plan import load_plan
 from plumbline.study.resolved import job_resources
+from plumbline.study.settings import summary_folder
 from plumbline.registry.source_digest import source_digest
-from plumbline.registry.references import short_digest
 
 STARTED = time.time()
 
@@ -45,14 +46,9 @@ CHUNKS = {chunk.id: chunk for chunks in CHUNKS_OF.values() for chunk in chunks}
 PATHS = {id: str(chunk.path(Path(TRIALS))) for id, chunk in CHUNKS.items()}
 
 
-def only():
-    """Return the folder, below the preset's, of the claims and the report of a run of some experiments."""
-    chosen = "-".join(PLAN.config.experiments)
-    return f"only-{chosen if len(chosen) <= 60 else short_digest(chosen)}"
-
-
-# What speaks of the whole study. A run of some experiments has a place of its own, and leaves the whole one's alone.
-SUMMARY_NAME = f"{PLAN.config.preset}/{only()}" if PLAN.config.experiments else PLAN.config.preset
+# What speaks of the whole run. A run of some experiments or studies has a place of its own, and leaves the whole one's
+# alone.
+SUMMARY_NAME = summary_folder(PLAN.config, (read_yaml(ROOT / "config" / "config.yaml") or {}).get("studies", ()))
 SUMMARY = f"{RESULTS}/{SUMMARY_NAME}"
 
 
@@ -224,9 +220,10 @@ onsuccess:
     if built(f"{SUMMARY}/tracked.txt"):
         uri = f"sqlite:///{RESULTS}/mlflow.db"
         print(f"  MLflow   {RESULTS}/mlflow.db    (mlflow ui --backend-store-uri {uri})")
-    if PLAN.config.experiments:
+    if SUMMARY_NAME != PLAN.config.preset:
         print(
-            f"  only {', '.join(PLAN.config.experiments)}: report and claims of all experiments stay as they were"
+            f"  only {', '.join(PLAN.config.experiments or PLAN.config.studies)}: report and claims of all others stay as"
+            " they were"
         )
 
 

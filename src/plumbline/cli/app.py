@@ -1,6 +1,7 @@
 """The application: its help, and the options that commands share."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,6 +85,18 @@ def parse_json(text: str, source: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise PlumblineError(f"{source} is no JSON: {error}") from error
+
+
+def refuse_losses(
+    outputs: Path | Iterable[Path], *inputs: Path | None, config: str = "", folders: Iterable[Path] = (STORE,)
+) -> None:
+    """Refuse outputs of a command that are among its inputs, its configuration, or in the folder of all trials."""
+    from plumbline.core.files import check_outputs
+
+    named = [] if config.lstrip().startswith("{") else [Path(name) for name in config.split(",") if name]
+    check_outputs(
+        [outputs] if isinstance(outputs, Path) else outputs, [*inputs, *named, *Path("config").rglob("*.yaml")], folders
+    )
 
 
 def _print_version(wanted: bool) -> None:

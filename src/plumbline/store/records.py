@@ -194,23 +194,28 @@ def write_frame(path: Path, frame: "pd.DataFrame", metadata: Mapping[str, str] |
     write_table(path, arrow.Table.from_pandas(frame, preserve_index=False), metadata)
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None, as_dictionary: Sequence[str] = ()) -> arrow.Table:
+RUN_AGAIN = "delete it and run again"
+
+
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, as_dictionary: Sequence[str] = (), remedy: str = RUN_AGAIN
+) -> arrow.Table:
     """Read a Parquet file, or some columns of it; columns of words `as_dictionary` are read as dictionaries.
 
     Raises:
-        PlumblineError: missing, truncated or corrupt file, with the remedy.
+        PlumblineError: missing, truncated or corrupt file, with the `remedy`.
     """
     chosen = None if columns is None else list(columns)
     how = {"read_dictionary": list(as_dictionary), "page_checksum_verification": True}
-    return _read(path, partial(parquet.read_table, columns=chosen, **how))
+    return _read(path, partial(parquet.read_table, columns=chosen, **how), remedy)
 
 
-def read_names(path: Path) -> list[str]:
+def read_names(path: Path, remedy: str = RUN_AGAIN) -> list[str]:
     """Return the names of the columns of a Parquet file; raises as `read_table` does."""
-    return _read(path, parquet.read_schema).names
+    return _read(path, parquet.read_schema, remedy).names
 
 
-def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+def _read(path: Path, read: Callable[[Path], Any], remedy: str) -> Any:
     try:
         return read(path)
     except FileNotFoundError as error:
@@ -219,7 +224,7 @@ def _read(path: Path, read: Callable[[Path], Any]) -> Any:
         raise  # the file is sound
     except (arrow.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise PlumblineError(f"{path} is corrupt ({reason}): delete it and run again") from error
+        raise PlumblineError(f"{path} is corrupt ({reason}): {remedy}") from error
 
 
 def join_timings(records: arrow.Table, timings: arrow.Table) -> arrow.Table:

@@ -1,15 +1,19 @@
 """What a run will cost, before it is launched."""
 
-import json
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
+from typing import Literal
 
-import pandas as pd
+from pydantic import NonNegativeFloat
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.files import read_csv
+from plumbline.core.options import Options, parse
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.spec import TrialSpec
@@ -66,22 +70,46 @@ class Costs:
         return None if elsewhere is None else elsewhere * self.slowness.get(task, 1.0)
 
 
+class Timed(Options):
+    """The part of a trial's provenance that says what it took."""
+
+    spec: TrialSpec
+    wall_seconds: NonNegativeFloat
+    status: Literal["ok", "error"] = "ok"
+
+
+def _timed(folder: TrialFolder) -> Timed:
+    facts = folder.provenance()
+    return parse(Timed, {name: facts[name] for name in Timed.model_fields if name in facts}, folder.provenance_path)
+
+
 def measured_costs(store: Path, reference: Path = REFERENCE_COSTS, costly: Collection[str] = ()) -> Costs:
-    """Return the costs of the trials in the store, and for what it lacks those of the reference results."""
+    """Return the costs of the trials in the store, and for what it lacks those of the reference results.
+
+    A trial whose provenance cannot be read is left out, with a warning of one line; so are reference costs.
+    """
     measured = []
     for path in store.glob("*/provenance.json"):
         if (path.parent / "error.json").is_file():
             continue  # it stopped early: its seconds are not those of its budget
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        spec = TrialSpec.model_validate(facts["spec"])
-        if spec.budget.rounds:
-            measured.append((spec.task, spec.method.label, facts["wall_seconds"] / spec.budget.rounds))
+        try:
+            facts = _timed(TrialFolder(store, path.parent.name))
+        except PlumblineError as error:
+            warnings.warn(f"{error}; its time is left out", stacklevel=2)
+            continue
+        spec = facts.spec
+        if spec.budget.rounds and facts.status == "ok":
+            measured.append((spec.task, spec.method.label, facts.wall_seconds / spec.budget.rounds))
     here = Costs.of(measured, costly).seconds
     there = {}
     if reference.is_file():
-        frame = pd.read_csv(reference)
-        rows = frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)
-        there = Costs.of(rows, costly).seconds
+        try:
+            frame = read_csv(reference, ["task", "method"], ["seconds_a_round"])
+        except PlumblineError as error:
+            warnings.warn(f"{error}; its times are left out", stacklevel=2)
+        else:
+            rows = frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)
+            there = Costs.of(rows, costly).seconds
     return Costs(there | here, costly)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from plumbline.analysis.evidence.evidence import Evidence, evidence
+from plumbline.analysis.evidence.evidence import Evidence, evidence, refuse_foreign
 from plumbline.analysis.outputs.kinds import OutputOptions, figures, tables
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import atomic
@@ -45,12 +45,15 @@ def evidence_of(
     """Return the evidence of an experiment in the files given, with its legends, titles and parameters.
 
     Raises:
-        PlumblineError: the experiment has trials, and no file of their records was given.
+        PlumblineError: the experiment has trials, and no file of their records was given, or one of other trials.
     """
     if records is None and resolved.trials:
         raise PlumblineError(f"{resolved.name} rests on trials: give its collected records (--records)")
+    found = evidence(records, columns, snapshots, illustration)
+    if records is not None:
+        refuse_foreign(found, resolved.evaluations, resolved.name, records)
     return replace(
-        evidence(records, columns, snapshots, illustration),
+        found,
         legends=resolved.legends,
         titles=resolved.titles,
         task_parameters=resolved.parameters,
