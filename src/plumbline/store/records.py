@@ -203,9 +203,11 @@ def read_table(
     """Read a Parquet file, or some columns of it; columns of words `as_dictionary` are read as dictionaries.
 
     Raises:
-        PlumblineError: missing, truncated or corrupt file, with the `remedy`.
+        PlumblineError: missing, truncated or corrupt file, or one that lacks a column, with the `remedy`.
     """
     chosen = None if columns is None else list(columns)
+    if missing := set(chosen or ()) - set(read_names(path, remedy) if chosen else ()):
+        raise PlumblineError(f"{path} has no column {min(missing)!r}: {remedy}")
     how = {"read_dictionary": list(as_dictionary), "page_checksum_verification": True}
     return _read(path, partial(parquet.read_table, columns=chosen, **how), remedy)
 
@@ -217,7 +219,9 @@ def read_names(path: Path, remedy: str = RUN_AGAIN) -> list[str]:
 
 def _read(path: Path, read: Callable[[Path], Any], remedy: str) -> Any:
     try:
-        return read(path)
+        found = read(path)
+        _names(found)  # only here are they decoded
+        return found
     except FileNotFoundError as error:
         raise PlumblineError(f"no records at {path}: run the trials first") from error
     except PermissionError:
@@ -225,6 +229,10 @@ def _read(path: Path, read: Callable[[Path], Any], remedy: str) -> Any:
     except (arrow.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise PlumblineError(f"{path} is corrupt ({reason}): {remedy}") from error
+
+
+def _names(found: arrow.Table | arrow.Schema) -> list[str]:
+    return (found.schema if isinstance(found, arrow.Table) else found).names
 
 
 def join_timings(records: arrow.Table, timings: arrow.Table) -> arrow.Table:

@@ -62,6 +62,7 @@ def collect(
             for path in paths:
                 table = records.read_table(path)
                 records.check(table, path)
+                refuse_unknown_columns(table, schema, path)
                 writer.write_table(conform(table, schema))
                 refuse_foreign_rows(names_of(table), there, grid, path)
                 there |= names_of(table)
@@ -103,6 +104,12 @@ def failures_of(table: arrow.Table) -> list[tuple[Name, str]]:
     """Return name and error of each trial in a table that failed."""
     broken = table.select([*TRIAL, "error"]).filter(compute.equal(table["status"], "error"))
     return [((row["task"], row["method"], row["seed"]), row["error"]) for row in broken.to_pylist()]
+
+
+def refuse_unknown_columns(table: arrow.Table, schema: arrow.Schema, source: Path) -> None:
+    """Raise PlumblineError for a column that no version has: one whose name is damaged would be taken as empty."""
+    if unknown_names := sorted(set(table.column_names) - set(schema.names) - {"x"}):
+        raise PlumblineError(f"{source} has an unknown column {unknown_names[0]!r}: delete it and run again")
 
 
 def refuse_foreign_rows(names: set[Name], before: set[Name], grid: Grid, source: Path) -> None:
