@@ -86,7 +86,12 @@ def test_it_leaves_a_model_and_its_curves(whole: Path) -> None:
     assert curves[2]["cross_entropy"] < curves[0]["cross_entropy"]
     assert all(row["loss"] == pytest.approx(row["cross_entropy"] + 0.1 * row["kl"]) for row in curves)
     with np.load(whole) as held:
-        assert json.loads(str(held["origin"])) == {"trainer": "selfies-vae", "options": OPTIONS, "seed": 0}
+        assert json.loads(str(held["origin"])) == {
+            "name": "small",
+            "trainer": "selfies-vae",
+            "options": OPTIONS,
+            "seed": 0,
+        }
     assert not list(whole.parent.glob(".*")), "nothing is left of the checkpoint"
 
 

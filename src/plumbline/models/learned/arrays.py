@@ -35,12 +35,26 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
     """
     try:
         with np.load(path) as held:
+            refuse_another_name(held, path)
             yield held
     except FileNotFoundError as error:
         raise PlumblineError(f"no model at {path}: `plumbline model {path.stem}` trains it") from error
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         reason = " ".join(str(error).split())[:200]
         raise PlumblineError(f"{path} is corrupt ({reason}): delete it and run again") from error
+
+
+def refuse_another_name(held: Arrays, path: Path) -> None:
+    """Raise PlumblineError where a model of a data folder lies under the name of another, as a stand-in might.
+
+    Models of older versions do not say their names.
+    """
+    name = json.loads(str(held["origin"])).get("name", path.stem) if "origin" in held else path.stem
+    if path.parent.name == "models" and name != path.stem:
+        raise PlumblineError(
+            f"{path} is the model {name!r}, not {path.stem!r}: delete it, then `plumbline model {path.stem}` trains "
+            "the right one"
+        )
 
 
 def as_json(data: Any) -> NDArray[np.str_]:
