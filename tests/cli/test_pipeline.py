@@ -98,6 +98,17 @@ def test_an_illustration_is_computed_and_drawn(run: Run, tiny: Path) -> None:
     assert path.read_bytes() == first, "the same table whenever it is asked for"
     assert run("figure", "TINY-I1", "--illustration", path, "-o", svg)[0] == 0
     assert "illustration" in svg.read_text(encoding="utf-8")
+    drawn = ("figure", "TINY-I1", "--illustration", path, "-o", svg)
+    for metadata, words in (
+        (
+            {METADATA_KEY: json.dumps(about | {"experiment": "TINY-I2"})},
+            "is the illustration of TINY-I2, not of TINY-I1",
+        ),
+        ({METADATA_KEY: "{"}, "does not say where it comes from"),
+        ({METADATA_KEY: "[]"}, "does not say where it comes from"),
+    ):
+        records.write_table(path, records.read_table(path).replace_schema_metadata(None), metadata)
+        check_one_line(run(*drawn), words)
 
 
 def test_illustrations_that_are_not_there(run: Run, tiny: Path) -> None:

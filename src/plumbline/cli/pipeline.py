@@ -139,7 +139,7 @@ def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CON
 
     refuse_losses(output, config=config)
     with one_thread():
-        write(output, compute(read_plan(config).resolve(experiment)))
+        write(output, compute(read_plan(config).resolve(experiment)), experiment)
 
 
 @app.command(rich_help_panel=WORKFLOW)

@@ -1,13 +1,17 @@
 """The provenance of results: code, versions, machine."""
 
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from plumbline.core.errors import PlumblineError
 
 PACKAGES = (
     "torch",
@@ -41,6 +45,21 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
+
+
+def read_provenance(metadata: Mapping[bytes, bytes] | None, path: Path) -> dict[str, Any]:
+    """Return the provenance in the metadata of the Parquet file at `path`.
+
+    Raises:
+        PlumblineError: there is none, or it is damaged.
+    """
+    try:
+        about = json.loads((metadata or {})[METADATA_KEY.encode()])
+    except (KeyError, ValueError) as error:
+        raise PlumblineError(f"{path} does not say where it comes from: delete it and run again") from error
+    if not isinstance(about, dict):
+        raise PlumblineError(f"{path} does not say where it comes from: delete it and run again")
+    return about
 
 
 @cache

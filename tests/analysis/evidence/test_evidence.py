@@ -152,3 +152,9 @@ class TestRecordsOfAnotherGrid:
     def test_another_budget_is_refused(self, folder: Path) -> None:
         words = "holds 7 evaluations of bowl/calibrated seed 2, E's grid has 8"
         assert words in self.refused(folder, *self.whole()[:-1], made.trial("bowl", "calibrated", 2, rounds=5))
+
+    def test_snapshots_of_other_trials_are_refused(self, folder: Path) -> None:
+        path, snapshots = made.write(folder / "e.parquet", made.trial()), folder / "s.parquet"
+        records.write_table(snapshots, arrow.Table.from_pylist(made.pictures(made.trial("valley"))))
+        with pytest.raises(PlumblineError, match=r"s\.parquet holds snapshots of other trials than .*e\.parquet"):
+            evidence(path, [], snapshots)

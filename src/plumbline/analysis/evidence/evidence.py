@@ -137,7 +137,10 @@ def refuse_foreign(found: Evidence, expected: Mapping[Name, int], experiment: st
         (str(task), str(method), int(seed)): int(evaluation) + 1
         for task, method, seed, evaluation in zip(*(last[name] for name in [*TRIAL, "evaluation"]), strict=True)
     }
-    failed = {(str(row.task), str(row.method), int(row.seed)) for row in found.failures.itertuples()}
+    failed = {
+        (str(task), str(method), int(seed))
+        for task, method, seed in zip(*(found.failures[name] for name in TRIAL), strict=True)
+    }
     again = f"give the records of {experiment} at this preset, or collect them again"
     for name in [*ended, *sorted(failed)]:
         if name not in expected:
@@ -175,5 +178,7 @@ def evidence(
     if len(rows) and snapshots is not None and (table := records.read_table(snapshots)).num_rows:
         trials = rows[["key", *TRIAL]].drop_duplicates().astype(dict.fromkeys(("key", "task", "method"), str))
         pictures = table.to_pandas().merge(trials, on="key")
+        if pictures.empty and failed.empty:
+            raise PlumblineError(f"{snapshots} holds snapshots of other trials than {path}: collect both again")
     shown = pd.DataFrame() if illustration is None else records.read_table(illustration).to_pandas()
     return Evidence(rows, failed, pictures, shown)

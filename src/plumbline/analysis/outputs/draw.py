@@ -13,6 +13,8 @@ from plumbline.core.files import atomic
 from plumbline.core.options import parse
 from plumbline.metrics.registry import columns_of
 from plumbline.registry.registry import Entry
+from plumbline.store.provenance import read_provenance
+from plumbline.store.records import read_table
 from plumbline.study.experiments import Output
 from plumbline.study.resolved import ResolvedExperiment
 
@@ -52,6 +54,8 @@ def evidence_of(
     found = evidence(records, columns, snapshots, illustration)
     if records is not None:
         refuse_foreign(found, resolved.evaluations, resolved.name, records)
+    if illustration is not None:
+        refuse_another_illustration(resolved.name, illustration)
     return replace(
         found,
         legends=resolved.legends,
@@ -61,6 +65,13 @@ def evidence_of(
         methods_in_use={label: (one.ref.name, one.ref.options) for label, one in resolved.entries.methods.items()},
         budgets={task: one.budget.model_dump(mode="json") for task, one in resolved.entries.tasks.items()},
     )
+
+
+def refuse_another_illustration(experiment: str, path: Path) -> None:
+    """Raise PlumblineError where an illustration says that it is another experiment's."""
+    name = read_provenance(read_table(path).schema.metadata, path).get("experiment", experiment)
+    if name != experiment:
+        raise PlumblineError(f"{path} is the illustration of {name}, not of {experiment}")
 
 
 def output_of(resolved: ResolvedExperiment, kind: str) -> tuple[Entry, OutputOptions]:

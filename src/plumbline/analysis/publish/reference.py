@@ -21,7 +21,7 @@ from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.metrics.registry import by_round, columns_of
 from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
-from plumbline.store.provenance import METADATA_KEY
+from plumbline.store.provenance import read_provenance
 from plumbline.store.records import read_table, write_frame
 from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
@@ -275,10 +275,9 @@ def keep_illustration(path: Path, home: Path) -> None:
     table = read_table(path)
     with atomic(home / f"{path.stem}-illustration.csv") as part:
         table.to_pandas().to_csv(part, index=False, float_format="%.6g")
-    known = (table.schema.metadata or {}).get(METADATA_KEY.encode())
-    if known is None:
-        raise PlumblineError(f"{path} does not say where it comes from: delete it, and compute it again")
-    about = {"experiment": path.stem, **json.loads(known)}
+    about = {"experiment": path.stem, **read_provenance(table.schema.metadata, path)}
+    if about["experiment"] != path.stem:
+        raise PlumblineError(f"{path} is the illustration of {about['experiment']}: delete it, and compute it again")
     write_text(home / "illustration-provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
