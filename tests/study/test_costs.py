@@ -178,3 +178,14 @@ def test_the_time_of_a_trial_that_failed_is_no_cost(
     folder.error_path.unlink()
     assert folder.failed
     assert measured_costs(tmp_path / "store").seconds == {}
+
+
+def test_a_trial_whose_records_are_damaged_is_not_done(plan: Plan, tmp_path: Path) -> None:
+    chunk = plan.run.experiments["F1"].chunks[0]
+    folder = run_trial(chunk.specs()[0], tmp_path / "store", tmp_path)
+    done = next(one.done for one in estimates(plan.run, tmp_path / "store", tmp_path) if one.experiment == "F1")
+    assert done == 1
+    folder.records_path.write_bytes(folder.records_path.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match=r"records\.parquet is damaged .*: its trial will run again"):
+        found = estimates(plan.run, tmp_path / "store", tmp_path)
+    assert [one.done for one in found if one.experiment == "F1"] == [0]

@@ -98,20 +98,29 @@ class TrialFolder:
 
         Results without checksums, of an older version, are read to see whether they can be.
         """
-        results = (self.records_path, self.timings_path)
+        if (changed := self.changed()) is not None:
+            return changed
         sums = self._sums()
-        for path in results:
-            if not path.is_file():
-                return path, "it is missing"
-            if sums is not None and sums.get(path.name) != files.digest_of(path):
-                return path, f"its checksum is not the one in {self.sums_path.name}"
-        for path in results:
+        for path in (self.records_path, self.timings_path):
             try:
                 keys = records.read_table(path, ["key"] if sums else None)["key"].unique().to_pylist()
             except (PlumblineError, KeyError) as error:
                 return path, str(error)
             if foreign := [key for key in keys if key != self.key]:
                 return path, f"it is of trial {foreign[0]}, not of this one"
+        return None
+
+    def changed(self) -> tuple[Path, str] | None:
+        """The first result of a finished trial that is missing or has another checksum, and why; None if all is well.
+
+        Cheaper than `fault`: it reads the bytes alone.
+        """
+        sums = self._sums()
+        for path in (self.records_path, self.timings_path):
+            if not path.is_file():
+                return path, "it is missing"
+            if sums is not None and sums.get(path.name) != files.digest_of(path):
+                return path, f"its checksum is not the one in {self.sums_path.name}"
         return None
 
     def _sums(self) -> dict[str, str] | None:

@@ -136,7 +136,7 @@ def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
     found = []
     for name, one in run.experiments.items():
         specs = [spec for chunk in one.chunks for spec in chunk.specs()]
-        todo = [spec for spec in specs if not TrialFolder(store, trial_key(spec, data)).done]
+        todo = [spec for spec in specs if not _done(TrialFolder(store, trial_key(spec, data)))]
         hours = {False: 0.0, True: 0.0}
         unknown = 0
         for spec in todo:
@@ -150,6 +150,15 @@ def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
             Estimate(name, one.experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
         )
     return found
+
+
+def _done(folder: TrialFolder) -> bool:
+    """Whether a trial has ended; one whose results are damaged has not, with a warning of one line."""
+    if folder.done and (changed := folder.changed()) is not None:
+        path, reason = changed
+        warnings.warn(f"{path} is damaged ({reason}): its trial will run again", stacklevel=2)
+        return False
+    return folder.done
 
 
 def trainings(run: ResolvedRun, data: Path) -> list[Estimate]:

@@ -323,8 +323,14 @@ def swap(new: Path, home: Path) -> None:
         for path in home.iterdir():
             if path.name not in made:
                 (shutil.copytree if path.is_dir() else shutil.copy2)(path, new / path.name)
-        home.rename(new.with_name(f"{new.name}.old"))
-    new.rename(home)
+        old = home.rename(new.with_name(f"{new.name}.old"))
+        try:
+            new.rename(home)
+        except BaseException:
+            old.rename(home)
+            raise
+    else:
+        new.rename(home)
 
 
 WRITTEN = (
