@@ -82,11 +82,12 @@ def test_what_is_there_while_a_trial_runs_goes_when_it_has_ended_well(tmp_path: 
         path.touch()
     folder.clear()
     assert all(path.exists() for path in running), "it runs"
-    put_records(folder)
-    folder.error_path.touch()
+    put_records(folder, "no luck")
     folder.clear()
     assert all(path.exists() for path in running), "another attempt goes on from there"
-    folder.error_path.unlink()
+    put_records(folder)
+    folder.error_path.touch()  # a stale one
+    assert not folder.failed
     folder.clear()
     assert not any(path.exists() for path in running)
     folder.clear()

@@ -61,11 +61,15 @@ class TrialFolder:
 
     @property
     def failed(self) -> bool:
-        """Whether the trial ended with an error: what its records say counts where error.json is missing."""
-        return self.error_path.is_file() or (self.done and self._recorded_error() is not None)
+        """Whether the trial ended with an error, as its records say; before there are any, whether error.json is there.
+
+        Raises:
+            PlumblineError: the records cannot be read.
+        """
+        return self._recorded_error() is not None if self.done else self.error_path.is_file()
 
     def reason(self) -> str:
-        """Why a failed trial failed: in the words of error.json, or of its records where that is missing or damaged.
+        """Why a failed trial failed: in the words of its records, before there are any in those of error.json.
 
         Raises:
             PlumblineError: neither can be read.
