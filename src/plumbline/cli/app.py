@@ -1,6 +1,7 @@
 """The application: its help, and the options that commands share."""
 
 import json
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,6 +88,18 @@ def parse_json(text: str, source: str) -> Any:
         raise PlumblineError(f"{source} is no JSON: {error}") from error
 
 
+_LONG_FORM = warnings.formatwarning
+
+
+def _one_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning for users as one line, without the line of code that it comes from; others as they are."""
+    if category is UserWarning:
+        return f"plumbline: warning: {' '.join(str(message).split())}\n"
+    return _LONG_FORM(message, category, filename, lineno, line)
+
+
 def refuse_losses(
     outputs: Path | Iterable[Path], *inputs: Path | None, config: str = "", folders: Iterable[Path] = (STORE,)
 ) -> None:
@@ -115,5 +128,6 @@ def root(
     ] = False,
 ) -> None:
     """A reproducibility study of Bayesian optimisation under imperfect models."""
+    warnings.formatwarning = _one_line
     if context.invoked_subcommand is None:
         print(context.get_help())
