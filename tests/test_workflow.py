@@ -235,6 +235,13 @@ def test_experiments_and_studies_are_targets(layout: Checkout, target: str, figu
     assert not {"claims", "report_page", "track"} & todo.keys()
 
 
+def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: Checkout) -> None:
+    done = layout.snakemake("--dry-run", "--config", "studies=[calibrated]")
+    assert "results/quick/only-calibrated/report.html" in done.stdout
+    assert "results/quick/only-calibrated/claims.csv" in done.stdout
+    assert not re.search(r"results/quick/(report\.html|claims\.csv|tracked\.txt)", done.stdout)
+
+
 def test_no_command_line_grows_with_the_number_of_jobs(layout: Checkout) -> None:
     """Linux takes 128 kB in one argument, which 50,000 names of files are not."""
     done = layout.snakemake("--dry-run", "--printshellcmds", "--configfile", "config/desk.yaml")

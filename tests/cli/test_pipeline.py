@@ -98,6 +98,17 @@ def test_an_illustration_is_computed_and_drawn(run: Run, tiny: Path) -> None:
     assert path.read_bytes() == first, "the same table whenever it is asked for"
     assert run("figure", "TINY-I1", "--illustration", path, "-o", svg)[0] == 0
     assert "illustration" in svg.read_text(encoding="utf-8")
+    drawn = ("figure", "TINY-I1", "--illustration", path, "-o", svg)
+    for metadata, words in (
+        (
+            {METADATA_KEY: json.dumps(about | {"experiment": "TINY-I2"})},
+            "is the illustration of TINY-I2, not of TINY-I1",
+        ),
+        ({METADATA_KEY: "{"}, "does not say where it comes from"),
+        ({METADATA_KEY: "[]"}, "does not say where it comes from"),
+    ):
+        records.write_table(path, records.read_table(path).replace_schema_metadata(None), metadata)
+        check_one_line(run(*drawn), words)
 
 
 def test_illustrations_that_are_not_there(run: Run, tiny: Path) -> None:
@@ -172,3 +183,51 @@ def test_trials_gather_the_seeds_of_a_chunk(run: Run, cheap_spec: Make, tmp_path
     assert frame["seed"].unique().tolist() == [3, 4]
     assert frame["method"].unique().tolist() == ["dice"]
     assert "x" not in frame
+
+
+def snapshot_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_no_command_writes_over_its_input(run: Run, collected: Path) -> None:
+    assert run("collect", "TINY-T1", "-o", "T1.parquet", "--snapshots", "T1-s.parquet")[0] == 0
+    assert run("collect", "TINY-F1", "-o", "F1.parquet", "--snapshots", "F1-s.parquet")[0] == 0
+    (job,) = (collected / "results/trials/branin").rglob("*.parquet")
+    (kept,) = sorted((collected / "results/store").glob("*/records.parquet"))[:1]
+    (collected / "F1.svg").symlink_to("F1.parquet")
+    before = snapshot_of(collected)
+    table, figure = ("table", "TINY-T1", "--records", "T1.parquet"), ("figure", "TINY-F1", "--records", "F1.parquet")
+    gather, drawn = ("collect", "TINY-T1", "-o"), ("figure", "TINY-I1", "--illustration", "i/TINY-I1.parquet")
+    for arguments, words in (
+        ((*table, "-o", "T1.parquet"), "is an input of this command too"),
+        ((*table, "-o", "./i/../T1.parquet"), "is an input of this command too"),
+        ((*table, "-o", "config/config.yaml"), "is an input of this command too"),
+        ((*table, "-o", "config/studies/tiny.yaml"), "is an input of this command too"),
+        ((*table, "-o", "i"), "is a folder: name a file"),
+        ((*table, "-o", "/dev/null"), "is a device or a pipe: name a file"),
+        ((*table, "-o", kept), "where no command may write"),
+        ((*figure, "-o", "F1.svg"), "is an input of this command too"),
+        ((*figure, "-o", "a.svg", "-o", "./a.svg"), "is named twice"),
+        ((*drawn, "-o", "a.png", "-o", "a.png"), "is named twice"),
+        ((*gather, "x.parquet", "--snapshots", "x.parquet"), "is named twice"),
+        ((*gather, job, "--snapshots", "x.parquet"), "is an input of this command too"),
+        ((*gather, "x.parquet", "--snapshots", job), "is an input of this command too"),
+        (("illustrate", "TINY-I1", "-o", "config/tasks/tiny.yaml"), "is an input of this command too"),
+        (("features", "generated-dna", "-o", "config/datasets.yaml"), "is an input of this command too"),
+    ):
+        check_one_line(run(*arguments), words)
+        assert snapshot_of(collected) == before, arguments
+
+
+def test_records_of_another_experiment_are_refused(run: Run, collected: Path) -> None:
+    assert run("collect", "TINY-T1", "-o", "T1.parquet", "--snapshots", "T1-s.parquet")[0] == 0
+    assert run("collect", "TINY-F1", "-o", "F1.parquet", "--snapshots", "F1-s.parquet")[0] == 0
+    words = "holds records of {}, not of {}'s grid"
+    check_one_line(
+        run("table", "TINY-T1", "--records", "F1.parquet", "-o", "t.csv"),
+        words.format("forrester/bound seed 0", "TINY-T1"),
+    )
+    check_one_line(
+        run("table", "TINY-T1", "--records", "T1-s.parquet", "-o", "t.csv"),
+        "T1-s.parquet has no column",
+    )

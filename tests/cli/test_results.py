@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -141,3 +143,13 @@ def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert run("verdicts", "--markdown")[1].startswith("| claim | statement | verdict |")
     assert run("verdicts")[1].splitlines()[1].startswith("A1 ")
     assert run("verdicts", "--show", "doubts", "--csv")[1].startswith("claims,doubt")
+
+
+def test_a_warning_is_one_line(tiny: Path, one_core: dict[str, str]) -> None:
+    (tiny / "results/store/0123456789abcdef").mkdir(parents=True)
+    (tiny / "results/store/0123456789abcdef/provenance.json").write_text("{")
+    command = [sys.executable, "-m", "plumbline", "plan"]
+    done = subprocess.run(command, cwd=tiny, env=one_core, capture_output=True, text=True, check=True)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("plumbline: warning: results/store/0123456789abcdef/provenance.json is damaged")
+    assert line.endswith("its time is left out")

@@ -1,14 +1,32 @@
 """Files are whole or not there."""
 
 import errno
+import os
+import platform
 import stat
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plumbline.core.files import atomic, write_text
+from plumbline.core import files
+from plumbline.core.errors import PlumblineError
+from plumbline.core.files import (
+    atomic,
+    check_outputs,
+    locked,
+    read_csv,
+    read_json,
+    read_sealed,
+    reading,
+    set_aside,
+    write_sealed,
+    write_text,
+)
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
@@ -58,3 +76,215 @@ def test_others_may_read(tmp_path: Path) -> None:
 def test_text_round_trips(tmp_path: Path, text: str) -> None:
     write_text(tmp_path / "file.txt", text)
     assert (tmp_path / "file.txt").read_text(encoding="utf-8") == text
+
+
+damage = st.tuples(st.integers(0, 10_000), st.integers(1, 255))
+
+
+def flipped(content: bytes, where: int, by: int) -> bytes:
+    """`content` with one byte changed."""
+    at = where % len(content)
+    return content[:at] + bytes([content[at] ^ by]) + content[at + 1 :]
+
+
+def error_of(holds: Callable[[], bool]) -> str | None:
+    """The words of the PlumblineError that a call raises; None if it raises none, and then its result must be true."""
+    try:
+        right = holds()
+    except PlumblineError as error:
+        return str(error)
+    assert right
+    return None
+
+
+class TestSealedFiles:
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+    @given(content=st.binary(max_size=99))
+    def test_they_round_trip(self, tmp_path: Path, content: bytes) -> None:
+        write_sealed(tmp_path / "x", content)
+        assert read_sealed(tmp_path / "x") == content
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+    @given(content=st.binary(max_size=99), where=damage, cut=st.integers(1, 10_000))
+    def test_no_other_bytes_are_read(self, tmp_path: Path, content: bytes, where: tuple[int, int], cut: int) -> None:
+        path = tmp_path / "x"
+        write_sealed(path, content)
+        whole = path.read_bytes()
+        for other in (flipped(whole, *where), whole[: cut % len(whole)], whole + b"\n", content):
+            path.write_bytes(other)
+            with pytest.raises(PlumblineError, match="checksum"):
+                read_sealed(path)
+
+
+class TestDamagedFiles:
+    def test_what_is_set_aside_is_never_overwritten(self, tmp_path: Path) -> None:
+        for text in ("one", "two", "three"):
+            (tmp_path / "x.pt").write_text(text)
+            set_aside(tmp_path / "x.pt")
+        names = ("x.pt.damaged", "x.pt.damaged-2", "x.pt.damaged-3")
+        assert [(tmp_path / name).read_text() for name in names] == ["one", "two", "three"]
+
+    def test_it_is_said_in_one_line(self, tmp_path: Path) -> None:
+        for name in ("x", "beside"):
+            (tmp_path / name).write_text("y")
+        words = r"x cannot be read \(bad luck\), kept as x.damaged and beside"
+        besides = (tmp_path / "beside", tmp_path / "not-there")
+        with pytest.warns(UserWarning, match=words) as caught, reading(tmp_path / "x", "we go on", *besides):
+            raise ValueError("bad\nluck")
+        assert str(caught[0].message).endswith(": we go on")
+        assert "\n" not in str(caught[0].message)
+
+    @pytest.mark.parametrize("error", [MemoryError(), OSError(errno.EIO, "the disk"), KeyboardInterrupt()])
+    def test_what_the_machine_does_is_no_damage(self, tmp_path: Path, error: BaseException) -> None:
+        (tmp_path / "x").write_text("y")
+        with pytest.raises(type(error)), reading(tmp_path / "x", "we go on"):
+            raise error
+        assert (tmp_path / "x").read_text() == "y"
+
+
+class TestJson:
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"", "no JSON"),
+            (b'{"a": 1', "no JSON"),
+            (b'{"a": "\xff"}', "no JSON"),
+            (b"[" * 100_000, "no JSON"),
+            (b"[1]", "no mapping"),
+            (b"null", "no mapping"),
+            (b'{"b": 1}', "has no 'a'"),
+        ],
+    )
+    def test_damage_is_one_line(self, tmp_path: Path, content: bytes, words: str) -> None:
+        path = tmp_path / "x.json"
+        path.write_bytes(content)
+        with pytest.raises(PlumblineError, match=words) as caught:
+            read_json(path, ["a"], "make it again")
+        message = str(caught.value)
+        assert str(path) in message
+        assert message.endswith(": make it again")
+        assert "\n" not in message
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+    @given(where=damage, cut=st.integers(0, 10_000))
+    def test_any_damage_is_one_line_or_a_mapping(self, tmp_path: Path, where: tuple[int, int], cut: int) -> None:
+        whole = b'{"spec": {"seed": 1, "name": "branin"}, "wall": 1.5}\n'
+        for content in (flipped(whole, *where), whole[: cut % len(whole)]):
+            (tmp_path / "x.json").write_bytes(content)
+            error = error_of(lambda: isinstance(read_json(tmp_path / "x.json"), dict))
+            assert error is None or "x.json" in error
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(PlumblineError, match=r"no file .*x\.json: run it"):
+            read_json(tmp_path / "x.json", remedy="run it")
+
+
+class TestCsv:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            (b"", "is no table"),
+            (b"a,b\n1,2\n3,4,5\n", "is no table"),
+            (b"a,b\n1,\xff\n", "is no table"),
+            (b"a,c\n1,2\n", "has no column 'b'"),
+            (b"a,b\nx,1.25\ny,0.1", "cut off"),
+            (b"a,b\nx,1.25\ny,\n", "line 3: b is nan, not a number"),
+            (b"a,b\nx,1.25\ny,z\n", "line 3: b is z, not a number"),
+            (b"a,b\nx,inf\n", "line 2: b is inf, not a number"),
+        ],
+    )
+    def test_damage_is_one_line(self, tmp_path: Path, text: bytes, words: str) -> None:
+        path = tmp_path / "x.csv"
+        path.write_bytes(text)
+        with pytest.raises(PlumblineError, match=words) as caught:
+            read_csv(path, ["a"], ["b"], "make it again")
+        assert str(path) in str(caught.value)
+        assert str(caught.value).endswith(": make it again")
+        assert "\n" not in str(caught.value)
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(where=damage, cut=st.integers(0, 10_000))
+    def test_any_damage_is_one_line_or_numbers(self, tmp_path: Path, where: tuple[int, int], cut: int) -> None:
+        whole = b'task,seconds\n"a, b",0.25\nc,1e-3\n'
+        for content in (flipped(whole, *where), whole[: cut % len(whole)]):
+            (tmp_path / "x.csv").write_bytes(content)
+            error = error_of(lambda: read_csv(tmp_path / "x.csv", numbers=["seconds"])["seconds"].notna().all())
+            assert error is None or "x.csv" in error
+
+    def test_a_whole_table_is_read(self, tmp_path: Path) -> None:
+        (tmp_path / "x.csv").write_text("a,b\nx,1.5\n")
+        assert read_csv(tmp_path / "x.csv", ["a"], ["b"]).to_dict("list") == {"a": ["x"], "b": [1.5]}
+        with pytest.raises(PlumblineError, match="no table at"):
+            read_csv(tmp_path / "y.csv")
+
+
+class TestLocks:
+    def test_who_waits_says_for_whom_and_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(files, "PATIENCE", 0.05)
+        path, done = tmp_path / "store" / ".lock", threading.Event()
+
+        def wait() -> None:
+            with locked(path, "runs this trial"):
+                done.set()
+
+        with locked(path, "runs this trial"):
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            time.sleep(0.3)
+            assert not done.is_set()
+        waiting.join(20)
+        assert done.is_set()
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line == (
+            f"plumbline: waiting for process {os.getpid()} on host {platform.node()}, which runs this trial ({path})"
+        )
+        assert [one.name for one in path.parent.iterdir()] == [".lock"], "no note is left"
+
+    @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe"])
+    def test_an_owner_that_is_not_known_is_another_process(self, tmp_path: Path, content: bytes | None) -> None:
+        if content is not None:
+            (tmp_path / ".lock.owner").write_bytes(content)
+        assert files._owner(tmp_path / ".lock.owner") == "another process"
+
+    def test_who_need_not_wait_says_nothing(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with locked(tmp_path / ".lock", "runs this trial"):
+            pass
+        assert capsys.readouterr().err == ""
+
+
+class TestOutputs:
+    @pytest.fixture
+    def source(self, tmp_path: Path) -> Path:
+        path = tmp_path / "in.parquet"
+        path.write_text("records")
+        (tmp_path / "link.parquet").symlink_to(path)
+        (tmp_path / "hard.parquet").hardlink_to(path)
+        (tmp_path / "folder").mkdir()
+        return path
+
+    @pytest.mark.parametrize("name", ["in.parquet", "folder/../in.parquet", "link.parquet", "hard.parquet"])
+    def test_no_input_is_written_over(self, source: Path, name: str) -> None:
+        with pytest.raises(PlumblineError, match=r"is an input of this command too"):
+            check_outputs([source.parent / name], [None, source])
+
+    @pytest.mark.parametrize("name", ["in.parquet", "folder/../new.csv", "link.parquet", "new.csv"])
+    def test_two_outputs_are_two_files(self, source: Path, name: str) -> None:
+        first = source if name != "new.csv" and "new" not in name else source.parent / "new.csv"
+        with pytest.raises(PlumblineError, match=r"is named twice"):
+            check_outputs([first, source.parent / name])
+
+    def test_an_output_is_a_file(self, source: Path) -> None:
+        with pytest.raises(PlumblineError, match=r"folder is a folder: name a file"):
+            check_outputs([source.parent / "folder"])
+        with pytest.raises(PlumblineError, match=r"null is a device or a pipe: name a file"):
+            check_outputs([Path("/dev/null")])
+
+    def test_some_folders_are_closed(self, source: Path) -> None:
+        with pytest.raises(PlumblineError, match=r"where no command may write"):
+            check_outputs([source.parent / "folder" / "deep" / "x.csv"], [], [source.parent / "folder"])
+
+    def test_others_may_be_written(self, source: Path) -> None:
+        check_outputs([source.parent / "x.csv", source.parent / "y.csv"], [source], [source.parent / "folder"])
+        check_outputs([source])

@@ -6,6 +6,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from plumbline.core.errors import PlumblineError
 from plumbline.registry import source_digest as sources
 from plumbline.registry.source_digest import NEUTRAL, closure, package_digest, source_digest
 
@@ -55,8 +56,9 @@ class Fake:
 
 
 def forget() -> None:
-    for cached in (sources._tree, sources._imports, sources._digest, sources.source_digest, package_digest):
-        cached.cache_clear()
+    for cached in vars(sources).values():
+        if hasattr(cached, "cache_clear"):
+            cached.cache_clear()
 
 
 @pytest.fixture
@@ -197,3 +199,104 @@ def test_what_keeps_trials_is_not_what_they_compute() -> None:
     for module in kept:
         assert closure(module) == []
         assert sources._path(module) is not None, "a neutral module that is not there"
+
+
+OWN = {
+    "mybo/__init__.py": "from .acquire import Mine\n",
+    "mybo/acquire.py": "from . import parts\nfrom .parts import deep\nimport lonely_helper\n\nMine = deep.f\n",
+    "mybo/parts/__init__.py": "",
+    "mybo/parts/deep.py": "from .. import sibling\nf = 1\n",
+    "mybo/sibling.py": "import importlib\nlater = importlib.import_module('by_name.late')\n",
+    "mybo/unused.py": "x = 1\n",
+    "lonely_helper.py": "import fake.lonely\nx = 1\n",
+    "by_name/late.py": "import numpy\nx = 1\n",
+    "someone_elses.py": "x = 1\n",
+}
+"""Code of a user's own, beside the package; `by_name` has no __init__."""
+
+READ = ["mybo/__init__.py", "mybo/acquire.py", "mybo/parts/__init__.py", "mybo/parts/deep.py", "mybo/sibling.py"]
+READ += ["lonely_helper.py", "by_name/late.py", "fake/lonely.py"]
+
+
+class TestCodeOutside:
+    @pytest.fixture
+    def home(self, fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A folder on Python's path, with the code that the module `parts.two` imports."""
+        for name, text in OWN.items():
+            path = tmp_path / "home" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        monkeypatch.syspath_prepend(tmp_path / "home")
+        fake.edit("parts/two.py", "import fake.lonely", "from mybo import Mine")
+        return tmp_path / "home"
+
+    def test_what_is_reached(self, home: Path) -> None:
+        reached = sources.outside("fake.parts.two")
+        names = [
+            "by_name.late",
+            "lonely_helper",
+            "mybo",
+            "mybo.acquire",
+            "mybo.parts",
+            "mybo.parts.deep",
+            "mybo.sibling",
+        ]
+        assert list(reached) == names
+        assert sources.outside("fake.parts.one") == {}
+        assert sources.installed("fake.parts.two") == ["numpy"]
+        assert sources.installed("fake.parts.one") == ["torch"]
+
+    @pytest.mark.parametrize("file", READ)
+    def test_a_change_is_a_new_digest(self, home: Path, fake: Fake, file: str) -> None:
+        path = (home.parent if file.startswith("fake") else home) / file
+        assert "parts.two" in fake.changed_by(lambda: path.write_text(f"{path.read_text()}\nchanged = 2\n"))
+
+    @pytest.mark.parametrize("file", ["mybo/unused.py", "someone_elses.py"])
+    def test_other_files_do_not_count(self, home: Path, fake: Fake, file: str) -> None:
+        assert fake.changed_by(lambda: (home / file).write_text("x = 2\n")) == set()
+
+    def test_layout_does_not_count(self, home: Path, fake: Fake) -> None:
+        def comment() -> None:
+            (home / "lonely_helper.py").write_text("# why\nimport fake.lonely\nx  =  1\n")
+
+        assert fake.changed_by(comment) == set()
+
+    def test_a_later_process_sees_the_change(self, home: Path, fake: Fake) -> None:
+        """The digest of this package's own files is kept in the cache folder, that of others is not."""
+        before = fake.digests()["parts.two"]
+        (home / "mybo/sibling.py").write_text("later = 3\n")
+        assert fake.digests()["parts.two"] != before
+
+    def test_installed_packages_go_by_their_version(self, home: Path, fake: Fake) -> None:
+        installed = home / "site-packages"
+        (home / "mybo").rename(home / "kept")
+        installed.mkdir()
+        (home / "kept").rename(installed / "mybo")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(installed)
+            forget()
+            assert sources.outside("fake.parts.two") == {}
+            assert sources.installed("fake.parts.two") == ["mybo"]
+            assert fake.changed_by(lambda: (installed / "mybo/sibling.py").write_text("later = 3\n")) == set()
+
+    def test_compiled_code_counts_by_its_bytes(self, home: Path, fake: Fake) -> None:
+        from importlib.machinery import EXTENSION_SUFFIXES
+
+        path = home / f"lonely_helper{EXTENSION_SUFFIXES[0]}"
+        (home / "lonely_helper.py").unlink()
+        path.write_bytes(b"\x7fELF one")
+        assert fake.changed_by(lambda: path.write_bytes(b"\x7fELF two") and None) == {"parts.two"}
+
+    def test_a_file_that_is_no_python_is_one_line(self, home: Path) -> None:
+        for text in ("def f(:\n", "x = '\0'\n"):
+            (home / "mybo/sibling.py").write_text(text)
+            forget()
+            with pytest.raises(PlumblineError, match=r"sibling\.py") as caught:
+                source_digest("fake.parts.two")
+            assert "\n" not in str(caught.value)
+
+    def test_one_that_is_not_there_is_not_looked_for(self, fake: Fake) -> None:
+        before = fake.digests()["lonely"]
+        fake.write("lonely.py", "import nowhere_at_all.x\ny = 1\n")
+        assert sources.outside("fake.lonely") == {}
+        assert fake.digests()["lonely"] != before

@@ -185,4 +185,4 @@ def test_the_study_resumes_a_killed_trial(
     assert "going on after round" in log.read_text(), log.read_text()
     records = pd.read_csv(results / "quick" / "tables" / "X-1.csv")
     assert set(records["method"]) == {"random", "ei"}
-    assert "2 trials imported" in (results / "quick" / "tracked.txt").read_text()
+    assert "2 trials imported" in (results / "quick" / "only-cluster" / "tracked.txt").read_text()

@@ -1,5 +1,6 @@
 """Failed trials: named, and cleared for another attempt."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,3 +71,78 @@ def test_one_failure_can_be_forgotten(jobs: dict[str, Path], tmp_path: Path) -> 
     (folder,) = [folder for folder, name, _ in failed_trials(tmp_path / "store") if name.startswith("branin")]
     assert forget_failures([folder], tmp_path / "trials") == [jobs["branin"]]
     assert len(failed_trials(tmp_path / "store")) == 2
+
+
+def listed(store: Path) -> tuple[dict[str, str], list[str]]:
+    """The reasons of the failed trials by name, and the warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        failed = {name: reason for _, name, reason in failed_trials(store)}
+    said = [str(one.message) for one in caught]
+    assert not any("\n" in line for line in said)
+    return failed, said
+
+
+@pytest.mark.parametrize("content", [b"", b'{"error": "no', b"{}", b"[1]", b"\xff\xfe", None])
+def test_damaged_files_hide_no_failure(jobs: dict[str, Path], tmp_path: Path, content: bytes | None) -> None:
+    store = tmp_path / "store"
+    before, said = listed(store)
+    assert said == []
+    folder = next(folder for folder, name, _ in failed_trials(store) if name == "forrester random seed 1")
+    for name in ("error.json", "spec.json"):
+        path = folder.path / name
+        path.unlink() if content is None else path.write_bytes(content)
+        found, said = listed(store)
+        assert set(found.values()) == set(before.values()), "records say the reason too"
+    assert folder.key in found
+    assert any(str(path) in line for line in said)
+    assert len(forget_failures([folder for folder, *_ in failed_trials(store)], tmp_path / "trials")) == 2
+    assert listed(store)[0] == {}
+
+
+def test_damaged_records_are_named_and_the_others_listed(jobs: dict[str, Path], tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    before, _ = listed(store)
+    (sound, *_) = [
+        path for path in sorted(store.glob("*/records.parquet")) if not (path.parent / "error.json").exists()
+    ]
+    sound.write_bytes(b"PAR1")
+    found, said = listed(store)
+    assert found == before
+    assert len(said) == 1
+    assert str(sound) in said[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", None])
+def test_a_damaged_job_does_not_stop_the_forgetting(
+    jobs: dict[str, Path], tmp_path: Path, content: bytes | None
+) -> None:
+    damaged = jobs["ackley-2"]
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-9] if content is None else content)
+    now = damaged.read_bytes()
+    folders = [folder for folder, _, _ in failed_trials(tmp_path / "store")]
+    with pytest.warns(UserWarning, match=r"kept as .*\.parquet\.damaged: its job runs again"):
+        removed = forget_failures(folders, tmp_path / "trials")
+    assert sorted(removed) == sorted(jobs.values())
+    assert damaged.with_name(f"{damaged.name}.damaged").read_bytes() == now
+    assert failed_trials(tmp_path / "store") == []
+
+
+def test_what_cannot_be_removed_leaves_the_errors(
+    jobs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = listed(tmp_path / "store")
+    removing = Path.unlink
+
+    def refuse(self: Path, *, missing_ok: bool = False) -> None:
+        if "trials" in self.parts:
+            raise PermissionError(13, "no")
+        removing(self, missing_ok=missing_ok)
+
+    folders = [folder for folder, _, _ in failed_trials(tmp_path / "store")]
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        with pytest.raises(PermissionError):
+            forget_failures(folders, tmp_path / "trials")
+    assert listed(tmp_path / "store") == before

@@ -10,6 +10,8 @@ import pyarrow as arrow
 import pytest
 from filelock import FileLock, Timeout
 
+from plumbline.core.errors import PlumblineError
+from plumbline.store import records
 from plumbline.store.folder import TrialFolder
 from plumbline.store.records import POINTLESS, RECORD, SECONDS
 from plumbline.store.spec import TrialSpec
@@ -24,12 +26,46 @@ def hold(root: Path, held: Any) -> None:
         time.sleep(60)
 
 
+def put_records(folder: TrialFolder, error: str | None = None) -> None:
+    row = {
+        "key": KEY,
+        "task": "t",
+        "method": "m",
+        "seed": 0,
+        "iteration": 0,
+        "evaluation": 0,
+        "x": [],
+        "y": [],
+        "f": [],
+    }
+    status = "ok" if error is None else "error"
+    records.write_table(folder.records_path, records.to_table([row | {"status": status, "error": error}]))
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"error": "no lu'])
+def test_records_say_that_a_trial_failed(tmp_path: Path, content: str | None) -> None:
+    """Where error.json is missing or damaged."""
+    folder = TrialFolder(tmp_path, KEY)
+    put_records(folder, "ValueError: no luck")
+    if content is not None:
+        folder.error_path.write_text(content)
+    folder.checkpoint_path.touch()
+    assert folder.failed
+    assert folder.reason() == "ValueError: no luck"
+    folder.clear()
+    assert folder.checkpoint_path.exists(), "another attempt goes on from there"
+    folder.records_path.unlink()
+    assert folder.failed == (content is not None)
+    with pytest.raises(PlumblineError, match=r"error\.json.*`plumbline failures --forget` clears it"):
+        folder.reason()
+
+
 def test_done_and_failed(tmp_path: Path) -> None:
     folder = TrialFolder(tmp_path, KEY)
     assert (folder.done, folder.failed) == (False, False)
     folder.write_json(folder.error_path, {"error": "x"})
     assert (folder.done, folder.failed) == (False, True)
-    folder.records_path.touch()
+    put_records(folder)
     assert folder.done
     folder.checkpoint_path.touch()
     folder.forget()
@@ -46,11 +82,12 @@ def test_what_is_there_while_a_trial_runs_goes_when_it_has_ended_well(tmp_path: 
         path.touch()
     folder.clear()
     assert all(path.exists() for path in running), "it runs"
-    folder.records_path.touch()
-    folder.error_path.touch()
+    put_records(folder, "no luck")
     folder.clear()
     assert all(path.exists() for path in running), "another attempt goes on from there"
-    folder.error_path.unlink()
+    put_records(folder)
+    folder.error_path.touch()  # a stale one
+    assert not folder.failed
     folder.clear()
     assert not any(path.exists() for path in running)
     folder.clear()

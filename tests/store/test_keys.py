@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
+from plumbline.registry import source_digest
 from plumbline.registry.source_digest import closure
 from plumbline.store import keys
-from plumbline.store.keys import code_digest, design_key, trial_inputs, trial_key, with_stand_ins
+from plumbline.store.keys import code_digest, code_outside, design_key, trial_inputs, trial_key, with_stand_ins
 from plumbline.store.spec import TrialSpec
 
 Make = Callable[..., TrialSpec]
@@ -194,3 +196,39 @@ def test_features_count(cheap_spec: Make, molecules: Path, tmp_path: Path) -> No
     path.write_bytes(path.read_bytes() + b" ")
     assert trial_key(spec, tmp_path) not in (there, missing)
     assert trial_key(cheap_spec(), tmp_path) == trial_key(cheap_spec(), NOWHERE), "others do not read them"
+
+
+def test_ones_own_code_outside_of_the_package_counts(
+    cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And provenance names it; installed packages by their version."""
+    (tmp_path / "mybo").mkdir()
+    (tmp_path / "mybo/__init__.py").write_text("from .acquire import sign\nimport networkx\n")
+    (tmp_path / "mybo/acquire.py").write_text("sign = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = cheap_spec()
+    plain, modules = trial_key(spec, NOWHERE), keys._dependencies
+
+    def with_own(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        known, inputs = modules(parts)
+        return (*known, "mybo"), inputs
+
+    def forget() -> None:
+        for cached in vars(source_digest).values():
+            if hasattr(cached, "cache_clear"):
+                cached.cache_clear()
+
+    forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(keys, "_dependencies", with_own)
+        first = trial_key(spec, NOWHERE)
+        about = code_outside(spec)
+        (tmp_path / "mybo/acquire.py").write_text("sign = -1\n")
+        forget()
+        assert len({plain, first, trial_key(spec, NOWHERE)}) == 3
+        assert set(about["own_code"]) == {"mybo", "mybo.acquire"}
+        assert about["own_code"] != code_outside(spec)["own_code"]
+        assert about["imported"]["networkx"] == version("networkx")
+    forget()
+    assert trial_key(spec, NOWHERE) == plain
+    assert code_outside(spec)["own_code"] == {}

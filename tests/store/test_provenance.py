@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,10 @@ def test_threads_where_torch_is_there() -> None:
     import torch
 
     assert provenance()["threads"] == torch.get_num_threads()
+
+
+def test_versions_go_by_the_names_of_modules() -> None:
+    found = module.versions("torch", "sklearn", "Box2D", "yaml", "linear_operator", "no_such_module")
+    assert set(found) == {"yaml", "linear_operator"}
+    assert found["yaml"] == version("PyYAML")
+    assert found["linear_operator"] == version("linear_operator")

@@ -1,5 +1,7 @@
 """Rows on disk: what is written is what is read, and nothing that breaks the schema is either."""
 
+import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +229,33 @@ def test_the_names_of_columns(tmp_path: Path) -> None:
     assert records.read_names(path) == RECORD.names
     with pytest.raises(PlumblineError, match="no records at"):
         records.read_names(tmp_path / "absent.parquet")
+
+
+def test_a_flipped_byte_changes_no_value(tmp_path: Path) -> None:
+    """Pages have checksums; a name of a column that is damaged is another name."""
+    path = tmp_path / "records.parquet"
+    rows = [records_row(evaluation) for evaluation in range(9)]
+    records.write_table(path, records.to_table(rows))
+    whole, table = path.read_bytes(), records.read_table(path)
+    for case in range(300):
+        stream = random.Random(case)
+        content = bytearray(whole)
+        content[stream.randrange(len(content))] ^= stream.randrange(1, 256)
+        path.write_bytes(content)
+        with suppress(PlumblineError):
+            found = records.read_table(path)
+            for name in set(found.column_names) & set(table.column_names):
+                assert repr(found[name].to_pylist()) == repr(table[name].to_pylist()), (case, name)
+
+
+def records_row(evaluation: int) -> dict[str, object]:
+    values = [0.25 * evaluation, -1.5]
+    names = {"key": "0" * 16, "task": "t", "method": "m", "seed": 3, "status": "ok"}
+    return {**names, "iteration": evaluation, "evaluation": evaluation, "x": values, "y": values[:1], "f": values[:1]}
+
+
+def test_a_column_that_is_asked_for_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    records.write_table(path, records.to_table([records_row(0)]).drop_columns(["nll"]))
+    with pytest.raises(PlumblineError, match=r"records\.parquet has no column 'nll': delete it and run again"):
+        records.read_table(path, ["key", "nll"])

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from plumbline.core.options import parse
+from plumbline.methods.baselines import RandomSearch
 from plumbline.store.spec import TrialSpec
 from plumbline.study import costs as module
 from plumbline.study.costs import REFERENCE_COSTS, Costs, estimates, measured_costs, trainings
@@ -135,3 +136,56 @@ def test_the_reference_fills_what_the_store_lacks(cheap_spec: Callable[..., Tria
     measured = costs.round_seconds(cheap_spec())
     assert measured is not None
     assert measured < 100, "what was measured here wins"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b'{"spec": {', b"{}", b"[]", b"\xff", b'{"spec": {"old": 1}, "wall_seconds": 1}', None]
+)
+def test_a_trial_whose_provenance_is_damaged_is_left_out(
+    cheap_spec: Callable[..., TrialSpec], tmp_path: Path, content: bytes | None
+) -> None:
+    whole = run_trial(cheap_spec(rounds=2), tmp_path / "store", tmp_path)
+    other = run_trial(cheap_spec("forrester", rounds=2), tmp_path / "store", tmp_path)
+    text = (
+        other.provenance_path.read_text().replace('"wall_seconds": ', '"wall_seconds": -1') if content is None else ""
+    )
+    other.provenance_path.write_bytes(text.encode() if content is None else content)
+    with pytest.warns(UserWarning, match=rf"{other.key}/provenance\.json.*; its time is left out") as caught:
+        costs = measured_costs(tmp_path / "store")
+    assert "\n" not in str(caught[0].message)
+    assert len(caught) == 1
+    assert set(costs.seconds) == {("branin", "random"), ("", "random")}
+    assert whole.provenance()["status"] == "ok"
+
+
+@pytest.mark.parametrize("text", ["", "task,method\n", "task,method,seconds_a_round\nbranin,random,0.", "a\nb,c\n"])
+def test_reference_costs_that_are_damaged_are_left_out(tmp_path: Path, text: str) -> None:
+    (tmp_path / "costs.csv").write_text(text)
+    with pytest.warns(UserWarning, match=r"costs\.csv .*; its times are left out"):
+        assert measured_costs(tmp_path, tmp_path / "costs.csv").seconds == {}
+
+
+def test_the_time_of_a_trial_that_failed_is_no_cost(
+    cheap_spec: Callable[..., TrialSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its error.json was lost."""
+
+    def fail(self: RandomSearch, *arguments: object) -> None:
+        raise ValueError("no luck")
+
+    monkeypatch.setattr(RandomSearch, "ask", fail)
+    folder = run_trial(cheap_spec(rounds=2), tmp_path / "store", tmp_path)
+    folder.error_path.unlink()
+    assert folder.failed
+    assert measured_costs(tmp_path / "store").seconds == {}
+
+
+def test_a_trial_whose_records_are_damaged_is_not_done(plan: Plan, tmp_path: Path) -> None:
+    chunk = plan.run.experiments["F1"].chunks[0]
+    folder = run_trial(chunk.specs()[0], tmp_path / "store", tmp_path)
+    done = next(one.done for one in estimates(plan.run, tmp_path / "store", tmp_path) if one.experiment == "F1")
+    assert done == 1
+    folder.records_path.write_bytes(folder.records_path.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match=r"records\.parquet is damaged .*: its trial will run again"):
+        found = estimates(plan.run, tmp_path / "store", tmp_path)
+    assert [one.done for one in found if one.experiment == "F1"] == [0]

@@ -17,7 +17,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import SHARES
 from plumbline.study.plan import Plan, load_plan
-from plumbline.study.settings import Config, read_config
+from plumbline.study.settings import Config, read_config, summary_folder
 from plumbline.trainers.online_lda import OnlineLdaOptions
 
 STUDIES = ("calibrated", "conformal", "localised", "approximation", "practice")
@@ -502,3 +502,30 @@ def test_the_grid_of_online_lda_is_that_of_the_papers_table(plans: dict[str, Pla
         steps = np.diff(np.log2(values) if parameter.scale == "log" else values)
         np.testing.assert_allclose(steps, parameter.step or 1.0)
     assert len(options.points()) == 288
+
+
+USUAL = ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "folder"),
+    [
+        ({}, "quick"),
+        ({"studies": ("two", "one")}, "quick"),
+        ({"studies": ("one", "two", "own")}, "quick"),
+        ({"studies": ("own",)}, "quick/only-own"),
+        ({"studies": ("one",), "preset": "desk"}, "desk/only-one"),
+        ({"experiments": ("E-1",)}, "quick/only-E-1"),
+        ({"experiments": ("E-1", "E-2"), "studies": ("own",)}, "quick/only-E-1-E-2"),
+        ({"without": ("E-1",)}, "quick"),
+    ],
+)
+def test_a_part_of_the_run_leaves_the_page_of_the_whole_alone(chosen: dict[str, Any], folder: str) -> None:
+    assert summary_folder(Config(**{"studies": USUAL, **chosen}), USUAL) == folder
+
+
+def test_a_long_name_is_shortened() -> None:
+    names = [tuple(f"EXPERIMENT-{i}" for i in range(n)) for n in (20, 21)]
+    first, second = (summary_folder(Config(studies=USUAL, experiments=chosen), USUAL) for chosen in names)
+    assert first != second
+    assert max(len(first), len(second)) < 40

@@ -245,7 +245,7 @@ def test_a_killed_process_is_gone_on_with(whole: Path, data: Path, tmp_path: Pat
 
 def test_what_was_evaluated_for_another_grid_is_said_and_left(whole: Path, data: Path, tmp_path: Path) -> None:
     (tmp_path / ".small.unfinished").write_bytes(b"half of it")
-    with pytest.warns(UserWarning, match=r"small\.unfinished cannot be resumed .*: the training starts over"):
+    with pytest.warns(UserWarning, match=r"small\.unfinished cannot be read .*: the training starts over"):
         train("small", {"small": entry()}, data, tmp_path / "small.npz")
     assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()
 

@@ -86,7 +86,12 @@ def test_it_leaves_a_model_and_its_curves(whole: Path) -> None:
     assert curves[2]["cross_entropy"] < curves[0]["cross_entropy"]
     assert all(row["loss"] == pytest.approx(row["cross_entropy"] + 0.1 * row["kl"]) for row in curves)
     with np.load(whole) as held:
-        assert json.loads(str(held["origin"])) == {"trainer": "selfies-vae", "options": OPTIONS, "seed": 0}
+        assert json.loads(str(held["origin"])) == {
+            "name": "small",
+            "trainer": "selfies-vae",
+            "options": OPTIONS,
+            "seed": 0,
+        }
     assert not list(whole.parent.glob(".*")), "nothing is left of the checkpoint"
 
 
@@ -154,10 +159,12 @@ def test_a_checkpoint_of_another_training_is_said_and_left(
 ) -> None:
     path, unfinished = tmp_path / "small.npz", tmp_path / ".small.unfinished"
     Checkpoint(unfinished, "something else").save({})
-    with pytest.warns(UserWarning, match=r"cannot be resumed \(it belongs to another training\): the training starts"):
+    with pytest.warns(
+        UserWarning, match=r"cannot be read \(it belongs to another training\), kept as .*: the training starts"
+    ):
         assert trained(molecules, path) == whole.read_bytes()
     unfinished.write_bytes(b"half of it")
-    with pytest.warns(UserWarning, match="cannot be resumed"):
+    with pytest.warns(UserWarning, match="cannot be read"):
         assert trained(molecules, path) == whole.read_bytes()
 
 

@@ -1,5 +1,6 @@
 """What is saved while a trial runs, and when."""
 
+import io
 import math
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 from handy import each
 
+from plumbline.core.files import write_sealed
 from plumbline.store.folder import TrialFolder
 from plumbline.trials.checkpoint import Checkpoint, Ration
 from plumbline.trials.log import Log, Step
@@ -117,8 +119,10 @@ def test_it_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
 def test_another_layout_is_said_in_one_line(tmp_path: Path, old: object) -> None:
     folder = TrialFolder(tmp_path, KEY)
     folder.path.mkdir()
-    torch.save(old, folder.checkpoint_path)
-    with pytest.warns(UserWarning, match=r"layout (1|99), not 2\): the trial starts over") as caught:
+    stream = io.BytesIO()
+    torch.save(old, stream)
+    write_sealed(folder.checkpoint_path, stream.getvalue())
+    with pytest.warns(UserWarning, match=r"layout (1|99), not 3\), kept as .*: the trial starts over") as caught:
         log, state = Checkpoint(folder, each()).restore()
     assert "\n" not in str(caught[0].message)
     assert (len(log), state) == (0, {})
@@ -130,7 +134,9 @@ def test_a_log_of_another_trial_does_not_count(tmp_path: Path) -> None:
         folder.path.mkdir()
         Checkpoint(folder, each()).save(put(Log(), *steps), {})
     one.log_path.write_bytes(two.log_path.read_bytes())
-    with pytest.warns(UserWarning, match="holds other rows than it says"):
+    with pytest.warns(
+        UserWarning, match=r"log\.arrow cannot be read \(its checksum is not the one in the checkpoint\)"
+    ):
         Checkpoint(one, each()).restore()
 
 

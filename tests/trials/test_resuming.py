@@ -266,18 +266,19 @@ def test_a_full_disk_fails_the_job_not_the_trial(
     error: BaseException, cheap_spec: Make, uninterrupted: Expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = cheap_trial(cheap_spec, "random")
-    writing = torch.save
+    writing = Path.write_bytes
     kept: list[bytes] = []
+    saves = iter(range(LATEST + 1))
 
-    def full(content: Any, path: Path) -> None:
-        if content["iteration"] == 2:
+    def full(path: Path, content: bytes) -> int:
+        if path.name.startswith(".checkpoint.pt") and next(saves) == 2:
             kept.append((path.parent / "checkpoint.pt").read_bytes())
-            path.write_bytes(b"half a che")
+            writing(path, b"half a che")
             raise error
-        writing(content, path)
+        return writing(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(torch, "save", full)
+        patch.setattr(Path, "write_bytes", full)
         with pytest.raises(type(error)):
             run_trial(spec, tmp_path, tmp_path, ration=each)
     folder = TrialFolder(tmp_path, trial_key(spec, tmp_path))

@@ -16,11 +16,12 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import read_yaml
 from plumbline.store.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
 from plumbline.study.plan import load_plan
 from plumbline.study.resolved import job_resources
+from plumbline.study.settings import summary_folder
 from plumbline.registry.source_digest import source_digest
-from plumbline.registry.references import short_digest
 
 STARTED = time.time()
 
@@ -53,14 +54,9 @@ CHUNKS = {chunk.id: chunk for chunks in CHUNKS_OF.values() for chunk in chunks}
 PATHS = {id: str(chunk.path(Path(TRIALS))) for id, chunk in CHUNKS.items()}
 
 
-def only():
-    """Return the folder, below the preset's, of the claims and the report of a run of some experiments."""
-    chosen = "-".join(PLAN.config.experiments)
-    return f"only-{chosen if len(chosen) <= 60 else short_digest(chosen)}"
-
-
-# What speaks of the whole study. A run of some experiments has a place of its own, and leaves the whole one's alone.
-SUMMARY_NAME = f"{PLAN.config.preset}/{only()}" if PLAN.config.experiments else PLAN.config.preset
+# What speaks of the whole run. A run of some experiments or studies has a place of its own, and leaves the whole one's
+# alone.
+SUMMARY_NAME = summary_folder(PLAN.config, (read_yaml(ROOT / "config" / "config.yaml") or {}).get("studies", ()))
 SUMMARY = f"{RESULTS}/{SUMMARY_NAME}"
 
 
@@ -96,7 +92,7 @@ PYTHON = "python" if DeploymentMethod.CONDA in workflow.deployment_settings.depl
 PACKAGE_PATH = ":".join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
 # Snakemake formats the prefix, hence the names of variables, and the doubled braces.
 shell.prefix(
-    "set -euo pipefail; export PYTHONPATH={PACKAGE_PATH:q} MPLBACKEND=agg"
+    "set -euo pipefail; export PYTHONPATH={PACKAGE_PATH:q} MPLBACKEND=agg PLUMBLINE_TRACEBACK=1"
     " OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; "
     'plumbline() {{ {PYTHON:q} -m plumbline "$@"; }}; '
 )
@@ -256,9 +252,10 @@ onsuccess:
     if built(f"{SUMMARY}/tracked.txt"):
         uri = shlex.quote(f"sqlite:///{RESULTS}/mlflow.db")
         print(f"  MLflow   {RESULTS}/mlflow.db    (mlflow ui --backend-store-uri {uri})")
-    if PLAN.config.experiments:
+    if SUMMARY_NAME != PLAN.config.preset:
         print(
-            f"  only {', '.join(PLAN.config.experiments)}: report and claims of all experiments stay as they were"
+            f"  only {', '.join(PLAN.config.experiments or PLAN.config.studies)}: report and claims of all others stay as"
+            " they were"
         )
 
 

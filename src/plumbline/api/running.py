@@ -1,6 +1,5 @@
 """Trials of methods on tasks, as tables."""
 
-import json
 import os
 import sys
 import warnings
@@ -218,8 +217,7 @@ def run_specs(
 
 def reason_of_failure(folder: "TrialFolder") -> str:
     """Return why a trial failed and where its traceback is, in a line."""
-    reason = json.loads(folder.error_path.read_text(encoding="utf-8"))["error"]
-    reason = reason.removesuffix(" (see error.json in the trial's folder)")  # it is named below
+    reason = folder.reason().removesuffix(" (see error.json in the trial's folder)")  # it is named below
     where = folder.error_path
     pointer = f"see {where}; " if str(where) not in reason else ""
     return f"{reason} ({pointer}`plumbline failures --forget` clears it)"

@@ -2,6 +2,8 @@
 
 import json
 import os
+import warnings
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -156,6 +158,30 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_LONG_FORM = warnings.formatwarning
+
+
+def _one_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning for users as one line, without the line of code that it comes from; others as they are."""
+    if category is UserWarning:
+        return f"plumbline: warning: {' '.join(str(message).split())}\n"
+    return _LONG_FORM(message, category, filename, lineno, line)
+
+
+def refuse_losses(
+    outputs: Path | Iterable[Path], *inputs: Path | None, config: str = "", folders: Iterable[Path] = (STORE,)
+) -> None:
+    """Refuse outputs of a command that are among its inputs, its configuration, or in the folder of all trials."""
+    from plumbline.core.files import check_outputs
+
+    named = [layer for layer in config_layers(config) if isinstance(layer, Path)] if config else []
+    check_outputs(
+        [outputs] if isinstance(outputs, Path) else outputs, [*inputs, *named, *Path("config").rglob("*.yaml")], folders
+    )
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
@@ -172,6 +198,7 @@ def root(
     ] = False,
 ) -> None:
     """A reproducibility study of Bayesian optimisation under imperfect models."""
+    warnings.formatwarning = _one_line
     if context.invoked_subcommand is None:
         print(context.get_help())
         return

@@ -25,6 +25,7 @@ from plumbline.cli.app import (
     parse_json,
     path_option,
     read_plan,
+    refuse_losses,
 )
 from plumbline.core.errors import PlumblineError
 
@@ -58,6 +59,7 @@ def features(
     from plumbline.data.features import build_features, write_features
 
     entry = dataset_for(output, load_datasets(catalogue), dataset)
+    refuse_losses(output, raw, catalogue)
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
     print(f"{output}: {len(table)} rows")
@@ -80,6 +82,7 @@ def model(
     from plumbline.data.models import load_models
     from plumbline.trainers.base import train
 
+    refuse_losses(output, catalogue, *data.glob("raw/*"), *data.glob("features/*"))
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # a line an epoch
     with one_thread():
         train(name, load_models(catalogue), data, output, device_called(device), jobs)
@@ -100,6 +103,7 @@ def trials(
     from plumbline.store import records
     from plumbline.store.spec import Chunk
 
+    refuse_losses(output, *data.glob("*/*"), folders=[store])
     specs = parse(Chunk, parse_json(chunk, "--chunk"), "--chunk").specs()
     folders = run_specs(specs, store, data, device)
     tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
@@ -124,6 +128,7 @@ def collect(
     if not chunks:
         raise PlumblineError(f"{experiment} has no trials in preset {loaded.config.preset!r}")
     paths = [chunk.path(trials) for chunk in chunks]
+    refuse_losses([output, snapshots], *paths, config=config, folders=[store])
     collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete, output, snapshots)
 
 
@@ -134,8 +139,9 @@ def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CON
     from plumbline.illustrations.illustrate import illustrate as compute
     from plumbline.illustrations.illustrate import write
 
+    refuse_losses(output, config=config)
     with one_thread():
-        write(output, compute(read_plan(config).resolve(experiment)))
+        write(output, compute(read_plan(config).resolve(experiment)), experiment)
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -153,6 +159,7 @@ def figure(
     resolved = read_plan(config).resolve(experiment)
     columns = columns_for(resolved, "figure")
     check_formats(output)
+    refuse_losses(output, records, snapshots, illustration, config=config)
     draw(resolved, evidence_of(resolved, columns, records, snapshots, illustration), output)
 
 
@@ -169,6 +176,7 @@ def table(
 
     resolved = read_plan(config).resolve(experiment)
     columns = columns_for(resolved, "table")
+    refuse_losses(output, records, config=config)
     frame = tabulate(resolved, evidence_of(resolved, columns, records))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
@@ -184,6 +192,7 @@ def claims(
     from plumbline.analysis.verdicts.judge import judge_folder
     from plumbline.core.files import atomic
 
+    refuse_losses(output, *folder.glob("records/*"), config=config)
     frame = judge_folder(read_plan(config).run.experiments, existing_folder(folder, "results"))
     with atomic(output) as part:
         frame.to_csv(part, index=False, float_format="%.6g")
@@ -199,6 +208,8 @@ def report(
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
     from plumbline.analysis.publish.report import write_report
 
+    made = [path for kind in ("records", "figures", "tables") for path in folder.glob(f"{kind}/*")]
+    refuse_losses(output, claims or folder / "claims.csv", *made, config=config)
     write_report(read_plan(config).run, folder, output, claims or folder / "claims.csv")
 
 
@@ -211,15 +222,19 @@ def reference(
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     output: Annotated[Path, path_option("--output", "-o", help="folder of the reference results")] = REFERENCE,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="also in the place of results of more seeds, or of another preset or data")
+    ] = False,
 ) -> None:
     """Publish results: copy figures, tables, curves and runs with their provenance, and judge the claims."""
     from plumbline.analysis.publish.reference import keep, keep_verdicts
 
     loaded = read_plan(config)
-    for name in experiments or ():
+    if experiments:
         if folder is None:
             raise PlumblineError("name the results to publish: --folder results/<preset>")
-        keep(loaded.resolve(name), existing_folder(folder, "results"), store, output)
+        chosen = [loaded.resolve(name) for name in dict.fromkeys(experiments)]
+        keep(chosen, existing_folder(folder, "results"), store, output, replace)
     keep_verdicts(loaded.studies.values(), output)
 
 
@@ -233,6 +248,8 @@ def pages(
     """Write the result pages from their templates, with the numbers of the reference results."""
     from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
 
+    if output.resolve() == templates.resolve():
+        raise PlumblineError(f"output {output} is the folder of the templates: name another folder")
     numbers = ReferenceNumbers(existing_folder(reference, "reference results"), read_plan(config).studies.values())
     written = write_result_pages(result_pages(existing_folder(templates, "templates"), numbers), output)
     print("\n".join(map(str, written)) or "all pages are current")

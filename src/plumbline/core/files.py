@@ -1,11 +1,30 @@
-"""Atomic writing of files, and warnings about unreadable ones."""
+"""Atomic writing of files, their checksums and locks, and reading with errors of one line."""
 
+import errno
+import hashlib
+import json
 import os
+import platform
+import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from plumbline.core.errors import PlumblineError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PATIENCE = 1.0
+"""Seconds before it is said what a lock waits for."""
+
+SEAL = b"plumbline, sha256 of what follows: "
+"""The beginning of a sealed file; then come the digest in hex, a line end, and the content."""
 
 
 @contextmanager
@@ -28,23 +47,198 @@ def atomic(path: Path) -> Iterator[Path]:
         raise
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically."""
+    with atomic(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_sealed(path: Path, content: bytes) -> None:
+    """Write `content` to `path` atomically, after its checksum."""
+    with atomic(path) as part:
+        part.write_bytes(SEAL + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+
+
+def read_sealed(path: Path) -> bytes:
+    """Return the content of a file that `write_sealed` wrote.
+
+    Raises:
+        PlumblineError: its bytes are not those that were written.
+    """
+    head, _, content = path.read_bytes().partition(b"\n")
+    if not head.startswith(SEAL):
+        raise PlumblineError("it does not begin with its checksum: it is damaged, or of an older version")
+    if head.removeprefix(SEAL) != hashlib.sha256(content).hexdigest().encode():
+        raise PlumblineError("its checksum is not that of its bytes: it is damaged")
+    return content
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of the bytes of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file to a name beside it that is free, `<name>.damaged`, and return that: nothing is lost."""
+    place, count = path.with_name(f"{path.name}.damaged"), 1
+    while place.exists():
+        count += 1
+        place = path.with_name(f"{path.name}.damaged-{count}")
+    return path.rename(place)
+
+
+def warn_damaged(path: Path, reason: str, otherwise: str, *besides: Path) -> None:
+    """Set a damaged file aside, with those that are worth nothing without it, and say so in a warning of one line."""
+    kept = [set_aside(one).name for one in (path, *besides) if one.is_file()]
+    moved = f", kept as {' and '.join(kept)}" if kept else ""
+    warnings.warn(f"{path} cannot be read ({' '.join(reason.split())[:300]}){moved}: {otherwise}", stacklevel=3)
+
+
 @contextmanager
-def reading(path: Path, otherwise: str) -> Iterator[None]:
-    """Turn an exception of the block into a one-line warning: `path` cannot be read, and `otherwise` happens instead.
+def reading(path: Path, otherwise: str, *besides: Path) -> Iterator[None]:
+    """Set `path` aside where the block cannot read it, with a warning of one line: `otherwise` happens instead.
+
+    Args:
+        path: what the block reads.
+        otherwise: what happens instead, in words.
+        besides: files that are worth nothing without it, and are set aside too.
 
     Raises:
         MemoryError: the file is too large for this machine, but not damaged.
+        OSError: the file is there, and the machine cannot read it.
     """
     try:
         yield
     except MemoryError:
         raise
     except Exception as error:  # a file half written when a machine crashed may raise any error
-        reason = " ".join(str(error).split())
-        warnings.warn(f"{path} cannot be read ({reason}): {otherwise}", stacklevel=4)
+        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+            raise
+        warn_damaged(path, str(error) or type(error).__name__, otherwise, *besides)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically."""
-    with atomic(path) as part:
-        part.write_text(text, encoding="utf-8")
+def read_json(path: Path, needs: Iterable[str] = (), remedy: str = "delete it and run again") -> dict[str, Any]:
+    """Return the mapping in a JSON file that plumbline wrote.
+
+    Raises:
+        PlumblineError: no such file, damaged, no mapping, or it lacks one of the names that it `needs`; with `remedy`.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise PlumblineError(f"no file {path}: {remedy}") from error
+    except (ValueError, RecursionError) as error:
+        raise PlumblineError(f"{path} is damaged, it is no JSON ({' '.join(str(error).split())}): {remedy}") from error
+    if not isinstance(content, dict):
+        raise PlumblineError(f"{path} is damaged, it holds no mapping of names to values: {remedy}")
+    if missing := [name for name in needs if name not in content]:
+        raise PlumblineError(f"{path} is damaged or of another version, it has no {missing[0]!r}: {remedy}")
+    return content
+
+
+def read_csv(
+    path: Path, columns: Iterable[str] = (), numbers: Sequence[str] = (), remedy: str = "write it again"
+) -> "pd.DataFrame":
+    """Return the table in a CSV file.
+
+    Args:
+        path: of the file.
+        columns: that it must have.
+        numbers: columns that must be there, and whose every cell must be a number.
+        remedy: what to do otherwise, in words.
+
+    Raises:
+        PlumblineError: no such file, no table, a column that is missing, or a cell that is no number; with `remedy`.
+    """
+    import numpy as np  # here: many commands that import this module read no table
+    import pandas as pd
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = pd.read_csv(path)
+    except FileNotFoundError as error:
+        raise PlumblineError(f"no table at {path}: {remedy}") from error
+    except ValueError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise PlumblineError(f"{path} is damaged, it is no table ({reason}): {remedy}") from error
+    if missing := [name for name in (*columns, *numbers) if name not in table]:
+        raise PlumblineError(f"{path} has no column {missing[0]!r}: {remedy}")
+    if not text.endswith("\n"):
+        raise PlumblineError(f"{path} is cut off, its last line has no end: {remedy}")
+    for name in numbers:
+        wrong = ~np.isfinite(pd.to_numeric(table[name], errors="coerce").to_numpy(float))
+        if wrong.any():
+            row = int(wrong.argmax())
+            cell = table[name].iloc[row]
+            raise PlumblineError(f"{path}, line {row + 2}: {name} is {cell}, not a number: {remedy}")
+    return table
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock at `path`; who has to wait for it says so, once, on standard error.
+
+    The lock of a killed process is released by the operating system.
+
+    Args:
+        path: of the lock. While it is held, a file beside it says by whom.
+        what: what its holder does, in words: "runs this trial".
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock, note = FileLock(path), path.with_name(f"{path.name}.owner")
+    try:
+        lock.acquire(timeout=PATIENCE)
+    except Timeout:
+        print(f"plumbline: waiting for {_owner(note)}, which {what} ({path})", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        with suppress(OSError):  # it is for people alone
+            note.write_text(f"process {os.getpid()} on host {platform.node()}", encoding="utf-8")
+        yield
+    finally:
+        with suppress(OSError):
+            note.unlink(missing_ok=True)
+        lock.release()
+
+
+def _owner(note: Path) -> str:
+    """Who holds a lock, in words."""
+    with suppress(OSError, ValueError):
+        words = note.read_text(encoding="utf-8").split()
+        if words:
+            return " ".join(words)[:200]
+    return "another process"
+
+
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path | None] = (), folders: Iterable[Path] = ()) -> None:
+    """Refuse outputs of a command that would overwrite what is no output of it.
+
+    Args:
+        outputs: files that it writes.
+        inputs: files that it reads; None for those that were not given.
+        folders: where it may not write.
+
+    Raises:
+        PlumblineError: an output is an input or another output, is in one of the folders, or is no file.
+    """
+    sources, seen = [path for path in inputs if path is not None], list[Path]()
+    for output in outputs:
+        if output.exists() and not output.is_file():
+            kind = "a folder" if output.is_dir() else "a device or a pipe"
+            raise PlumblineError(f"output {output} is {kind}: name a file")
+        if any(_same(output, other) for other in seen):
+            raise PlumblineError(f"output {output} is named twice: give each output a file of its own")
+        if any(_same(output, source) for source in sources):
+            raise PlumblineError(f"output {output} is an input of this command too: name another file")
+        for folder in folders:
+            if output.resolve().is_relative_to(folder.resolve()):
+                raise PlumblineError(f"output {output} is in {folder}, where no command may write: name another file")
+        seen.append(output)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, by whatever names and links."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()

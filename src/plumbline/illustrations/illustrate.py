@@ -31,7 +31,7 @@ def illustrate(resolved: ResolvedExperiment) -> pd.DataFrame:
         return entry.build(options, stream)
 
 
-def write(path: Path, frame: pd.DataFrame) -> None:
-    """Write an illustration to Parquet with its provenance."""
-    about = json.dumps(provenance(), sort_keys=True)
+def write(path: Path, frame: pd.DataFrame, experiment: str) -> None:
+    """Write the illustration of an experiment to Parquet with its provenance."""
+    about = json.dumps({"experiment": experiment, **provenance()}, sort_keys=True)
     records.write_frame(path, frame, {METADATA_KEY: about})

@@ -3,21 +3,34 @@
 The trial store is keyed by this digest: editing one method never invalidates another's results. Imports are read from
 the syntax tree without importing; comments, docstrings and layout do not count. Digests are cached in the user's cache
 folder, since computing one takes longer than a short trial.
+
+A method may import modules outside of this package. Those that are installed are named by their versions, in the
+provenance; a user's own (on PYTHONPATH, in the working directory, in an editable installation) count as this package's
+modules do.
 """
 
 import ast
 import hashlib
+import json
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
 from plumbline.core import files
+from plumbline.core.errors import PlumblineError
 
 PACKAGE = "plumbline"
 ROOT = Path(__file__).parents[1]
+
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Names of the folders that installers write to."""
 
 NEUTRAL = frozenset(
     f"{PACKAGE}{name and f'.{name}'}"
@@ -44,6 +57,7 @@ NEUTRAL = frozenset(
         "store.provenance",
         "store.records",
         "store.spec",
+        "trainers.checkpoint",
         "trials.checkpoint",
         "trials.design_cache",
         "trials.log",
@@ -60,7 +74,11 @@ without affecting their results.
 
 
 def _path(module: str) -> Path | None:
-    base = ROOT.joinpath(*module.split(".")[1:])
+    """The source file of a module of this package or of one's own; None where there is none."""
+    top, *inner = module.split(".")
+    if top != PACKAGE:
+        return _own_path(module)
+    base = ROOT.joinpath(*inner)
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
             return path
@@ -68,36 +86,120 @@ def _path(module: str) -> Path | None:
 
 
 @cache
+def _spec(module: str) -> ModuleSpec | None:
+    """What Python would import as `module`; None where there is no such module. Nothing is imported."""
+    parent, _, _ = module.rpartition(".")
+    with suppress(ImportError, ValueError, AttributeError, OSError):  # a finder of another package may raise anything
+        if not parent:
+            return find_spec(module)
+        if (package := _spec(parent)) is not None and package.submodule_search_locations is not None:
+            return PathFinder.find_spec(module, list(package.submodule_search_locations))
+    return None
+
+
+@cache
+def _installed(top: str) -> bool:
+    """Whether a top-level module is Python's own or an installed package: a version, not its files, says what it is."""
+    if top in sys.stdlib_module_names or top in sys.builtin_module_names:
+        return True
+    spec = _spec(top)
+    if spec is None:
+        return True
+    places = [spec.origin] if spec.has_location and spec.origin else list(spec.submodule_search_locations or ())
+    return not any(INSTALLED.isdisjoint(Path(place).parts) for place in places)
+
+
+def _own_path(module: str) -> Path | None:
+    """The file of a module that is on Python's path, and not installed: a user's own code."""
+    if _installed(module.partition(".")[0]):
+        return None
+    spec = _spec(module)
+    return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
+
+
+def _is_package(path: Path) -> bool:
+    return path.name == "__init__.py"
+
+
+@cache
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    """The syntax tree of a source file.
+
+    Raises:
+        PlumblineError: it is not Python; the message names file and line.
+    """
+    try:
+        return ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        raise PlumblineError(f"{path}, line {error.lineno}: {error.msg}") from error
+    except ValueError as error:
+        raise PlumblineError(f"{path} is no Python source: {' '.join(str(error).split())}") from error
+
+
+def _is_source(path: Path) -> bool:
+    return path.suffix in (".py", ".pyw")
+
+
+def _names(module: str) -> frozenset[str]:
+    """Return the names that `module` may import, at any depth of its code: modules, and what is in them."""
+    path = _path(module)
+    assert path is not None
+    if not _is_source(path):  # compiled: it does not say what it imports
+        return frozenset()
+    package = module if _is_package(path) else module.rpartition(".")[0]
+    imported: set[str] = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            base = parts[: len(parts) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            imported |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and node.args and _imports_by_name(node.func):
+            named = node.args[0]
+            if isinstance(named, ast.Constant) and isinstance(named.value, str):
+                imported.add(named.value)
+    return frozenset(name for name in imported if not name.startswith(".") and name)
+
+
+def _imports_by_name(function: ast.expr) -> bool:
+    """Whether a called function is `importlib.import_module` or `__import__`."""
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("import_module", "__import__")
+
+
+def _with_parents(names: Iterable[str]) -> set[str]:
+    """Return names of modules with their packages: `import a.b.c` runs a/__init__ and a/b/__init__ too."""
+    return {".".join(name.split(".")[:depth]) for name in names for depth in range(1, name.count(".") + 2)}
 
 
 @cache
 def _imports(module: str) -> frozenset[str]:
     """Return the modules of this package that `module` imports directly, at any depth of its code."""
-    path = _path(module)
-    assert path is not None
-    imported: set[str] = set()
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
-    own = {name for name in imported if name.split(".")[0] == PACKAGE and _path(name)}
-    # `import a.b.c` runs a/__init__ and a/b/__init__ too.
-    parents = {".".join(name.split(".")[:depth]) for name in own for depth in range(1, name.count(".") + 1)}
-    return frozenset(own | parents)
+    return frozenset(_with_parents(name for name in _names(module) if name.split(".")[0] == PACKAGE and _path(name)))
+
+
+@cache
+def _imports_outside(module: str) -> frozenset[str]:
+    """Return the names outside of this package, and of Python, that `module` imports directly."""
+    names = _names(module)
+    return frozenset(name for name in names if name.split(".")[0] not in (PACKAGE, *sys.stdlib_module_names))
 
 
 def closure(*modules: str) -> list[str]:
     """Return `modules` and their imports from this package, direct or indirect, sorted, without neutral modules."""
+    return _reached(modules, _imports)
+
+
+def _reached(modules: Iterable[str], follow: Callable[[str], Iterable[str]]) -> list[str]:
     visited: set[str] = set()
     todo = list(modules)
     while todo:
         module = todo.pop()
         if module not in visited and module not in NEUTRAL:
             visited.add(module)
-            todo.extend(_imports(module))
+            todo.extend(follow(module))
     return sorted(visited)
 
 
@@ -119,23 +221,71 @@ def _without_docstrings(tree: ast.Module) -> str:
 def _digest(module: str) -> str:
     path = _path(module)
     assert path is not None
-    return hashlib.sha256(_without_docstrings(_tree(path)).encode()).hexdigest()
+    code = _without_docstrings(_tree(path)).encode() if _is_source(path) else path.read_bytes()
+    return hashlib.sha256(code).hexdigest()
+
+
+@cache
+def _kept(modules: tuple[str, ...]) -> dict[str, Any]:
+    """Return the digest of the code of this package that `modules` depend on, and the names outside that it imports.
+
+    Kept for the next process: this package's files are those of its cache folder. Files outside may change under it.
+    """
+    # Another version of Python may unparse the same syntax tree differently.
+    name = "\n".join([sys.implementation.cache_tag, *modules])
+    path = cache_folder() / "digests" / hashlib.sha256(name.encode()).hexdigest()[:16]
+    with suppress(OSError, PlumblineError, ValueError, TypeError):
+        kept = files.read_json(path, ["digest", "outside"])
+        if len(bytes.fromhex(kept["digest"])) == 8 and all(isinstance(name, str) for name in kept["outside"]):
+            return kept
+    inner = closure(*modules)
+    lines = (f"{module} {_digest(module)}" for module in inner)
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    kept = {"digest": digest, "outside": sorted({name for module in inner for name in _imports_outside(module)})}
+    with suppress(OSError):  # a read-only home only costs a moment at the next start
+        files.write_text(path, json.dumps(kept))
+    return kept
+
+
+@cache
+def _reaches(*modules: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the modules of this package to begin with, and all others of one's own that are reached from `modules`.
+
+    One's own modules may import those of this package, which may import others.
+    """
+
+    def follow(module: str) -> set[str]:
+        return {name for name in _with_parents(_imports_outside(module)) if _path(name)}
+
+    inner, outer = {module for module in modules if module.split(".")[0] == PACKAGE}, set[str]()
+    begun = _with_parents(set(modules) - inner)
+    while True:
+        begun |= _with_parents(_kept(tuple(sorted(inner)))["outside"])
+        outer = {*_reached((name for name in begun if _path(name)), follow)}
+        more = inner.union(*map(_imports, outer)) - NEUTRAL
+        if more == inner:
+            return tuple(sorted(inner)), tuple(sorted(outer))
+        inner = more
+
+
+def outside(*modules: str) -> dict[str, str]:
+    """Return the digests of one's own modules outside of this package that `modules` depend on, by name."""
+    return {module: _digest(module)[:16] for module in _reaches(*modules)[1]}
+
+
+def installed(*modules: str) -> list[str]:
+    """Return the top-level names of the installed packages that `modules` depend on."""
+    inner, outer = _reaches(*modules)
+    names = {*_kept(inner)["outside"]}.union(*map(_imports_outside, outer))
+    return sorted(top for top in {name.partition(".")[0] for name in names} if _installed(top) and _spec(top))
 
 
 @cache
 def source_digest(*modules: str) -> str:
-    """Return a hex digest of the code that `modules` depend on."""
-    # Another version of Python may unparse the same syntax tree differently.
-    name = "\n".join([sys.implementation.cache_tag, *sorted(modules)])
-    path = cache_folder() / "digests" / hashlib.sha256(name.encode()).hexdigest()[:16]
-    with suppress(OSError, ValueError):
-        digest = path.read_text(encoding="utf-8")
-        if len(bytes.fromhex(digest)) == 8:
-            return digest
-    lines = (f"{module} {_digest(module)}" for module in closure(*modules))
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    with suppress(OSError):  # a read-only home only costs a moment at the next start
-        files.write_text(path, digest)
+    """Return a hex digest of the code that `modules` depend on: of this package, and of one's own outside of it."""
+    digest = _kept(_reaches(*modules)[0])["digest"]
+    if lines := [f"{module} {code}" for module, code in outside(*modules).items()]:
+        return hashlib.sha256("\n".join([digest, *lines]).encode()).hexdigest()[:16]
     return digest
 
 

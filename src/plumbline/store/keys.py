@@ -19,7 +19,8 @@ from plumbline.registry.references import (
     canonical_options,
     short_digest,
 )
-from plumbline.registry.source_digest import source_digest
+from plumbline.registry.source_digest import installed, outside, source_digest
+from plumbline.store.provenance import versions
 from plumbline.store.spec import Budget, Diagnostics, TrialSpec
 
 Json = dict[str, Any]
@@ -91,13 +92,27 @@ def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str,
     return options
 
 
+LOOP = "plumbline.trials.trial"
+"""The module of the loop, which every trial runs."""
+
+
 def _code_digest(modules: Sequence[str]) -> str:
-    return source_digest(*modules, "plumbline.trials.trial")
+    return source_digest(*modules, LOOP)
 
 
 def code_digest(spec: TrialSpec) -> str:
     """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
     return _code_digest(_dependencies(canonical_json(_parts_of_trial(spec)))[0])
+
+
+def code_outside(spec: TrialSpec) -> Json:
+    """Return what else a trial runs, for its provenance.
+
+    `own_code` has the digests of one's own modules outside of this package, by name, and `imported` the versions of
+    installed packages that `provenance` does not name.
+    """
+    modules = *_dependencies(canonical_json(_parts_of_trial(spec)))[0], LOOP
+    return {"own_code": outside(*modules), "imported": versions(*installed(*modules))}
 
 
 def illustration_digest(kind: str) -> str:

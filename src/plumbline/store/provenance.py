@@ -1,13 +1,18 @@
 """The provenance of results: code, versions, machine."""
 
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from plumbline.core.errors import PlumblineError
 
 PACKAGES = (
     "torch",
@@ -23,6 +28,9 @@ PACKAGES = (
     "rdkit",
     "snakemake",
 )
+
+IMPORTED_AS = {"sklearn": "scikit-learn"}
+"""Packages of `PACKAGES` by the names of their modules, where these differ by more than case."""
 
 METADATA_KEY = "plumbline.store.provenance"
 """Metadata key of the provenance, as JSON, in Parquet files that no trial wrote."""
@@ -41,6 +49,42 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
+
+
+def read_provenance(metadata: Mapping[bytes, bytes] | None, path: Path) -> dict[str, Any]:
+    """Return the provenance in the metadata of the Parquet file at `path`.
+
+    Raises:
+        PlumblineError: there is none, or it is damaged.
+    """
+    try:
+        about = json.loads((metadata or {})[METADATA_KEY.encode()])
+    except (KeyError, ValueError) as error:
+        raise PlumblineError(f"{path} does not say where it comes from: delete it and run again") from error
+    if not isinstance(about, dict):
+        raise PlumblineError(f"{path} does not say where it comes from: delete it and run again")
+    return about
+
+
+@cache
+def versions(*modules: str) -> dict[str, str]:
+    """Return the versions of installed packages besides `PACKAGES`, by the names of their top-level modules."""
+    named = {name: _version(name) for name in modules if IMPORTED_AS.get(name, name.lower()) not in PACKAGES}
+    return {name: known for name, known in named.items() if known is not None}
+
+
+def _version(module: str) -> str | None:
+    """The version of the package that a top-level module is part of, None if no package says so."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(module)
+    packages = _distributions().get(module, [])
+    return importlib.metadata.version(packages[0]) if packages else None
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    """The packages by their top-level modules: this reads the files of all, for those with other names alone."""
+    return importlib.metadata.packages_distributions()
 
 
 @cache

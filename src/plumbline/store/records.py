@@ -181,7 +181,12 @@ def write_table(path: Path, table: arrow.Table, metadata: Mapping[str, str] | No
     if metadata:
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     with files.atomic(path) as part:
-        parquet.write_table(table, part, compression="zstd", row_group_size=ROWS)
+        encode(part, table)
+
+
+def encode(path: Path, table: arrow.Table) -> None:
+    """Write a table to Parquet, with a checksum of each page, which `read_table` verifies."""
+    parquet.write_table(table, path, compression="zstd", row_group_size=ROWS, write_page_checksum=True)
 
 
 def write_frame(path: Path, frame: "pd.DataFrame", metadata: Mapping[str, str] | None = None) -> None:
@@ -189,27 +194,45 @@ def write_frame(path: Path, frame: "pd.DataFrame", metadata: Mapping[str, str] |
     write_table(path, arrow.Table.from_pandas(frame, preserve_index=False), metadata)
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> arrow.Table:
-    """Read a Parquet file, or some columns of it.
+RUN_AGAIN = "delete it and run again"
+
+
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, as_dictionary: Sequence[str] = (), remedy: str = RUN_AGAIN
+) -> arrow.Table:
+    """Read a Parquet file, or some columns of it; columns of words `as_dictionary` are read as dictionaries.
 
     Raises:
-        PlumblineError: missing, truncated or corrupt file, with the remedy.
+        PlumblineError: missing, truncated or corrupt file, or one that lacks a column, with the `remedy`.
     """
-    return _read(path, partial(parquet.read_table, columns=None if columns is None else list(columns)))
+    chosen = None if columns is None else list(columns)
+    if missing := set(chosen or ()) - set(read_names(path, remedy) if chosen else ()):
+        raise PlumblineError(f"{path} has no column {min(missing)!r}: {remedy}")
+    how = {"read_dictionary": list(as_dictionary), "page_checksum_verification": True}
+    return _read(path, partial(parquet.read_table, columns=chosen, **how), remedy)
 
 
-def read_names(path: Path) -> list[str]:
+def read_names(path: Path, remedy: str = RUN_AGAIN) -> list[str]:
     """Return the names of the columns of a Parquet file; raises as `read_table` does."""
-    return _read(path, parquet.read_schema).names
+    return _read(path, parquet.read_schema, remedy).names
 
 
-def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+def _read(path: Path, read: Callable[[Path], Any], remedy: str) -> Any:
     try:
-        return read(path)
+        found = read(path)
+        _names(found)  # only here are they decoded
+        return found
     except FileNotFoundError as error:
         raise PlumblineError(f"no records at {path}: run the trials first") from error
-    except (arrow.ArrowInvalid, OSError) as error:
-        raise PlumblineError(f"{path} is corrupt ({error}): delete it and run again") from error
+    except PermissionError:
+        raise  # the file is sound
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise PlumblineError(f"{path} is corrupt ({reason}): {remedy}") from error
+
+
+def _names(found: arrow.Table | arrow.Schema) -> list[str]:
+    return (found.schema if isinstance(found, arrow.Table) else found).names
 
 
 def join_timings(records: arrow.Table, timings: arrow.Table) -> arrow.Table:

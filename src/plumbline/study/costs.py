@@ -1,15 +1,19 @@
 """What a run will cost, before it is launched."""
 
-import json
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
+from typing import Literal
 
-import pandas as pd
+from pydantic import NonNegativeFloat
 
+from plumbline.core.errors import PlumblineError
+from plumbline.core.files import read_csv
+from plumbline.core.options import Options, parse
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.spec import TrialSpec
@@ -66,22 +70,46 @@ class Costs:
         return None if elsewhere is None else elsewhere * self.slowness.get(task, 1.0)
 
 
+class Timed(Options):
+    """The part of a trial's provenance that says what it took."""
+
+    spec: TrialSpec
+    wall_seconds: NonNegativeFloat
+    status: Literal["ok", "error"] = "ok"
+
+
+def _timed(folder: TrialFolder) -> Timed:
+    facts = folder.provenance()
+    return parse(Timed, {name: facts[name] for name in Timed.model_fields if name in facts}, folder.provenance_path)
+
+
 def measured_costs(store: Path, reference: Path = REFERENCE_COSTS, costly: Collection[str] = ()) -> Costs:
-    """Return the costs of the trials in the store, and for what it lacks those of the reference results."""
+    """Return the costs of the trials in the store, and for what it lacks those of the reference results.
+
+    A trial whose provenance cannot be read is left out, with a warning of one line; so are reference costs.
+    """
     measured = []
     for path in store.glob("*/provenance.json"):
         if (path.parent / "error.json").is_file():
             continue  # it stopped early: its seconds are not those of its budget
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        spec = TrialSpec.model_validate(facts["spec"])
-        if spec.budget.rounds:
-            measured.append((spec.task, spec.method.label, facts["wall_seconds"] / spec.budget.rounds))
+        try:
+            facts = _timed(TrialFolder(store, path.parent.name))
+        except PlumblineError as error:
+            warnings.warn(f"{error}; its time is left out", stacklevel=2)
+            continue
+        spec = facts.spec
+        if spec.budget.rounds and facts.status == "ok":
+            measured.append((spec.task, spec.method.label, facts.wall_seconds / spec.budget.rounds))
     here = Costs.of(measured, costly).seconds
     there = {}
     if reference.is_file():
-        frame = pd.read_csv(reference)
-        rows = frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)
-        there = Costs.of(rows, costly).seconds
+        try:
+            frame = read_csv(reference, ["task", "method"], ["seconds_a_round"])
+        except PlumblineError as error:
+            warnings.warn(f"{error}; its times are left out", stacklevel=2)
+        else:
+            rows = frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)
+            there = Costs.of(rows, costly).seconds
     return Costs(there | here, costly)
 
 
@@ -108,7 +136,7 @@ def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
     found = []
     for name, one in run.experiments.items():
         specs = [spec for chunk in one.chunks for spec in chunk.specs()]
-        todo = [spec for spec in specs if not TrialFolder(store, trial_key(spec, data)).done]
+        todo = [spec for spec in specs if not _done(TrialFolder(store, trial_key(spec, data)))]
         hours = {False: 0.0, True: 0.0}
         unknown = 0
         for spec in todo:
@@ -122,6 +150,15 @@ def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
             Estimate(name, one.experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
         )
     return found
+
+
+def _done(folder: TrialFolder) -> bool:
+    """Whether a trial has ended; one whose results are damaged has not, with a warning of one line."""
+    if folder.done and (changed := folder.changed()) is not None:
+        path, reason = changed
+        warnings.warn(f"{path} is damaged ({reason}): its trial will run again", stacklevel=2)
+        return False
+    return folder.done
 
 
 def trainings(run: ResolvedRun, data: Path) -> list[Estimate]:

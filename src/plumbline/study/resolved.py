@@ -67,6 +67,15 @@ class ResolvedExperiment:
         """The (task, method) of its trials."""
         return {(spec.task, spec.method.label) for spec in self.specs}
 
+    @property
+    def evaluations(self) -> dict[tuple[str, str, int], int]:
+        """The number of evaluations of each of its trials, by task, method and seed."""
+        return {
+            (spec.task, spec.method.label, seed): spec.budget.initial.size + spec.budget.rounds * spec.budget.q
+            for spec, seeds in self.trials
+            for seed in seeds
+        }
+
     @cached_property
     def inputs(self) -> list[str]:
         """Names of the datasets and models that its trials read."""

@@ -1,6 +1,6 @@
 """The configuration of a run: which preset, which studies, on what data."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,6 +8,7 @@ from pydantic import Field, PositiveInt, PrivateAttr
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options, parse, read_yaml
+from plumbline.registry.references import short_digest
 from plumbline.study.claims import Names
 from plumbline.study.experiments import Preset
 
@@ -71,3 +72,23 @@ def read_config(*layers: Path | Mapping[str, Any]) -> Config:
     config = parse(Config, merged, ", ".join(sources))
     config._files.update(files)
     return config
+
+
+LONGEST = 60
+"""Letters of a folder's name that is made of those of experiments or studies."""
+
+
+def summary_folder(config: Config, usual: Collection[str]) -> str:
+    """Return the folder of a run's claims and page, below the results.
+
+    A run of some experiments, or without one of the studies that are usually run, has a folder of its own: it leaves
+    the page and the claims of all others alone.
+
+    Args:
+        config: of the run.
+        usual: the studies of config/config.yaml.
+    """
+    chosen = config.experiments or (config.studies if set(usual) - set(config.studies) else ())
+    words = "-".join(chosen)
+    only = f"/only-{words if len(words) <= LONGEST else short_digest(words)}" if chosen else ""
+    return f"{config.preset}{only}"

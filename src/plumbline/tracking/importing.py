@@ -13,7 +13,6 @@ from urllib.parse import quote, urlsplit
 
 import pyarrow as arrow
 import pyarrow.compute as compute
-from filelock import FileLock
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 from mlflow.exceptions import MlflowException
@@ -21,6 +20,7 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from sqlalchemy.exc import SQLAlchemyError
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.files import locked
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
 from plumbline.store.observers import title
@@ -232,7 +232,7 @@ def _opened(uri: str) -> Iterator[tuple[MlflowClient, str | None]]:
         yield MlflowClient(uri), None
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f"{path.name}.lock")):
+    with locked(path.with_name(f"{path.name}.lock"), "imports into this database"):
         connection = sqlite3.connect(path)
         try:
             connection.execute("PRAGMA journal_mode=WAL")

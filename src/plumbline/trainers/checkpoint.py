@@ -1,7 +1,6 @@
 """Checkpoints of trainings, so that a resumed training ends like an uninterrupted one."""
 
-import pickle
-import warnings
+import io
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -29,18 +28,18 @@ class Checkpoint:
         self._saved = monotonic()
 
     def restore(self) -> State | None:
-        """Return the last saved state; None if there is none or, with a warning, if it cannot be used."""
+        """Return the last saved state; None if there is none.
+
+        A state that is damaged, or of another training, is set aside with a warning of one line.
+        """
         if not self.path.is_file():
             return None
-        try:
-            held = torch.load(self.path, weights_only=True)
+        with files.reading(self.path, "the training starts over"):
+            held = torch.load(io.BytesIO(files.read_sealed(self.path)), weights_only=True)
             if held["asked"] != self.identity:
                 raise ValueError("it belongs to another training")
             return held["state"]
-        except (OSError, RuntimeError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
-            reason = " ".join(str(error).split())[:200]
-            warnings.warn(f"{self.path} cannot be resumed ({reason}): the training starts over", stacklevel=2)
-            return None
+        return None
 
     @property
     def due(self) -> bool:
@@ -49,8 +48,9 @@ class Checkpoint:
 
     def save(self, state: State) -> None:
         """Replace the saved state."""
-        with files.atomic(self.path) as part:
-            torch.save({"asked": self.identity, "state": state}, part)
+        stream = io.BytesIO()
+        torch.save({"asked": self.identity, "state": state}, stream)
+        files.write_sealed(self.path, stream.getvalue())
         self._saved = monotonic()
 
     def remove(self) -> None:

@@ -3,6 +3,7 @@
 Neither the points of an initial design nor the noise of its evaluations depend on the method (`core.seeding`).
 """
 
+import io
 from pathlib import Path
 
 import torch
@@ -30,7 +31,7 @@ class DesignCache:
     def find(self, key: str, first: int) -> tuple[Step, float] | None:
         """Return a batch and the seconds of its evaluation; None if it is not cached.
 
-        An unreadable batch gives a warning of one line, and counts as not cached.
+        A damaged batch, or one of another design, is set aside with a warning of one line, and counts as not cached.
 
         Raises:
             MemoryError: the batch is too large for this machine.
@@ -39,7 +40,9 @@ class DesignCache:
         if not path.is_file():
             return None
         with files.reading(path, "its points are evaluated again"):
-            cached = torch.load(path, weights_only=True)
+            cached = torch.load(io.BytesIO(files.read_sealed(path)), weights_only=True)
+            if cached["design"] != path.stem:
+                raise ValueError(f"it is of design {cached['design']}, not of this one")
             step = Step(0, cached["X"], cached["Y"], cached["F"], seconds=cached["seconds"])
             return step, cached["round_seconds"]
         return None
@@ -48,6 +51,8 @@ class DesignCache:
         """Cache a batch if it took long."""
         if round_seconds < LONG:
             return
-        content = {"X": step.X, "Y": step.Y, "F": step.F, "seconds": dict(step.seconds), "round_seconds": round_seconds}
-        with files.atomic(self.path(key, first)) as part:
-            torch.save(content, part)
+        path, stream = self.path(key, first), io.BytesIO()
+        values = {"X": step.X, "Y": step.Y, "F": step.F}
+        seconds = {"seconds": dict(step.seconds), "round_seconds": round_seconds}
+        torch.save({"design": path.stem, **values, **seconds}, stream)
+        files.write_sealed(path, stream.getvalue())

@@ -8,9 +8,11 @@ import pyarrow as arrow
 import torch
 from torch import Tensor
 
+from plumbline.core import files
 from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import code_outside
 from plumbline.store.provenance import provenance
 from plumbline.store.records import RECORD, SECONDS, TIMING, Row
 from plumbline.store.spec import TrialSpec
@@ -113,11 +115,17 @@ def write_results(
     if log.snapshots:
         records.write_table(folder.snapshots_path, snapshot_table(log, folder.key))
     wall = sum(timings["round_seconds"].to_pylist())
-    origin = {**provenance(), **about, "spec": spec.model_dump(mode="json"), "wall_seconds": wall}
+    origin = {**provenance(), **code_outside(spec), **about, "spec": spec.model_dump(mode="json"), "wall_seconds": wall}
+    origin["status"] = "ok" if error is None else "error"
     folder.write_json(folder.provenance_path, origin)
     table = record_table(log, constants)
     if error is not None:
         row = failure_row(log, spec.budget.initial.size, constants, error)
         table = records.concatenate([table, records.to_table([row])])
     records.check(table, folder.key)
-    records.write_table(folder.records_path, table)
+    written = {path.name: path for path in (folder.timings_path, folder.provenance_path)}
+    if log.snapshots:
+        written[folder.snapshots_path.name] = folder.snapshots_path
+    with files.atomic(folder.records_path) as part:
+        records.encode(part, table)
+        folder.write_sums({folder.records_path.name: part, **written})

@@ -114,6 +114,7 @@ def _run_groups(
             for key in sorted(wanted):
                 held.enter_context(wanted[key][1].lock())
             for _, folder in wanted.values():
+                folder.sound()  # else it is run anew
                 folder.clear()  # leftovers of a trial killed after its records were written
             run_sessions(
                 [

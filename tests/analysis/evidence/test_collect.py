@@ -131,3 +131,20 @@ class TestCollect:
         """Each file is a row group of its own."""
         gather(write_chunks(folder), folder)
         assert parquet.ParquetFile(folder / "out" / "records.parquet").num_row_groups == len(made.METHODS)
+
+    def test_records_of_another_experiment_are_refused(self, folder: Path) -> None:
+        paths = write_chunks(folder)
+        made.write(paths[1], made.trial("valley", "calibrated", 0), made.trial("bowl", "calibrated", 1))
+        with pytest.raises(
+            PlumblineError, match=r"calibrated\.parquet holds records of valley/calibrated seed 0, not of"
+        ):
+            gather(paths, folder, allow_incomplete=True)
+
+    def test_one_jobs_records_under_the_name_of_another_are_refused(self, folder: Path) -> None:
+        paths = write_chunks(folder)
+        paths[1].write_bytes(paths[0].read_bytes())
+        with pytest.raises(
+            PlumblineError, match=r"calibrated\.parquet holds records of bowl/plain seed 0, which another"
+        ):
+            gather(paths, folder, allow_incomplete=True)
+        assert not (folder / "out" / "records.parquet").exists()

@@ -1,4 +1,5 @@
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import made_evidence as made
@@ -6,7 +7,7 @@ import numpy as np
 import pyarrow as arrow
 import pytest
 
-from plumbline.analysis.evidence.evidence import PLACE, Evidence, evidence
+from plumbline.analysis.evidence.evidence import PLACE, Evidence, evidence, refuse_foreign
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.frames import entries, lookup
 from plumbline.store import records
@@ -109,3 +110,51 @@ class TestEvidence:
         found = made.read(folder, trial).rows
         assert entries(found["f"]).tolist() == [row["f"] for row in trial]
         assert entries(found[found["evaluation"] > 3]["f"])[0].tolist() == [1.0, 2.0, 4.0]
+
+
+GRID = {("bowl", method, seed): 8 for method in made.METHODS for seed in range(3)}
+"""Trials of the grid, of 2 + 6 evaluations."""
+
+
+class TestRecordsOfAnotherGrid:
+    def refused(self, folder: Path, *trials: Sequence[made.Row]) -> str:
+        path = made.write(folder / "e.parquet", *trials)
+        with pytest.raises(PlumblineError) as caught:
+            refuse_foreign(evidence(path, []), GRID, "E", path)
+        message = str(caught.value)
+        assert str(path) in message
+        assert "\n" not in message
+        return message
+
+    def whole(self) -> list[Sequence[made.Row]]:
+        return [made.trial(*name) for name in GRID]
+
+    def test_those_of_the_grid_are_taken(self, folder: Path) -> None:
+        path = made.write(folder / "e.parquet", *self.whole())
+        refuse_foreign(evidence(path, []), GRID, "E", path)
+
+    def test_failed_trials_are_of_the_grid(self, folder: Path) -> None:
+        path = made.write(folder / "e.parquet", *self.whole()[:-1], made.failure("bowl", "calibrated", 2))
+        refuse_foreign(evidence(path, []), GRID, "E", path)
+
+    @pytest.mark.parametrize("name", [("valley", "plain", 0), ("bowl", "dice", 0), ("bowl", "plain", 3)])
+    def test_other_trials_are_refused(self, folder: Path, name: tuple[str, str, int]) -> None:
+        task, method, seed = name
+        words = f"holds records of {task}/{method} seed {seed}, not of E's grid"
+        assert words in self.refused(folder, *self.whole(), made.trial(*name))
+        assert words in self.refused(folder, *self.whole(), made.failure(*name))
+
+    def test_missing_trials_are_refused(self, folder: Path) -> None:
+        assert "lacks 2 of 6 trials of E's grid, the first: bowl/calibrated seed 1" in self.refused(
+            folder, *self.whole()[:-2]
+        )
+
+    def test_another_budget_is_refused(self, folder: Path) -> None:
+        words = "holds 7 evaluations of bowl/calibrated seed 2, E's grid has 8"
+        assert words in self.refused(folder, *self.whole()[:-1], made.trial("bowl", "calibrated", 2, rounds=5))
+
+    def test_snapshots_of_other_trials_are_refused(self, folder: Path) -> None:
+        path, snapshots = made.write(folder / "e.parquet", made.trial()), folder / "s.parquet"
+        records.write_table(snapshots, arrow.Table.from_pylist(made.pictures(made.trial("valley"))))
+        with pytest.raises(PlumblineError, match=r"s\.parquet holds snapshots of other trials than .*e\.parquet"):
+            evidence(path, [], snapshots)

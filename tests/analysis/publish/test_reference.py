@@ -1,8 +1,9 @@
 """Results that are kept: merged by their keys, with one provenance."""
 
 import json
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import made_evidence as made
 import matplotlib.pyplot as plt
@@ -67,7 +68,7 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     (tmp_path / "quick/figures").mkdir()
     (tmp_path / "quick/figures/E.svg").write_text("<svg/>")
     Image.new("RGBA", (4, 3), "white").save(tmp_path / "quick/figures/E.png")
-    keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
     kept = tmp_path / "reference/E"
     assert sorted(path.name for path in kept.iterdir()) == [
         "E-illustration.csv",
@@ -102,12 +103,13 @@ def test_curves_are_kept_where_the_figure_shows_them(
 ) -> None:
     monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
     figure = {"kind": kind, "options": made.FIGURES[kind]}
-    plan = made.plan({"E": made.experiment(grid=[{"tasks": ["bowl"], "methods": ["plain"]}], figure=figure)})
+    plan = made.plan({"E": made.experiment(grid=[{"tasks": ["bowl"], "methods": ["plain"]}], figure=figure, seeds=1)})
     rows = made.trial()
     made.write(tmp_path / "quick/records/E.parquet", rows)
+    draw(tmp_path / "quick")
     folder = TrialFolder(tmp_path / "store", rows[0]["key"])
     folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
-    keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+    keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
     assert (tmp_path / "reference/E/E-curves.parquet").is_file() == kept
     assert (tmp_path / "reference/E/provenance.json").is_file()
 
@@ -127,12 +129,21 @@ ROW |= {"data": "synthetic", "missing": ""}
 
 def planned(*names: str, **changes: Any) -> Plan:
     """Return a plan of these claims, about one experiment."""
-    experiment = made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}])
+    experiment = made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}], seeds=6)
     return made.plan({"E": experiment}, dict.fromkeys(names, BETTER | changes))
 
 
+def draw(folder: Path) -> None:
+    """Write a figure and a table as the preset's."""
+    for kind in ("figures", "tables"):
+        (folder / kind).mkdir(exist_ok=True, parents=True)
+    Image.new("RGBA", (4, 3), "white").save(folder / "figures/E.png")
+    (folder / "tables/E.csv").write_text("method,regret\nplain,0.5\n")
+
+
 def run(folder: Path, store: Path, seeds: int = 6) -> None:
-    """Write records as the preset's, and what trials leave."""
+    """Write records as the preset's, a figure and a table, and what trials leave."""
+    draw(folder)
     trials = [made.trial(method=method, seed=seed) for method in made.METHODS for seed in range(seeds)]
     made.write(folder / "records/E.parquet", *trials)
     for rows in trials:
@@ -148,7 +159,7 @@ class TestRunsThatAreKept:
 
     def test_verdicts_are_judged_by_them(self, plan: Plan, tmp_path: Path) -> None:
         run(tmp_path / "quick", tmp_path / "store")
-        keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
         keep_verdicts(plan.studies.values(), tmp_path / "reference")
         found = read_claims(tmp_path / "reference/claims.csv")
         assert found[["claim", "verdict", "seeds"]].to_numpy().tolist() == [["K1", "inconclusive at this scale", 6]]
@@ -161,9 +172,13 @@ class TestRunsThatAreKept:
         }
         metrics = {"figure": {"best_f"}, "table": {"regret", "best_f"}}
         grid = [{"tasks": ["bowl"], "methods": list(made.METHODS)}]
-        experiment = made.experiment(**{"figure": None, "grid": grid, **{kind: outputs[kind] for kind in shown}})
+        experiment = made.experiment(
+            **{"figure": None, "grid": grid, "seeds": 6, **{kind: outputs[kind] for kind in shown}}
+        )
         run(tmp_path / "quick", tmp_path / "store")
-        keep(made.plan({"E": experiment}).resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        keep(
+            [made.plan({"E": experiment}).resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference"
+        )
         path = tmp_path / "reference/E/E-runs.parquet"
         assert path.exists() == bool(shown)
         if shown:
@@ -174,7 +189,7 @@ class TestRunsThatAreKept:
     def test_they_can_be_judged_anew(self, plan: Plan, tmp_path: Path) -> None:
         """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""
         run(tmp_path / "quick", tmp_path / "store")
-        keep(plan.resolve("E"), tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
+        keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
         other = dict.fromkeys(COLUMNS) | ROW | {"claim": "A1", "verdict": "partly"}
         gone = dict.fromkeys(COLUMNS) | ROW | {"claim": "K2", "verdict": "partly"}
         pd.DataFrame([gone, other]).to_csv(tmp_path / "reference/claims.csv", index=False)
@@ -238,9 +253,10 @@ def test_a_verdict_on_other_data_says_so(parts: int) -> None:
 
 
 def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
-    pd.DataFrame([dict.fromkeys(COLUMNS, "x")]).to_csv(tmp_path / "claims.csv")
+    named = {"role": "primary", "outcome": "open", "verdict": "partly"}
+    pd.DataFrame([dict.fromkeys(COLUMNS, "x") | named]).to_csv(tmp_path / "claims.csv")
     assert len(read_claims(tmp_path / "claims.csv")) == 1
-    pd.DataFrame([dict.fromkeys(COLUMNS, 1.0) | {"claim": "K1", "test": "", "sentence": ""}]).to_csv(
+    pd.DataFrame([dict.fromkeys(COLUMNS, 1.0) | named | {"claim": "K1", "test": "", "sentence": ""}]).to_csv(
         tmp_path / "unnamed.csv"
     )
     unnamed = read_claims(tmp_path / "unnamed.csv")
@@ -285,3 +301,120 @@ def test_the_committed_doubts_are_about_claims_that_are_run(root: Path) -> None:
     assert {name for names in doubts["claims"] for name in names.split()} <= run
     assert doubts.notna().all(axis=None)
     assert not doubts.map(lambda text: "|" in text).any(axis=None)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class TestWhatIsKeptIsWhole:
+    """What is there before is there after a refusal, to the byte."""
+
+    OUTPUTS: ClassVar[dict[str, Any]] = {
+        "figure": {"kind": "curves", "options": {"rows": [{"metric": "best_f", "label": "best value"}]}},
+        "table": {"kind": "final-values", "options": {"metrics": ["regret"]}},
+    }
+
+    def plan(self, preset: str = "quick", seeds: int = 6, **changes: Any) -> Plan:
+        grid = [{"tasks": ["bowl"], "methods": list(made.METHODS)}]
+        experiment = made.experiment(**{"grid": grid, "seeds": seeds, **self.OUTPUTS, "desk": {}, **changes})
+        plan = made.plan({"E": experiment})
+        return Plan(plan.config.model_copy(update={"preset": preset}), plan.studies, made.LIBRARY, plan.datasets)
+
+    @pytest.fixture
+    def kept(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
+        self.run(tmp_path)
+        self.keep(tmp_path)
+        return tmp_path / "reference"
+
+    def run(self, folder: Path, seeds: int = 6) -> None:
+        run(folder / "results", folder / "store", seeds)
+
+    def keep(self, folder: Path, plan: Plan | None = None, *, replace: bool = False) -> None:
+        keep([(plan or self.plan()).resolve("E")], folder / "results", folder / "store", folder / "reference", replace)
+
+    def refused(self, folder: Path, words: str, plan: Plan | None = None) -> None:
+        before = contents(folder / "reference")
+        with pytest.raises(PlumblineError, match=words) as caught:
+            self.keep(folder, plan)
+        assert "\n" not in str(caught.value)
+        assert contents(folder / "reference") == before
+
+    def test_the_same_again_changes_nothing(self, kept: Path, tmp_path: Path) -> None:
+        before = contents(kept)
+        (kept / "E" / "notes.md").write_text("by hand")
+        self.keep(tmp_path)
+        assert contents(kept) == before | {"E/notes.md": b"by hand"}
+        assert sorted(path.name for path in kept.iterdir()) == ["E", "costs.csv"], "nothing is left beside"
+
+    @pytest.mark.parametrize("missing", ["figures/E.png", "tables/E.csv", "records/E.parquet"])
+    @pytest.mark.parametrize("content", [None, b"", b"\x89PNG half"])
+    def test_what_is_missing_or_damaged_is_named(
+        self, kept: Path, tmp_path: Path, missing: str, content: bytes | None
+    ) -> None:
+        path = tmp_path / "results" / missing
+        path.unlink() if content is None else path.write_bytes(content)
+        self.refused(tmp_path, path.name)
+
+    def test_without_the_store_nothing_is_replaced(self, kept: Path, tmp_path: Path) -> None:
+        shutil.rmtree(tmp_path / "store")
+        draw(tmp_path / "results")
+        self.refused(tmp_path, r"no file .*provenance\.json")
+
+    def test_damaged_costs_and_claims_stop_it_first(self, kept: Path, tmp_path: Path) -> None:
+        for name in ("costs.csv", "claims.csv"):
+            (kept / name).write_text("task,met")
+            self.refused(tmp_path, name)
+            (kept / name).unlink()
+
+    def test_fewer_seeds_replace_only_on_demand(self, kept: Path, tmp_path: Path) -> None:
+        self.run(tmp_path, 5)
+        fewer = self.plan(seeds=5)
+        words = "E: kept are 6 seeds of preset quick on synthetic, these are 5 seeds of preset quick on .*: --replace"
+        self.refused(tmp_path, words, fewer)
+        self.keep(tmp_path, fewer, replace=True)
+        assert json.loads((kept / "E/provenance.json").read_text())["seeds"] == 5
+        self.run(tmp_path, 6)
+        self.keep(tmp_path)
+        assert json.loads((kept / "E/provenance.json").read_text())["seeds"] == 6
+
+    def test_another_preset_replaces_only_on_demand(self, kept: Path, tmp_path: Path) -> None:
+        self.refused(
+            tmp_path, "kept are 6 seeds of preset quick .* these are 6 seeds of preset desk", self.plan("desk")
+        )
+        self.keep(tmp_path, self.plan("desk"), replace=True)
+        assert json.loads((kept / "E/provenance.json").read_text())["preset"] == "desk"
+
+    def test_of_several_experiments_all_are_kept_or_none(self, kept: Path, tmp_path: Path) -> None:
+        experiments = {
+            name: made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}], seeds=6) for name in "EF"
+        }
+        plan = made.plan(experiments)
+        before = contents(kept)
+        with pytest.raises(PlumblineError, match=r"F\.parquet"):
+            keep([plan.resolve("E"), plan.resolve("F")], tmp_path / "results", tmp_path / "store", kept, replace=True)
+        assert contents(kept) == before
+
+    def test_results_and_what_is_kept_are_two_folders(self, kept: Path, tmp_path: Path) -> None:
+        for place in (tmp_path / "results", tmp_path / "store", tmp_path / "store" / "deep"):
+            with pytest.raises(PlumblineError, match="name another folder"):
+                keep([self.plan().resolve("E")], tmp_path / "results", tmp_path / "store", place)
+
+
+@pytest.mark.parametrize(("column", "word"), [("verdict", "reproducd"), ("role", "primry"), ("outcome", "hold")])
+def test_a_word_that_there_is_not_is_named(tmp_path: Path, column: str, word: str) -> None:
+    row = dict.fromkeys(COLUMNS, "x") | {"role": "primary", "outcome": "open", "verdict": "partly", column: word}
+    pd.DataFrame([row]).to_csv(tmp_path / "claims.csv", index=False)
+    with pytest.raises(PlumblineError, match=rf"claims\.csv, line 2: unknown {column} '{word}': did you mean"):
+        read_claims(tmp_path / "claims.csv")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "claims,doubt\nC1,D.\n", "claims,doubt,repair\nC1,D.", "claims,doubt,repair\nC1,D.,\n"]
+)
+def test_damaged_doubts_are_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "doubts.csv").write_text(text)
+    with pytest.raises(PlumblineError, match=r"doubts\.csv") as caught:
+        read_doubts(tmp_path / "claims.csv")
+    assert "\n" not in str(caught.value)

@@ -11,6 +11,7 @@ import pyarrow.parquet as parquet
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic
 from plumbline.store import records
+from plumbline.store.folder import TrialFolder
 from plumbline.store.spec import Chunk
 
 TRIAL = ["task", "method", "seed"]
@@ -57,18 +58,20 @@ def collect(
     keys: dict[str, None] = {}
     schema = schema_of(paths)
     with atomic(output) as part:
-        with parquet.ParquetWriter(part, schema, compression="zstd") as writer:
+        with parquet.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer:
             for path in paths:
                 table = records.read_table(path)
                 records.check(table, path)
+                refuse_unknown_columns(table, schema, path)
                 writer.write_table(conform(table, schema))
+                refuse_foreign_rows(names_of(table), there, grid, path)
                 there |= names_of(table)
                 failed += failures_of(table)
                 keys |= dict.fromkeys(compute.unique(table["key"]).to_pylist())
         if not allow_incomplete:
             refuse_holes(there, failed, grid)
-    pictures = [path for key in keys if (path := store / key / "snapshots.parquet").is_file()]
-    shown = records.concatenate([records.read_table(path) for path in pictures]) if pictures else arrow.table({})
+    pictures = [table for key in keys if (table := TrialFolder(store, key).snapshots()) is not None]
+    shown = records.concatenate(pictures) if pictures else arrow.table({})
     records.write_table(snapshots, shown)
 
 
@@ -101,6 +104,20 @@ def failures_of(table: arrow.Table) -> list[tuple[Name, str]]:
     """Return name and error of each trial in a table that failed."""
     broken = table.select([*TRIAL, "error"]).filter(compute.equal(table["status"], "error"))
     return [((row["task"], row["method"], row["seed"]), row["error"]) for row in broken.to_pylist()]
+
+
+def refuse_unknown_columns(table: arrow.Table, schema: arrow.Schema, source: Path) -> None:
+    """Raise PlumblineError for a column that no version has: one whose name is damaged would be taken as empty."""
+    if unknown_names := sorted(set(table.column_names) - set(schema.names) - {"x"}):
+        raise PlumblineError(f"{source} has an unknown column {unknown_names[0]!r}: delete it and run again")
+
+
+def refuse_foreign_rows(names: set[Name], before: set[Name], grid: Grid, source: Path) -> None:
+    """Raise PlumblineError where a job's records are of a trial that the grid has not, or that another job has."""
+    again = "delete the file and run the job again"
+    for words, wrong in (("not of the grid", names - grid.expected), ("which another job has too", names & before)):
+        if wrong:
+            raise PlumblineError("{} holds records of {}/{} seed {}, {}: {}".format(source, *min(wrong), words, again))
 
 
 def refuse_holes(there: set[Name], failed: Sequence[tuple[Name, str]], grid: Grid) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from plumbline.analysis.evidence.collect import TRIAL
+from plumbline.analysis.evidence.collect import TRIAL, Name
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.frames import frame_of
 from plumbline.store import records
@@ -115,15 +114,52 @@ def read_rows(path: Path, columns: Iterable[str]) -> tuple[pd.DataFrame, pd.Data
     wanted = list(dict.fromkeys([*PLACE, *columns]))
     if missing := sorted({*wanted, "status", "error"} - set(records.read_names(path))):
         raise PlumblineError(f"{path} has no column {missing[0]!r}: collect the records again")
-    table = parquet.read_table(
-        path, columns=[*wanted, "status", "error"], read_dictionary=["key", "task", "method", "status"]
-    )
+    table = records.read_table(path, [*wanted, "status", "error"], ["key", "task", "method", "status"])
     rows = frame_of(table)
     failed = rows.loc[rows["status"] == "error", [*TRIAL, "error"]].reset_index(drop=True)
     if len(failed):
         broken = pd.MultiIndex.from_frame(rows[TRIAL]).isin(list(failed[TRIAL].itertuples(index=False, name=None)))
         rows = rows[~broken].reset_index(drop=True)
     return rows.drop(columns=["status", "error"]), failed
+
+
+def refuse_foreign(found: Evidence, expected: Mapping[Name, int], experiment: str, source: Path) -> None:
+    """Raise PlumblineError where records are not of an experiment's grid.
+
+    Args:
+        found: what the records hold.
+        expected: task, method and seed of each trial of the grid, with its number of evaluations.
+        experiment: its name.
+        source: of the records.
+    """
+    last = found.rows.groupby(TRIAL, sort=False, observed=True)["evaluation"].max().reset_index()
+    ended: dict[Name, int] = {
+        (str(task), str(method), int(seed)): int(evaluation) + 1
+        for task, method, seed, evaluation in zip(*(last[name] for name in [*TRIAL, "evaluation"]), strict=True)
+    }
+    failed = {
+        (str(task), str(method), int(seed))
+        for task, method, seed in zip(*(found.failures[name] for name in TRIAL), strict=True)
+    }
+    again = f"give the records of {experiment} at this preset, or collect them again"
+    for name in [*ended, *sorted(failed)]:
+        if name not in expected:
+            raise PlumblineError(f"{source} holds records of {_words(name)}, not of {experiment}'s grid: {again}")
+    for name, evaluations in ended.items():
+        if evaluations != expected[name]:
+            raise PlumblineError(
+                f"{source} holds {evaluations} evaluations of {_words(name)}, {experiment}'s grid has "
+                f"{expected[name]}: {again}"
+            )
+    if missing := sorted(set(expected) - set(ended) - failed):
+        raise PlumblineError(
+            f"{source} lacks {len(missing)} of {len(expected)} trials of {experiment}'s grid, the first: "
+            f"{_words(missing[0])}: {again}"
+        )
+
+
+def _words(name: Name) -> str:
+    return "{}/{} seed {}".format(*name)
 
 
 def evidence(
@@ -142,5 +178,7 @@ def evidence(
     if len(rows) and snapshots is not None and (table := records.read_table(snapshots)).num_rows:
         trials = rows[["key", *TRIAL]].drop_duplicates().astype(dict.fromkeys(("key", "task", "method"), str))
         pictures = table.to_pandas().merge(trials, on="key")
+        if pictures.empty and failed.empty:
+            raise PlumblineError(f"{snapshots} holds snapshots of other trials than {path}: collect both again")
     shown = pd.DataFrame() if illustration is None else records.read_table(illustration).to_pandas()
     return Evidence(rows, failed, pictures, shown)

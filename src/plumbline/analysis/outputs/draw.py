@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.evidence.evidence import Evidence, evidence
+from plumbline.analysis.evidence.evidence import Evidence, evidence, refuse_foreign
 from plumbline.analysis.outputs.kinds import OutputOptions, figures, tables
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import atomic
 from plumbline.core.options import parse
 from plumbline.metrics.registry import columns_of
 from plumbline.registry.registry import Entry
+from plumbline.store.provenance import read_provenance
+from plumbline.store.records import read_table
 from plumbline.study.experiments import Output
 from plumbline.study.resolved import ResolvedExperiment
 
@@ -46,12 +48,17 @@ def evidence_of(
     """Return the evidence of an experiment in the files given, with its legends, titles and parameters.
 
     Raises:
-        PlumblineError: the experiment has trials, and no file of their records was given.
+        PlumblineError: the experiment has trials, and no file of their records was given, or one of other trials.
     """
     if records is None and resolved.trials:
         raise PlumblineError(f"{resolved.name} rests on trials: give its collected records (--records)")
+    found = evidence(records, columns, snapshots, illustration)
+    if records is not None:
+        refuse_foreign(found, resolved.evaluations, resolved.name, records)
+    if illustration is not None:
+        refuse_another_illustration(resolved.name, illustration)
     return replace(
-        evidence(records, columns, snapshots, illustration),
+        found,
         legends=resolved.legends,
         titles=resolved.titles,
         task_parameters=resolved.parameters,
@@ -59,6 +66,13 @@ def evidence_of(
         methods_in_use={label: (one.ref.name, one.ref.options) for label, one in resolved.entries.methods.items()},
         budgets={task: one.budget.model_dump(mode="json") for task, one in resolved.entries.tasks.items()},
     )
+
+
+def refuse_another_illustration(experiment: str, path: Path) -> None:
+    """Raise PlumblineError where an illustration says that it is another experiment's."""
+    name = read_provenance(read_table(path).schema.metadata, path).get("experiment", experiment)
+    if name != experiment:
+        raise PlumblineError(f"{path} is the illustration of {name}, not of {experiment}")
 
 
 def output_of(resolved: ResolvedExperiment, kind: str) -> tuple[Entry, OutputOptions]:

@@ -1,6 +1,5 @@
 """A page an experiment: figure, table, settings, provenance, cost, and the claims that rest on it."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
@@ -12,6 +11,8 @@ import pandas as pd
 from plumbline.analysis.publish.claim_pages import Titles, verdict_of
 from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.reference import read_claims
+from plumbline.analysis.verdicts.judge import KEEP_AGAIN
+from plumbline.core.files import read_csv, read_json
 from plumbline.study.experiments import Experiment, Preset, Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import pairs
@@ -47,8 +48,8 @@ def kept(reference: Path, name: str) -> Kept:
     table = folder / f"{name}-table.csv"
     return Kept(
         folder,
-        json.loads(abouts[0].read_text(encoding="utf-8")) if abouts else None,
-        pd.read_csv(table) if table.is_file() else None,
+        read_json(abouts[0], remedy=KEEP_AGAIN) if abouts else None,
+        read_csv(table, remedy=KEEP_AGAIN) if table.is_file() else None,
         (folder / f"{name}.png").is_file(),
     )
 
@@ -182,7 +183,7 @@ def write_experiment_pages(studies: Sequence[Study], entries: MethodsAndTasks, r
         for study in studies
         for name, claim in study.claims.items()
     }
-    costs = pd.read_csv(reference / "costs.csv")
+    costs = read_csv(reference / "costs.csv", ["task", "method"], ["seconds_a_round"], KEEP_AGAIN)
     found = {name: kept(reference, name) for study in studies for name in study.experiments}
     pages = {
         f"{name}.md": experiment_page(entries, study, name, found[name], costs, verdicts, folder)

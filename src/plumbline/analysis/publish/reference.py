@@ -2,29 +2,34 @@
 
 import json
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
 from plumbline.analysis.publish.markdown import cell
-from plumbline.analysis.verdicts.judge import RUNS, judge_reference, runs_for_outputs, runs_from_records
-from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict, by_number, counts
-from plumbline.core.errors import PlumblineError
-from plumbline.core.files import atomic, write_text
+from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference, runs_for_outputs, runs_from_records
+from plumbline.analysis.verdicts.verdict import COLUMNS, Outcome, Verdict, by_number, counts
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.metrics.registry import by_round, columns_of
 from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
-from plumbline.store.provenance import METADATA_KEY
+from plumbline.store.provenance import read_provenance
 from plumbline.store.records import read_table, write_frame
 from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
+
+PAIR = ["task", "method"]
+"""What a row of the costs is about."""
 
 
 def drawn_metrics(resolved: ResolvedExperiment) -> tuple[str, ...]:
@@ -64,7 +69,7 @@ def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
 def combined_provenance(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return one provenance of many trials: each value that occurs, once, and the wall time of all."""
     facts = list(facts)
-    keys = sorted({key for fact in facts for key in fact} - {"spec", "wall_seconds"})
+    keys = sorted({key for fact in facts for key in fact} - {"spec", "wall_seconds", "status"})
     values = {key: sorted({json.dumps(fact.get(key), sort_keys=True) for fact in facts}) for key in keys}
     return {
         **{key: [json.loads(text) for text in texts] for key, texts in values.items()},
@@ -77,15 +82,19 @@ def costs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the median seconds of a round of each method on each task."""
     rounds = rows[rows["iteration"] > 0].drop_duplicates(["key", "iteration"])
     seconds = rounds.groupby(["task", "method"], sort=False, observed=True)["round_seconds"].median()
-    return seconds.rename("seconds_a_round").reset_index()
+    return seconds.rename("seconds_a_round").reset_index().astype(dict.fromkeys(PAIR, str))
 
 
 def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Write `new` into the CSV at `path`, in place of the rows that have the same `keys`."""
+    """Write `new` into the CSV at `path`, in place of the rows that have the same `keys`.
+
+    Raises:
+        PlumblineError: the CSV is damaged, or lacks a column of `new`.
+    """
     if new.empty:
         return
     if path.is_file():
-        old = pd.read_csv(path)
+        old = read_csv(path, map(str, new), remedy="take it from version control")
         fresh = set(new[list(keys)].itertuples(index=False, name=None))
         stays = [row not in fresh for row in old[list(keys)].itertuples(index=False, name=None)]
         new = pd.concat([old[stays], new], ignore_index=True)
@@ -101,17 +110,31 @@ def read_claims(path: Path) -> pd.DataFrame:
     """Return a table of claims.
 
     Raises:
-        PlumblineError: no such file, or no table of claims.
+        PlumblineError: no such file, or no table of claims; a verdict or an outcome that there is not.
     """
+    if not path.is_file():
+        raise PlumblineError(f"no table of claims at {path}")
     try:
-        found = pd.read_csv(path)
-    except FileNotFoundError as error:
-        raise PlumblineError(f"no table of claims at {path}") from error
-    except (ValueError, UnicodeDecodeError) as error:
-        raise PlumblineError(f"{path} is no table of claims: {' '.join(str(error).split())[:200]}") from error
-    if missing := [name for name in COLUMNS if name not in found]:
-        raise PlumblineError(f"{path} is no table of claims: it has no column {missing[0]!r}")
+        found = read_csv(path, COLUMNS, remedy=JUDGE_AGAIN)
+    except PlumblineError as error:
+        raise PlumblineError(f"{path} is no table of claims: {error}") from error
+    for name, allowed in WORDINGS.items():
+        wrong = (found[name].notna() & ~found[name].isin(allowed)).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            cell = str(found[name].iloc[row])
+            raise PlumblineError(f"{path}, line {row + 2}: {unknown(name, cell, allowed)}: {JUDGE_AGAIN}")
     return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
+
+
+JUDGE_AGAIN = "`plumbline claims` or `plumbline reference` writes it again"
+
+WORDINGS: dict[str, tuple[str, ...]] = {
+    "role": ("primary", "secondary"),
+    "outcome": get_args(Outcome),
+    "verdict": get_args(Verdict),
+}
+"""Columns of a table of claims that hold one of some words."""
 
 
 def effect(tests: pd.DataFrame) -> str:
@@ -157,7 +180,15 @@ IN_DOUBT = "in doubt"
 def read_doubts(claims: Path) -> pd.DataFrame:
     """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`."""
     path = claims.with_name("doubts.csv")
-    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["claims", "doubt", "repair"])
+    columns = ["claims", "doubt", "repair"]
+    if not path.is_file():
+        return pd.DataFrame(columns=columns)
+    found = read_csv(path, columns, remedy="write it as docs/guide says, or take it from version control")
+    empty = found[columns].isna().to_numpy()
+    if empty.any():
+        row, column = (int(index) for index in np.argwhere(empty)[0])
+        raise PlumblineError(f"{path}, line {row + 2}: there is no {columns[column]}: write it, or delete the line")
+    return found
 
 
 def claims_of(studies: Iterable[Study]) -> list[tuple[str, Claim]]:
@@ -231,10 +262,17 @@ def keep_figure(path: Path, home: Path) -> None:
     """Copy a figure, a PNG, in 256 colours: a third of the bytes.
 
     Of the first 39 that were kept, no pixel moved by more than 15 of 255.
+
+    Raises:
+        PlumblineError: it is damaged.
     """
-    with Image.open(path) as figure, atomic(home / path.name) as part:
-        # Anti-aliasing makes thousands of colours; of the quantizers, this one leaves none of them far away.
-        drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    try:
+        with Image.open(path) as figure:
+            # Anti-aliasing makes thousands of colours; of the quantizers, this one leaves none of them far away.
+            drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise PlumblineError(f"{path} is no whole picture: delete it, and draw it again") from error
+    with atomic(home / path.name) as part:
         drawn.save(part, format="png", optimize=True)
 
 
@@ -243,31 +281,121 @@ def keep_illustration(path: Path, home: Path) -> None:
     table = read_table(path)
     with atomic(home / f"{path.stem}-illustration.csv") as part:
         table.to_pandas().to_csv(part, index=False, float_format="%.6g")
-    about = {"experiment": path.stem, **json.loads(table.schema.metadata[METADATA_KEY.encode()])}
+    about = {"experiment": path.stem, **read_provenance(table.schema.metadata, path)}
+    if about["experiment"] != path.stem:
+        raise PlumblineError(f"{path} is the illustration of {about['experiment']}: delete it, and compute it again")
     write_text(home / "illustration-provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
-def keep(resolved: ResolvedExperiment, folder: Path, store: Path, reference: Path) -> None:
-    """Copy the results of an experiment from a preset's `folder` to the `reference` results, with provenance.
+def keep(
+    experiments: Sequence[ResolvedExperiment], folder: Path, store: Path, reference: Path, replace: bool = False
+) -> None:
+    """Copy the results of experiments from a preset's `folder` to the `reference` results, with provenance.
+
+    All is gathered and checked before anything is replaced; what is kept of an experiment is replaced as a whole.
+
+    Args:
+        experiments: those to keep.
+        folder: results of their preset.
+        store: folder of all trials.
+        reference: folder of the reference results.
+        replace: whether results of fewer seeds, of another preset or of other data may take the place of those kept.
 
     Raises:
-        PlumblineError: failed trials among them; reference results are whole or not at all.
+        PlumblineError: failed trials among them, or a figure or table that is not there: reference results are whole
+            or not at all; or kept results would be replaced by lesser ones.
+    """
+    if reference.resolve() == folder.resolve() or reference.resolve().is_relative_to(store.resolve()):
+        raise PlumblineError(f"{reference} holds results of runs: name another folder for what is kept (--output)")
+    if (reference / "claims.csv").is_file():
+        read_claims(reference / "claims.csv")  # they are judged anew in the end: they must be readable
+    reference.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".gathered-", dir=reference) as place:
+        measured = [(one.name, gather(one, folder, store, Path(place) / one.name)) for one in experiments]
+        if not replace:
+            for name, _ in measured:
+                refuse_lesser(name, reference / name, Path(place) / name)
+        measured_costs = [cost for _, cost in measured if cost is not None]
+        if measured_costs:
+            merge(reference / "costs.csv", pd.concat(measured_costs).drop_duplicates(PAIR, keep="last"), PAIR)
+        for name, _ in measured:
+            swap(Path(place) / name, reference / name)
+
+
+def swap(new: Path, home: Path) -> None:
+    """Put the folder `new` in the place of `home`; files that no experiment leaves there, such as notes, stay."""
+    made = {path.name for path in new.iterdir()} | {written.format(home.name) for written in WRITTEN}
+    if home.is_dir():
+        for path in home.iterdir():
+            if path.name not in made:
+                (shutil.copytree if path.is_dir() else shutil.copy2)(path, new / path.name)
+        old = home.rename(new.with_name(f"{new.name}.old"))
+        try:
+            new.rename(home)
+        except BaseException:
+            old.rename(home)
+            raise
+    else:
+        new.rename(home)
+
+
+WRITTEN = (
+    "{0}.png",
+    "{0}-table.csv",
+    "{0}-illustration.csv",
+    "{0}-curves.parquet",
+    "{0}-runs.parquet",
+    "provenance.json",
+    "illustration-provenance.json",
+)
+"""Names of the files that are kept of an experiment."""
+
+
+def refuse_lesser(name: str, home: Path, new: Path) -> None:
+    """Raise PlumblineError where kept results are of more seeds, of another preset, or of other data than new ones."""
+    if not (home / "provenance.json").is_file():
+        return
+    needs, remedy = ("preset", "data", "seeds"), f"{KEEP_AGAIN}, or --replace it"
+    old = read_json(home / "provenance.json", needs, remedy)
+    now = read_json(new / "provenance.json", needs) if (new / "provenance.json").is_file() else None
+    there, here = (
+        f"{about['seeds']} seeds of preset {about['preset']} on {about['data']}" if about else "no trials"
+        for about in (old, now)
+    )
+    same = now is not None and (old["preset"], old["data"]) == (now["preset"], now["data"])
+    if now is None or not same or now["seeds"] < old["seeds"]:
+        raise PlumblineError(f"{name}: kept are {there}, these are {here}: --replace puts them in their place")
+
+
+def existing_file(path: Path, name: str) -> Path:
+    """Return `path`; raise PlumblineError if there is no such file among the results of an experiment."""
+    if not path.is_file():
+        raise PlumblineError(f"{name}: no file {path}: make it first (snakemake {name})")
+    return path
+
+
+def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) -> pd.DataFrame | None:
+    """Copy what is kept of an experiment to the folder `home`, and return the costs of its rounds, None without trials.
+
+    Raises:
+        PlumblineError: as `keep`.
     """
     name, drawn = resolved.name, drawn_metrics(resolved)
     columns = (*columns_of(drawn), "round_seconds")
     found = evidence_of(resolved, columns, folder / "records" / f"{name}.parquet" if resolved.trials else None)
     if len(found.failures):
         raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
-    home = reference / name
-    home.mkdir(parents=True, exist_ok=True)
-    for figure in (folder / "figures").glob(f"{name}.png"):
-        keep_figure(figure, home)
-    for table in (folder / "tables").glob(f"{name}.csv"):
+    home.mkdir(parents=True)
+    if resolved.experiment.figure is not None:
+        keep_figure(existing_file(folder / "figures" / f"{name}.png", name), home)
+    if resolved.experiment.table is not None:
+        table = existing_file(folder / "tables" / f"{name}.csv", name)
+        read_csv(table, remedy=f"delete it, and make it again (snakemake {name})")
         shutil.copyfile(table, home / f"{name}-table.csv")
     if resolved.experiment.illustration is not None:
-        keep_illustration(folder / "illustrations" / f"{name}.parquet", home)
+        keep_illustration(existing_file(folder / "illustrations" / f"{name}.parquet", name), home)
     if not resolved.trials:
-        return
+        return None
     if drawn:
         write_frame(home / f"{name}-curves.parquet", curves(found, drawn))
     keys = found.rows["key"].unique()
@@ -282,8 +410,8 @@ def keep(resolved: ResolvedExperiment, folder: Path, store: Path, reference: Pat
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     found_runs = runs_from_records(resolved, folder / "records" / f"{name}.parquet", runs_for_outputs(resolved))
     if found_runs is not None:
-        write_frame(reference / RUNS.format(name), found_runs.runs)
-    merge(reference / "costs.csv", costs(found.rows), ["task", "method"])
+        write_frame(home / Path(RUNS.format(name)).name, found_runs.runs)
+    return costs(found.rows)
 
 
 def keep_verdicts(studies: Collection[Study], reference: Path) -> None:

@@ -18,7 +18,7 @@ from plumbline.analysis.publish.markdown import number
 from plumbline.analysis.publish.reference import effect, read_claims, seeds_of
 from plumbline.analysis.verdicts.verdict import by_number, counts
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import write_text
+from plumbline.core.files import read_csv, write_text
 from plumbline.store.provenance import provenance
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
@@ -99,7 +99,7 @@ def section(resolved: ResolvedExperiment, folder: Path) -> Section:
         name,
         experiment,
         data_uri(figure) if experiment.figure else None,
-        pd.read_csv(table) if experiment.table else None,
+        read_csv(table, remedy=f"snakemake {name}") if experiment.table else None,
         failures_in(records) if resolved.trials else [],
         resolved.data,
         sum(len(seeds) for _, seeds in resolved.trials),

@@ -29,9 +29,10 @@ from plumbline.analysis.publish.reference import (
     verdict_summary,
     verdict_table,
 )
-from plumbline.analysis.verdicts.judge import RUNS
+from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.files import write_text
+from plumbline.core.files import read_csv, write_text
+from plumbline.store.records import read_table as read_records
 from plumbline.study.experiments import Study
 
 LINK = "../../results/reference"
@@ -301,10 +302,10 @@ class ReferenceNumbers:
         return folder / name
 
     def _read_table(self, experiment: str) -> pd.DataFrame:
-        return pd.read_csv(self._file(experiment, f"{experiment}-table.csv"))
+        return read_csv(self._file(experiment, f"{experiment}-table.csv"), remedy=KEEP_AGAIN)
 
     def _read_runs(self, experiment: str) -> pd.DataFrame:
-        return pd.read_parquet(self._file(experiment, Path(RUNS.format(experiment)).name))
+        return read_records(self._file(experiment, Path(RUNS.format(experiment)).name), remedy=KEEP_AGAIN).to_pandas()
 
     def _cell_of(self, experiment: str, method: str, task: str, metric: str, kind: str) -> float:
         columns = self._table(experiment).columns

@@ -1,6 +1,5 @@
 """The verdicts of a run: we read the records of each experiment once, and only the columns that its claims need."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +11,17 @@ from plumbline.analysis.evidence.runs import RunName, Runs, runs_of
 from plumbline.analysis.outputs.draw import evidence_of, output_of
 from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, claim_rows, runnable_tests
 from plumbline.core.errors import PlumblineError
+from plumbline.core.files import read_json
 from plumbline.metrics.registry import columns_of
+from plumbline.store.records import read_names, read_table
 from plumbline.study.claims import split_metric
 from plumbline.study.experiments import Study
 from plumbline.study.resolved import ResolvedExperiment
 
 RUNS = "{0}/{0}-runs.parquet"
 """Of an experiment, in the folder of the reference results."""
+
+KEEP_AGAIN = "take it from version control, or keep the experiment again (`plumbline reference`)"
 
 
 class ExperimentRuns(NamedTuple):
@@ -74,11 +77,10 @@ def runs_from_reference(reference: Path, experiment: str) -> ExperimentRuns | No
     path = reference / RUNS.format(experiment)
     if not path.is_file():
         return None
-    try:
-        about = json.loads((path.parent / "provenance.json").read_text(encoding="utf-8"))
-        return ExperimentRuns(pd.read_parquet(path, columns=RUN), about["preset"], about["data"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PlumblineError(f"{path.parent}: {' '.join(str(error).split())[:200]}") from error
+    if missing := sorted({*RUN} - {*read_names(path, KEEP_AGAIN)}):
+        raise PlumblineError(f"{path} has no column {missing[0]!r}: {KEEP_AGAIN}")
+    about = read_json(path.parent / "provenance.json", ["preset", "data"], KEEP_AGAIN)
+    return ExperimentRuns(read_table(path, RUN, remedy=KEEP_AGAIN).to_pandas(), about["preset"], about["data"])
 
 
 def judge(studies: Iterable[Study], found: Callable[[str], ExperimentRuns | None]) -> pd.DataFrame:

@@ -44,6 +44,7 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
                 f"{path} unpacks to {size >> 20} MiB, more than {LARGEST >> 20}: it is no model of ours"
             )
         with np.load(path) as held:
+            refuse_another_name(held, path)
             yield held
     except PlumblineError:
         raise
@@ -68,6 +69,19 @@ def finite(held: Arrays, name: str, path: Path) -> NDArray[Any]:
     if not np.isfinite(values).all():
         raise PlumblineError(f"{path}: {name} has numbers that are NaN or infinite: delete the file and run again")
     return values
+
+
+def refuse_another_name(held: Arrays, path: Path) -> None:
+    """Raise PlumblineError where a model of a data folder lies under the name of another, as a stand-in might.
+
+    Models of older versions do not say their names.
+    """
+    name = json.loads(str(held["origin"])).get("name", path.stem) if "origin" in held else path.stem
+    if path.parent.name == "models" and name != path.stem:
+        raise PlumblineError(
+            f"{path} is the model {name!r}, not {path.stem!r}: delete it, then `plumbline model {path.stem}` trains "
+            "the right one"
+        )
 
 
 def as_json(data: Any) -> NDArray[np.str_]:
