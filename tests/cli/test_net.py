@@ -165,11 +165,18 @@ def test_a_traceback_on_request(
 ) -> None:
     accident(OddError("odd"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
-    assert run("methods")[2] == "plumbline: error: OddError: odd; PLUMBLINE_TRACEBACK=1 shows the traceback\n"
-    monkeypatch.setenv("PLUMBLINE_TRACEBACK", "1")
-    *lines, last = run("methods")[2].splitlines()
+    assert run("methods")[2] == "plumbline: error: OddError: odd; `plumbline --debug` shows the traceback\n"
+    monkeypatch.setenv("PLUMBLINE_TRACEBACK", "")
+    *lines, last = run("--debug", "methods")[2].splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert last == "plumbline: error: OddError: odd; the traceback is above"
+
+
+def test_debug_shows_where_a_mistake_was_found_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLUMBLINE_TRACEBACK", "")
+    *lines, last = run("--debug", "show", "method", "no-such-method")[2].splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert last.startswith("plumbline: error: unknown method 'no-such-method'")
 
 
 def test_what_a_command_printed_before_stays(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

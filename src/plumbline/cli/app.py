@@ -69,6 +69,8 @@ TrialsOption = Annotated[Path, path_option(help="folder of the jobs' records, as
 FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
 OutputOption = Annotated[Path, path_option("--output", "-o", help="file to write")]
+DEBUG = "PLUMBLINE_TRACEBACK"
+"""Name of the environment variable by which tracebacks are shown; `--debug` sets it."""
 CONFIG = "config/config.yaml"
 COMMAS = "commas separate files and JSON"
 TRACKING = "sqlite:///results/mlflow.db"
@@ -196,9 +198,12 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """A reproducibility study of Bayesian optimisation under imperfect models."""
     warnings.formatwarning = _one_line
+    if debug:
+        os.environ[DEBUG] = "1"  # its subprocesses too
     if context.invoked_subcommand is None:
         print(context.get_help())
         return

@@ -7,6 +7,8 @@ import os
 import select
 import signal
 import sys
+import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from plumbline.cli import listings, pipeline, results, trial  # noqa: F401 - they enter their commands
-from plumbline.cli.app import app
+from plumbline.cli.app import DEBUG, app
 from plumbline.core.errors import PlumblineError, describe_os_error
 
 FAILURE, MISTAKE = 1, 2
@@ -60,6 +62,8 @@ def _outcome() -> tuple[int, str]:
         sys.stdout.flush()
         return code, ""
     except PlumblineError as error:
+        if _debugging():
+            traceback.print_exception(error)
         return MISTAKE, f"error: {error}"
     except KeyboardInterrupt as stop:
         return _interrupted(stop)
@@ -106,23 +110,23 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def _traceback(error: BaseException) -> str:
-    """Write the traceback to a file, or to standard error if PLUMBLINE_TRACEBACK is set, and say where it is."""
-    import tempfile
-    import traceback
+def _debugging() -> bool:
+    return bool(os.environ.get(DEBUG))
 
-    lines = traceback.format_exception(error)
-    if os.environ.get("PLUMBLINE_TRACEBACK"):
+
+def _traceback(error: BaseException) -> str:
+    """Write the traceback to standard error with `--debug`, else to a file, and say where it is."""
+    if _debugging():
         with suppress(OSError):
-            sys.stderr.writelines(lines)
+            traceback.print_exception(error)
         return "the traceback is above"
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", errors="replace", prefix="plumbline-", suffix=".txt", delete=False
         ) as file:
-            file.writelines(lines)
+            traceback.print_exception(error, file=file)
     except OSError:
-        return "PLUMBLINE_TRACEBACK=1 shows the traceback"
+        return "`plumbline --debug` shows the traceback"
     return f"the traceback is in {file.name}"
 
 
