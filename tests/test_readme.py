@@ -241,7 +241,7 @@ def test_the_answer_counts_the_comparisons_of_the_figure():
 
 ANSWERS = {
     "Recalibration": ["K1", "CAL-F2-trap"],
-    "Conformal sets": ["C5", "CBO-F7"],
+    "Conformal sets": ["C5", "CBO-F7", "CBO-X1"],
     "Approximation-aware BO": ["A1", "AABO-F2-hartmann"],
 }
 """What the answers that have numbers rest on."""

@@ -246,7 +246,7 @@ def test_a_working_directory_that_is_gone(one_core: dict[str, str], tmp_path: Pa
 
 def test_raw_data_of_a_generated_dataset_are_refused(run: Run, tiny: Path) -> None:
     result = run("features", "generated-molecules", "-o", "x.parquet", "--raw", "notes")
-    check_one_line(result, "dataset 'generated-molecules' is generated and reads no file: leave out --raw")
+    check_one_line(result, "dataset 'generated-molecules' is generated, and not built from notes: leave --raw out")
 
 
 def test_titles_are_no_markup(run: Run, tiny: Path) -> None:

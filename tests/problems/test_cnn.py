@@ -1,5 +1,6 @@
 """Tuning a network: the paper's box, what a point means, failures, and trainings that are killed."""
 
+import errno
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -129,7 +130,7 @@ def test_a_network_that_diverges_is_an_observation_of_a_failure(
     assert not all(lost)
 
 
-class Killed(BaseException):
+class Killed(OSError):  # noqa: N818
     pass
 
 
@@ -148,7 +149,7 @@ def test_a_trial_that_is_killed_while_it_trains_ends_with_the_same_bytes(
     def counted(self: Training, rows: torch.Tensor) -> torch.Tensor:
         nonlocal steps
         if steps == stop:
-            raise Killed
+            raise Killed(errno.EIO, "the machine is gone")
         steps += 1
         return learn(self, rows)
 

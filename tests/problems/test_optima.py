@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from botorch.test_functions.base import ConstrainedBaseTestProblem
 from pydantic import ValidationError
 from scipy.optimize import minimize
 from torch import Tensor
@@ -111,6 +112,14 @@ def test_no_point_beside_a_maximiser_has_a_negative_regret(case: str) -> None:
         assert (regrets(problem, X) >= (0 if len(problem.roles) == 1 else -TOLERANCE)).all()
 
 
+def outcomes_of(problem: Problem, X: Tensor) -> Tensor:
+    """The noise-free outcomes at one point (`1 x d`) with their gradients, which `values` takes away: `m`."""
+    objectives = problem.function(X, noise=False).flatten()
+    if not isinstance(problem.function, ConstrainedBaseTestProblem):
+        return objectives
+    return torch.cat([objectives, problem.function.evaluate_slack_true(X).flatten()])
+
+
 def climb(problem: Problem, start: Tensor) -> Tensor:
     """All points that a local search evaluates, which minimises the regret under the problem's constraints: `n x d`."""
     seen: list[Tensor] = []
@@ -120,7 +129,7 @@ def climb(problem: Problem, start: Tensor) -> Tensor:
         def evaluated(x: np.ndarray) -> tuple[float, np.ndarray]:
             seen.append(torch.from_numpy(x.copy()))
             X = torch.from_numpy(x.copy()).unsqueeze(0).requires_grad_()
-            value = values(problem, X)[0, column]
+            value = outcomes_of(problem, X)[column]
             (slope,) = torch.autograd.grad(value, X)
             return value.item(), slope[0].numpy()
 
