@@ -80,3 +80,11 @@ def test_rosenbrocks_box_holds_its_optimum(context: MakeContext) -> None:
     with pytest.raises(PlumblineError, match="the optimum, which is at 1 in every input") as caught:
         build_problem("rosenbrock", {"dim": 3, "interval": [-2, 0]}, context(0))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["ackley", "rosenbrock", "rkhs"])
+@pytest.mark.parametrize("dim", [0, 21_202, 10**9, 10**20])
+def test_dimensions_without_sobol_points_are_refused(context: MakeContext, name: str, dim: int) -> None:
+    """Before any memory is asked for."""
+    with pytest.raises(PlumblineError, match=r"dim: Input should be (less|greater) than or equal to"):
+        build_problem(name, {"dim": dim}, context(0))

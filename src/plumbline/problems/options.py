@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from pydantic import NonNegativeFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from plumbline.core.options import Options
 
@@ -27,7 +27,11 @@ class ProblemOptions(Options):
         return self
 
 
+MOST_DIMENSIONS = 21_201
+"""Dimensions of torch's Sobol sequences, from which designs are drawn and searches start."""
+
+
 class ScalableOptions(ProblemOptions):
     """Options of a problem of any dimension."""
 
-    dim: PositiveInt
+    dim: int = Field(ge=1, le=MOST_DIMENSIONS)

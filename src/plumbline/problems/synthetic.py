@@ -16,7 +16,7 @@ from torch import Tensor
 
 from plumbline.problems.base import Context, problems
 from plumbline.problems.build import with_noise
-from plumbline.problems.options import ProblemOptions, ScalableOptions
+from plumbline.problems.options import MOST_DIMENSIONS, ProblemOptions, ScalableOptions
 
 
 class Forrester(SyntheticTestFunction):
@@ -108,7 +108,7 @@ class RosenbrockOptions(ScalableOptions):
         interval: interval of every input; another customary one is [-2.048, 2.048] (De Jong, 1975).
     """
 
-    dim: int = Field(ge=2)
+    dim: int = Field(ge=2, le=MOST_DIMENSIONS)
     interval: tuple[float, float] = (-5.0, 10.0)
 
     @model_validator(mode="after")
