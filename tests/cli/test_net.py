@@ -177,6 +177,9 @@ def test_debug_shows_where_a_mistake_was_found_too(run: Run, monkeypatch: pytest
     *lines, last = run("--debug", "show", "method", "no-such-method")[2].splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert last.startswith("plumbline: error: unknown method 'no-such-method'")
+    monkeypatch.setenv("PLUMBLINE_TRACEBACK", "1")
+    (line,) = run("show", "method", "no-such-method")[2].splitlines()
+    assert line == last
 
 
 def test_what_a_command_printed_before_stays(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

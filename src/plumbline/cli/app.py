@@ -70,7 +70,8 @@ FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
 OutputOption = Annotated[Path, path_option("--output", "-o", help="file to write")]
 DEBUG = "PLUMBLINE_TRACEBACK"
-"""Name of the environment variable by which tracebacks are shown; `--debug` sets it."""
+"""Environment variable by which unforeseen errors show their tracebacks, as in jobs; EVERY for all errors."""
+EVERY = "every"
 CONFIG = "config/config.yaml"
 COMMAS = "commas separate files and JSON"
 TRACKING = "sqlite:///results/mlflow.db"
@@ -203,7 +204,7 @@ def root(
     """A reproducibility study of Bayesian optimisation under imperfect models."""
     warnings.formatwarning = _one_line
     if debug:
-        os.environ[DEBUG] = "1"  # its subprocesses too
+        os.environ[DEBUG] = EVERY  # its subprocesses too
     if context.invoked_subcommand is None:
         print(context.get_help())
         return

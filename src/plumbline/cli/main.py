@@ -17,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from plumbline.cli import listings, pipeline, results, trial  # noqa: F401 - they enter their commands
-from plumbline.cli.app import DEBUG, app
+from plumbline.cli.app import DEBUG, EVERY, app
 from plumbline.core.errors import PlumblineError, describe_os_error
 
 FAILURE, MISTAKE = 1, 2
@@ -62,7 +62,7 @@ def _outcome() -> tuple[int, str]:
         sys.stdout.flush()
         return code, ""
     except PlumblineError as error:
-        if _debugging():
+        if os.environ.get(DEBUG) == EVERY:
             traceback.print_exception(error)
         return MISTAKE, f"error: {error}"
     except KeyboardInterrupt as stop:
@@ -110,13 +110,9 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def _debugging() -> bool:
-    return bool(os.environ.get(DEBUG))
-
-
 def _traceback(error: BaseException) -> str:
     """Write the traceback to standard error with `--debug`, else to a file, and say where it is."""
-    if _debugging():
+    if os.environ.get(DEBUG):
         with suppress(OSError):
             traceback.print_exception(error)
         return "the traceback is above"
