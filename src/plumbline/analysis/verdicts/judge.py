@@ -1,5 +1,6 @@
 """The verdicts of a run: we read the records of each experiment once, and only the columns that its claims need."""
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -120,7 +121,7 @@ def judge_folder(experiments: Mapping[str, ResolvedExperiment], folder: Path) ->
         folder: results of its preset.
 
     Raises:
-        PlumblineError: as `judge`; claims rest on the experiments, and the trials of none of their tests were run.
+        PlumblineError: as `judge`.
     """
 
     def found(name: str) -> ExperimentRuns | None:
@@ -139,9 +140,11 @@ def judge_folder(experiments: Mapping[str, ResolvedExperiment], folder: Path) ->
         if set(claim.experiments).intersection(experiments)
     }
     if claimed and judged.empty:
-        raise PlumblineError(
+        # Not an error: figures and page of these experiments may be all that is wanted.
+        warnings.warn(
             f"no test is judged: preset {next(iter(experiments.values())).preset!r} has the trials of no test of "
-            f"{', '.join(sorted(claimed, key=by_number))}: choose another preset, or more experiments"
+            f"{', '.join(sorted(claimed, key=by_number))}: choose another preset, or more experiments",
+            stacklevel=2,
         )
     return judged
 
