@@ -86,5 +86,5 @@ def test_rosenbrocks_box_holds_its_optimum(context: MakeContext) -> None:
 @pytest.mark.parametrize("dim", [0, 21_202, 10**9, 10**20])
 def test_dimensions_without_sobol_points_are_refused(context: MakeContext, name: str, dim: int) -> None:
     """Before any memory is asked for."""
-    with pytest.raises(PlumblineError, match=r"dim: Input should be (less|greater) than or equal to"):
+    with pytest.raises(PlumblineError, match=r"dim: Input should be (less than or equal to|greater than)"):
         build_problem(name, {"dim": dim}, context(0))

@@ -34,4 +34,4 @@ MOST_DIMENSIONS = 21_201
 class ScalableOptions(ProblemOptions):
     """Options of a problem of any dimension."""
 
-    dim: int = Field(ge=1, le=MOST_DIMENSIONS)
+    dim: int = Field(gt=0, le=MOST_DIMENSIONS)
