@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import threading
@@ -16,6 +17,8 @@ import psutil
 import pytest
 import torch
 import yaml
+
+from plumbline.core.files import read_sealed
 
 if TYPE_CHECKING:  # only then: another folder's conftest.py may have taken the module's name
     from conftest import SnakemakeRun
@@ -149,7 +152,7 @@ def saved_rounds(store: Path, method: str) -> int:
     for path in store.glob("*/checkpoint.pt"):
         with suppress(OSError):  # the trial may end meanwhile
             if json.loads((path.parent / "spec.json").read_text())["method"]["name"] == method:
-                return torch.load(path, weights_only=True)["iteration"]
+                return torch.load(io.BytesIO(read_sealed(path)), weights_only=True)["iteration"]
     return -1
 
 
