@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import psutil
+import pyarrow as arrow
 import pytest
 import torch
 import yaml
@@ -152,7 +153,9 @@ def saved_rounds(store: Path, method: str) -> int:
     for path in store.glob("*/checkpoint.pt"):
         with suppress(OSError):  # the trial may end meanwhile
             if json.loads((path.parent / "spec.json").read_text())["method"]["name"] == method:
-                return torch.load(io.BytesIO(read_sealed(path)), weights_only=True)["iteration"]
+                length = torch.load(io.BytesIO(read_sealed(path)), weights_only=True)["length"]
+                log = path.with_name("log.arrow").read_bytes()[:length]
+                return arrow.ipc.open_stream(log).read_all()["iteration"][-1].as_py()
     return -1
 
 
