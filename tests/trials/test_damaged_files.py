@@ -138,7 +138,7 @@ def test_results_of_another_trial_do_not_count(
     shutil.copytree(finished.path, tmp_path / "store" / finished.key)
     for name in names:
         shutil.copyfile(other.path / name, tmp_path / "store" / finished.key / name)
-    with pytest.raises(PlumblineError, match=r"cannot be read .*: move the folder away"):
+    with pytest.raises(PlumblineError, match=r"cannot be read .*: move the trial's folder away"):
         TrialFolder(tmp_path / "store", finished.key).table(spec)
     folder, (line,) = run_again(spec, tmp_path / "store")
     assert "checksum" in line or f"it is of trial {other.key}, not of this one" in line

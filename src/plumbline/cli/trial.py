@@ -73,9 +73,11 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
     """Nested options of `a.b=value` pairs; values are YAML.
 
     Raises:
-        PlumblineError: a pair without a name or a value, a value that is not YAML or that JSON cannot hold, such as a
-            date, or a name that has a value already.
+        PlumblineError: a pair without a name or a value, a value that is not YAML as `core.options` reads it, or a name
+            that has a value already.
     """
+    from plumbline.core.options import parse_yaml
+
     options: dict[str, Any] = {}
     for pair in pairs or []:
         path, equals, value = pair.partition("=")
@@ -89,28 +91,8 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
                 raise PlumblineError(f"option {pair!r}: {parent!r} has a value of its own already")
         if leaf in inner:
             raise PlumblineError(f"option {pair!r}: {path!r} has a value already")
-        inner[leaf] = _value(pair, value)
+        inner[leaf] = parse_yaml(value, f"option {pair!r}")
     return options
-
-
-def _value(pair: str, text: str) -> Any:
-    """The value of an option, as YAML has it."""
-    import json
-
-    import yaml
-
-    from plumbline.core.options import StrictLoader
-
-    try:
-        value = yaml.load(text, Loader=StrictLoader)
-        json.dumps(value, sort_keys=True)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = getattr(error, "problem", None) or str(error)
-        raise PlumblineError(f"option {pair!r}: {' '.join(reason.split())}") from error
-    except TypeError as error:
-        reason = "give numbers, texts, lists or mappings (a date, say, is a text if it is in quotes)"
-        raise PlumblineError(f"option {pair!r}: {reason}") from error
-    return value
 
 
 SHOWN = 40

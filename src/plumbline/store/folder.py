@@ -193,7 +193,7 @@ class TrialFolder:
             PlumblineError: a result is damaged, or another trial's.
         """
         if (fault := self.fault()) is not None:
-            raise PlumblineError(f"{fault[0]} cannot be read ({fault[1]}): move the folder away and run again")
+            raise PlumblineError(f"{fault[0]} cannot be read ({fault[1]}): {AGAIN}")
         if points is None:
             points = spec.diagnostics.snapshots is not None
         rows = records.read_table(self.records_path, records.RECORD.names if points else records.POINTLESS)
