@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import threading
@@ -16,10 +15,9 @@ import pandas as pd
 import psutil
 import pyarrow as arrow
 import pytest
-import torch
 import yaml
 
-from plumbline.core.files import read_sealed
+from plumbline.core.saved_state import load_state
 
 if TYPE_CHECKING:  # only then: another folder's conftest.py may have taken the module's name
     from conftest import SnakemakeRun
@@ -153,7 +151,7 @@ def saved_rounds(store: Path, method: str) -> int:
     for path in store.glob("*/checkpoint.pt"):
         with suppress(OSError):  # the trial may end meanwhile
             if json.loads((path.parent / "spec.json").read_text())["method"]["name"] == method:
-                length = torch.load(io.BytesIO(read_sealed(path)), weights_only=True)["length"]
+                length = load_state(path)["length"]
                 log = path.with_name("log.arrow").read_bytes()[:length]
                 return arrow.ipc.open_stream(log).read_all()["iteration"][-1].as_py()
     return -1

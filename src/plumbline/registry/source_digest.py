@@ -42,6 +42,7 @@ NEUTRAL = frozenset(
         "core.inputs",
         "core.options",
         "core.outcomes",
+        "core.saved_state",
         "designs.base",
         "methods.base",
         "methods.proposal",

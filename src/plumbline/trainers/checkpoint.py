@@ -1,13 +1,11 @@
 """Checkpoints of trainings, so that a resumed training ends like an uninterrupted one."""
 
-import io
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import torch
-
 from plumbline.core import files
+from plumbline.core.saved_state import load_state, save_state
 
 State = dict[str, Any]
 
@@ -35,7 +33,7 @@ class Checkpoint:
         if not self.path.is_file():
             return None
         with files.reading(self.path, "the training starts over"):
-            held = torch.load(io.BytesIO(files.read_sealed(self.path)), weights_only=True)
+            held = load_state(self.path)
             if held["asked"] != self.identity:
                 raise ValueError("it belongs to another training")
             return held["state"]
@@ -48,9 +46,7 @@ class Checkpoint:
 
     def save(self, state: State) -> None:
         """Replace the saved state."""
-        stream = io.BytesIO()
-        torch.save({"asked": self.identity, "state": state}, stream)
-        files.write_sealed(self.path, stream.getvalue())
+        save_state(self.path, {"asked": self.identity, "state": state})
         self._saved = monotonic()
 
     def remove(self) -> None:

@@ -9,7 +9,6 @@ verified: Arrow may crash on other bytes than it wrote.
 """
 
 import hashlib
-import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +16,9 @@ from time import perf_counter
 from typing import Any
 
 import pyarrow as arrow
-import torch
 
 from plumbline.core import files
+from plumbline.core.saved_state import load_state, save_state
 from plumbline.store.folder import TrialFolder
 from plumbline.trials.log import LOG, Log
 
@@ -77,7 +76,7 @@ class Checkpoint:
         if not path.is_file():
             return Log(), {}
         with files.reading(path, OVER, log_path):
-            content = torch.load(io.BytesIO(files.read_sealed(path)), weights_only=True)
+            content = load_state(path)
             version = content.get("version") if isinstance(content, dict) else None
             if version != VERSION:
                 raise ValueError(f"layout {version or 1}, not {VERSION}")
@@ -102,9 +101,7 @@ class Checkpoint:
                 "snapshots": log.snapshots,
                 "method": method,
             }
-            stream = io.BytesIO()
-            torch.save(content, stream)
-            files.write_sealed(self.folder.checkpoint_path, stream.getvalue())
+            save_state(self.folder.checkpoint_path, content)
             self._length, self._digest = length, digest
 
     def _read(self, length: int, expected: str) -> tuple[Log, "hashlib._Hash"]:

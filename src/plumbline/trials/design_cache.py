@@ -3,12 +3,10 @@
 Neither the points of an initial design nor the noise of its evaluations depend on the method (`core.seeding`).
 """
 
-import io
 from pathlib import Path
 
-import torch
-
 from plumbline.core import files
+from plumbline.core.saved_state import load_state, save_state
 from plumbline.trials.log import Step
 
 FOLDER = "designs"
@@ -40,7 +38,7 @@ class DesignCache:
         if not path.is_file():
             return None
         with files.reading(path, "its points are evaluated again"):
-            cached = torch.load(io.BytesIO(files.read_sealed(path)), weights_only=True)
+            cached = load_state(path)
             if cached["design"] != path.stem:
                 raise ValueError(f"it is of design {cached['design']}, not of this one")
             step = Step(0, cached["X"], cached["Y"], cached["F"], seconds=cached["seconds"])
@@ -51,8 +49,7 @@ class DesignCache:
         """Cache a batch if it took long."""
         if round_seconds < LONG:
             return
-        path, stream = self.path(key, first), io.BytesIO()
+        path = self.path(key, first)
         values = {"X": step.X, "Y": step.Y, "F": step.F}
         seconds = {"seconds": dict(step.seconds), "round_seconds": round_seconds}
-        torch.save({"design": path.stem, **values, **seconds}, stream)
-        files.write_sealed(path, stream.getvalue())
+        save_state(path, {"design": path.stem, **values, **seconds})
