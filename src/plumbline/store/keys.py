@@ -13,15 +13,13 @@ from plumbline.core.inputs import INPUT, METHOD, declared, replaced
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import (
     MethodChoice,
-    MethodRef,
-    ProblemRef,
     canonical_json,
     canonical_options,
     short_digest,
 )
 from plumbline.registry.source_digest import installed, outside, source_digest
 from plumbline.store.provenance import versions
-from plumbline.store.spec import Budget, Diagnostics, TrialSpec
+from plumbline.store.spec import TrialSpec
 
 Json = dict[str, Any]
 
@@ -131,26 +129,14 @@ def determinants(spec: TrialSpec) -> Json:
     Labels, which only figures and folders use, are left out. So are settings that are off by default, and off: a new
     such setting then changes no key of a trial without it.
     """
-    parts = (spec.problem, spec.method, spec.budget, spec.diagnostics)
-    known = _OF_ALL_SEEDS.get(tuple(map(id, parts)))
-    if known is None:
-        known = _OF_ALL_SEEDS[tuple(map(id, parts))] = (parts, _of_all_seeds(*parts))
-    return {**known[1], "seed": spec.seed}
-
-
-_OF_ALL_SEEDS: dict[tuple[int, ...], tuple[tuple[BaseModel, ...], Json]] = {}
-"""What the specs of all seeds have in common, by the identity of the parts that they share; these are kept, so that no
-other part can have their identity."""
-
-
-def _of_all_seeds(problem: ProblemRef, method: MethodRef, budget: Budget, diagnostics: Diagnostics) -> Json:
-    initial = budget.initial
+    problem, method, initial = spec.problem, spec.method, spec.budget.initial
     drawn = initial.model_copy(update={"options": canonical_options("design", initial.design, initial.options)})
     return {
         "problem": {"name": problem.name, "options": canonical_options("problem", problem.name, problem.options)},
         "method": {"name": method.name, "options": canonical_options("method", method.name, method.options)},
-        "budget": _used(budget.model_copy(update={"initial": drawn})),
-        "diagnostics": _used(diagnostics),
+        "seed": spec.seed,
+        "budget": _used(spec.budget.model_copy(update={"initial": drawn})),
+        "diagnostics": _used(spec.diagnostics),
     }
 
 
