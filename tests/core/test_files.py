@@ -1,11 +1,7 @@
 """Files are whole or not there."""
 
 import errno
-import os
-import platform
 import stat
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plumbline.core import files
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import (
     atomic,
-    check_outputs,
-    locked,
     read_csv,
     read_json,
     read_sealed,
@@ -216,75 +209,3 @@ class TestCsv:
         assert read_csv(tmp_path / "x.csv", ["a"], ["b"]).to_dict("list") == {"a": ["x"], "b": [1.5]}
         with pytest.raises(PlumblineError, match="no table at"):
             read_csv(tmp_path / "y.csv")
-
-
-class TestLocks:
-    def test_who_waits_says_for_whom_and_once(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(files, "PATIENCE", 0.05)
-        path, done = tmp_path / "store" / ".lock", threading.Event()
-
-        def wait() -> None:
-            with locked(path, "runs this trial"):
-                done.set()
-
-        with locked(path, "runs this trial"):
-            waiting = threading.Thread(target=wait)
-            waiting.start()
-            time.sleep(0.3)
-            assert not done.is_set()
-        waiting.join(20)
-        assert done.is_set()
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line == (
-            f"plumbline: waiting for process {os.getpid()} on host {platform.node()}, which runs this trial ({path})"
-        )
-        assert [one.name for one in path.parent.iterdir()] == [".lock"], "no note is left"
-
-    @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe"])
-    def test_an_owner_that_is_not_known_is_another_process(self, tmp_path: Path, content: bytes | None) -> None:
-        if content is not None:
-            (tmp_path / ".lock.owner").write_bytes(content)
-        assert files._owner(tmp_path / ".lock.owner") == "another process"
-
-    def test_who_need_not_wait_says_nothing(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        with locked(tmp_path / ".lock", "runs this trial"):
-            pass
-        assert capsys.readouterr().err == ""
-
-
-class TestOutputs:
-    @pytest.fixture
-    def source(self, tmp_path: Path) -> Path:
-        path = tmp_path / "in.parquet"
-        path.write_text("records")
-        (tmp_path / "link.parquet").symlink_to(path)
-        (tmp_path / "hard.parquet").hardlink_to(path)
-        (tmp_path / "folder").mkdir()
-        return path
-
-    @pytest.mark.parametrize("name", ["in.parquet", "folder/../in.parquet", "link.parquet", "hard.parquet"])
-    def test_no_input_is_written_over(self, source: Path, name: str) -> None:
-        with pytest.raises(PlumblineError, match=r"is an input of this command too"):
-            check_outputs([source.parent / name], [None, source])
-
-    @pytest.mark.parametrize("name", ["in.parquet", "folder/../new.csv", "link.parquet", "new.csv"])
-    def test_two_outputs_are_two_files(self, source: Path, name: str) -> None:
-        first = source if name != "new.csv" and "new" not in name else source.parent / "new.csv"
-        with pytest.raises(PlumblineError, match=r"is named twice"):
-            check_outputs([first, source.parent / name])
-
-    def test_an_output_is_a_file(self, source: Path) -> None:
-        with pytest.raises(PlumblineError, match=r"folder is a folder: name a file"):
-            check_outputs([source.parent / "folder"])
-        with pytest.raises(PlumblineError, match=r"null is a device or a pipe: name a file"):
-            check_outputs([Path("/dev/null")])
-
-    def test_some_folders_are_closed(self, source: Path) -> None:
-        with pytest.raises(PlumblineError, match=r"where no command may write"):
-            check_outputs([source.parent / "folder" / "deep" / "x.csv"], [], [source.parent / "folder"])
-
-    def test_others_may_be_written(self, source: Path) -> None:
-        check_outputs([source.parent / "x.csv", source.parent / "y.csv"], [source], [source.parent / "folder"])
-        check_outputs([source])

@@ -177,7 +177,7 @@ def refuse_losses(
     outputs: Path | Iterable[Path], *inputs: Path | None, config: str = "", folders: Iterable[Path] = (STORE,)
 ) -> None:
     """Refuse outputs of a command that are among its inputs, its configuration, or in the folder of all trials."""
-    from plumbline.core.files import check_outputs
+    from plumbline.core.overwriting import check_outputs
 
     named = [layer for layer in config_layers(config) if isinstance(layer, Path)] if config else []
     check_outputs(

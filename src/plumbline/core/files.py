@@ -1,27 +1,20 @@
-"""Atomic writing of files, their checksums and locks, and reading with errors of one line."""
+"""Atomic writing of files, their checksums, and reading with errors of one line."""
 
 import errno
 import hashlib
 import json
 import os
-import platform
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from filelock import FileLock, Timeout
 
 from plumbline.core.errors import PlumblineError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PATIENCE = 1.0
-"""Seconds before it is said what a lock waits for."""
 
 SEAL = b"plumbline, sha256 of what follows: "
 """The beginning of a sealed file; then come the digest in hex, a line end, and the content."""
@@ -173,72 +166,3 @@ def read_csv(
             cell = table[name].iloc[row]
             raise PlumblineError(f"{path}, line {row + 2}: {name} is {cell}, not a number: {remedy}")
     return table
-
-
-@contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock at `path`; who has to wait for it says so, once, on standard error.
-
-    The lock of a killed process is released by the operating system.
-
-    Args:
-        path: of the lock. While it is held, a file beside it says by whom.
-        what: what its holder does, in words: "runs this trial".
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock, note = FileLock(path), path.with_name(f"{path.name}.owner")
-    try:
-        lock.acquire(timeout=PATIENCE)
-    except Timeout:
-        print(f"plumbline: waiting for {_owner(note)}, which {what} ({path})", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        with suppress(OSError):  # it is for people alone
-            note.write_text(f"process {os.getpid()} on host {platform.node()}", encoding="utf-8")
-        yield
-    finally:
-        with suppress(OSError):
-            note.unlink(missing_ok=True)
-        lock.release()
-
-
-def _owner(note: Path) -> str:
-    """Who holds a lock, in words."""
-    with suppress(OSError, ValueError):
-        words = note.read_text(encoding="utf-8").split()
-        if words:
-            return " ".join(words)[:200]
-    return "another process"
-
-
-def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path | None] = (), folders: Iterable[Path] = ()) -> None:
-    """Refuse outputs of a command that would overwrite what is no output of it.
-
-    Args:
-        outputs: files that it writes.
-        inputs: files that it reads; None for those that were not given.
-        folders: where it may not write.
-
-    Raises:
-        PlumblineError: an output is an input or another output, is in one of the folders, or is no file.
-    """
-    sources, seen = [path for path in inputs if path is not None], list[Path]()
-    for output in outputs:
-        if output.exists() and not output.is_file():
-            kind = "a folder" if output.is_dir() else "a device or a pipe"
-            raise PlumblineError(f"output {output} is {kind}: name a file")
-        if any(_same(output, other) for other in seen):
-            raise PlumblineError(f"output {output} is named twice: give each output a file of its own")
-        if any(_same(output, source) for source in sources):
-            raise PlumblineError(f"output {output} is an input of this command too: name another file")
-        for folder in folders:
-            if output.resolve().is_relative_to(folder.resolve()):
-                raise PlumblineError(f"output {output} is in {folder}, where no command may write: name another file")
-        seen.append(output)
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file, by whatever names and links."""
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()

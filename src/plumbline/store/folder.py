@@ -25,6 +25,7 @@ import pyarrow as arrow
 
 from plumbline.core import files
 from plumbline.core.errors import PlumblineError
+from plumbline.core.locks import locked
 from plumbline.store import records
 from plumbline.store.spec import TrialSpec
 
@@ -51,7 +52,7 @@ class TrialFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Lock the trial: another process waits for it, and says so; the lock of a killed process is released."""
-        with files.locked(self.path / ".lock", "runs this trial"):
+        with locked(self.path / ".lock", "runs this trial"):
             yield
 
     @property

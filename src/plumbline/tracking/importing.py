@@ -20,7 +20,7 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from sqlalchemy.exc import SQLAlchemyError
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import locked
+from plumbline.core.locks import locked
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
 from plumbline.store.observers import title
