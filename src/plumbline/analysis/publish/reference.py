@@ -122,8 +122,8 @@ def read_claims(path: Path) -> pd.DataFrame:
         wrong = (found[name].notna() & ~found[name].isin(allowed)).to_numpy()
         if wrong.any():
             row = int(wrong.argmax())
-            cell = str(found[name].iloc[row])
-            raise PlumblineError(f"{path}, line {row + 2}: {unknown(name, cell, allowed)}: {JUDGE_AGAIN}")
+            word = str(found[name].iloc[row])
+            raise PlumblineError(f"{path}, line {row + 2}: {unknown(name, word, allowed)}: {JUDGE_AGAIN}")
     return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
 
 
