@@ -106,7 +106,7 @@ BETWEEN = 70
 
 @cache
 def _aligner() -> PairwiseAligner:
-    """Return what aligns all of a germline segment with some part of a sequence.
+    """Build the aligner of a whole germline segment with some part of a sequence.
 
     An additional residue costs more than a missing one: close to the start, the database's own alignment shifts the
     start instead of opening a gap.
