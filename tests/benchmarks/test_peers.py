@@ -325,11 +325,25 @@ def test_the_command_prints_and_keeps_the_tables(tmp_path, monkeypatch, capsys):
     command.main([*what.split(), *how_long.split(), "--folder", str(tmp_path)])
     printed = capsys.readouterr().out
     assert (tmp_path / "table.md").read_text() == printed[:-1]
-    assert f"not installed: absent; `{libraries.INSTALL}`" in printed
-    assert "load average at the start" in printed
+    assert f"Not installed: absent. `{libraries.INSTALL}` installs them." in printed
+    (call,) = command.calls_table(Ledger(tmp_path / "calls.csv", command.CALLS).rows()).to_dict("records")
+    assert call["cores"] == os.cpu_count()
+    assert all(len(call[f"load at the {end}"].split()) == 3 for end in ("start", "end"))
+    assert "| load at the start |" in printed
     assert "| line | mine | botorch | 2 | -0.4771 |" in printed
     assert "| line | 20 | botorch |" in printed
     assert "* mine: 1" in printed
+
+
+def test_a_call_that_was_killed_has_no_end(tmp_path):
+    path = tmp_path / "calls.csv"
+    with pytest.raises(KeyboardInterrupt), command.on_record(path, "first"):
+        raise KeyboardInterrupt
+    with command.on_record(path, "second"):
+        pass
+    calls = command.calls_table(Ledger(path, command.CALLS).rows())
+    assert calls["asked"].tolist() == ["first", "second"]
+    assert calls["when at the end"].eq("–").tolist() == [True, False]
 
 
 def test_a_mistake_is_one_line(tmp_path):

@@ -3,11 +3,13 @@
 import argparse
 import os
 import platform
-from collections.abc import Sequence
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
@@ -23,6 +25,16 @@ from plumbline.core.errors import PlumblineError
 
 METHODS = ("ei", "logei", "ucb", "cucb")
 ROUNDS = ("levy-5", "levy-20")
+CALLS = {
+    "call": str,
+    "event": str,
+    "when": str,
+    "processor": str,
+    "cores": int,
+    "python": str,
+    "load": str,
+    "asked": str,
+}
 EVERY_PEER = 60
 """The number of points at which all peers are timed; at others BoTorch alone is."""
 
@@ -51,6 +63,11 @@ def load() -> str:
     return " ".join(f"{one:.2f}" for one in os.getloadavg())
 
 
+def now() -> str:
+    """Return date and time, in UTC."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
 def processor() -> str:
     """Return the model of the processor, or what the platform has of it."""
     try:
@@ -61,21 +78,44 @@ def processor() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-def report(folder: Path, evaluations: int, circumstances: Sequence[str]) -> str:
-    """Return the tables of what is on file, in Markdown, below the circumstances of this call."""
+@contextmanager
+def on_record(path: Path, asked: str) -> Iterator[None]:
+    """Append where and under which load a call begins and ends to the file at `path`; one that is killed has no end."""
+    ledger, call = Ledger(path, CALLS), uuid.uuid4().hex[:8]
+    place = {"call": call, "processor": processor(), "cores": os.cpu_count() or 1, "asked": asked}
+    place["python"] = platform.python_version()
+    ledger.append({**place, "event": "start", "when": now(), "load": load()})
+    yield
+    ledger.append({**place, "event": "end", "when": now(), "load": load()})
+
+
+def calls_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row a call: when, where, and the load averages at its start and its end."""
+    start, end = (rows[rows["event"] == event].set_index("call") for event in ("start", "end"))
+    ends = end[["when", "load"]].add_suffix(" at the end").reindex(start.index).fillna("–")
+    starts = start[["processor", "cores", "python", "asked", "when", "load"]]
+    return starts.rename(columns={"when": "when at the start", "load": "load at the start"}).join(ends)
+
+
+def report(folder: Path, evaluations: int, notes: Sequence[str] = ()) -> str:
+    """Return the tables of what is on file, in Markdown, below `notes` on this call."""
     timings, rows = last_timings(folder / "rounds.csv"), Ledger(folder / "regret.csv", COLUMNS).rows()
     used = {one.method: one.versions for one in timings}
     used |= dict(current(rows)[["method", "versions"]].itertuples(index=False, name=None))
     methods, peers = [one for one in used if one not in LIBRARIES], [one for one in used if one in LIBRARIES]
-    parts = ["# plumbline beside its peers", "\n".join(f"* {line}" for line in circumstances)]
+    parts = ["# plumbline beside its peers", *notes]
     if timings:
-        parts += [f"## One round on the same data, median of at least {FEWEST}", table(rounds_table(timings, methods))]
+        about = f"CPU seconds and our share of them: medians (and range) of at least {FEWEST} sweeps in turn."
+        parts += ["## One round on the same data", about, table(rounds_table(timings, methods))]
     rows = rows[rows["evaluations"] == evaluations]
     if len(rows):
         found = pd.DataFrame(compared(rows, methods, peers, evaluations))
         parts += [f"## Regret after {evaluations} evaluations", table(regret_table(rows, evaluations))]
         if len(found):
             parts += ["## Differences of log10 regret, seed by seed: below 0 the method is better", table(found)]
+    calls = calls_table(Ledger(folder / "calls.csv", CALLS).rows())
+    if len(calls):
+        parts += ["## Calls, each on one thread", table(calls)]
     parts += ["## Versions", "\n".join(f"* {name}: {versions}" for name, versions in used.items())]
     return "\n\n".join(parts) + "\n"
 
@@ -95,18 +135,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         ours = [our_method(name) for name in asked.methods]
         peers, missing = installed(LIBRARIES, list(asked.peers))
-        before = load()
-        with threadpool_limits(1), one_thread():
+        given = " ".join(sys.argv[1:] if arguments is None else arguments)
+        with threadpool_limits(1), one_thread(), on_record(asked.folder / "calls.csv", given or "defaults"):
             measure(asked, ours, peers)
-        circumstances = [
-            f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {processor()}, {os.cpu_count()} cores, one thread, "
-            f"Python {platform.python_version()}, NumPy {np.__version__}",
-            f"load average at the start {before}, at the end {load()}",
-            *(f"not installed: {name}; `{INSTALL}`" for name in missing),
-        ]
-        text = report(asked.folder, asked.evaluations, circumstances)
+        absent = [f"Not installed: {', '.join(missing)}. `{INSTALL}` installs them."] if missing else []
+        text = report(asked.folder, asked.evaluations, absent)
     except PlumblineError as error:
         raise SystemExit(f"error: {error}") from None
-    asked.folder.mkdir(parents=True, exist_ok=True)
     (asked.folder / "table.md").write_text(text, encoding="utf-8")
     print(text)
