@@ -288,12 +288,21 @@ def test_a_noisy_problem_is_refused():
         refuse_unsuitable(problem_of(Branin(noise_std=0.1, negate=True)), "branin")
 
 
-def test_botorch_asks_in_the_box_and_again_the_same():
-    instance = draw_instance("branin", 0, 8)
-    peer = Contender("botorch", "1", BoTorchPeer)
-    first, second = (peer.start(instance).ask() for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(instance.inside(first), first)
+@pytest.mark.parametrize("library", libraries.LIBRARIES)
+def test_libraries_ask_in_the_box_and_again_the_same(library):
+    found, _ = installed(libraries.LIBRARIES, [library])
+    if not found:
+        pytest.skip(f"{library} is not installed: {libraries.INSTALL}")
+    instance = draw_instance("branin", 0, 12)
+    runs = []
+    for _ in range(2):
+        peer, X = found[0].start(instance), []
+        for _ in range(2):
+            X.append(instance.inside(peer.ask()))
+            peer.tell(X[-1], instance.value(X[-1]))
+        runs.append(X)
+    np.testing.assert_array_equal(*runs)
+    assert not np.array_equal(*runs[0])
 
 
 def test_libraries_that_are_not_installed_are_named():

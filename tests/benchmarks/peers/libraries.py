@@ -183,6 +183,7 @@ class SmacPeer:
         from ConfigSpace import ConfigurationSpace, Float
         from smac import BlackBoxFacade, Scenario
 
+        logging.getLogger("smac").setLevel(logging.ERROR)  # it warns of a design without points
         self.names = names(instance)
         self.space = ConfigurationSpace(seed=instance.seed)
         self.space.add(
