@@ -5,10 +5,13 @@
 PYTHON ?= python3
 DATA ?= generated
 ARGS ?=
+PEERS ?=
+SEEDS ?= 0
+PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-all soak bench docs lint format clean
+.PHONY: study test test-all soak bench peers docs lint format clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -38,6 +41,14 @@ soak: $(VENV)/installed
 # Ratios of times, measured side by side: tests/benchmarks.
 bench: $(VENV)/installed
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only -m "slow or not slow"
+	$(MAKE) peers
+
+# plumbline beside other libraries; results/peers keeps every row, so that a long run can be stopped and continued.
+#   make peers                                  times of a round; those that are not installed are named
+#   make peers PEERS="botorch optuna" SEEDS=5   of these peers, and regrets on five seeds
+#   make peers PEERS_ARGS="--help"              more options
+peers: $(VENV)/installed
+	PYTHONPATH=tests/benchmarks $(BIN)/python -W ignore -m peers $(if $(PEERS),--peers $(PEERS)) --seeds $(SEEDS) $(PEERS_ARGS)
 
 # The site, offline, with a page a claim and an experiment: docs/_build/index.html.
 docs: $(VENV)/installed
