@@ -2,21 +2,21 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import torch
+from botorch.exceptions.errors import ModelFittingError
 from pydantic import PositiveFloat, model_validator
 from torch import Tensor
 
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.models.algebra import Kernel
-from plumbline.models.gp.batched_likelihood import ELEMENTS, maximise_each, stack_of
-from plumbline.models.gp.likelihood import NOTHING_KNOWN, Sample, Unknowns, maximise
-from plumbline.models.gp.priors import Array, Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
+from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets, Maximum, Unknowns, maximise
+from plumbline.models.gp.priors import Gamma, Hyperparameter, LogNormal
 from plumbline.models.gp.process import GP
 from plumbline.models.standardisation import Standardisation, standardisation_of
 
@@ -25,6 +25,16 @@ NOISE_FLOOR = 1e-6
 
 KNOWN_NOISE_FLOOR = 1e-6
 """Least value of known noise variances, in the same units; as in GPyTorch."""
+
+
+ELEMENTS = 2**17
+"""Greatest number of elements of the covariances that are fitted together: more exceed the processor's cache."""
+
+FIRST_STEP = 0.1
+"""Greatest change of a hyperparameter's natural logarithm in the first step of a fit with priors."""
+
+FIRST_STEP_WITHOUT_PRIORS = 0.3
+"""The same under maximum likelihood, which from small steps may end at a lengthscale below all distances."""
 
 
 class ModelOptions(Options):
@@ -69,23 +79,25 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
         noise: `n` known noise variances, standardised; None if one noise variance is fitted.
     """
     inputs = dim if options.ard else 1
+    unit = FIRST_STEP
     if options.priors == "botorch":
         # Hvarfner, Hellsten & Nardi (2024), as in BoTorch.
         prior, of_noise = LogNormal(math.sqrt(2) + 0.5 * math.log(dim), math.sqrt(3)), LogNormal(-4.0, 1.0)
-        lengthscale = Hyperparameter(inputs, Bounded(0.025), prior.mode, prior)
-        outputscale = Hyperparameter(0, Softplus(), 1.0)
-        variance = Hyperparameter(1, Bounded(1e-4), of_noise.mode, of_noise)
+        lengthscale = Hyperparameter(inputs, prior.mode, prior, low=0.025)
+        outputscale = Hyperparameter(0, 1.0)
+        variance = Hyperparameter(1, of_noise.mode, of_noise, low=1e-4)
     elif options.priors in ("conformal", "botorch-0.9"):
-        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2), Gamma(3, 6.0))
-        outputscale = Hyperparameter(1, Softplus(), math.log(2), Gamma(2, 0.15))
-        variance = Hyperparameter(1, Between(5e-4, 0.5), 1e-2)
+        lengthscale = Hyperparameter(inputs, math.log(2), Gamma(3, 6.0))
+        outputscale = Hyperparameter(1, math.log(2), Gamma(2, 0.15))
+        variance = Hyperparameter(1, 1e-2, low=5e-4, high=0.5)
         if options.priors == "botorch-0.9":
             loud = Gamma(1.1, 0.05)
-            variance = Hyperparameter(1, Bounded(1e-4), loud.mode, loud)
+            variance = Hyperparameter(1, loud.mode, loud, low=1e-4)
     else:
-        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2))
-        outputscale = Hyperparameter(1, Softplus(), math.log(2))
-        variance = Hyperparameter(1, Softplus(NOISE_FLOOR), 1e-2)
+        lengthscale = Hyperparameter(inputs, math.log(2))
+        outputscale = Hyperparameter(1, math.log(2))
+        variance = Hyperparameter(1, 1e-2, low=NOISE_FLOOR)
+        unit = FIRST_STEP_WITHOUT_PRIORS
     if options.lengthscale is not None:
         lengthscale = replace(lengthscale, size=0)
     if noise is not None:
@@ -95,7 +107,7 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
         known = known._replace(lengthscale=torch.full((inputs,), options.lengthscale, dtype=torch.float64))
     if noise is not None:
         known = known._replace(noise=noise.clamp_min(KNOWN_NOISE_FLOOR))
-    return Unknowns(variance, outputscale, lengthscale, known)
+    return Unknowns(variance, outputscale, lengthscale, known, unit=unit)
 
 
 class FitStoppedEarlyWarning(RuntimeWarning):
@@ -125,15 +137,15 @@ def fit_process(
         botorch.exceptions.ModelFittingError: the likelihood is NaN or infinite at the end of every attempt.
     """
     standardisation = standardisation or standardisation_of(options.box(bounds), Y[:, 0])
-    sample = Sample(standardisation.inputs(X), standardisation.outputs(Y[:, 0]))
     unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / standardisation.scale**2)
-    return fitted(sample, options.kernel, unknowns, standardisation)
+    data = standardised(X, Y, standardisation)
+    return fitted(data, options.kernel, unknowns)
 
 
 def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> list[GP | None]:
-    """Return the `fit_process` of each of m data sets of one size, batched: several times faster for small ones.
+    """Return the `fit_process` of each of m data sets of one size, together: several times faster for small ones.
 
-    None where the optimiser does not converge from its first start, where `fit_process` would restart.
+    None where `fit_process` would raise.
 
     Args:
         X: `m x n x d`, in the problem's bounds.
@@ -141,18 +153,11 @@ def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> lis
         bounds: `2 x d`.
         options: kernel and priors.
     """
-    standardisation = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
-    samples = [Sample(unit.inputs(x), unit.outputs(y[:, 0])) for unit, x, y in zip(standardisation, X, Y, strict=True)]
-    unknowns = unknowns_of(X.shape[-1], options)
-    size = max(1, ELEMENTS // X.shape[1] ** 2)
-    maxima: list[Array | None] = []
-    with torch.inference_mode():
-        for first in range(0, len(samples), size):
-            maxima += maximise_each(unknowns, stack_of(samples[first : first + size]), options.kernel)
-    return [
-        None if raw is None else GP(sample.X, sample.y, unit, options.kernel, unknowns.values(raw))
-        for raw, sample, unit in zip(maxima, samples, standardisation, strict=True)
-    ]
+    standardisations = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
+    data = [standardised(x, y, unit) for x, y, unit in zip(X, Y, standardisations, strict=True)]
+    unknowns, size = unknowns_of(X.shape[-1], options), max(1, ELEMENTS // X.shape[1] ** 2)
+    parts = [data[first : first + size] for first in range(0, len(data), size)]
+    return [process for part in parts for process in fitted_each(part, options.kernel, unknowns)]
 
 
 def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[GP]:
@@ -164,11 +169,52 @@ def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[G
     ]
 
 
-def fitted(sample: Sample, kernel: Kernel, unknowns: Unknowns, standardisation: Standardisation) -> GP:
-    """Return the GP of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
-    objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
-    with torch.inference_mode():
-        raw, failed = maximise(objective, unknowns, np.random.default_rng(0))
-    for message in failed:
-        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=3)
-    return GP(sample.X, sample.y, standardisation, kernel, unknowns.values(raw))
+class StandardisedData(NamedTuple):
+    """Standardised data of a GP.
+
+    Attributes:
+        U: `n x d`.
+        y: `n`.
+        standardisation: transforms of inputs and observations.
+    """
+
+    U: Tensor
+    y: Tensor
+    standardisation: Standardisation
+
+
+def standardised(X: Tensor, Y: Tensor, standardisation: Standardisation) -> StandardisedData:
+    """Return data, `n x d` and `n x 1`, standardised."""
+    return StandardisedData(standardisation.inputs(X), standardisation.outputs(Y[:, 0]), standardisation)
+
+
+def fitted(data: StandardisedData, kernel: Kernel, unknowns: Unknowns) -> GP:
+    """Return the GP of standardised data with its unknown hyperparameters at a maximum; see `fit_process`."""
+    (process,) = fitted_each([data], kernel, unknowns)
+    if process is None:
+        raise ModelFittingError("the marginal likelihood is NaN or infinite from each of the optimiser's starts")
+    return process
+
+
+def fitted_each(data: Sequence[StandardisedData], kernel: Kernel, unknowns: Unknowns) -> list[GP | None]:
+    """Return the GPs of m standardised data sets of one size, None where the likelihood is NaN or infinite."""
+    constant = None if unknowns.constant else 0.0
+    data_sets = DataSets(np.stack([one.U.numpy() for one in data]), np.stack([one.y.numpy() for one in data]), constant)
+    maxima = maximise(lambda at, rows: unknowns.penalised(at, data_sets.only(rows), kernel), unknowns, len(data))
+    return [
+        _process(one, maximum, data_sets.only([i]), kernel, unknowns)
+        for i, (one, maximum) in enumerate(zip(data, maxima, strict=True))
+    ]
+
+
+def _process(
+    data: StandardisedData, maximum: Maximum, data_set: DataSets, kernel: Kernel, unknowns: Unknowns
+) -> GP | None:
+    """Return the GP of data with hyperparameters at a maximum; None where there is none."""
+    for message in maximum.failed:
+        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=5)
+    if maximum.coordinates is None:
+        return None
+    _, constant, _ = data_set.log_likelihoods(unknowns.covariances(maximum.coordinates[None]), kernel)
+    at = unknowns.values(maximum.coordinates, float(constant[0]))
+    return GP(data.U, data.y, data.standardisation, kernel, at)
