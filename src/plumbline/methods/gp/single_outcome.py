@@ -115,10 +115,11 @@ class GPMethod(SurrogateMethod[GP]):
 
     def fit(self, data: History) -> GP:
         """Return the process conditioned on `data`."""
-        return fit_process(data.X, data.Y, self.domain.bounds, self.options.model, self.known_noise(len(data)))
+        return fit_process(data.X, data.Y, self.domain.bounds, self.options.model, self.known_noise)
 
-    def known_noise(self, n: int) -> Tensor | None:
-        """Return the known noise variances of n observations, `n`; None where the noise is fitted."""
+    @property
+    def known_noise(self) -> Tensor | None:
+        """The known noise variance of all observations, `1`; None where it is fitted."""
         return None
 
     def fit_each(self, X: Tensor, Y: Tensor) -> list[GP | None]:
@@ -130,7 +131,7 @@ class GPMethod(SurrogateMethod[GP]):
         """
         if type(self).fit is not GPMethod.fit:
             return [None] * len(X)
-        return fit_each(X, Y, self.domain.bounds, self.options.model, self.known_noise(X.shape[1]))
+        return fit_each(X, Y, self.domain.bounds, self.options.model, self.known_noise)
 
     def predictive(self, surrogate: GP) -> Predictor:
         """Return the process's predictions."""
@@ -182,10 +183,11 @@ class LocalGPMethod(GPMethod):
 
     options: LocalGPOptions
 
-    def known_noise(self, n: int) -> Tensor | None:
-        """Return zeros where the noise is as declared, and none is."""
+    @property
+    def known_noise(self) -> Tensor | None:
+        """Zero where the noise is as declared, and none is."""
         none = self.options.model.noise == "declared" and self.domain.noise_free
-        return torch.zeros(n, dtype=torch.float64) if none else None
+        return torch.zeros(1, dtype=torch.float64) if none else None
 
     def around(self, surrogate: GP, round: Round) -> Neighbourhood | None:
         """Return the neighbourhood of the observed point of greatest posterior mean."""

@@ -82,7 +82,7 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
     Args:
         dim: `d`.
         options: kernel and priors.
-        noise: `n` known noise variances, standardised; None if one noise variance is fitted.
+        noise: known noise variances, standardised: `n`, or one for all observations, `1`; None if one is fitted.
     """
     inputs = dim if options.ard else 1
     unit = FIRST_STEP
@@ -135,7 +135,7 @@ def fit_process(
         Y: `n x 1`.
         bounds: `2 x d`.
         options: kernel and priors.
-        variance: `n` known noise variances; None if one noise variance is fitted.
+        variance: known noise variances, `n`, or one for all observations, `1`; None if one is fitted.
         standardisation: transforms of inputs and observations; None for the box of the options, and mean zero and
             variance one.
 
@@ -160,7 +160,7 @@ def fit_each(
         Y: `m x n x 1`.
         bounds: `2 x d`.
         options: kernel and priors.
-        variance: `n` known noise variances, each zero; None if one noise variance is fitted.
+        variance: a known noise variance of all observations, `1`; None if it is fitted.
     """
     standardisations = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
     data = [standardised(x, y, unit) for x, y, unit in zip(X, Y, standardisations, strict=True)]
