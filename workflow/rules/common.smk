@@ -81,9 +81,24 @@ def resources_of(chunk):
     return job_resources(PLAN.library, CHUNKS[chunk].spec)
 
 
-def code_of_chunk(wildcards):
-    """Return the digest of the code that a job runs."""
-    return code_digest(CHUNKS[wildcards.chunk].spec)
+def code_of(chunks):
+    """Return the digests of the code that a job runs."""
+    return sorted({code_digest(chunk.spec) for chunk in chunks})
+
+
+def chunk_options(chunks):
+    """Return the options of `plumbline trials` for the chunks of a job, as words of its command."""
+    return [word for chunk in chunks for word in ("--chunk", chunk.model_dump_json(), "--output", PATHS[chunk.id])]
+
+
+def device_of(chunk):
+    """Return the device that a job computes on; where a GPU was asked for and none is, as on a laptop, it takes longer."""
+    return "auto" if resources_of(chunk).gpu else "cpu"
+
+
+def growing(amount):
+    """Return the function of an amount that grows with each attempt."""
+    return lambda wildcards, attempt: amount * attempt
 
 
 # Rules call the package of this checkout: with the interpreter that runs Snakemake, or with that of the conda
@@ -106,9 +121,9 @@ wildcard_constraints:
     method="[^/]+",
 
 
-def chunk_inputs(wildcards):
-    """Return the files that a job reads, as its options declare them: features, trained models."""
-    return [f"{DATA}/{path}" for path in trial_inputs(CHUNKS[wildcards.chunk].spec)]
+def inputs_of(chunks):
+    """Return the files that a job reads, as the options of its chunks declare them: features, trained models."""
+    return sorted({f"{DATA}/{path}" for chunk in chunks for path in trial_inputs(chunk.spec)})
 
 
 def model_inputs(wildcards):

@@ -12,7 +12,7 @@ from plumbline.core.options import line_of, parse
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.store.keys import input_paths
-from plumbline.store.spec import TrialSpec
+from plumbline.store.spec import Chunk, TrialSpec
 from plumbline.study.checks import (
     check_claim,
     check_experiment,
@@ -25,7 +25,7 @@ from plumbline.study.checks import (
 )
 from plumbline.study.experiments import Experiment, Preset, Study, load_study
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
-from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, pairs, trials
+from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, jobs_by_task, pairs, trials
 from plumbline.study.settings import Config
 
 
@@ -125,6 +125,13 @@ class Plan:
             models=self.models,
             stand_ins=self.stand_ins,
         )
+
+    def jobs_by_task(self) -> dict[str, list[Chunk]]:
+        """Return the chunks of each job of this run, by its name, where a job runs those of a task (`config.job`)."""
+        wanted = {chunk.id for one in self.run.experiments.values() for chunk in one.chunks}
+        whole = {name: self.resolve(name) for name, scaled in self._scaled.items() if scaled is not None}
+        jobs = jobs_by_task(self.library, whole)
+        return {name: chunks for name, chunks in jobs.items() if chunks[0].id in wanted}
 
     def study_of(self, name: str) -> Study:
         """Return the study that experiment `name` belongs to; raise PlumblineError if there is none."""
