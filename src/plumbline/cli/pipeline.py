@@ -102,6 +102,7 @@ def trials(
 ) -> None:
     """Run or resume the seeds of one (task, method), of one after another, and collect their records."""
     from plumbline.api.running import run_specs
+    from plumbline.core.arrow import without_pandas
     from plumbline.core.options import parse
     from plumbline.store import records
     from plumbline.store.spec import Chunk
@@ -109,6 +110,7 @@ def trials(
     if len(chunk) != len(output):
         raise PlumblineError(f"name an --output for each --chunk (got {len(output)} for {len(chunk)})")
     refuse_losses(output, *data.glob("*/*"), folders=[store])
+    without_pandas()
     chunks = [parse(Chunk, parse_json(text, "--chunk"), "--chunk") for text in chunk]
     for one, path in zip(chunks, output, strict=True):
         specs = one.specs()
