@@ -135,8 +135,9 @@ class Checkout:
         assert done.returncode == 0, done.stdout
         table = done.stdout.partition("Job stats:")[2].partition("\n\n")[0]
         counts: Counter[str] = Counter()
-        for name, count in re.findall(r"^(trials-\S+|\w+)\s+(\d+)\s*$", table, re.MULTILINE):
-            counts["trials" if name.startswith("trials-") else name] += int(count)
+        # A job of several chunks or illustrations has a rule of its own.
+        for name, count in re.findall(r"^(\w+|(?:trials|illustrate)-\S+)\s+(\d+)\s*$", table, re.MULTILINE):
+            counts[name.partition("-")[0]] += int(count)
         counts.pop("total", None)
         return dict(counts)
 

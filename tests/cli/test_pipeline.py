@@ -94,6 +94,11 @@ def test_an_illustration_is_computed_and_drawn(run: Run, tiny: Path) -> None:
     path, svg = tiny / "i/TINY-I1.parquet", tiny / "f/TINY-I1.svg"
     assert run("illustrate", "TINY-I1", "-o", path)[0] == 0
     first = path.read_bytes()
+    both = run("illustrate", "TINY-I1", "TINY-I1", "-o", path, "-o", tiny / "i/again.parquet")
+    assert both[0] == 0
+    assert (tiny / "i/again.parquet").read_bytes() == first, "whatever is computed before it in the process"
+    words = "name an --output for each experiment (got 2 for 1)"
+    check_one_line(run("illustrate", "TINY-I1", "-o", path, "-o", "x.parquet"), words)
     about = json.loads(records.read_table(path).schema.metadata[METADATA_KEY.encode()])
     assert {"commit", "packages", "host"} <= about.keys()
     assert run("illustrate", "TINY-I1", "-o", path)[0] == 0

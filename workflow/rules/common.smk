@@ -157,7 +157,32 @@ def experiment_snapshots(wildcards):
 def experiment_illustration(wildcards):
     """Return the illustration that an experiment's figure needs: none where it has none."""
     illustrated = EXPERIMENTS[wildcards.experiment].illustration
-    return f"{OUT}/illustrations/{wildcards.experiment}.parquet" if illustrated else []
+    return illustration_path(wildcards.experiment) if illustrated else []
+
+
+def illustrated_by_study():
+    """Return the experiments of the preset with an illustration, by study: the same whichever of them are built."""
+    found = {}
+    for name in PLAN.preset_names():
+        if PLAN.experiment(name).illustration is not None:
+            found.setdefault(PLAN.study_of(name).study, []).append(name)
+    return found
+
+
+def illustration_path(experiment):
+    """Return the file of an experiment's illustration."""
+    return f"{OUT}/illustrations/{experiment}.parquet"
+
+
+def illustration_words(names):
+    """Return the experiments and the files that they are illustrated in, as words of a command."""
+    return [*names, *(word for name in names for word in ("--output", illustration_path(name)))]
+
+
+def illustrated_with(names):
+    """Return what illustrations depend on: their settings and the digests of their code."""
+    found = [PLAN.experiment(name).illustration for name in names]
+    return [(one.model_dump_json(), illustration_digest(one.kind)) for one in found]
 
 
 def option(name, *values):

@@ -142,15 +142,23 @@ def collect(
 
 
 @app.command(rich_help_panel=WORKFLOW)
-def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CONFIG) -> None:
-    """Compute an experiment's illustration, which needs no trials."""
+def illustrate(
+    experiment: Annotated[list[str], typer.Argument(help="names of experiments")],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one an experiment")],
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Compute experiments' illustrations, which need no trials."""
     from plumbline.api.running import one_thread
     from plumbline.illustrations.illustrate import illustrate as compute
     from plumbline.illustrations.illustrate import write
 
+    if len(experiment) != len(output):
+        raise PlumblineError(f"name an --output for each experiment (got {len(output)} for {len(experiment)})")
     refuse_losses(output, config=config)
+    loaded = read_plan(config)
     with one_thread():
-        write(output, compute(read_plan(config).resolve(experiment)), experiment)
+        for name, path in zip(experiment, output, strict=True):
+            write(path, compute(loaded.resolve(name)), name)
 
 
 @app.command(rich_help_panel=WORKFLOW)
