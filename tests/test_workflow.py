@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,9 +150,12 @@ class Checkout:
 def jobs(output: str) -> dict[str, int]:
     """The number of jobs of each rule, as Snakemake prints it."""
     table = output.partition("Job stats:")[2].partition("\n\n")[0]
-    counts = {name: int(count) for name, count in re.findall(r"^(\w+)\s+(\d+)\s*$", table, re.MULTILINE)}
+    counts: Counter[str] = Counter()
+    # A job of several chunks or illustrations has a rule of its own.
+    for name, count in re.findall(r"^(\w+|(?:trials|illustrate)-\S+)\s+(\d+)\s*$", table, re.MULTILINE):
+        counts[name.partition("-")[0]] += int(count)
     counts.pop("total", None)
-    return counts
+    return dict(counts)
 
 
 @pytest.fixture(scope="session")
@@ -449,8 +453,27 @@ def test_where_data_lie_and_how_jobs_are_cut_changes_no_result(
     checkout = copy_of(built)
     assert checkout.todo("--config", "mirror=elsewhere") == {}
     todo = checkout.todo("--config", "chunk=1")
-    assert todo["trials"] == 4
+    assert todo["trials"] == 1, "four chunks of one task"
     assert "illustrate" not in todo
+    assert checkout.todo("--config", "chunk=1", "job=chunk")["trials"] == 4
+    before = checkout.results()
+    done = checkout.snakemake("--config", "chunk=1", "job=chunk", "--", "TINY-T1")
+    assert done.returncode == 0, done.stdout
+    assert checkout.results() == before
+
+
+@pytest.mark.slow
+def test_a_chunk_that_is_missing_comes_from_the_store(built: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
+    checkout = copy_of(built)
+    before = checkout.results()
+    chunks = {path: path.read_bytes() for path in checkout.path.glob("results/trials/*/*/*.parquet")}
+    (missing,) = (path for path in chunks if path.parent.name == "flaky")
+    missing.unlink()
+    assert checkout.todo()["trials"] == 1
+    checkout.build()
+    assert {path: path.read_bytes() for path in chunks} == chunks
+    assert checkout.results() == before
+    assert "round" not in (checkout.path / "results/logs/trials/branin.log").read_text(), "no trial ran"
 
 
 @pytest.mark.slow
@@ -471,8 +494,11 @@ def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
     after = checkout.results()
     assert before.items() <= after.items(), "what was computed stays"
     assert len(after) == len(before) + 2
+    log = (checkout.path / "results/logs/trials/branin.log").read_text()
+    assert "branin flaky seed 0" in log
+    assert "branin dice" not in log, "its code is what it was"
     checkout.edit("src/plumbline/trials/trial.py", "range(len(X))", "range(0, len(X))")
-    assert checkout.todo()["trials"] == 3, "the loop is everyone's"
+    assert checkout.todo()["trials"] == 2, "the loop is everyone's"
 
 
 @pytest.mark.slow
@@ -515,7 +541,8 @@ def test_a_killed_job_goes_on(built: Checkout, source: Checkout, copy_of: Callab
         run = subprocess.Popen(command, cwd=checkout.path, env=checkout.env, stdout=stream, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + 180
-        while not (dawdling := [p for p in checkout.path.rglob("flaky/*.log") if "round 1/2" in p.read_text()]):
+        job = checkout.path / "results/logs/trials/branin.log"
+        while not (job.is_file() and "branin flaky seed 0: round 1/2" in job.read_text()):
             assert time.monotonic() < deadline, log.read_text()
             assert run.poll() is None, log.read_text()
             time.sleep(0.2)
@@ -530,6 +557,7 @@ def test_a_killed_job_goes_on(built: Checkout, source: Checkout, copy_of: Callab
     assert not list(checkout.path.glob("results/trials/branin/flaky/*.parquet"))
     (checkout.path / "SLOW").unlink()
     checkout.build()
-    assert "branin flaky seed 0: trial" in dawdling[0].read_text()
-    assert "going on after round 1" in dawdling[0].read_text()
+    assert "branin flaky seed 0: trial" in job.read_text()
+    assert "going on after round 1" in job.read_text()
+    assert "branin dice" not in job.read_text(), "it was done before the kill"
     assert checkout.results() == built.results()
