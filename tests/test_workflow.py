@@ -469,8 +469,11 @@ def test_a_chunk_that_is_missing_comes_from_the_store(built: Checkout, copy_of: 
     chunks = {path: path.read_bytes() for path in checkout.path.glob("results/trials/*/*/*.parquet")}
     (missing,) = (path for path in chunks if path.parent.name == "flaky")
     missing.unlink()
-    assert checkout.todo()["trials"] == 1
-    checkout.build()
+    for made in ("records/TINY-T1.parquet", "tables/TINY-T1.csv"):  # Snakemake asks for no file that nothing needs
+        (checkout.path / "results/quick" / made).unlink()
+    assert checkout.todo("TINY-T1")["trials"] == 1
+    done = checkout.snakemake("TINY-T1")
+    assert done.returncode == 0, done.stdout
     assert {path: path.read_bytes() for path in chunks} == chunks
     assert checkout.results() == before
     assert "round" not in (checkout.path / "results/logs/trials/branin.log").read_text(), "no trial ran"
