@@ -25,9 +25,11 @@ $(VENV)/installed: envs/requirements.lock pyproject.toml
 study: $(VENV)/installed
 	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
 
-# The fast tests: everything but whole pipelines and a Slurm cluster.
+# The fast tests: everything but whole pipelines, a Slurm cluster and ratios of times.
+# What Python compiles is kept, whatever the environment says: tests start a hundred processes.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak" --ignore tests/benchmarks
 
 # Everything, the pipeline runs and a real single-node Slurm (skipped, with the reason, where it cannot be started).
 test-all: $(VENV)/installed
