@@ -15,7 +15,7 @@ from torch import Tensor
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.models.algebra import Kernel
-from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets, Maximum, Unknowns, maximise
+from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets, Unknowns, maximise
 from plumbline.models.gp.priors import Gamma, Hyperparameter, LogNormal
 from plumbline.models.gp.process import GP
 from plumbline.models.standardisation import Standardisation, standardisation_of
@@ -210,20 +210,14 @@ def fitted_each(data: Sequence[StandardisedData], kernel: Kernel, unknowns: Unkn
     constant = None if unknowns.constant else 0.0
     data_sets = DataSets(np.stack([one.U.numpy() for one in data]), np.stack([one.y.numpy() for one in data]), constant)
     maxima = maximise(lambda at, rows: unknowns.penalised(at, data_sets.only(rows), kernel), unknowns, len(data))
-    return [
-        _process(one, maximum, data_sets.only([i]), kernel, unknowns)
-        for i, (one, maximum) in enumerate(zip(data, maxima, strict=True))
-    ]
-
-
-def _process(
-    data: StandardisedData, maximum: Maximum, data_set: DataSets, kernel: Kernel, unknowns: Unknowns
-) -> GP | None:
-    """Return the GP of data with hyperparameters at a maximum; None where there is none."""
-    for message in maximum.failed:
-        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=5)
-    if maximum.coordinates is None:
-        return None
-    _, constant, _ = data_set.log_likelihoods(unknowns.covariances(maximum.coordinates[None]), kernel)
-    at = unknowns.values(maximum.coordinates, float(constant[0]))
-    return GP(data.U, data.y, data.standardisation, kernel, at)
+    for message in [message for maximum in maxima for message in maximum.failed]:
+        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=4)
+    processes: list[GP | None] = [None] * len(data)
+    found = {i: maximum.coordinates for i, maximum in enumerate(maxima) if maximum.coordinates is not None}
+    if found:
+        at = unknowns.covariances(np.stack(list(found.values())))
+        _, constants, _ = data_sets.only(list(found)).log_likelihoods(at, kernel)
+        for (i, coordinates), constant in zip(found.items(), constants.tolist(), strict=True):
+            one = data[i]
+            processes[i] = GP(one.U, one.y, one.standardisation, kernel, unknowns.values(coordinates, constant))
+    return processes

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from linear_operator.utils.errors import NanError, NotPSDError
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import OptimizeResult
 from torch import Tensor
 
+from plumbline.core.lbfgsb import Status, minimise
 from plumbline.models.algebra import CORRELATIONS, Kernel
 from plumbline.models.gp.priors import Array, Hyperparameter
 
@@ -182,11 +181,11 @@ def _factorised(covariances: Array, right: Array) -> tuple[Array, Array, Array]:
     """
     solutions, log_determinants = right.copy(), np.empty(len(covariances))
     for i, (covariance, solution) in enumerate(zip(covariances, solutions, strict=True)):
-        whole = torch.from_numpy(covariance).clone()
+        whole = covariance.copy()
         # The transpose of a matrix in C's order is in Fortran's, which LAPACK overwrites without a copy.
         factor, broken = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
         if broken:
-            factor[:] = _factor_with_jitter(whole)
+            factor[:] = _factor_with_jitter(torch.from_numpy(whole))
         log_determinants[i] = 2 * np.log(factor.diagonal()).sum()
         dpotrs(factor, solution.T, lower=1, overwrite_b=1)
         dpotri(factor, lower=1, overwrite_c=1)
@@ -304,14 +303,14 @@ class Maximum:
     value: float = -math.inf
     failed: list[str] = field(default_factory=list)
 
-    def take(self, end: OptimizeResult) -> bool:
+    def take(self, end: Array, value: float, status: Status) -> bool:
         """Take note of the end of an attempt, and return whether it converged, which ends the search."""
-        finite = math.isfinite(end.fun)
-        converged = bool(end.success and finite)
-        if converged or (finite and -end.fun > self.value):
-            self.coordinates, self.value = end.x, -float(end.fun)
+        finite = math.isfinite(value)
+        converged = finite and status is Status.CONVERGED
+        if converged or (finite and value > self.value):
+            self.coordinates, self.value = end, value
         if not converged:
-            self.failed.append(str(end.message))
+            self.failed.append(f"L-BFGS-B ended without convergence ({status.name.lower()})")
         return converged
 
 
@@ -338,18 +337,21 @@ def maximise(objective: Objective, unknowns: Unknowns, m: int) -> list[Maximum]:
     for attempt in range(ATTEMPTS):
         starts = [unknowns.another_start(generators[i]) if attempt else unknowns.start() for i in left]
         ends = _climbs(objective, np.stack(starts), bounds, left)
-        left = [i for i, end in zip(left, ends, strict=True) if not maxima[i].take(end)]
+        left = [i for i, *end in zip(left, *ends, strict=True) if not maxima[i].take(*end)]
         if not left:
             break
     return maxima
 
 
-def _climbs(objective: Objective, starts: Array, bounds: Bounds, rows: list[int]) -> list[OptimizeResult]:
-    """Return the ends of L-BFGS-B from the starts of data sets `rows`, which climb together."""
+def _climbs(
+    objective: Objective, starts: Array, bounds: Bounds, rows: list[int]
+) -> tuple[list[Array], list[float], list[Status]]:
+    """Return where L-BFGS-B ends from the starts of data sets `rows`, which climb together: points, values, status."""
 
-    def loss(coordinates: Array, batch_indices: list[int]) -> tuple[Array, Array]:
-        values, gradients = objective(coordinates, [rows[i] for i in batch_indices])
+    def loss(coordinates: Array, going: list[int]) -> tuple[Array, Array]:
+        values, gradients = objective(coordinates, [rows[i] for i in going])
         return -values, -gradients
 
-    _, _, ends = fmin_l_bfgs_b_batched(loss, starts, bounds=bounds, pass_batch_indices=True)
-    return ends
+    low, high = zip(*bounds, strict=True)
+    ends = minimise(loss, starts, low, high)
+    return list(ends.points), (-ends.values).tolist(), ends.status
