@@ -289,6 +289,10 @@ class Unknowns:
         return Hyperparameters(constant, torch.tensor(noise), float(outputscale[0]), torch.tensor(lengthscale))
 
 
+End = tuple[Array, float, Status]
+"""Coordinates where an attempt ends, `k`, the objective there, and how it ended."""
+
+
 @dataclass
 class Maximum:
     """What the optimiser found for one data set.
@@ -303,12 +307,13 @@ class Maximum:
     value: float = -math.inf
     failed: list[str] = field(default_factory=list)
 
-    def take(self, end: Array, value: float, status: Status) -> bool:
+    def take(self, end: End) -> bool:
         """Take note of the end of an attempt, and return whether it converged, which ends the search."""
+        coordinates, value, status = end
         finite = math.isfinite(value)
         converged = finite and status is Status.CONVERGED
         if converged or (finite and value > self.value):
-            self.coordinates, self.value = end, value
+            self.coordinates, self.value = coordinates, value
         if not converged:
             self.failed.append(f"L-BFGS-B ended without convergence ({status.name.lower()})")
         return converged
@@ -337,16 +342,14 @@ def maximise(objective: Objective, unknowns: Unknowns, m: int) -> list[Maximum]:
     for attempt in range(ATTEMPTS):
         starts = [unknowns.another_start(generators[i]) if attempt else unknowns.start() for i in left]
         ends = _climbs(objective, np.stack(starts), bounds, left)
-        left = [i for i, *end in zip(left, *ends, strict=True) if not maxima[i].take(*end)]
+        left = [i for i, end in zip(left, ends, strict=True) if not maxima[i].take(end)]
         if not left:
             break
     return maxima
 
 
-def _climbs(
-    objective: Objective, starts: Array, bounds: Bounds, rows: list[int]
-) -> tuple[list[Array], list[float], list[Status]]:
-    """Return where L-BFGS-B ends from the starts of data sets `rows`, which climb together: points, values, status."""
+def _climbs(objective: Objective, starts: Array, bounds: Bounds, rows: list[int]) -> list[End]:
+    """Return where L-BFGS-B ends from the starts of data sets `rows`, which climb together."""
 
     def loss(coordinates: Array, going: list[int]) -> tuple[Array, Array]:
         values, gradients = objective(coordinates, [rows[i] for i in going])
@@ -354,4 +357,4 @@ def _climbs(
 
     low, high = zip(*bounds, strict=True)
     ends = minimise(loss, starts, low, high)
-    return list(ends.points), (-ends.values).tolist(), ends.status
+    return list(zip(ends.points, (-ends.values).tolist(), ends.status, strict=True))
