@@ -5,10 +5,13 @@
 PYTHON ?= python3
 DATA ?= generated
 ARGS ?=
+PEERS ?=
+SEEDS ?= 0
+PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-all soak bench docs lint format clean
+.PHONY: study test test-all soak bench peers docs lint format clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -22,9 +25,11 @@ $(VENV)/installed: envs/requirements.lock pyproject.toml
 study: $(VENV)/installed
 	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
 
-# The fast tests: everything but whole pipelines and a Slurm cluster.
+# The fast tests: everything but whole pipelines, a Slurm cluster and ratios of times.
+# What Python compiles is kept, whatever the environment says: tests start a hundred processes.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak" --ignore tests/benchmarks
 
 # Everything, the pipeline runs and a real single-node Slurm (skipped, with the reason, where it cannot be started).
 test-all: $(VENV)/installed
@@ -38,6 +43,14 @@ soak: $(VENV)/installed
 # Ratios of times, measured side by side: tests/benchmarks.
 bench: $(VENV)/installed
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only -m "slow or not slow"
+	$(MAKE) peers
+
+# plumbline beside other libraries; results/peers keeps every row, so that a long run can be stopped and continued.
+#   make peers                                  times of a round; those that are not installed are named
+#   make peers PEERS="botorch optuna" SEEDS=5   of these peers, and regrets on five seeds
+#   make peers PEERS_ARGS="--help"              more options
+peers: $(VENV)/installed
+	PYTHONPATH=tests/benchmarks $(BIN)/python -W ignore -m peers $(if $(PEERS),--peers $(PEERS)) --seeds $(SEEDS) $(PEERS_ARGS)
 
 # The site, offline, with a page a claim and an experiment: docs/_build/index.html.
 docs: $(VENV)/installed

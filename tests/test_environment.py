@@ -20,13 +20,18 @@ def pins(lines: list[str]) -> dict[str, str]:
     return {normal(name): version for name, _, version in (line.strip().partition("==") for line in lines) if version}
 
 
-LOCK = pins((ROOT / "envs" / "requirements.lock").read_text().splitlines())
+LOCK, PEERS = (pins((ROOT / "envs" / f"{name}.lock").read_text().splitlines()) for name in ("requirements", "peers"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_every_dependency_is_pinned() -> None:
     wanted = {normal(name) for name in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"])}
     assert wanted <= LOCK.keys()
+
+
+def test_peers_are_pinned_and_change_nothing_else() -> None:
+    assert {normal(name) for name in PROJECT["optional-dependencies"]["peers"]} <= PEERS.keys()
+    assert not PEERS.keys() & LOCK.keys()
 
 
 def test_conda_has_the_same_versions() -> None:

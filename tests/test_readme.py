@@ -1,5 +1,6 @@
 """The README and the pages are true: their examples run, and their numbers are those of the reference results."""
 
+import json
 import os
 import re
 import shlex
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 CLAIMS = ROOT / "results" / "reference" / "claims.csv"
 EXTENDING = (ROOT / "docs" / "guide" / "extending.md").read_text(encoding="utf-8")
 METHODS = (ROOT / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
+CONFORMAL = (ROOT / "docs" / "methods" / "conformal.md").read_text(encoding="utf-8")
 CONCLUSIONS = (ROOT / "docs" / "results" / "conclusions.md").read_text(encoding="utf-8")
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "templates" not in path.parts)
 PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *DOCS]
@@ -57,89 +60,131 @@ def short(code: str) -> bool:
 
 @pytest.fixture(scope="module")
 def package_copy(tmp_path_factory):
-    """Return (folder of a copy of the repository, function that runs its command line)."""
+    """Return (folder of a copy of the repository, with all that its pages add; function that runs Python there)."""
     folder = tmp_path_factory.mktemp("copy")
     for part in ("src", "config", "workflow", "envs"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     shutil.copy(ROOT / "Snakefile", folder)
+    (folder / "results").mkdir()
+    (folder / "results" / "reference").symlink_to(ROOT / "results" / "reference")
+    add_examples(folder)
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "XDG_CACHE_HOME": str(folder / "cache")}
     environment["COLUMNS"] = "200"
 
-    def run(*arguments):
-        command = [sys.executable, "-m", *arguments]
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    def run(*arguments, **streams):
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, **streams
+        )
 
     return folder, run
 
 
-@pytest.fixture(scope="module")
-def with_examples(package_copy):
-    """The copy with all that README and guide add."""
-    folder, run = package_copy
+def add_examples(folder):
+    """Save and append what the README and the guide have their readers add."""
     saved = SAVED.findall(README) + SAVED.findall(EXTENDING)
     assert len(saved) == len(blocks(section(README, "Add a method"), "python") + blocks(EXTENDING, "python"))
     for file, code in saved:
         assert short(code)
         (folder / file).write_text(code)
+    (acquisition,) = blocks(CONFORMAL, "python")
+    (folder / "src/plumbline/methods/conformal/cpi.py").write_text(acquisition)
+    (code,) = blocks(section(README, "One trial"), "python")
+    assert len(code.splitlines()) <= 10
+    (folder / "readme.py").write_text(code)
     tasks, methods, study = blocks(section(EXTENDING, "Add a task and an experiment"), "yaml")
     assert all(short(text) for text in (tasks, methods, study))
     for text in tasks, methods:
         with (folder / text.splitlines()[0].removeprefix("# ")).open("a") as stream:
             stream.write(text)
     (folder / "config/studies/mine.yaml").write_text(study)
-    return folder, run
 
 
-ADDED = [
-    pytest.param(command, id=" ".join(command[1:6]))
-    for page in (README, EXTENDING)
-    for command in commands(page)
-    if "--rounds" in command
-]
+QUICK = [word for name in ("steps=3", "burn_in=1", "raw_samples=8") for word in ("--option", f"search.{name}")]
+ADDED = [command for page in (README, EXTENDING) for command in commands(page) if "--rounds" in command]
+SHOWN = [command for command in commands(EXTENDING) if command[:2] == ["plumbline", "classes"]]
+CONSTRAINED = ["plumbline", "trial", "--problem", "gramacy", "--class", "random", "--rounds", "2"]
+UNCONSTRAINED = ["plumbline", "trial", "--problem", "gramacy", "--class", "greedy", "--rounds", "2"]
+CPI = ["plumbline", "trial", "--problem", "branin", "--class", "cpi", "--rounds", "2", *QUICK]
+
+IN_TURN = """
+import json, runpy, sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+
+answers = []
+with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:  # once: some keep the stream they find
+    for command in json.load(sys.stdin):
+        sys.argv, code = list(command), 0
+        try:
+            runpy.run_module(command[0], run_name="__main__")
+        except SystemExit as stop:
+            code = stop.code or 0
+        answers.append((code, out.getvalue(), err.getvalue()))
+        for stream in (out, err):
+            stream.seek(0)
+            stream.truncate()
+json.dump(answers, sys.stdout)
+"""
+"""Runs modules in one process, which imports torch once: exit code, output and errors of each."""
 
 
-@pytest.mark.parametrize("command", ADDED)
-def test_what_is_added_runs_as_the_pages_say(with_examples, command):
-    _, run = with_examples
-    done = run(*command)
-    assert done.returncode == 0, done.stderr
-    assert "round 5/5" in done.stderr
+@pytest.fixture(scope="module")
+def done(package_copy):
+    """Return what runs of the examples came to, by their words."""
+    _, run = package_copy
+    asked = [*ADDED, *SHOWN, CONSTRAINED, UNCONSTRAINED, CPI, ["readme"]]
+    answer = run("-c", IN_TURN, input=json.dumps(asked))
+    assert answer.returncode == 0, answer.stderr
+    return {tuple(words): Done(*found) for words, found in zip(asked, json.loads(answer.stdout), strict=True)}
 
 
-def test_a_method_that_is_added_is_listed_with_its_options(with_examples):
-    _, run = with_examples
-    (command,) = (words for words in commands(EXTENDING) if words[:2] == ["plumbline", "classes"])
-    done = run(*command)
-    assert done.returncode == 0, done.stderr
-    assert "model.kernel" in done.stdout
+class Done(NamedTuple):
+    """How a command ended, and what it said."""
+
+    code: int
+    stdout: str
+    stderr: str
 
 
-def test_the_python_of_the_readme_runs(package_copy):
-    folder, run = package_copy
-    (folder / "results").mkdir(exist_ok=True)
-    (folder / "results" / "reference").symlink_to(ROOT / "results" / "reference")
-    (code,) = blocks(section(README, "One trial"), "python")
-    assert len(code.splitlines()) <= 10
-    (folder / "readme.py").write_text(code)
-    done = run("readme")
-    assert done.returncode == 0, done.stderr
-    assert "cucb" in done.stdout
+@pytest.mark.parametrize("command", ADDED, ids=lambda command: " ".join(command[1:6]))
+def test_what_is_added_runs_as_the_pages_say(done, command):
+    code, _, errors = done[tuple(command)]
+    assert code == 0, errors
+    assert "round 5/5" in errors
 
 
-def test_a_constraint_is_seen_in_what_a_trial_prints(with_examples):
-    _, run = with_examples
-    done = run("plumbline", "trial", "--problem", "gramacy", "--class", "random", "--rounds", "2")
-    assert done.returncode == 0, done.stderr
-    assert "y3" in done.stdout
-    assert "violation" in done.stdout
+def test_a_method_that_is_added_is_listed_with_its_options(done):
+    (command,) = SHOWN
+    code, output, errors = done[tuple(command)]
+    assert code == 0, errors
+    assert "model.kernel" in output
 
 
-def test_a_method_that_cannot_use_the_constraints_says_what_can(with_examples):
-    _, run = with_examples
-    done = run("plumbline", "trial", "--problem", "gramacy", "--class", "greedy", "--rounds", "2")
-    assert done.returncode == 2
-    assert "constraint-1 (at_least_zero)" in done.stderr
-    assert "use cjes, eic, epbo, random, sobol" in done.stderr
+def test_the_python_of_the_readme_runs(done):
+    code, output, errors = done[("readme",)]
+    assert code == 0, errors
+    assert "cucb" in output
+
+
+def test_a_constraint_is_seen_in_what_a_trial_prints(done):
+    code, output, errors = done[tuple(CONSTRAINED)]
+    assert code == 0, errors
+    assert "y3" in output
+    assert "violation" in output
+
+
+def test_a_method_that_cannot_use_the_constraints_says_what_can(done):
+    code, _, errors = done[tuple(UNCONSTRAINED)]
+    assert code == 2
+    assert "constraint-1 (at_least_zero)" in errors
+    assert "use cjes, eic, epbo, random, sobol" in errors
+
+
+def test_a_conformal_acquisition_is_added_as_its_page_says(done):
+    code, _, errors = done[tuple(CPI)]
+    assert code == 0, errors
+    assert "round 2/2" in errors
 
 
 def study_commands():
@@ -148,38 +193,24 @@ def study_commands():
     return build, compare
 
 
-def test_the_study_of_the_guide_is_a_plan(with_examples):
-    _, run = with_examples
+def test_the_study_of_the_guide_is_a_plan(package_copy):
+    _, run = package_copy
     build, _ = study_commands()
     assert build[0] == "snakemake"
-    done = run(build[0], "--dry-run", "--quiet", "all", *build[1:])
-    assert done.returncode == 0, done.stdout + done.stderr
+    answer = run("-m", build[0], "--dry-run", "--quiet", "all", *build[1:])
+    assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
 @pytest.mark.slow
-def test_the_study_of_the_guide_is_built_and_its_methods_are_compared(with_examples):
-    folder, run = with_examples
+def test_the_study_of_the_guide_is_built_and_its_methods_are_compared(package_copy):
+    folder, run = package_copy
     for command in study_commands():
-        done = run(*command)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert "regret" in done.stdout
+        answer = run("-m", *command)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "regret" in answer.stdout
     table = pd.read_csv(folder / "results/quick/tables/MINE-1.csv")
     assert len(table) == 4
     assert (folder / "results/quick/figures/MINE-1.png").stat().st_size > 10_000
-
-
-def test_a_conformal_acquisition_is_added_as_its_page_says(package_copy):
-    folder, run = package_copy
-    page = (ROOT / "docs" / "methods" / "conformal.md").read_text(encoding="utf-8")
-    (folder / "src/plumbline/methods/conformal/cpi.py").write_text(
-        re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
-    )
-    quick = [word for name in ("steps=3", "burn_in=1", "raw_samples=8") for word in ("--option", f"search.{name}")]
-
-    done = run("plumbline", "trial", "--problem", "branin", "--class", "cpi", "--rounds", "2", *quick)
-
-    assert done.returncode == 0, done.stderr
-    assert "round 2/2" in done.stderr
 
 
 def test_the_readme_is_short():

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import plumbline as pb
+from plumbline.api import running
 from plumbline.api.repository import find_repository
 from plumbline.api.running import TrialRequest, entries_and_stand_ins, seed_numbers
 from plumbline.core.errors import PlumblineError
@@ -146,3 +148,11 @@ def test_no_seeds() -> None:
     for seeds in (0, -1, []):
         with pytest.raises(PlumblineError, match="no seeds"):
             seed_numbers(seeds)
+
+
+def test_every_blas_has_one_thread_while_a_trial_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    with threadpool_limits(2, user_api="blas"):
+        with running.one_thread():
+            assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {2}

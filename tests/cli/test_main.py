@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from command_line import check_one_line
 
-from plumbline.store.spec import TrialSpec
+from plumbline.store.spec import Chunk, TrialSpec
 
 Make = Callable[..., TrialSpec]
 Run = Callable[..., tuple[int, str, str]]
@@ -57,6 +59,40 @@ assert not slow & set(sys.modules)
         "failures",
     ):
         assert command in done.stdout
+
+
+def modules_after(command: list[str], env: dict[str, str], folder: Path) -> set[str]:
+    """Return the names of the packages that a command has imported by its end."""
+    code = f"""
+import atexit, sys
+atexit.register(lambda: print(*{{name.partition(".")[0] for name in sys.modules}}, file=sys.stderr))
+sys.argv = {["plumbline", *command]!r}
+from plumbline.cli.main import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=folder, capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_a_trial_imports_nothing_that_it_does_not_use(
+    one_core: dict[str, str], cheap_spec: Make, tmp_path: Path
+) -> None:
+    """PyArrow imports pandas at its first array, unless it is kept from it."""
+    words = []
+    for name, label in (("random", "dice"), ("ei", "bound"), ("calibrated", "base")):
+        chunk = Chunk(spec=cheap_spec("branin", name, rounds=1, label=label), seeds=(0,))
+        words += ["--chunk", chunk.model_dump_json(), "-o", f"{label}.parquet"]
+    found = modules_after(["trials", *words], one_core, tmp_path)
+    assert {"torch", "pyarrow"} <= found
+    assert not {"pandas", "matplotlib", "seaborn", "mlflow", "moocore", "rich", "sklearn"} & found
+    assert len(list(tmp_path.glob("*.parquet"))) == 3
+
+
+@pytest.mark.parametrize("command", ["methods", "tasks", "experiments"])
+def test_listings_need_no_tables(command: str, one_core: dict[str, str], root: Path) -> None:
+    # The first run may have to build the catalogue, which imports torch; the second must not.
+    modules_after([command], one_core, root)
+    assert not {"pandas", "numpy", "torch", "pyarrow", "rich"} & modules_after([command], one_core, root)
 
 
 def test_the_help_takes_less_than_300_ms(one_core: dict[str, str]) -> None:

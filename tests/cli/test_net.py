@@ -108,7 +108,7 @@ def accident(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]
         def raises() -> None:
             raise error
 
-        monkeypatch.setattr("plumbline.api.methods", raises)
+        monkeypatch.setattr("plumbline.api.listings.listed_methods", raises)
 
     return happen
 
@@ -187,7 +187,7 @@ def test_what_a_command_printed_before_stays(run: Run, monkeypatch: pytest.Monke
         print("half")
         raise OddError("odd")
 
-    monkeypatch.setattr("plumbline.api.methods", half)
+    monkeypatch.setattr("plumbline.api.listings.listed_methods", half)
     assert run("methods")[:2] == (1, "half\n")
 
 
@@ -292,7 +292,7 @@ def test_streams_that_take_nothing(script: str, code: int, words: str, one_core:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_letters_that_a_terminal_has_not_are_replaced(encoding: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plumbline.api.methods", lambda: print("a – ö \udcff 日本"))
+    monkeypatch.setattr("plumbline.api.listings.listed_methods", lambda: print("a – ö \udcff 日本"))
     streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict") for _ in range(2)]
     monkeypatch.setattr(sys, "stdout", streams[0])
     monkeypatch.setattr(sys, "stderr", streams[1])

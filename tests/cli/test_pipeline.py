@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.compute as compute
+import pytest
 from command_line import check_one_line
 
+from plumbline.methods.baselines import SobolSearch
 from plumbline.store import records
 from plumbline.store.provenance import METADATA_KEY
 from plumbline.store.spec import Chunk, TrialSpec
@@ -92,6 +94,11 @@ def test_an_illustration_is_computed_and_drawn(run: Run, tiny: Path) -> None:
     path, svg = tiny / "i/TINY-I1.parquet", tiny / "f/TINY-I1.svg"
     assert run("illustrate", "TINY-I1", "-o", path)[0] == 0
     first = path.read_bytes()
+    both = run("illustrate", "TINY-I1", "TINY-I1", "-o", path, "-o", tiny / "i/again.parquet")
+    assert both[0] == 0
+    assert (tiny / "i/again.parquet").read_bytes() == first, "whatever is computed before it in the process"
+    words = "name an --output for each experiment (got 2 for 1)"
+    check_one_line(run("illustrate", "TINY-I1", "-o", path, "-o", "x.parquet"), words)
     about = json.loads(records.read_table(path).schema.metadata[METADATA_KEY.encode()])
     assert {"commit", "packages", "host"} <= about.keys()
     assert run("illustrate", "TINY-I1", "-o", path)[0] == 0
@@ -183,6 +190,31 @@ def test_trials_gather_the_seeds_of_a_chunk(run: Run, cheap_spec: Make, tmp_path
     assert frame["seed"].unique().tolist() == [3, 4]
     assert frame["method"].unique().tolist() == ["dice"]
     assert "x" not in frame
+
+
+def test_a_job_of_several_chunks_goes_on_after_failures(
+    run: Run, cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunks = [Chunk(spec=cheap_spec("branin", name, rounds=1), seeds=(0, 1)) for name in ("sobol", "random")]
+    files = [tmp_path / "out" / f"{number}.parquet" for number in range(2)]
+    words = [
+        word for one, file in zip(chunks, files, strict=True) for word in ("--chunk", one.model_dump_json(), "-o", file)
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(SobolSearch, "ask", lambda *arguments: 1 / 0)
+        assert run("trials", *words)[0] == 0
+    first, second = (records.read_table(file).to_pandas(maps_as_pydicts="strict") for file in files)
+    assert first["error"].notna().groupby(first["seed"]).any().tolist() == [True, True]
+    assert second["error"].isna().all()
+    content, kept = files[1].read_bytes(), second["key"].unique()
+    ends = [tmp_path / "results/store" / key / "records.parquet" for key in kept]
+    times = [end.stat().st_mtime_ns for end in ends]
+    assert "2 failures forgotten, 1 jobs to run again" in run("failures", "--forget", "--trials", "out")[1]
+    assert run("trials", *words)[0] == 0
+    assert records.read_table(files[0])["error"].null_count == len(records.read_table(files[0]))
+    assert [end.stat().st_mtime_ns for end in ends] == times, "these are done"
+    assert files[1].read_bytes() == content
+    check_one_line(run("trials", *words, "-o", "more.parquet"), "name an --output for each --chunk (got 3 for 2)")
 
 
 def snapshot_of(folder: Path) -> dict[Path, bytes]:

@@ -3,7 +3,7 @@
 import io
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +92,10 @@ CONSTRAINED = {"eic", "epbo", "cjes"}
 """Methods for one objective under constraints."""
 
 
+Case = tuple[str, dict[str, Any] | None]
+"""The name of a method, and its options."""
+
+
 def outcomes_for(name: str) -> dict[str, Any]:
     """Return what a situation is told of the outcomes that a method can make use of."""
     if name in CONSTRAINED:
@@ -111,7 +115,7 @@ def _examples(name: str) -> list[dict[str, Any] | None]:
     return [None]
 
 
-def _label(case: tuple[str, dict[str, Any] | None]) -> str:
+def _label(case: Case) -> str:
     name, options = case
     words = [
         value["name"] if isinstance(value, dict) and "name" in value else value for value in (options or {}).values()
@@ -119,8 +123,21 @@ def _label(case: tuple[str, dict[str, Any] | None]) -> str:
     return "-".join([name, *(word for word in words if isinstance(word, str))])
 
 
-CASES = [(name, options) for name in methods.entries() for options in _examples(name)]
+CASES: list[Case] = [(name, options) for name in methods.entries() for options in _examples(name)]
 PLACES: dict[str, Callable[[], Situation]] = {"box": box, "table": table}
+
+ASKED = [
+    (case, q, place)
+    for name in methods.entries()
+    for rank, case in enumerate(case for case in CASES if case[0] == name)
+    for q in (1, 3)
+    for place in PLACES
+    if rank == 0 or (q, place) == (1, "box")
+]
+"""Every method in both places, for one point and for a batch; its further examples in the box alone, for one point.
+
+What a further example changes, another base or criterion, is asked for in the same way wherever it is.
+"""
 
 
 @dataclass(frozen=True)
@@ -139,10 +156,8 @@ def _streams() -> tuple[Any, ...]:
     return torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
 
 
-@pytest.fixture(scope="module", params=CASES, ids=_label)
-def make(request: pytest.FixtureRequest) -> Callable[..., Method]:
-    """Build the case's method for a situation."""
-    name, options = request.param
+def _maker(case: Case) -> Callable[..., Method]:
+    name, options = case
     if options is None:
         pytest.fail(f"method {name!r} needs options: add an example to EXAMPLES in {__file__}")
 
@@ -154,15 +169,23 @@ def make(request: pytest.FixtureRequest) -> Callable[..., Method]:
     return build
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["q1", "q3"])
-def q(request: pytest.FixtureRequest) -> int:
-    return request.param
+@pytest.fixture(scope="module", params=CASES, ids=_label)
+def make(request: pytest.FixtureRequest) -> Callable[..., Method]:
+    """Build the case's method for a situation."""
+    return _maker(request.param)
 
 
-@pytest.fixture(scope="module", params=PLACES)
-def answer(request: pytest.FixtureRequest, make: Callable[..., Method], q: int) -> Iterator[Answer]:
+def _asked_label(asked: tuple[Case, int, str]) -> str:
+    case, q, where = asked
+    return f"{_label(case)}-q{q}-{where}"
+
+
+@pytest.fixture(scope="module", params=ASKED, ids=_asked_label)
+def answer(request: pytest.FixtureRequest) -> Answer:
     """Ask once for all the tests that look at the answer."""
-    place = PLACES[request.param](**make.outcomes)  # type: ignore[attr-defined]
+    case, q, where = request.param
+    make = _maker(case)
+    place = PLACES[where](**make.outcomes)  # type: ignore[attr-defined]
     method = make(place)
     before = _streams()
     proposal = ask(method, place.history, q)

@@ -93,17 +93,17 @@ class TestEqualToTheLoop:
 
 def loop(rows: pd.DataFrame, name: str) -> list[float]:
     """Return a derived metric of each row, one row after another."""
-    values = []
-    for row in rows.to_dict("records"):
+    values, records = [], rows.to_dict("records")
+    for row in records:
         past = [
             other
-            for other in rows.to_dict("records")
+            for other in records
             if other["seed"] == row["seed"] and other["iteration"] > 0 and other["evaluation"] <= row["evaluation"]
         ]
         if row["iteration"] == 0:
             values.append(0.0 if name == "queries_to_optimum" else np.nan)
         elif name == "queries_to_optimum":
-            before = [other for other in rows.to_dict("records") if other["seed"] == row["seed"]]
+            before = [other for other in records if other["seed"] == row["seed"]]
             bests = np.maximum.accumulate([other["f"] for other in before])
             missing = zip(bests[:-1] < row["optimum"], before[1:], strict=True)
             asked = [other for wanted, other in missing if wanted and other["iteration"] > 0]

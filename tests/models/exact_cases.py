@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from plumbline.models.gp.fit import ModelOptions
-from plumbline.models.gp.likelihood import Hyperparameters, Sample
+from plumbline.models.gp.likelihood import DataSets, Hyperparameters
 from plumbline.models.gp.process import GP, conditioned
 
 BOUNDS = torch.tensor([[-3.0, 100.0], [5.0, 300.0]], dtype=torch.float64)
@@ -28,12 +28,17 @@ def data(n: int = 9) -> tuple[Tensor, Tensor]:
     return X, 1000.0 + 50.0 * torch.sin(6 * U[:, :1]) + 20.0 * U[:, 1:]
 
 
-def standardised(n: int, d: int, seed: int = 0) -> Sample:
-    """Standardised observations of something smooth, with noise."""
+def standardised(n: int, d: int, *seeds: int) -> DataSets:
+    """Standardised observations of something smooth, with noise; a data set a seed."""
+    X, y = zip(*(_observed(n, d, seed) for seed in seeds or (0,)), strict=True)
+    return DataSets(torch.stack(X).numpy(), torch.stack(y).numpy())
+
+
+def _observed(n: int, d: int, seed: int) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     X = torch.rand(n, d, generator=generator, dtype=torch.float64)
     y = torch.sin(4 * X[:, 0]) + X.square().mean(-1) + 0.1 * torch.randn(n, generator=generator, dtype=torch.float64)
-    return Sample(X, (y - y.mean()) / y.std() if n > 1 else y - y.mean())
+    return X, (y - y.mean()) / y.std() if n > 1 else y - y.mean()
 
 
 def made(kernel: str = "matern52", known: bool = False, lengthscales: int = 2, n: int = 9) -> GP:

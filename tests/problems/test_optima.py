@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from botorch.test_functions.base import ConstrainedBaseTestProblem
-from pydantic import ValidationError
+from problem_options import acceptable
 from scipy.optimize import minimize
 from torch import Tensor
 
@@ -37,21 +37,13 @@ NOISE = {"noise_std", "noise_scale", "noise_factor"}
 """Options that change no value."""
 
 
-def _acceptable(name: str, options: dict[str, Any]) -> bool:
-    try:
-        problems[name].options.model_validate(options)
-    except ValidationError:
-        return False
-    return True
-
-
 def cases() -> dict[str, tuple[str, dict[str, Any]]]:
     """All registered problems, in several dimensions, and the problems of all tasks, each once."""
     wanted = [
         (name, options)
         for name in problems.entries()
         for options in OPTIONS.get(name, [{}, *({"dim": dim} for dim in (1, 2, 20))])
-        if _acceptable(name, options)
+        if acceptable(name, options)
     ]
     tasks = [task.problem for task in load_methods_and_tasks(ROOT / "config").tasks.values()]
     wanted += [(one.name, dict(one.options)) for one in tasks if one.name != "rkhs"]

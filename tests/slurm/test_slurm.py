@@ -110,6 +110,7 @@ def test_profile_keeps_out_of_known_traps() -> None:
     # The plugin falls back to sacct below 3 x the interval; 300 s is Slurm's default MinJobAge.
     assert 3 * profile["slurm-init-seconds-before-status-checks"] <= 300
     assert profile["retries"] == 2
+    assert profile["config"] == ["job=chunk"], "jobs of a cluster run side by side"
     assert "attempt" in profile["default-resources"]["mem_mb"]
     assert "attempt" in profile["default-resources"]["runtime"]
 
@@ -181,7 +182,7 @@ def test_the_study_resumes_a_killed_trial(
     killer = threading.Thread(target=kill_when_under_way, args=(results / "store", "ei", 3))
     killer.start()
 
-    run = snakemake_on_slurm(repository_copy, "--config", "studies=[cluster]", "chunk=1", timeout=400)
+    run = snakemake_on_slurm(repository_copy, "--config", "studies=[cluster]", "job=chunk", timeout=400)
 
     killer.join()
     assert run.returncode == 0, run.tail()

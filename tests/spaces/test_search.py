@@ -1,16 +1,19 @@
+import numpy as np
 import pytest
 import torch
-from botorch.acquisition import ExpectedImprovement, UpperConfidenceBound, qUpperConfidenceBound
+from botorch.acquisition import AcquisitionFunction, ExpectedImprovement, UpperConfidenceBound, qUpperConfidenceBound
 from botorch.models import SingleTaskGP
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.sampling import draw_sobol_samples
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Size, Tensor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
-from plumbline.spaces.box import Box, batches
-from plumbline.spaces.search import EarlyStopping, SearchOptions, inside
-from plumbline.spaces.table import best_rows
+from plumbline.spaces.box import Box, batches, batches_around
+from plumbline.spaces.search import AroundIncumbent, EarlyStopping, Neighbourhood, SearchOptions, inside
+from plumbline.spaces.table import Table, best_rows
 from plumbline.spaces.with_gradient import Differentiated
 
 QUICK = SearchOptions(restarts=3, raw_samples=32, maxiter=30)
@@ -188,9 +191,9 @@ SQUARE = torch.tensor([[-2.0, -2.0], [2.0, 2.0]], dtype=torch.float64)
 @pytest.mark.parametrize("patience", [1.0, 100.0])
 def test_climbs_without_prospects_are_given_up(model: SingleTaskGP, patience: float) -> None:
     found = []
-    for given in (None, patience):
+    for limit in (None, patience):
         hills = Hills(model, 0.5)
-        options = SearchOptions(restarts=64, raw_samples=64, patience=given)
+        options = SearchOptions(restarts=64, raw_samples=64, patience=limit)
         found.append((Box(SQUARE).maximise(hills, 1, options, seed=3), sum(hills.asked)))
     (X, asked), (same, fewer) = found
     torch.testing.assert_close(same, X, atol=1e-4, rtol=0)
@@ -213,3 +216,74 @@ def test_a_climb_is_not_judged_by_a_step_too_long() -> None:
 def test_starts_are_among_the_points_that_are_looked_at() -> None:
     with pytest.raises(PlumblineError, match="1000 starts cannot be chosen from 256 points: raise `raw_samples`"):
         parse(SearchOptions, {"restarts": 1000}, "config")
+
+
+@given(
+    n=st.integers(2, 64),
+    q=st.integers(1, 3),
+    share=st.floats(0.05, 0.95),
+    seed=st.integers(0, 100),
+    at=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    unit=st.sampled_from([1e-6, 1.0, 1e6]),
+)
+def test_a_share_of_the_samples_lies_around_the_incumbent(
+    n: int, q: int, share: float, seed: int, at: tuple[float, float], unit: float
+) -> None:
+    box = torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)
+    incumbent = box[0] + (box[1] - box[0]) * torch.tensor(at, dtype=torch.float64)
+    options = AroundIncumbent(share=share, closest=1e-3, farthest=1e-2)
+    plain = batches(box, n, q, seed)
+    X = batches_around(box, Neighbourhood(incumbent, options), n, q, seed)
+    some = max(1, round(share * n))
+    assert torch.equal(X[:-some], plain[:-some])
+    near = X[-some:]
+    assert torch.equal(near[0], incumbent.expand(q, 2))
+    assert ((near - incumbent) / (box[1] - box[0])).abs().max() < 0.06
+    assert ((box[0] <= X) & (box[1] >= X)).all()
+    assert torch.equal(X, batches_around(box, Neighbourhood(incumbent, options), n, q, seed))
+    scaled = batches_around(unit * box, Neighbourhood(unit * incumbent, options), n, q, seed)
+    torch.testing.assert_close(scaled, unit * X, rtol=1e-12, atol=1e-12 * unit)
+
+
+def test_distances_from_the_incumbent_are_of_every_size_between_two() -> None:
+    box = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    middle = torch.tensor([0.5], dtype=torch.float64)
+    X = batches_around(box, Neighbourhood(middle, AroundIncumbent(share=0.999)), 4000, 1, 0)[5:]
+    # log |N(0, 1)| has mean -0.635.
+    logs = (X - middle).abs().log().flatten() + 0.635
+    assert logs.mean() == pytest.approx(np.log([1e-4, 0.1]).mean(), abs=0.15)
+    assert logs.std() == pytest.approx(np.sqrt(np.diff(np.log([1e-4, 0.1])) ** 2 / 12 + np.pi**2 / 8)[0], rel=0.1)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_a_narrow_peak_at_the_incumbent_is_found_from_around_it(q: int) -> None:
+    """Everywhere else the function is flat: no other sample has a slope to climb."""
+    peak = torch.full((6,), 0.3, dtype=torch.float64)
+
+    class Peak(AcquisitionFunction):
+        def forward(self, X: Tensor) -> Tensor:
+            return torch.exp(-((X - peak) / 0.01).square().sum(-1)).sum(-1)
+
+    box = Box(torch.stack([torch.zeros(6), torch.ones(6)]).double())
+    utility = Peak(None)
+    close = Neighbourhood(peak + 0.005, AroundIncumbent())
+    assert utility(box.maximise(utility, q, QUICK, seed=1).unsqueeze(0)) < 0.01
+    assert utility(box.ends(utility, q, QUICK, 1, close)[:1]) > 0.99
+
+
+def test_a_table_has_no_surroundings() -> None:
+    rows = torch.linspace(0, 1, 7, dtype=torch.float64).unsqueeze(-1)
+    table = Table(torch.tensor([[0.0], [1.0]], dtype=torch.float64), rows)
+
+    class Rise(AcquisitionFunction):
+        def forward(self, X: Tensor) -> Tensor:
+            return X.sum((-1, -2))
+
+    around = Neighbourhood(rows[0], AroundIncumbent())
+    assert torch.equal(table.ends(Rise(None), 1, QUICK, 0, around), table.ends(Rise(None), 1, QUICK, 0))
+
+
+@pytest.mark.parametrize("options", [{"share": 0.0}, {"share": 1.0}, {"closest": 0.2}, {"closest": 0.0}, {"far": 1.0}])
+def test_odd_neighbourhoods_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(PlumblineError):
+        parse(AroundIncumbent, options, "search.around_incumbent")

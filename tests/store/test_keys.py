@@ -1,11 +1,12 @@
 """Names of trials."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -105,11 +106,30 @@ def test_the_code_is_that_of_methods_problem_design_and_loop(cheap_spec: Make, m
     assert set(seen.pop()) == {*loop, *wrappers}
 
 
+KEYS = """
+import json, os, sys
+import pandas, scipy.stats, seaborn, sklearn.base, torch  # what the package rests on: once for all states of its source
+
+for line in sys.stdin:
+    if child := os.fork():
+        if os.waitpid(child, 0)[1]:
+            print(flush=True)
+        continue
+    from pathlib import Path
+    from plumbline.store.keys import trial_key
+    from plumbline.store.spec import TrialSpec
+    print(*(trial_key(TrialSpec.model_validate_json(text), Path("/nowhere")) for text in json.loads(line)), flush=True)
+    os._exit(0)
+"""
+"""Answers each line of specs with a line of keys, by a fork that imports the package as it is then."""
+
+
 class Copy:
     """A copy of the package, and the keys of some trials under its source."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, server: "subprocess.Popen[str]") -> None:
         self.path = path
+        self.server = server
         shutil.copytree(
             Path(keys.__file__).parents[1], path / "plumbline", ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -124,25 +144,29 @@ class Copy:
         path.write_text(path.read_text().replace(old, new, 1))
 
     def keys(self, *specs: TrialSpec) -> list[str]:
-        code = (
-            "import sys; from pathlib import Path; from plumbline.store.keys import trial_key; "
-            "from plumbline.store.spec import TrialSpec\n"
-            "for text in sys.argv[1:]: print(trial_key(TrialSpec.model_validate_json(text), Path('/nowhere')))"
-        )
-        environment = {**os.environ, "PYTHONPATH": str(self.path), "XDG_CACHE_HOME": str(self.path / "cache")}
-        command = [sys.executable, "-c", code, *(spec.model_dump_json() for spec in specs)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=self.path)
-        return done.stdout.split()
+        """The keys under the source as it is now."""
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        self.server.stdin.write(json.dumps([spec.model_dump_json() for spec in specs]) + "\n")
+        self.server.stdin.flush()
+        return self.server.stdout.readline().split()
 
 
-def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path) -> None:
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[Copy]:
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", KEYS], env=environment, cwd=tmp_path, **pipes) as server:
+        yield Copy(tmp_path, server)
+
+
+def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, copy: Copy) -> None:
     plain = cheap_spec("branin", "ei", options={})
     wrapped = cheap_spec("branin", "trust-region", options={"base": {"name": "cucb", "options": {"alpha": 0.3}}})
-    copy = Copy(tmp_path)
     before = copy.keys(plain, wrapped)
 
     # A new design, fields that neither trial uses, another problem's code, another kind of space.
-    shutil.copy(tmp_path / "plumbline/designs/worst.py", tmp_path / "plumbline/designs/best.py")
+    shutil.copy(copy.path / "plumbline/designs/worst.py", copy.path / "plumbline/designs/best.py")
     copy.replace("designs/best.py", '"worst", Options', '"best", Options')
     for file, field in (
         ("methods/base.py", "    shift: CovariateShift | None = None\n"),
@@ -163,8 +187,9 @@ def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, tmp_path: Path
         assert f"plumbline.{file.removesuffix('.py').replace('/', '.')}" in closure(
             "plumbline.methods.gp.single_outcome", "plumbline.problems.synthetic", "plumbline.trials.trial"
         )
-    assert copy.keys(plain)[0] == before[0]
-    assert copy.keys(wrapped)[0] != before[1]
+    after = copy.keys(plain, wrapped)
+    assert after[0] == before[0]
+    assert after[1] != before[1]
 
 
 def test_inputs_are_found_wherever_they_are_declared(cheap_spec: Make) -> None:

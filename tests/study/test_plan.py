@@ -224,6 +224,35 @@ def test_chunks_cover_each_seed_once(chunk: int | None, seeds_per_job: int | Non
     assert len({c.id for c in chunks}) == len(chunks)
 
 
+def test_jobs_by_task_are_of_one_task_and_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_at("quick", chunk=1)
+    found = {name: Counter(one.spec.method.label for one in chunks) for name, chunks in plan.jobs_by_task().items()}
+    assert found["branin"] == {"dice": 2}
+    assert found["branin~2"] == {"grid": 2}, "these ask for a GPU"
+    assert found["network-2"] == {"bound": 1, "bound-alpha-0.1": 1, "bound-alpha-0.3": 1}
+    chunks = [one for job in plan.jobs_by_task().values() for one in job]
+    expected = {one.id for experiment in plan.run.experiments.values() for one in experiment.chunks}
+    assert {one.id for one in chunks} == expected
+    assert len(chunks) == len(expected), "each in one job"
+    monkeypatch.setattr("plumbline.study.resolved.MOST_CHUNKS", 2)
+    assert [len(plan.jobs_by_task()[name]) for name in ("network-2", "network-2~2")] == [2, 1]
+
+
+@pytest.mark.parametrize("choice", [{"experiments": ["F1"]}, {"experiments": ["F2"]}, {"without": ["F1"]}])
+def test_a_job_by_task_is_the_same_in_a_run_of_some_experiments(choice: dict[str, Any]) -> None:
+    """Else a run of some would do again what a run of all has done."""
+    study = {**STUDY, "experiments": {name: {**one, "desk": {}} for name, one in STUDY["experiments"].items()}}
+    config = Config.model_validate({"preset": "desk", "studies": ["toy"], "data": "real"})
+    parts = {"toy": parse(Study, study, "toy")}, parse_methods_and_tasks(METHODS, TASKS), MOLECULES
+    whole = Plan(config, *parts).jobs_by_task()
+    assert [len(whole[name]) for name in ("branin", "branin~2")] == [1, 1], "F2 has one of the two of F1 too"
+    some = Plan(config.model_copy(update={name: tuple(value) for name, value in choice.items()}), *parts)
+    ids = {one.id for experiment in some.run.experiments.values() for one in experiment.chunks}
+    jobs = some.jobs_by_task()
+    assert jobs.items() <= whole.items()
+    assert {one.id for job in jobs.values() for one in job} == ids, "and computes nothing for others"
+
+
 # What is checked on loading: a repository with the toy study in files.
 
 

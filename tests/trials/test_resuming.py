@@ -228,7 +228,7 @@ def run_chunk(chunk: Chunk, store: Path, output: Path, env: dict[str, str]) -> "
 
 
 def test_kill_minus_nine(cheap_spec: Make, tmp_path: Path, one_core: dict[str, str]) -> None:
-    spec = cheap_spec("ackley-3", "random", rounds=4000)
+    spec = cheap_spec("ackley-3", "random", rounds=1500)
     whole = run_trial(spec, tmp_path / "whole", tmp_path)
     store, output = tmp_path / "store", tmp_path / "out.parquet"
     job = run_chunk(Chunk(spec=spec, seeds=(0,)), store, output, one_core)

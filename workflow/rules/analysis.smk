@@ -20,24 +20,52 @@ rule collect:
         " --store {params.store:q} --output {output.records:q} --snapshots {output.snapshots:q} > {log:q} 2>&1"
 
 
-rule illustrate:
-    """Compute what the figure of an experiment shows without any trial."""
-    output:
-        f"{OUT}/illustrations/{{experiment}}.parquet",
-    log:
-        f"{LOGS}/{PLAN.config.preset}/illustrations/{{experiment}}.log",
-    benchmark:
-        f"{BENCHMARKS}/{PLAN.config.preset}/illustrations/{{experiment}}.tsv"
-    conda:
-        "../../envs/plumbline.yaml"
-    threads: 1
-    params:
-        config=lambda wildcards: config_of(wildcards.experiment),
-        illustration=lambda wildcards: EXPERIMENTS[wildcards.experiment].illustration.model_dump(mode="json"),
-        # Not used by the command: a change of the illustration's code makes Snakemake run the job again.
-        code=lambda wildcards: illustration_digest(EXPERIMENTS[wildcards.experiment].illustration.kind),
-    shell:
-        "plumbline illustrate {wildcards.experiment} --config {params.config:q} --output {output:q} > {log:q} 2>&1"
+ILLUSTRATE = "plumbline illustrate {params.words:q} --config {params.config:q} > {log:q} 2>&1"
+
+if PLAN.config.job == "chunk":
+
+    rule illustrate:
+        """Compute what the figure of an experiment shows without any trial."""
+        output:
+            f"{OUT}/illustrations/{{experiment}}.parquet",
+        log:
+            f"{LOGS}/{PLAN.config.preset}/illustrations/{{experiment}}.log",
+        benchmark:
+            f"{BENCHMARKS}/{PLAN.config.preset}/illustrations/{{experiment}}.tsv"
+        conda:
+            "../../envs/plumbline.yaml"
+        threads: 1
+        params:
+            words=lambda wildcards: illustration_words([wildcards.experiment]),
+            config=lambda wildcards: config_of(wildcards.experiment),
+            # Not used by the command: a change of the illustration or of its code makes Snakemake run the job again.
+            illustrations=lambda wildcards: illustrated_with([wildcards.experiment]),
+        shell:
+            ILLUSTRATE
+
+else:
+    # As with trials, one process for what one alone would start many for: here a study's.
+    for study, names in illustrated_by_study().items():
+
+        rule:
+            name:
+                f"illustrate-{study}"
+            output:
+                [illustration_path(name) for name in names],
+            log:
+                f"{LOGS}/{PLAN.config.preset}/illustrations/{study}.log",
+            benchmark:
+                f"{BENCHMARKS}/{PLAN.config.preset}/illustrations/{study}.tsv"
+            conda:
+                "../../envs/plumbline.yaml"
+            threads: 1
+            params:
+                words=illustration_words(names),
+                config=config_json(studies=[study]),
+                # Not used by the command, as above.
+                illustrations=illustrated_with(names),
+            shell:
+                ILLUSTRATE
 
 
 rule figure:

@@ -81,9 +81,24 @@ def resources_of(chunk):
     return job_resources(PLAN.library, CHUNKS[chunk].spec)
 
 
-def code_of_chunk(wildcards):
-    """Return the digest of the code that a job runs."""
-    return code_digest(CHUNKS[wildcards.chunk].spec)
+def code_of(chunks):
+    """Return the digests of the code that a job runs."""
+    return sorted({code_digest(chunk.spec) for chunk in chunks})
+
+
+def chunk_options(chunks):
+    """Return the options of `plumbline trials` for the chunks of a job, as words of its command."""
+    return [word for chunk in chunks for word in ("--chunk", chunk.model_dump_json(), "--output", PATHS[chunk.id])]
+
+
+def device_of(chunk):
+    """Return the device that a job computes on; where a GPU was asked for and none is, as on a laptop, it takes longer."""
+    return "auto" if resources_of(chunk).gpu else "cpu"
+
+
+def growing(amount):
+    """Return the function of an amount that grows with each attempt."""
+    return lambda wildcards, attempt: amount * attempt
 
 
 # Rules call the package of this checkout: with the interpreter that runs Snakemake, or with that of the conda
@@ -106,9 +121,9 @@ wildcard_constraints:
     method="[^/]+",
 
 
-def chunk_inputs(wildcards):
-    """Return the files that a job reads, as its options declare them: features, trained models."""
-    return [f"{DATA}/{path}" for path in trial_inputs(CHUNKS[wildcards.chunk].spec)]
+def inputs_of(chunks):
+    """Return the files that a job reads, as the options of its chunks declare them: features, trained models."""
+    return sorted({f"{DATA}/{path}" for chunk in chunks for path in trial_inputs(chunk.spec)})
 
 
 def model_inputs(wildcards):
@@ -142,7 +157,32 @@ def experiment_snapshots(wildcards):
 def experiment_illustration(wildcards):
     """Return the illustration that an experiment's figure needs: none where it has none."""
     illustrated = EXPERIMENTS[wildcards.experiment].illustration
-    return f"{OUT}/illustrations/{wildcards.experiment}.parquet" if illustrated else []
+    return illustration_path(wildcards.experiment) if illustrated else []
+
+
+def illustrated_by_study():
+    """Return the experiments of the preset with an illustration, by study: the same whichever of them are built."""
+    found = {}
+    for name in PLAN.preset_names():
+        if PLAN.experiment(name).illustration is not None:
+            found.setdefault(PLAN.study_of(name).study, []).append(name)
+    return found
+
+
+def illustration_path(experiment):
+    """Return the file of an experiment's illustration."""
+    return f"{OUT}/illustrations/{experiment}.parquet"
+
+
+def illustration_words(names):
+    """Return the experiments and the files that they are illustrated in, as words of a command."""
+    return [*names, *(word for name in names for word in ("--output", illustration_path(name)))]
+
+
+def illustrated_with(names):
+    """Return what illustrations depend on: their settings and the digests of their code."""
+    found = [PLAN.experiment(name).illustration for name in names]
+    return [(one.model_dump_json(), illustration_digest(one.kind)) for one in found]
 
 
 def option(name, *values):

@@ -1,7 +1,7 @@
 """What there is: entries of the configuration, registered classes, experiments and claims, as tables."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from plumbline.api.repository import REFERENCE, STUDIES, find_repository, study_names
 from plumbline.api.written import entry_files, read_written
@@ -18,6 +18,19 @@ KINDS: tuple[str, ...] = (*get_args(Kind), "metric", "statistic")
 """Kinds of registered code: what the catalogue has, metrics of records and statistics over seeds."""
 
 
+class Listing(NamedTuple):
+    """Rows under the names of their columns, for those who have no use for pandas, which takes longest to import."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the listing as a table of pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=self.columns)
+
+
 def methods() -> "pd.DataFrame":
     """Return the methods: the names that experiments, figures and claims use, and `run` takes.
 
@@ -28,8 +41,11 @@ def methods() -> "pd.DataFrame":
     Examples:
         >>> pb.methods().query("paper == 'conformal'")
     """
-    import pandas as pd
+    return listed_methods().frame()
 
+
+def listed_methods() -> Listing:
+    """Return the rows of `methods`."""
     repository = find_repository()
     written = read_written(entry_files(repository, "methods"))
     found = load_methods_and_tasks(repository / "config").methods
@@ -37,7 +53,7 @@ def methods() -> "pd.DataFrame":
         (name, written[one.legend.entry].path.stem, one.legend.label, one.ref.name, one.legend.entry)
         for name, one in found.items()
     ]
-    return pd.DataFrame(rows, columns=["method", "paper", "legend", "class", "entry"])
+    return Listing(["method", "paper", "legend", "class", "entry"], rows)
 
 
 def tasks() -> "pd.DataFrame":
@@ -50,8 +66,11 @@ def tasks() -> "pd.DataFrame":
     Examples:
         >>> pb.tasks().query("rounds <= 30 and q == 1")
     """
-    import pandas as pd
+    return listed_tasks().frame()
 
+
+def listed_tasks() -> Listing:
+    """Return the rows of `tasks`."""
     repository = find_repository()
     written = read_written(entry_files(repository, "tasks"))
     rows = [
@@ -61,7 +80,7 @@ def tasks() -> "pd.DataFrame":
         )
         for name, one in load_methods_and_tasks(repository / "config").tasks.items()
     ]
-    return pd.DataFrame(rows, columns=["task", "paper", "title", "problem", "initial", "rounds", "q", "entry"])
+    return Listing(["task", "paper", "title", "problem", "initial", "rounds", "q", "entry"], rows)
 
 
 def _studies() -> list[Study]:
@@ -76,8 +95,11 @@ def experiments() -> "pd.DataFrame":
         A row an experiment: `experiment`, its `paper`, its `title`, the `presets` that have it, `seeds` at the
         document's settings, the `claims` that rest on it, and whether its results are `published` with the repository.
     """
-    import pandas as pd
+    return listed_experiments().frame()
 
+
+def listed_experiments() -> Listing:
+    """Return the rows of `experiments`."""
     reference = find_repository() / REFERENCE
     rows = [
         (
@@ -90,8 +112,7 @@ def experiments() -> "pd.DataFrame":
         for study in _studies()
         for name, one in study.experiments.items()
     ]
-    columns = ["experiment", "paper", "title", "presets", "seeds", "claims", "published"]
-    return pd.DataFrame(rows, columns=columns)
+    return Listing(["experiment", "paper", "title", "presets", "seeds", "claims", "published"], rows)
 
 
 def claims() -> "pd.DataFrame":

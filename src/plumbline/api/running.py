@@ -166,14 +166,20 @@ def repository_or_none() -> Path | None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep torch to one thread, or as many as OMP_NUM_THREADS says: small matrices are slower on more."""
+    """Keep torch, NumPy and SciPy to one thread, or as many as OMP_NUM_THREADS says.
+
+    Small matrices are slower on more, and their last digits depend on the number.
+    """
     wanted = threads_asked()
+    import scipy.linalg  # noqa: F401  # its own BLAS must be there to be limited
     import torch
+    from threadpoolctl import threadpool_limits
 
     before = torch.get_num_threads()
     torch.set_num_threads(wanted)
     try:
-        yield
+        with threadpool_limits(wanted, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(before)
 

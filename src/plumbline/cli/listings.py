@@ -9,7 +9,7 @@ from plumbline.cli.app import USE, CsvOption, app, path_option
 from plumbline.core.errors import PlumblineError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from plumbline.api.listings import Listing
 
 FilterArgument = Annotated[str, typer.Argument(help="only those of this paper, or with this in their name")]
 
@@ -17,44 +17,46 @@ FilterArgument = Annotated[str, typer.Argument(help="only those of this paper, o
 @app.command(rich_help_panel=USE)
 def methods(part: FilterArgument = "", csv: CsvOption = False) -> None:
     """List the methods: the entries of config/methods, by paper."""
-    from plumbline.api import methods as table
+    from plumbline.api.listings import listed_methods
 
-    _print_by_paper(table(), "method", part, csv)
+    _print_by_paper(listed_methods(), "method", part, csv)
 
 
 @app.command(rich_help_panel=USE)
 def tasks(part: FilterArgument = "", csv: CsvOption = False) -> None:
     """List the tasks: the entries of config/tasks, by paper."""
-    from plumbline.api import tasks as table
+    from plumbline.api.listings import listed_tasks
 
-    _print_by_paper(table(), "task", part, csv)
+    _print_by_paper(listed_tasks(), "task", part, csv)
 
 
 @app.command(rich_help_panel=USE)
 def experiments(part: FilterArgument = "", csv: CsvOption = False) -> None:
     """List the experiments, by paper."""
-    from plumbline.api import experiments as table
+    from plumbline.api.listings import listed_experiments
 
-    _print_by_paper(table(), "experiment", part, csv)
+    _print_by_paper(listed_experiments(), "experiment", part, csv)
 
 
-def _print_by_paper(frame: "pd.DataFrame", kind: str, part: str, csv: bool) -> None:
-    from plumbline.cli.tables import print_frame
+def _print_by_paper(listing: "Listing", kind: str, part: str, csv: bool) -> None:
+    from plumbline.cli.tables import print_csv, print_table, written
 
+    rows = [dict(zip(listing.columns, row, strict=True)) for row in listing.rows]
+    papers = list(dict.fromkeys(row["paper"] for row in rows))
     if part:
-        chosen = frame[frame["paper"] == part]
-        if chosen.empty:
-            chosen = frame[frame[kind].str.contains(part, case=False, regex=False)]
-        if chosen.empty:
-            papers = ", ".join(frame["paper"].unique())
-            raise PlumblineError(f"no {kind} with {part!r} in its name, and no such paper; papers: {papers}")
-        frame = chosen
+        of_paper = [row for row in rows if row["paper"] == part]
+        rows = of_paper or [row for row in rows if part.lower() in row[kind].lower()]
+        if not rows:
+            raise PlumblineError(f"no {kind} with {part!r} in its name, and no such paper; papers: {', '.join(papers)}")
     if csv:
-        print_frame(frame, csv=True)
+        print_csv(listing.columns, (row.values() for row in rows))
         return
-    shown = frame.drop(columns=["paper", "entry"], errors="ignore")
-    for i, (paper, rows) in enumerate(shown.groupby(frame["paper"], sort=False)):
-        print_frame(rows, title=f"{chr(10) * bool(i)}{paper}")
+    shown = [name for name in listing.columns if name not in ("paper", "entry")]
+    numbers = [name for name in shown if rows and type(rows[0][name]) in (int, float)]
+    chosen = [paper for paper in papers if any(row["paper"] == paper for row in rows)]
+    for i, paper in enumerate(chosen):
+        cells = [[written(row[name]) for name in shown] for row in rows if row["paper"] == paper]
+        print_table(shown, cells, numbers, f"{chr(10) * bool(i)}{paper}")
 
 
 @app.command(rich_help_panel=USE)

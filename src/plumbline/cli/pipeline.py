@@ -91,23 +91,32 @@ def model(
 
 @app.command(rich_help_panel=WORKFLOW)
 def trials(
-    chunk: Annotated[str, typer.Option(help="spec and seeds as JSON; `plumbline plan --chunks` prints them")],
-    output: OutputOption,
+    chunk: Annotated[
+        list[str],
+        typer.Option(help="spec and seeds as JSON, as often as --output; `plumbline plan --chunks` prints them"),
+    ],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one a chunk")],
     store: StoreOption = STORE,
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Run or resume the seeds of one (task, method), and collect their records."""
+    """Run or resume the seeds of one (task, method), of one after another, and collect their records."""
     from plumbline.api.running import run_specs
+    from plumbline.core.arrow import without_pandas
     from plumbline.core.options import parse
     from plumbline.store import records
     from plumbline.store.spec import Chunk
 
+    if len(chunk) != len(output):
+        raise PlumblineError(f"name an --output for each --chunk (got {len(output)} for {len(chunk)})")
     refuse_losses(output, *data.glob("*/*"), folders=[store])
-    specs = parse(Chunk, parse_json(chunk, "--chunk"), "--chunk").specs()
-    folders = run_specs(specs, store, data, device)
-    tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
-    records.write_table(output, records.concatenate(tables))
+    without_pandas()
+    chunks = [parse(Chunk, parse_json(text, "--chunk"), "--chunk") for text in chunk]
+    for one, path in zip(chunks, output, strict=True):
+        specs = one.specs()
+        folders = run_specs(specs, store, data, device)
+        tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
+        records.write_table(path, records.concatenate(tables))
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -133,15 +142,23 @@ def collect(
 
 
 @app.command(rich_help_panel=WORKFLOW)
-def illustrate(experiment: str, output: OutputOption, config: ConfigOption = CONFIG) -> None:
-    """Compute an experiment's illustration, which needs no trials."""
+def illustrate(
+    experiment: Annotated[list[str], typer.Argument(help="names of experiments")],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one an experiment")],
+    config: ConfigOption = CONFIG,
+) -> None:
+    """Compute experiments' illustrations, which need no trials."""
     from plumbline.api.running import one_thread
     from plumbline.illustrations.illustrate import illustrate as compute
     from plumbline.illustrations.illustrate import write
 
+    if len(experiment) != len(output):
+        raise PlumblineError(f"name an --output for each experiment (got {len(output)} for {len(experiment)})")
     refuse_losses(output, config=config)
+    loaded = read_plan(config)
     with one_thread():
-        write(output, compute(read_plan(config).resolve(experiment)), experiment)
+        for name, path in zip(experiment, output, strict=True):
+            write(path, compute(loaded.resolve(name)), name)
 
 
 @app.command(rich_help_panel=WORKFLOW)

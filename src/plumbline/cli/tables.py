@@ -4,6 +4,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from csv import writer as csv_writer
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,13 @@ def print_frame(frame: "pd.DataFrame", csv: bool = False, title: str = "") -> No
     numbers = [headers[str(name)] for name in frame.select_dtypes("number")]
     rows = ([written(value) for value in row] for row in frame.itertuples(index=False, name=None))
     print_table(list(headers.values()), rows, numbers, title)
+
+
+def print_csv(headers: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Print rows of words, whole numbers and truth values as CSV, as `print_frame` prints a data frame."""
+    writer = csv_writer(sys.stdout, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows(rows)
 
 
 def written(value: Any, digits: int = 4) -> str:

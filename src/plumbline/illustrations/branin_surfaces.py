@@ -17,13 +17,16 @@ from plumbline.methods.conformal.density_ratio import RatioOptions
 from plumbline.methods.conformal.method import ConformalOptions, ConformalUpperConfidenceBound
 from plumbline.methods.conformal.search import LangevinOptions
 from plumbline.methods.conformal.sets import ConformalPredictive
-from plumbline.methods.gp.single_outcome import ConfidenceBoundOptions, UpperConfidenceBoundMethod
-from plumbline.models.gp.fit import ModelOptions
+from plumbline.methods.gp.single_outcome import (
+    ConfidenceBoundOptions,
+    DeclaredNoiseOptions,
+    UpperConfidenceBoundMethod,
+)
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
-from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.search import IncumbentSearchOptions
 
-MODEL = ModelOptions(priors="conformal")
+MODEL = DeclaredNoiseOptions(priors="conformal")
 """Kernel and priors of both methods."""
 
 CHAINS = LangevinOptions()
@@ -46,7 +49,7 @@ class SurfacesOptions(Options):
     corner: float = Field(default=0.5, ge=0.0, lt=1.0)
     points: PositiveInt = 60
     alpha: Alpha = "1/sqrt(n)"
-    search: SearchOptions = SearchOptions()
+    search: IncumbentSearchOptions = IncumbentSearchOptions()
     posterior: ConformalPosteriorOptions = ConformalPosteriorOptions()
     ratio: RatioOptions = RatioOptions()
 

@@ -49,11 +49,13 @@ class Domain:
         space: the search space.
         outcomes: the outcomes of an evaluation.
         shift: the distribution of queries if these are drawn rather than chosen (offline checks of coverage).
+        noise_free: whether the problem declares that observations have no noise.
     """
 
     space: Space
     outcomes: tuple[Outcome, ...] = (Outcome("objective"),)
     shift: CovariateShift | None = None
+    noise_free: bool = False
 
     @property
     def bounds(self) -> Tensor:

@@ -17,7 +17,7 @@ from plumbline.core.seeding import draw_seed
 from plumbline.methods.ask import CPU
 from plumbline.methods.base import Method, Predictor, Proposal
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import inside
+from plumbline.spaces.search import Neighbourhood, inside
 
 Surrogate = TypeVar("Surrogate")
 
@@ -236,8 +236,12 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
     def search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Choice[Surrogate]:
         """Return the points of greatest utility in the round's space; `options.search` says how hard to look."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
-        ends = space.ends(utility, round.q, self.options.search, round.seed)
+        ends = space.ends(utility, round.q, self.options.search, round.seed, self.around(surrogate, round))
         return Choice(ends[0], utility, surrogate, ends=ends)
+
+    def around(self, surrogate: Surrogate, round: Round) -> Neighbourhood | None:
+        """Return where the search looks besides everywhere; None for no such place."""
+        return None
 
     @abstractmethod
     def predictive(self, surrogate: Surrogate) -> Predictor:

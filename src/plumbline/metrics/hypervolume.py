@@ -1,6 +1,5 @@
 """Hypervolume of a growing set of points, without torch."""
 
-import moocore
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +19,8 @@ def hypervolume_so_far(F: Array, ref_point: Array) -> Array:
     Returns:
         `n` volumes, by `moocore`.
     """
+    import moocore  # here, since few records have several objectives
+
     volumes = np.zeros(len(F))
     front = np.empty((0, F.shape[1]))
     above = np.flatnonzero((ref_point < F).all(axis=1))

@@ -85,6 +85,11 @@ class Problem:
         return self.space.bounds
 
     @property
+    def noise_free(self) -> bool:
+        """Whether observations are values without noise."""
+        return self.observe is None and all(outcome.noise == 0.0 for outcome in self.outcomes)
+
+    @property
     def roles(self) -> list[Role]:
         """The role of each outcome."""
         return [outcome.role for outcome in self.outcomes]

@@ -1,5 +1,6 @@
 """A box, in which multi-start L-BFGS-B maximises an acquisition function."""
 
+import math
 from functools import partial
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from torch import Generator, Tensor
 from plumbline.core.history import History
 from plumbline.core.lbfgsb import minimise
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import EarlyStopping, SearchOptions
+from plumbline.spaces.search import EarlyStopping, Neighbourhood, SearchOptions
 from plumbline.spaces.with_gradient import Differentiated, in_usual_units
 
 
@@ -34,6 +35,23 @@ def batches(bounds: Tensor, n: int, q: int, seed: int) -> Tensor:
     if q > 1:
         points = points[torch.randperm(n * q, generator=Generator().manual_seed(seed))]
     return points.view(n, q, -1)
+
+
+def batches_around(bounds: Tensor, around: Neighbourhood, n: int, q: int, seed: int) -> Tensor:
+    """Return `n x q x d` points: those of `batches`, the last of them replaced by points around the incumbent.
+
+    The first of the latter is the incumbent itself, each point of the others a Gaussian step from it, cut to the box.
+    """
+    incumbent, options = around
+    samples, some = batches(bounds, n, q, seed), max(1, round(options.share * n))
+    generator = Generator().manual_seed(seed)
+    close, far = math.log(options.closest), math.log(options.farthest)
+    spread = (close + (far - close) * torch.rand(some, 1, 1, generator=generator, dtype=bounds.dtype)).exp()
+    steps = torch.randn(some, q, bounds.shape[-1], generator=generator, dtype=bounds.dtype)
+    near = incumbent + spread * steps * (bounds[1] - bounds[0])
+    near[0] = incumbent
+    samples[-some:] = near.clamp(*bounds)
+    return samples
 
 
 def climb(
@@ -93,12 +111,22 @@ class Box(Space):
         """Return the region, which is already inside the box."""
         return Box(region)
 
-    def ends(self, acquisition: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
+    def ends(
+        self,
+        acquisition: AcquisitionFunction,
+        q: int,
+        options: SearchOptions,
+        seed: int,
+        around: Neighbourhood | None = None,
+    ) -> Tensor:
         """Return the end of each climb, `r x q x d`, the best first.
 
         A climb whose line search fails, as at a kink, ends there; BoTorch would discard and restart all climbs.
         """
         acquisition = in_usual_units(acquisition)
+        generator = partial(batches, self.bounds)
+        if around is not None:
+            generator = partial(batches_around, self.bounds, around)
         X, values = optimize_acqf(
             acquisition,
             self.bounds,
@@ -112,7 +140,7 @@ class Box(Space):
                 "nonnegative": isinstance(acquisition, Differentiated) and acquisition.nonnegative,
             },
             gen_candidates=climb,
-            generator=partial(batches, self.bounds),
+            generator=generator,
             retry_on_optimization_warning=False,
             return_best_only=False,
         )

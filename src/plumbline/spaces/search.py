@@ -1,9 +1,9 @@
 """Options and early stopping of the multi-start search, and membership of a region."""
 
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor
 
 from plumbline.core.options import Options
@@ -32,6 +32,48 @@ class SearchOptions(Options):
                 f"{self.restarts} starts cannot be chosen from {self.raw_samples} points: raise `raw_samples`"
             )
         return self
+
+
+class AroundIncumbent(Options):
+    """Raw samples around the incumbent, where a narrow peak of an acquisition function is often found.
+
+    Attributes:
+        share: share of the raw samples.
+        closest, farthest: least and greatest standard deviation of their distance, in sides of the box. It is
+            log-uniform over the samples.
+    """
+
+    share: float = Field(0.125, gt=0.0, lt=1.0)
+    closest: PositiveFloat = 1e-4
+    farthest: PositiveFloat = 0.1
+
+    @model_validator(mode="after")
+    def _distances_are_in_order(self) -> Self:
+        if self.closest > self.farthest:
+            raise ValueError(f"`closest`, {self.closest:g}, must be at most `farthest`, {self.farthest:g}")
+        return self
+
+
+class IncumbentSearchOptions(SearchOptions):
+    """Options of a multi-start search that knows the incumbent.
+
+    Attributes:
+        around_incumbent: raw samples around the incumbent in a box; null for none, as in the documents' searches.
+    """
+
+    around_incumbent: AroundIncumbent | None = None
+
+
+class Neighbourhood(NamedTuple):
+    """Where a search looks besides everywhere.
+
+    Attributes:
+        incumbent: `d`.
+        options: how many raw samples lie around it, and how near.
+    """
+
+    incumbent: Tensor
+    options: AroundIncumbent
 
 
 class EarlyStopping:

@@ -12,7 +12,7 @@ from plumbline.core.options import line_of, parse
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.store.keys import input_paths
-from plumbline.store.spec import TrialSpec
+from plumbline.store.spec import Chunk, TrialSpec
 from plumbline.study.checks import (
     check_claim,
     check_experiment,
@@ -25,7 +25,7 @@ from plumbline.study.checks import (
 )
 from plumbline.study.experiments import Experiment, Preset, Study, load_study
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
-from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, pairs, trials
+from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, jobs_by_task, pairs, trials
 from plumbline.study.settings import Config
 
 
@@ -126,6 +126,13 @@ class Plan:
             stand_ins=self.stand_ins,
         )
 
+    def jobs_by_task(self) -> dict[str, list[Chunk]]:
+        """Return the chunks of each job of this run, by its name, where a job runs those of a task (`config.job`)."""
+        wanted = {chunk.id for one in self.run.experiments.values() for chunk in one.chunks}
+        whole = {name: self.resolve(name) for name in self.preset_names()}
+        jobs = jobs_by_task(self.library, whole)
+        return {name: chunks for name, chunks in jobs.items() if chunks[0].id in wanted}
+
     def study_of(self, name: str) -> Study:
         """Return the study that experiment `name` belongs to; raise PlumblineError if there is none."""
         for study in self.studies.values():
@@ -148,6 +155,10 @@ class Plan:
     def names(self) -> list[str]:
         """Return the names of all experiments, in this preset or not."""
         return [name for study in self.studies.values() for name in study.experiments]
+
+    def preset_names(self) -> list[str]:
+        """Return the names of the experiments of this preset, whichever a run builds."""
+        return [name for name, scaled in self._scaled.items() if scaled is not None]
 
     def grid(self, name: str) -> set[tuple[str, str]]:
         """Return the (task, method) of experiment `name` at the preset's scale; none where the preset leaves it out."""
@@ -185,7 +196,7 @@ def _refuse_other_targets(studies: Mapping[str, Study], root: Path) -> None:
     """Raise PlumblineError where a study or an experiment is called like another target of the workflow at `root`."""
     files = [path for path in (root / "workflow").rglob("*") if path.suffix == ".smk" or path.name == "Snakefile"]
     texts = (path.read_text(encoding="utf-8") for path in files)
-    rules = {name for text in texts for name in re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.MULTILINE)}
+    rules = {name for text in texts for name in re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE)}
     for study, content in studies.items():
         named = {"the study": study, **{f"experiment {name}": name for name in content.experiments}}
         for what, name in named.items():

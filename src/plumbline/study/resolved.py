@@ -1,5 +1,6 @@
 """Experiments as a run makes them: grids expanded into trials, with all that the analysis needs beside the records."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ STANDS_IN = "stands in for"
 
 Trial = tuple[str, str]
 """A task and a method."""
+
+MOST_CHUNKS = 50
+"""Chunks of one job at most: they are words of its command line, which Linux limits to 128 kB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,34 @@ def pairs(entries: MethodsAndTasks, block: Block) -> Iterator[Trial]:
 def job_resources(entries: MethodsAndTasks, spec: TrialSpec) -> Resources:
     """Return the resources of a job: the greater of those of its method and of its task."""
     return greater(entries.methods[spec.method.label].resources, entries.tasks[spec.task].resources)
+
+
+def jobs_by_task(entries: MethodsAndTasks, experiments: Mapping[str, ResolvedExperiment]) -> dict[str, list[Chunk]]:
+    """Return the chunks of each job, by its name, where a job runs the chunks of a task one after another.
+
+    The chunks of a job are those of the same experiments: a run of one experiment computes nothing for others, and the
+    job is the same job in it. They read the same files and ask for the same resources.
+
+    Args:
+        entries: methods and tasks, with the resources that they ask for.
+        experiments: all of the preset, by name, whichever are built.
+    """
+    by_id = {chunk.id: chunk for one in experiments.values() for chunk in one.chunks}
+    users: dict[str, list[str]] = defaultdict(list)
+    for name, one in experiments.items():
+        for chunk in one.chunks:
+            users[chunk.id].append(name)
+    alike: dict[tuple[str, ...], list[Chunk]] = defaultdict(list)
+    for id, chunk in by_id.items():
+        needs = job_resources(entries, chunk.spec).model_dump_json()
+        alike[chunk.spec.task, needs, *users[id], *trial_inputs(chunk.spec)].append(chunk)
+    jobs: dict[str, list[Chunk]] = {}
+    for chunks in alike.values():
+        for start in range(0, len(chunks), MOST_CHUNKS):
+            task = chunks[start].spec.task
+            number = 1 + sum(job.partition("~")[0] == task for job in jobs)
+            jobs[task if number == 1 else f"{task}~{number}"] = chunks[start : start + MOST_CHUNKS]
+    return jobs
 
 
 def trials(

@@ -39,6 +39,11 @@ class Config(Options):
     chunk: PositiveInt | None = Field(
         default=None, description="at most so many seeds a job; null for all that the method's resources allow"
     )
+    job: Literal["chunk", "task"] = Field(
+        default="chunk",
+        description="what a job of trials runs: a chunk (seeds of one method on one task), or all chunks of a task in "
+        "an experiment, one after another in one process",
+    )
     results: str = Field(
         default="results", pattern=VISIBLE, description="the folder of records, figures, tables and reports"
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as arrow
+import pyarrow.compute as compute
 import torch
 from torch import Tensor
 
@@ -68,11 +69,14 @@ def points_column(X: Tensor) -> arrow.ChunkedArray:
 
 def timing_table(log: Log, key: str) -> arrow.Table:
     """Return the seconds of each round."""
-    seconds = log.columns().select(["iteration", *SECONDS])
-    sums = seconds.group_by("iteration", use_threads=False).aggregate([(name, "sum") for name in SECONDS])
-    arrays = {name: sums[f"{name}_sum"] for name in SECONDS}
-    keys = arrow.repeat(arrow.scalar(key), len(sums))
-    return arrow.table({"key": keys, "iteration": sums["iteration"], **arrays}, schema=TIMING)
+    columns = log.columns()
+    iterations, places = np.unique(columns["iteration"].to_numpy(), return_inverse=True)
+    n = len(iterations)
+    arrays = {
+        name: np.bincount(places, weights=compute.fill_null(columns[name], 0.0).to_numpy(), minlength=n)
+        for name in SECONDS
+    }
+    return arrow.table({"key": repeated(key, arrow.string(), n), "iteration": iterations, **arrays}, schema=TIMING)
 
 
 def snapshot_table(log: Log, key: str) -> arrow.Table:

@@ -84,7 +84,7 @@ class Trial:
             self.metadata = metadata_of(self.problem)
             size = spec.diagnostics.holdout
             self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None
-        self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift)
+        self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift, self.problem.noise_free)
         self.method = self._method(state or {})
         self._before: dict[str, Any] = {}
         self._kinds: dict[str, type] | None = None

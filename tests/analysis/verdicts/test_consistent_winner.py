@@ -19,7 +19,7 @@ from plumbline.statistics.over_seeds import infer
 from plumbline.study.claims import ClaimTest
 from plumbline.study.experiments import load_study
 
-REPETITIONS = 100
+REPETITIONS = 50
 
 
 @pytest.fixture(scope="module", params=["primary", "secondary"])

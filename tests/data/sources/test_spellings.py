@@ -43,12 +43,12 @@ def spellings(smiles: str, seed: int) -> list[str]:
     return [*some, ".".join(reversed(smiles.split(".")))]
 
 
-MOLECULES = [*DRUGS.values(), *generated_molecules(60, 5), *ODD]
+MOLECULES = [*DRUGS.values(), *generated_molecules(30, 5), *ODD]
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(4))
 def test_every_column_and_score_is_equal_in_every_spelling(block: int) -> None:
-    for number, smiles in enumerate(MOLECULES[block::8]):
+    for number, smiles in enumerate(MOLECULES[block::4]):
         with rdBase.BlockLogs():
             expected = describe_molecule(smiles)
             others = spellings(smiles, number)

@@ -55,7 +55,7 @@ def test_damaged_bytes_are_images_or_one_line(files: tuple[Path, Path], tmp_path
     whole = loadmat(files[1])
     savemat(path, {name: whole[name] for name in ("X", "y")})
     content = path.read_bytes()
-    for place in (*range(128, 200, 4), *range(len(content) - 64, len(content), 4), *draw.sample(range(400), 20)):
+    for place in (*range(128, 200, 8), *range(len(content) - 64, len(content), 16), *draw.sample(range(400), 8)):
         damaged = bytearray(content)
         damaged[place] = draw.randrange(256)
         path.write_bytes(damaged)
@@ -63,7 +63,7 @@ def test_damaged_bytes_are_images_or_one_line(files: tuple[Path, Path], tmp_path
             assert read_svhn(files[0], path).test.pixels.shape == (2, 3, 32, 32)
         except PlumblineError as error:
             said.append(str(error))
-    assert len(said) > 10
+    assert len(said) > 5
     assert all("damaged.mat is no file of SVHN's digits" in one and "\n" not in one for one in said)
 
 

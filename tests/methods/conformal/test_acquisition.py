@@ -258,7 +258,7 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
     return ConformalAcquisition(processes, utility, ratio, alpha, options, seed), U
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(acquisitions())
 def test_values_and_gradients_are_those_of_automatic_differentiation(case: tuple[ConformalAcquisition, Tensor]) -> None:
     acquisition, U = case
@@ -269,7 +269,7 @@ def test_values_and_gradients_are_those_of_automatic_differentiation(case: tuple
     assert torch.equal(value, acquisition.values_in_cube(U))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(acquisitions())
 def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None:
     """Central differences along a direction; kinks of improvements may lie between."""

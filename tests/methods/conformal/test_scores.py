@@ -121,10 +121,10 @@ def test_relaxation_tends_to_the_sharp_masks() -> None:
     assert torch.equal(relaxed[clear].round(), acceptance(sharp, own, 0.2)[clear])
 
 
-@pytest.mark.parametrize("n", [5, 16, 64])
+@pytest.mark.parametrize("n", [5, 64])
 def test_randomised_sets_are_exactly_valid(n: int) -> None:
-    """2,000 exchangeable draws: within 3 standard errors of 1 - alpha, where n instead of n + 1 would show."""
-    alpha, draws = 0.2, 2_000
+    """1,000 exchangeable draws: within 3 standard errors of 1 - alpha, where n instead of n + 1 would show."""
+    alpha, draws = 0.2, 1_000
     generator = torch.Generator().manual_seed(n)
     covered = torch.zeros(draws, dtype=torch.float64)
     process = made_process(n, 0.05)

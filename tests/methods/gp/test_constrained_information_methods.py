@@ -121,8 +121,9 @@ def test_before_any_point_is_feasible_draws_may_be() -> None:
 @pytest.mark.parametrize("decoupled", [True, False])
 def test_constraints_that_contradict_each_other(decoupled: bool) -> None:
     """One holds left of the middle, the other right of it and further on: the least bad is in between."""
-    X = rows(20, 0)
-    seen = History(X, torch.stack([X[:, 1], left(X) - 1, -left(X) - 1], -1), 20)
+    # With the corners of the box, so that no model is much less certain at the edges.
+    X = torch.cat([rows(20, 0), torch.cartesian_prod(*BOX.T)])
+    seen = History(X, torch.stack([X[:, 1], left(X) - 1, -left(X) - 1], -1), len(X))
     proposal, wanted, events = asked(make("objective", "at_least_zero", "at_least_zero", decoupled=decoupled), seen, 2)
     assert NothingFeasibleWarning.__name__ in events
     assert wanted.tolist() == [[False, True, True]] * 2

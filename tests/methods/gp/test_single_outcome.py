@@ -10,6 +10,7 @@ from plumbline.core.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
 from plumbline.methods.gp.single_outcome import improvement_threshold
+from plumbline.models.gp.fit import KNOWN_NOISE_FLOOR
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 from plumbline.spaces.with_gradient import Differentiated
@@ -74,7 +75,7 @@ def test_the_point_of_greatest_mean_is_recommended_anywhere_in_a_box(name: str) 
     place = on_a_line()
     method = build_method(name, {**QUICK}, place.domain)
     X = recommend(method, place.history)
-    grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
+    grid = torch.linspace(0, 1, 1001, dtype=torch.float64).unsqueeze(-1)
     (of_grid, _), (found, _) = (
         method.fit(place.history).posterior_moments(points, joint=False) for points in (grid, X)
     )
@@ -188,3 +189,57 @@ def test_prediction_is_of_observations_not_of_the_latent_function() -> None:
 def test_nested_option_errors_say_where() -> None:
     with pytest.raises(PlumblineError, match=r"method 'ei': model\.kernel: .*matern52"):
         build_method("ei", {"model": {"kernel": "cubic"}}, Domain(Box(LINE)))
+
+
+def smooth(n: int = 12, noise_free: bool = True) -> Situation:
+    """Observations of a parabola on a line, whose maximum is at 0.3."""
+    X = LINE[0] + (LINE[1] - LINE[0]) * torch.linspace(0, 1, n, dtype=torch.float64).unsqueeze(-1)
+    share = (X - LINE[0]) / (LINE[1] - LINE[0])
+    return Situation(Domain(Box(LINE), noise_free=noise_free), History(X, -(share - 0.3).square(), n))
+
+
+@pytest.mark.parametrize("name", ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei"])
+@pytest.mark.parametrize(("noise", "noise_free"), [("fitted", True), ("declared", True), ("declared", False)])
+def test_noise_is_known_where_the_problem_declares_none_and_the_method_is_to_believe_it(
+    name: str, noise: str, noise_free: bool
+) -> None:
+    place = smooth(noise_free=noise_free)
+    method = build_method(name, {"model": {"noise": noise}}, place.domain)
+    process = method.fit(place.history)
+    (again,) = method.fit_each(place.history.X.unsqueeze(0), place.history.Y.unsqueeze(0))
+    known = noise == "declared" and noise_free
+    assert (float(process.noise) == KNOWN_NOISE_FLOOR) == known
+    assert torch.isfinite(method.predictive(process)(place.history.X).sd).all()
+    assert torch.equal(again.at.noise, process.at.noise)
+
+
+def test_a_fitted_output_scale_follows_the_data() -> None:
+    place = smooth()
+    fixed, fitted = (
+        build_method("logei", {"model": {"outputscale": scale}}, place.domain).fit(place.history).at.outputscale
+        for scale in ("unit", "fitted")
+    )
+    assert fixed == 1.0
+    assert fitted > 1.5  # a parabola rises beyond its data
+    with pytest.raises(PlumblineError, match="outputscale"):
+        build_method("logei", {"model": {"priors": "conformal", "outputscale": "fitted"}}, place.domain)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("name", ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei"])
+def test_a_search_around_the_incumbent_looks_around_the_point_of_greatest_mean(name: str, q: int) -> None:
+    place = smooth()
+    method = build_method(name, {**QUICK, "search": {**QUICK["search"], "around_incumbent": {}}}, place.domain)
+    surrogate = method.fit(place.history)
+    around = method.around(surrogate, method.start_round(place.history, q, torch.Generator().manual_seed(0)))
+    mean, _ = surrogate.posterior_moments(place.history.X, joint=False)
+    assert torch.equal(around.incumbent, place.history.X[mean.argmax()])
+    assert ask(method, place.history, q).X.shape == (q, 1)
+    plain = build_method(name, QUICK, place.domain)
+    assert plain.around(surrogate, plain.start_round(place.history, q, torch.Generator().manual_seed(0))) is None
+
+
+@pytest.mark.parametrize("name", ["ts", "kg", "mes", "cucb"])
+def test_other_searches_have_no_such_option(name: str) -> None:
+    with pytest.raises(PlumblineError, match="around_incumbent"):
+        build_method(name, {"search": {"around_incumbent": {}}}, Domain(Box(LINE)))

@@ -141,7 +141,7 @@ def integrate(function: Callable[[torch.Tensor], torch.Tensor], ends: torch.Tens
     return gaussian.integral(function, ends[:-1], ends[1:]).sum()
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(posteriors())
 def test_the_density_integrates_to_one(made: CalibratedPosterior) -> None:
     ends = pieces(made)
@@ -149,7 +149,7 @@ def test_the_density_integrates_to_one(made: CalibratedPosterior) -> None:
     assert integrate(made.density, ends).item() == pytest.approx(1.0, abs=1e-9)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(posteriors(), st.floats(-4, 4))
 def test_the_cdf_is_the_integral_of_the_density(made: CalibratedPosterior, u: float) -> None:
     f = made.mean + u * made.sd_of_value()
@@ -158,7 +158,7 @@ def test_the_cdf_is_the_integral_of_the_density(made: CalibratedPosterior, u: fl
     assert made.cdf(f).item() == pytest.approx(integrate(made.density, below).item(), abs=1e-10)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(posteriors(), st.floats(-4, 4))
 def test_expected_improvement_is_the_integral_of_the_gain(made: CalibratedPosterior, u: float) -> None:
     """By the density, which has a closed form of its own."""
@@ -170,7 +170,7 @@ def test_expected_improvement_is_the_integral_of_the_gain(made: CalibratedPoster
     assert value.item() == pytest.approx(expected.item(), rel=1e-7, abs=1e-10)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(posteriors(), st.lists(st.floats(1e-6, 1 - 1e-6), min_size=1, max_size=5))
 def test_quantiles_invert_the_cdf(made: CalibratedPosterior, levels: list[float]) -> None:
     p = number(levels)
@@ -180,7 +180,7 @@ def test_quantiles_invert_the_cdf(made: CalibratedPosterior, levels: list[float]
     assert ((made.cdf(q) - p).abs() <= 1e-12 + resolved).all()
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(posteriors(), st.floats(-3, 3), st.sampled_from([1e-2, 3.0, 100.0]), st.floats(-2, 2))
 def test_units_do_not_matter(made: CalibratedPosterior, u: float, scale: float, shift: float) -> None:
     """With labels in other units: densities per unit, values in units, probabilities as they were."""
@@ -203,7 +203,7 @@ def label_density(made: CalibratedPosterior, y: torch.Tensor) -> torch.Tensor:
     return torch.where((z.abs() <= zeta) & (zeta > TINY), inside, outside) / sd
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(posteriors())
 def test_the_label_density_has_its_masses(made: CalibratedPosterior) -> None:
     sd, half, density = made.variance.sqrt(), made.half_width, partial(label_density, made)
@@ -250,7 +250,7 @@ def moved(like: CalibratedPosterior, leaves: list[torch.Tensor]) -> CalibratedPo
     return replace(like, mean=mean, variance=sd.square() + like.noise, threshold=threshold)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(posteriors(), st.floats(-4, 4))
 def test_slopes_of_expected_improvement_are_automatic_ones(made: CalibratedPosterior, u: float) -> None:
     leaves = [part.clone().requires_grad_() for part in (made.mean, made.sd_of_value(), made.threshold)]
@@ -262,7 +262,7 @@ def test_slopes_of_expected_improvement_are_automatic_ones(made: CalibratedPoste
         torch.testing.assert_close(slope / scale, expected / scale, rtol=1e-5, atol=1e-7)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(posteriors(), st.floats(1e-6, 1 - 1e-6))
 def test_slopes_of_a_quantile_keep_its_probability(made: CalibratedPosterior, level: float) -> None:
     """The implicit function theorem, with automatic slopes of the distribution function."""

@@ -44,9 +44,9 @@ def test_members_propose_as_often_as_their_weights_say() -> None:
     place = box()
     method = roulette(place, factor=3.0)
     method.successes = [0, 1, 1]
-    drawn = [ask(method, place.history, 1, seed).notes["member"] for seed in range(200)]
-    assert drawn.count(0.0) == pytest.approx(200 / 7, abs=4 * (200 * 6 / 49) ** 0.5)
-    assert drawn.count(2.0) == pytest.approx(600 / 7, abs=4 * (200 * 12 / 49) ** 0.5)
+    drawn = [ask(method, place.history, 1, seed).notes["member"] for seed in range(100)]
+    assert drawn.count(0.0) == pytest.approx(100 / 7, abs=4 * (100 * 6 / 49) ** 0.5)
+    assert drawn.count(2.0) == pytest.approx(300 / 7, abs=4 * (100 * 12 / 49) ** 0.5)
 
 
 def test_only_the_one_that_is_drawn_searches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,14 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from exact_cases import data, made
 
 from plumbline.models.gp.criteria import bayesian_information, leave_one_out_density, log_likelihood
 from plumbline.models.gp.fit import ModelOptions
-from plumbline.models.gp.likelihood import Sample
+from plumbline.models.gp.likelihood import Covariances, DataSets
 from plumbline.models.gp.process import GP, conditioned
 
 OPTIONS = ModelOptions()
@@ -19,7 +20,10 @@ OPTIONS = ModelOptions()
 @pytest.mark.parametrize("known", [False, True])
 def test_the_likelihood_is_that_which_is_maximised(kernel: str, known: bool) -> None:
     process = made(kernel, known)
-    expected, _ = Sample(process.U, process.y).log_likelihood(process.at, process.kernel)
+    constant, noise, outputscale, lengthscale = process.at
+    at = Covariances(noise.numpy()[None], np.array([[outputscale]]), lengthscale.numpy()[None])
+    data_set = DataSets(process.U.numpy()[None], process.y.numpy()[None], constant)
+    (expected,), _, _ = data_set.log_likelihoods(at, process.kernel)
     assert log_likelihood(process, OPTIONS) == pytest.approx(expected, rel=1e-9)
 
 

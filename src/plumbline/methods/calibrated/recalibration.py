@@ -10,9 +10,9 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from plumbline.forecasts.calibration_score import empirical_level
-from plumbline.models.gp.fit import fitted
-from plumbline.models.gp.likelihood import NOTHING_KNOWN, Sample, Unknowns
-from plumbline.models.gp.priors import Hyperparameter, Logarithm
+from plumbline.models.gp.fit import StandardisedData, fitted
+from plumbline.models.gp.likelihood import NOTHING_KNOWN, Unknowns
+from plumbline.models.gp.priors import Hyperparameter
 from plumbline.models.standardisation import identity
 
 Array = NDArray[np.float64]
@@ -23,9 +23,9 @@ SCALE_BOUNDS = (0.1, 10.0)
 """Least and greatest factor of a standard deviation, so that a few forecasts cannot make it vanish or explode."""
 
 _PROCESS = Unknowns(
-    noise=Hyperparameter(1, Logarithm(1e-4, 0.25), 1e-2),
-    outputscale=Hyperparameter(1, Logarithm(1e-3, 1.0), 0.1),
-    lengthscale=Hyperparameter(1, Logarithm(0.2, 5.0), 0.3),
+    noise=Hyperparameter(1, 1e-2, low=1e-4, high=0.25),
+    outputscale=Hyperparameter(1, 0.1, low=1e-3, high=1.0),
+    lengthscale=Hyperparameter(1, 0.3, low=0.2, high=5.0),
     known=NOTHING_KNOWN,
     constant=False,
 )
@@ -55,8 +55,8 @@ def gp_level_map(pit: Array) -> LevelMap:
     or in the middle, other levels have no evidence, and the correction is small.
     """
     p, phat = recalibration_set(pit)
-    sample = Sample(torch.from_numpy(p).unsqueeze(-1), torch.from_numpy(phat - p))
-    process = fitted(sample, "rbf", _PROCESS, identity(1))
+    data = StandardisedData(torch.from_numpy(p).unsqueeze(-1), torch.from_numpy(phat - p), identity(1))
+    process = fitted(data, "rbf", _PROCESS)
 
     def level_map(levels: Array) -> Array:
         mean, _ = process.posterior_moments(torch.from_numpy(levels).unsqueeze(-1), joint=False)

@@ -281,10 +281,10 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
 
 def warn_of_noise_at_bound(processes: Sequence[GP], options: ModelOptions) -> None:
     """Warn where a noise variance lies at a bound: the scores then rest on the bound, not on the data."""
-    low, high = unknowns_of(1, options).noise.bounds
+    variance = unknowns_of(1, options).noise
     for process in processes:
         noise = float(process.noise)
-        if noise < 1.01 * low or noise > 0.99 * high:
+        if noise < 1.01 * variance.low or noise > 0.99 * variance.high:
             warnings.warn(f"noise variance {noise:.3g} is at its bound", NoiseAtBoundWarning, stacklevel=2)
 
 

@@ -1,7 +1,7 @@
 """Bayesian optimisation of one outcome with a Gaussian process."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -36,7 +36,7 @@ from plumbline.methods.composed import Round, SurrogateMethod, surface_of
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
 from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
-from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.search import IncumbentSearchOptions, Neighbourhood, SearchOptions
 
 
 class GPOptions(Options):
@@ -53,7 +53,29 @@ class GPOptions(Options):
     mc_samples: PositiveInt = 128
 
 
-class ImprovementOptions(GPOptions):
+class DeclaredNoiseOptions(ModelOptions):
+    """Options of a GP that may know its noise.
+
+    Attributes:
+        noise: `fitted`, or `declared`: known to be none where the problem declares none, else fitted.
+    """
+
+    noise: Literal["fitted", "declared"] = "fitted"
+
+
+class LocalGPOptions(GPOptions):
+    """Options of methods that choose a point by its own posterior alone.
+
+    Attributes:
+        model: kernel, priors and noise.
+        search: the multi-start search, which may look around the incumbent: the observed point of greatest mean.
+    """
+
+    model: DeclaredNoiseOptions = DeclaredNoiseOptions()
+    search: IncumbentSearchOptions = IncumbentSearchOptions()
+
+
+class ImprovementOptions(LocalGPOptions):
     """Options of the improvement-based acquisition functions.
 
     Attributes:
@@ -63,7 +85,7 @@ class ImprovementOptions(GPOptions):
     jitter: NonNegativeFloat = 0.0
 
 
-class ConfidenceBoundOptions(GPOptions):
+class ConfidenceBoundOptions(LocalGPOptions):
     """Options of the upper confidence bound.
 
     Attributes:
@@ -93,7 +115,12 @@ class GPMethod(SurrogateMethod[GP]):
 
     def fit(self, data: History) -> GP:
         """Return the process conditioned on `data`."""
-        return fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
+        return fit_process(data.X, data.Y, self.domain.bounds, self.options.model, self.known_noise)
+
+    @property
+    def known_noise(self) -> Tensor | None:
+        """The known noise variance of all observations, `1`; None where it is fitted."""
+        return None
 
     def fit_each(self, X: Tensor, Y: Tensor) -> list[GP | None]:
         """Return `fit` of each of m data sets of one size, batched; None where only `fit` itself can tell.
@@ -104,7 +131,7 @@ class GPMethod(SurrogateMethod[GP]):
         """
         if type(self).fit is not GPMethod.fit:
             return [None] * len(X)
-        return fit_each(X, Y, self.domain.bounds, self.options.model)
+        return fit_each(X, Y, self.domain.bounds, self.options.model, self.known_noise)
 
     def predictive(self, surrogate: GP) -> Predictor:
         """Return the process's predictions."""
@@ -151,7 +178,27 @@ def improvement_threshold(data: History, jitter: float, best: Tensor | None = No
     return (data.Y.max() if best is None else best) + jitter * spread
 
 
-class ImprovementMethod(GPMethod):
+class LocalGPMethod(GPMethod):
+    """A Gaussian process whose noise may be declared, and a search that may look around the incumbent."""
+
+    options: LocalGPOptions
+
+    @property
+    def known_noise(self) -> Tensor | None:
+        """Zero where the noise is as declared, and none is."""
+        none = self.options.model.noise == "declared" and self.domain.noise_free
+        return torch.zeros(1, dtype=torch.float64) if none else None
+
+    def around(self, surrogate: GP, round: Round) -> Neighbourhood | None:
+        """Return the neighbourhood of the observed point of greatest posterior mean."""
+        if self.options.search.around_incumbent is None:
+            return None
+        with torch.no_grad():
+            mean, _ = surrogate.posterior_moments(round.data.X, joint=False)
+        return Neighbourhood(round.data.X[mean.argmax()], self.options.search.around_incumbent)
+
+
+class ImprovementMethod(LocalGPMethod):
     """An acquisition function of the improvement over an incumbent.
 
     Attributes:
@@ -226,7 +273,7 @@ class ProbabilityOfImprovementMethod(ImprovementMethod):
 
 
 @methods.register("ucb", ConfidenceBoundOptions)
-class UpperConfidenceBoundMethod(GPMethod):
+class UpperConfidenceBoundMethod(LocalGPMethod):
     """Upper confidence bound: a level alpha, a fixed multiple of the standard deviation, or a theoretical schedule."""
 
     options: ConfidenceBoundOptions
@@ -250,9 +297,11 @@ class UpperConfidenceBoundMethod(GPMethod):
         return float(torch.special.ndtri(level))
 
 
-@methods.register("nei", GPOptions)
-class NoisyExpectedImprovementMethod(GPMethod):
+@methods.register("nei", LocalGPOptions)
+class NoisyExpectedImprovementMethod(LocalGPMethod):
     """Noisy expected improvement: the best value so far is uncertain (BoTorch's qLogNEI)."""
+
+    options: LocalGPOptions
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return qLogNEI."""

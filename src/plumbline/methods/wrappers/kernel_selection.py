@@ -60,7 +60,7 @@ class Candidate(Options):
     def model(self, base: ModelOptions) -> ModelOptions:
         """Return the base's model with this kernel."""
         ard = base.ard if self.ard is None else self.ard
-        return ModelOptions.model_validate({**base.model_dump(), "kernel": self.kernel, "ard": ard})
+        return type(base).model_validate({**base.model_dump(), "kernel": self.kernel, "ard": ard})
 
 
 EVERY_KERNEL = tuple(Candidate(kernel=kernel) for kernel in ("rbf", "matern12", "matern32", "matern52"))

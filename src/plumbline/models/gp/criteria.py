@@ -19,7 +19,7 @@ def log_likelihood(process: GP, options: ModelOptions) -> float:
 
 def bayesian_information(process: GP, options: ModelOptions) -> float:
     """Return the log likelihood minus `k log(n) / 2` for k fitted hyperparameters: -BIC / 2; Schwarz (1978)."""
-    fitted = len(unknowns_of(process.U.shape[-1], options).start())
+    fitted = unknowns_of(process.U.shape[-1], options).number
     return log_likelihood(process, options) - 0.5 * fitted * math.log(len(process.y))
 
 

@@ -2,29 +2,41 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import torch
+from botorch.exceptions.errors import ModelFittingError
 from pydantic import PositiveFloat, model_validator
 from torch import Tensor
 
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.models.algebra import Kernel
-from plumbline.models.gp.batched_likelihood import ELEMENTS, maximise_each, stack_of
-from plumbline.models.gp.likelihood import NOTHING_KNOWN, Sample, Unknowns, maximise
-from plumbline.models.gp.priors import Array, Between, Bounded, Gamma, Hyperparameter, LogNormal, Softplus
+from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets, Unknowns, maximise
+from plumbline.models.gp.priors import Gamma, Hyperparameter, LogNormal
 from plumbline.models.gp.process import GP
 from plumbline.models.standardisation import Standardisation, standardisation_of
 
 NOISE_FLOOR = 1e-6
 """Least noise variance under maximum likelihood, in units of the variance of the observations."""
 
-KNOWN_NOISE_FLOOR = 1e-6
-"""Least value of known noise variances, in the same units; as in GPyTorch."""
+KNOWN_NOISE_FLOOR = 1e-8
+"""Least value of known noise variances, in the same units.
+
+GPyTorch's 1e-6 would blur the last digits of a noise-free optimum: on Branin, differences of 0.05.
+"""
+
+ELEMENTS = 2**17
+"""Greatest number of elements of the covariances that are fitted together: more exceed the processor's cache."""
+
+FIRST_STEP = 0.1
+"""Greatest change of a hyperparameter's natural logarithm in the first step of a fit with priors."""
+
+FIRST_STEP_WITHOUT_PRIORS = 0.3
+"""The same under maximum likelihood, which from small steps may end at a lengthscale below all distances."""
 
 
 class ModelOptions(Options):
@@ -36,6 +48,7 @@ class ModelOptions(Options):
             before version 0.12, Gamma(3, 6) on lengthscales, Gamma(2, 0.15) on the output scale, Gamma(1.1, 0.05) on
             the noise variance. `conformal`: the first two of these, noise variance in [5e-4, 0.5] (CBO, appendix D).
             `none`: maximum likelihood.
+        outputscale: of BoTorch's priors, `unit`: one, as there, or `fitted`, under a log-normal(0, 1) prior.
         ard: whether each input has its own lengthscale.
         lengthscale: a known lengthscale, which is not fitted: for well-specified models.
         inputs: unit of lengthscales and their priors: sides of the problem's box, or the problem's own units.
@@ -43,14 +56,17 @@ class ModelOptions(Options):
 
     kernel: Kernel = "matern52"
     priors: Literal["botorch", "botorch-0.9", "conformal", "none"] = "botorch"
+    outputscale: Literal["unit", "fitted"] = "unit"
     ard: bool = True
     lengthscale: PositiveFloat | None = None
     inputs: Literal["cube", "raw"] = "cube"
 
     @model_validator(mode="after")
-    def _botorch_priors_are_ard(self) -> Self:
+    def _options_fit_the_priors(self) -> Self:
         if self.priors == "botorch" and not self.ard:
             raise ValueError("BoTorch's dimension-scaled priors need `ard: true`; take `priors: none` or `conformal`")
+        if self.priors != "botorch" and self.outputscale != "unit":
+            raise ValueError("`outputscale` belongs to `priors: botorch`; all other priors have a fitted one")
         return self
 
     def box(self, bounds: Tensor) -> Tensor:
@@ -66,26 +82,28 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
     Args:
         dim: `d`.
         options: kernel and priors.
-        noise: `n` known noise variances, standardised; None if one noise variance is fitted.
+        noise: known noise variances, standardised: `n`, or one for all observations, `1`; None if one is fitted.
     """
     inputs = dim if options.ard else 1
+    unit = FIRST_STEP
     if options.priors == "botorch":
         # Hvarfner, Hellsten & Nardi (2024), as in BoTorch.
         prior, of_noise = LogNormal(math.sqrt(2) + 0.5 * math.log(dim), math.sqrt(3)), LogNormal(-4.0, 1.0)
-        lengthscale = Hyperparameter(inputs, Bounded(0.025), prior.mode, prior)
-        outputscale = Hyperparameter(0, Softplus(), 1.0)
-        variance = Hyperparameter(1, Bounded(1e-4), of_noise.mode, of_noise)
+        lengthscale = Hyperparameter(inputs, prior.mode, prior, low=0.025)
+        outputscale = Hyperparameter(int(options.outputscale == "fitted"), 1.0, LogNormal(0.0, 1.0))
+        variance = Hyperparameter(1, of_noise.mode, of_noise, low=1e-4)
     elif options.priors in ("conformal", "botorch-0.9"):
-        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2), Gamma(3, 6.0))
-        outputscale = Hyperparameter(1, Softplus(), math.log(2), Gamma(2, 0.15))
-        variance = Hyperparameter(1, Between(5e-4, 0.5), 1e-2)
+        lengthscale = Hyperparameter(inputs, math.log(2), Gamma(3, 6.0))
+        outputscale = Hyperparameter(1, math.log(2), Gamma(2, 0.15))
+        variance = Hyperparameter(1, 1e-2, low=5e-4, high=0.5)
         if options.priors == "botorch-0.9":
             loud = Gamma(1.1, 0.05)
-            variance = Hyperparameter(1, Bounded(1e-4), loud.mode, loud)
+            variance = Hyperparameter(1, loud.mode, loud, low=1e-4)
     else:
-        lengthscale = Hyperparameter(inputs, Softplus(), math.log(2))
-        outputscale = Hyperparameter(1, Softplus(), math.log(2))
-        variance = Hyperparameter(1, Softplus(NOISE_FLOOR), 1e-2)
+        lengthscale = Hyperparameter(inputs, math.log(2))
+        outputscale = Hyperparameter(1, math.log(2))
+        variance = Hyperparameter(1, 1e-2, low=NOISE_FLOOR)
+        unit = FIRST_STEP_WITHOUT_PRIORS
     if options.lengthscale is not None:
         lengthscale = replace(lengthscale, size=0)
     if noise is not None:
@@ -95,7 +113,7 @@ def unknowns_of(dim: int, options: ModelOptions, noise: Tensor | None = None) ->
         known = known._replace(lengthscale=torch.full((inputs,), options.lengthscale, dtype=torch.float64))
     if noise is not None:
         known = known._replace(noise=noise.clamp_min(KNOWN_NOISE_FLOOR))
-    return Unknowns(variance, outputscale, lengthscale, known)
+    return Unknowns(variance, outputscale, lengthscale, known, unit=unit)
 
 
 class FitStoppedEarlyWarning(RuntimeWarning):
@@ -117,7 +135,7 @@ def fit_process(
         Y: `n x 1`.
         bounds: `2 x d`.
         options: kernel and priors.
-        variance: `n` known noise variances; None if one noise variance is fitted.
+        variance: known noise variances, `n`, or one for all observations, `1`; None if one is fitted.
         standardisation: transforms of inputs and observations; None for the box of the options, and mean zero and
             variance one.
 
@@ -125,34 +143,30 @@ def fit_process(
         botorch.exceptions.ModelFittingError: the likelihood is NaN or infinite at the end of every attempt.
     """
     standardisation = standardisation or standardisation_of(options.box(bounds), Y[:, 0])
-    sample = Sample(standardisation.inputs(X), standardisation.outputs(Y[:, 0]))
     unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / standardisation.scale**2)
-    return fitted(sample, options.kernel, unknowns, standardisation)
+    data = standardised(X, Y, standardisation)
+    return fitted(data, options.kernel, unknowns)
 
 
-def fit_each(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions) -> list[GP | None]:
-    """Return the `fit_process` of each of m data sets of one size, batched: several times faster for small ones.
+def fit_each(
+    X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions, variance: Tensor | None = None
+) -> list[GP | None]:
+    """Return the `fit_process` of each of m data sets of one size, together: several times faster for small ones.
 
-    None where the optimiser does not converge from its first start, where `fit_process` would restart.
+    None where `fit_process` would raise.
 
     Args:
         X: `m x n x d`, in the problem's bounds.
         Y: `m x n x 1`.
         bounds: `2 x d`.
         options: kernel and priors.
+        variance: a known noise variance of all observations, `1`; None if it is fitted.
     """
-    standardisation = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
-    samples = [Sample(unit.inputs(x), unit.outputs(y[:, 0])) for unit, x, y in zip(standardisation, X, Y, strict=True)]
-    unknowns = unknowns_of(X.shape[-1], options)
-    size = max(1, ELEMENTS // X.shape[1] ** 2)
-    maxima: list[Array | None] = []
-    with torch.inference_mode():
-        for first in range(0, len(samples), size):
-            maxima += maximise_each(unknowns, stack_of(samples[first : first + size]), options.kernel)
-    return [
-        None if raw is None else GP(sample.X, sample.y, unit, options.kernel, unknowns.values(raw))
-        for raw, sample, unit in zip(maxima, samples, standardisation, strict=True)
-    ]
+    standardisations = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
+    data = [standardised(x, y, unit) for x, y, unit in zip(X, Y, standardisations, strict=True)]
+    unknowns, size = unknowns_of(X.shape[-1], options, variance), max(1, ELEMENTS // X.shape[1] ** 2)
+    parts = [data[first : first + size] for first in range(0, len(data), size)]
+    return [process for part in parts for process in fitted_each(part, options.kernel, unknowns)]
 
 
 def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[GP]:
@@ -164,11 +178,46 @@ def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[G
     ]
 
 
-def fitted(sample: Sample, kernel: Kernel, unknowns: Unknowns, standardisation: Standardisation) -> GP:
-    """Return the GP of data in the unit cube with its unknown hyperparameters at a maximum; see `fit_process`."""
-    objective = partial(unknowns.penalised, sample=sample, kernel=kernel)
-    with torch.inference_mode():
-        raw, failed = maximise(objective, unknowns, np.random.default_rng(0))
-    for message in failed:
-        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=3)
-    return GP(sample.X, sample.y, standardisation, kernel, unknowns.values(raw))
+class StandardisedData(NamedTuple):
+    """Standardised data of a GP.
+
+    Attributes:
+        U: `n x d`.
+        y: `n`.
+        standardisation: transforms of inputs and observations.
+    """
+
+    U: Tensor
+    y: Tensor
+    standardisation: Standardisation
+
+
+def standardised(X: Tensor, Y: Tensor, standardisation: Standardisation) -> StandardisedData:
+    """Return data, `n x d` and `n x 1`, standardised."""
+    return StandardisedData(standardisation.inputs(X), standardisation.outputs(Y[:, 0]), standardisation)
+
+
+def fitted(data: StandardisedData, kernel: Kernel, unknowns: Unknowns) -> GP:
+    """Return the GP of standardised data with its unknown hyperparameters at a maximum; see `fit_process`."""
+    (process,) = fitted_each([data], kernel, unknowns)
+    if process is None:
+        raise ModelFittingError("the marginal likelihood is NaN or infinite from each of the optimiser's starts")
+    return process
+
+
+def fitted_each(data: Sequence[StandardisedData], kernel: Kernel, unknowns: Unknowns) -> list[GP | None]:
+    """Return the GPs of m standardised data sets of one size, None where the likelihood is NaN or infinite."""
+    constant = None if unknowns.constant else 0.0
+    data_sets = DataSets(np.stack([one.U.numpy() for one in data]), np.stack([one.y.numpy() for one in data]), constant)
+    maxima = maximise(lambda at, rows: unknowns.penalised(at, data_sets.only(rows), kernel), unknowns, len(data))
+    for message in [message for maximum in maxima for message in maximum.failed]:
+        warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=4)
+    processes: list[GP | None] = [None] * len(data)
+    found = {i: maximum.coordinates for i, maximum in enumerate(maxima) if maximum.coordinates is not None}
+    if found:
+        at = unknowns.covariances(np.stack(list(found.values())))
+        _, constants, _ = data_sets.only(list(found)).log_likelihoods(at, kernel)
+        for (i, coordinates), constant in zip(found.items(), constants.tolist(), strict=True):
+            one = data[i]
+            processes[i] = GP(one.U, one.y, one.standardisation, kernel, unknowns.values(coordinates, constant))
+    return processes

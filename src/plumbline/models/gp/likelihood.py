@@ -1,31 +1,35 @@
-"""The marginal likelihood of a GP with its gradient, and its (penalised) maximum.
+"""The marginal likelihood of GPs with its gradient, and its (penalised) maximum, for several data sets at once.
 
-docs/methods/gp.md derives the formulas. GPyTorch's kernels and automatic differentiation take six times the time around
-matrices of some hundred rows.
+docs/methods/gp.md derives the formulas. Products, factors and sums are taken data set by data set, so that the numbers
+of one do not depend on its company, to the last bit. LAPACK works in place: copies of covariances would take as long as
+their factors.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from botorch.exceptions.errors import ModelFittingError
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from linear_operator.utils.errors import NanError, NotPSDError
-from scipy.optimize import OptimizeResult, minimize
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from torch import Tensor
 
-from plumbline.models.algebra import CORRELATIONS, Kernel, squared_distances
-from plumbline.models.gp.priors import ANY, Array, Hyperparameter
+from plumbline.core.lbfgsb import Status, minimise
+from plumbline.models.algebra import CORRELATIONS, Kernel
+from plumbline.models.gp.priors import Array, Hyperparameter
 
 ATTEMPTS = 5
 """Greatest number of starts of the optimiser, the first included; as in BoTorch."""
 
 LOG_2PI = math.log(2 * math.pi)
+
+Bounds = list[tuple[float, float]]
+"""Least and greatest value of each coordinate."""
 
 
 class Hyperparameters(NamedTuple):
@@ -44,79 +48,170 @@ class Hyperparameters(NamedTuple):
     lengthscale: Tensor
 
 
-Values = list[tuple[Array, Array]]
-"""Noise, outputscale and lengthscales, and their derivatives in the raw parameters."""
-
 _NONE = torch.empty(0, dtype=torch.float64)
 
 NOTHING_KNOWN = Hyperparameters(math.nan, _NONE, 1.0, _NONE)
 """Known hyperparameters where only the outputscale, one, is known."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A data set whose likelihood is evaluated at many hyperparameters.
+class Covariances(NamedTuple):
+    """Positive hyperparameters of m covariance matrices, or derivatives in them.
 
     Attributes:
-        X: `n x d`.
-        y: `n`.
+        noise: `m x n`, or `m x 1` where it is the same for all observations.
+        outputscale: `m x 1`.
+        lengthscale: `m x d`, or `m x 1`.
     """
 
-    X: Tensor
-    y: Tensor
+    noise: Array
+    outputscale: Array
+    lengthscale: Array
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """m data sets of n points whose likelihoods are evaluated at many hyperparameters.
+
+    Attributes:
+        X: `m x n x d`.
+        y: `m x n`.
+        constant: prior mean of each data set; None where it is fitted.
+    """
+
+    X: Array
+    y: Array
+    constant: float | None = None
 
     @cached_property
-    def centred(self) -> tuple[Tensor, Tensor]:
+    def centred(self) -> tuple[Array, Array]:
         """The points minus their mean, which avoids cancellation, and the squares of their coordinates."""
-        X = self.X - self.X.mean(0)
-        return X, X.square()
+        X = self.X - self.X.mean(-2, keepdims=True)
+        return X, np.square(X)
 
-    def log_likelihood(self, at: Hyperparameters, kernel: Kernel) -> tuple[float, Hyperparameters]:
-        """Return `log N(y; constant, K + diag(noise))` and its gradient; Rasmussen & Williams (2006), eq. 5.8 and 5.9.
+    @cached_property
+    def right(self) -> Array:
+        """Right-hand sides `y` and 1 of the linear systems, `m x 2 x n`."""
+        return np.stack([self.y, np.ones_like(self.y)], -2)
 
-        With `A = K + diag(noise)`, `a = A^-1 (y - constant)` and `G = (a a' - A^-1) / 2` the derivative in A is G.
-        The derivative in a lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = G * -2 dk/dr^2`. Expanded
-        squares need two matrix products in place of n^2 d differences.
+    def only(self, rows: Sequence[int]) -> "DataSets":
+        """Return the data sets with numbers `rows`."""
+        if list(rows) == list(range(len(self.y))):
+            return self
+        part = DataSets(self.X[rows], self.y[rows], self.constant)
+        # Centred and squared once, not at each step of an optimiser.
+        part.__dict__["centred"] = tuple(numbers[rows] for numbers in self.centred)
+        return part
+
+    def log_likelihoods(self, at: Covariances, kernel: Kernel) -> tuple[Array, Array, Covariances]:
+        """Return `log N(y; constant, A)` of each data set, the prior means, and the gradients in the hyperparameters.
+
+        Here `A = outputscale K + diag(noise)`; Rasmussen & Williams (2006), eq. 5.8 and 5.9. A fitted prior mean is
+        the best one at these hyperparameters, `1' A^-1 y / 1' A^-1 1`, where the likelihood has no slope in it.
+
+        With `a = A^-1 (y - constant)` and `G = (a a' - A^-1) / 2` the derivative in A is G. The derivative in a
+        lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = G * -2 dk/dr^2`. Expanded squares need two
+        matrix products in place of n^2 d differences. Since all sums are of products with symmetric matrices, the
+        inverse is left as a triangle: its elements off the diagonal count twice.
+
+        A covariance without a Cholesky factor gets jitter. Value and gradient are NaN where that fails too.
 
         Args:
-            at: the hyperparameters.
+            at: the hyperparameters of m data sets.
             kernel: kernel of unit variance.
 
-        Raises:
-            NanError, NotPSDError: the covariance has NaN entries, or no Cholesky factor even with jitter.
+        Returns:
+            `m`, `m`, and derivatives in the shapes of `at`.
         """
         (X, squares), y = self.centred, self.y
-        scaled = (X / at.lengthscale).unsqueeze(0)
-        r2 = squared_distances(scaled, scaled)[0].fill_diagonal_(0.0)
-        correlation, slope = CORRELATIONS[kernel](r2)
-        covariance = correlation * at.outputscale
-        covariance.diagonal().add_(at.noise)
-        L, broken = torch.linalg.cholesky_ex(covariance)
+        r2 = _squared_distances(X / at.lengthscale[:, None])
+        correlation, slope = (part.numpy() for part in CORRELATIONS[kernel](torch.from_numpy(r2)))
+        covariance = correlation * at.outputscale[..., None]
+        _diagonals(covariance)[:] += at.noise
+        inverse, solutions, log_determinants = _factorised(covariance, self.right)
+        if self.constant is None:
+            ones = solutions.sum(-1)
+            constant = ones[:, 0] / ones[:, 1]
+        else:
+            constant = np.full(len(y), self.constant)
+        a = solutions[:, 0] - constant[:, None] * solutions[:, 1]
+        misfit = np.vecdot(y - constant[:, None], a)
+        values = -0.5 * (misfit + y.shape[-1] * LOG_2PI + log_determinants)
+        G = a[:, :, None] * (0.5 * a[:, None, :])
+        G -= inverse
+        _diagonals(G)[:] += 0.5 * _diagonals(inverse)
+        grad_scale = np.vecdot(G.reshape(len(y), -1), correlation.reshape(len(y), -1))[:, None]
+        grad_noise = _diagonals(G).copy() if at.noise.shape[-1] > 1 else _diagonals(G).sum(-1, keepdims=True)
+        G *= slope
+        sums = G.sum(-2) + G.sum(-1)
+        grad_squares = (sums[:, None] @ squares)[:, 0] - 2 * (X * (G @ X)).sum(-2)
+        if at.lengthscale.shape[-1] < X.shape[-1]:
+            grad_squares = grad_squares.sum(-1, keepdims=True)
+        grad_squares *= at.outputscale
+        return values, constant, Covariances(grad_noise, grad_scale, grad_squares / at.lengthscale**3)
+
+
+def _diagonals(matrices: Array) -> Array:
+    """Return a view of the diagonals, `m x n`, of contiguous matrices, `m x n x n`."""
+    m, n, _ = matrices.shape
+    return matrices.reshape(m, -1)[:, :: n + 1]
+
+
+def _squared_distances(X: Array) -> Array:
+    """Return the squared distances of `m x n x d` points: `m x n x n`."""
+    norms = np.square(X).sum(-1)
+    r2 = X @ (-2 * X).swapaxes(-1, -2)
+    r2 += norms[:, :, None]
+    r2 += norms[:, None, :]
+    np.maximum(r2, 0.0, out=r2)
+    _diagonals(r2)[:] = 0.0
+    return r2
+
+
+def _factorised(covariances: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Return the upper triangle of each inverse, the solutions of linear systems, and the log determinants.
+
+    All are NaN for a covariance that has NaN entries, or no Cholesky factor even with jitter.
+
+    Args:
+        covariances: `m x n x n`, symmetric; overwritten by the triangles, with zeros below.
+        right: `m x r x n`, r right-hand sides each.
+
+    Returns:
+        `m x n x n`, `m x r x n` and `m`.
+    """
+    solutions, log_determinants = right.copy(), np.empty(len(covariances))
+    for i, (covariance, solution) in enumerate(zip(covariances, solutions, strict=True)):
+        whole = covariance.copy()
+        # The transpose of a matrix in C's order is in Fortran's, which LAPACK overwrites without a copy.
+        factor, broken = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
         if broken:
-            L = psd_safe_cholesky(covariance)
-        inverse = torch.cholesky_inverse(L)
-        residual = y - at.constant
-        a = inverse @ residual
-        value = -0.5 * (torch.dot(residual, a).item() + len(y) * LOG_2PI) - L.diagonal().log().sum().item()
-        G = torch.addr(inverse, a, a, beta=-0.5, alpha=0.5)
-        grad_scale = torch.dot(G.mT.reshape(-1), correlation.view(-1)).item()
-        grad_noise = G.diagonal()
-        grad_noise = grad_noise.clone() if len(at.noise) > 1 else grad_noise.sum(0, keepdim=True)
-        P = G.mul_(slope)
-        grad_squares = (P.sum(0) @ squares - (X * (P @ X)).sum(0)).mul_(2 * at.outputscale)
-        if len(at.lengthscale) < len(grad_squares):
-            grad_squares = grad_squares.sum(0, keepdim=True)
-        return value, Hyperparameters(a.sum().item(), grad_noise, grad_scale, grad_squares / at.lengthscale**3)
+            factor[:] = _factor_with_jitter(torch.from_numpy(whole))
+        log_determinants[i] = 2 * np.log(factor.diagonal()).sum()
+        dpotrs(factor, solution.T, lower=1, overwrite_b=1)
+        dpotri(factor, lower=1, overwrite_c=1)
+    return covariances, solutions, log_determinants
+
+
+def _factor_with_jitter(covariance: Tensor) -> Array:
+    """Return the Cholesky factor of a covariance with jitter, `n x n`; NaN if there is none."""
+    try:
+        return psd_safe_cholesky(covariance).numpy()
+    except (NanError, NotPSDError):
+        return np.full(covariance.shape, math.nan)
 
 
 @dataclass(frozen=True)
 class Unknowns:
     """The hyperparameters that are fitted; one of size 0 is known.
 
+    The coordinates of a fit are logarithms of the positive hyperparameters in units of `unit`. The first step of
+    L-BFGS-B has length one: it then changes none of them by more than a factor of `e^unit`.
+
     Attributes:
         noise, outputscale, lengthscale: the positive hyperparameters.
         known: values of the known hyperparameters.
         constant: whether the prior mean is fitted; else it is zero.
+        unit: unit of the logarithms.
     """
 
     noise: Hyperparameter
@@ -124,116 +219,142 @@ class Unknowns:
     lengthscale: Hyperparameter
     known: Hyperparameters
     constant: bool = True
+    unit: float = 0.1
 
     @property
     def parts(self) -> tuple[Hyperparameter, Hyperparameter, Hyperparameter]:
-        """The positive hyperparameters in the order of their raw parameters, which follow the prior mean."""
+        """The positive hyperparameters in the order of their coordinates."""
         return self.noise, self.outputscale, self.lengthscale
-
-    def start(self) -> Array:
-        """Return the raw parameters of the first start: those of GPyTorch's modules."""
-        return np.concatenate([[0.0], *(part.start() for part in self.parts)])
-
-    def another_start(self, generator: np.random.Generator) -> Array:
-        """Return random raw parameters to restart from."""
-        return np.concatenate([[0.0], *(part.another_start(generator) for part in self.parts)])
-
-    def bounds(self) -> list[tuple[float, float]]:
-        """Return the bounds of each raw parameter."""
-        return [
-            ANY if self.constant else (0.0, 0.0),
-            *(part.transform.range for part in self.parts for _ in range(part.size)),
-        ]
 
     @cached_property
     def places(self) -> list[slice]:
-        """Slices of the raw parameters of each part."""
-        ends = np.cumsum([1, *(part.size for part in self.parts)]).tolist()
+        """Slices of the coordinates of each part."""
+        ends = np.cumsum([0, *(part.size for part in self.parts)]).tolist()
         return [slice(start, end) for start, end in pairwise(ends)]
 
-    def values(self, raw: Array) -> Hyperparameters:
-        """Return the hyperparameters of raw parameters."""
-        return self._hyperparameters(raw, self.positive(raw))
+    @property
+    def number(self) -> int:
+        """Number of fitted hyperparameters, the prior mean included."""
+        return self.constant + sum(part.size for part in self.parts)
 
-    def penalised(self, raw: Array, sample: Sample, kernel: Kernel) -> tuple[float, Array]:
-        """Return the penalised log likelihood (priors added) per datum, and its gradient in the raw parameters."""
-        positive = self.positive(raw)
-        value, grad = sample.log_likelihood(self._hyperparameters(raw, positive), kernel)
-        derivatives = grad.noise.numpy(), np.array([grad.outputscale]), grad.lengthscale.numpy()
-        penalised, gradient = self.with_priors(np.array(value), np.array(grad.constant), derivatives, positive)
-        return float(penalised) / len(sample.y), gradient / len(sample.y)
+    def start(self) -> Array:
+        """Return the coordinates of the first start, `k`."""
+        return np.concatenate([part.start() for part in self.parts]) / self.unit
 
-    def positive(self, raw: Array) -> Values:
-        """Return each part's hyperparameters at raw parameters (`... x k`) and their derivatives; empty where known."""
-        return [part.transform.value(raw[..., place]) for part, place in zip(self.parts, self.places, strict=True)]
+    def another_start(self, generator: np.random.Generator) -> Array:
+        """Return random coordinates to restart from, `k`."""
+        return np.concatenate([part.another_start(generator) for part in self.parts]) / self.unit
 
-    def with_priors(
-        self, value: Array, grad_constant: Array, derivatives: tuple[Array, Array, Array], positive: Values
-    ) -> tuple[Array, Array]:
-        """Return penalised log likelihoods, `...`, and their gradients in the raw parameters, `... x k`.
+    def bounds(self) -> Bounds:
+        """Return the bounds of each coordinate."""
+        logarithms = [(math.log(part.low), math.log(part.high)) for part in self.parts for _ in range(part.size)]
+        return [(low / self.unit, high / self.unit) for low, high in logarithms]
 
-        Args:
-            value: log likelihoods, `...`.
-            grad_constant: their derivatives in the prior means, `...`.
-            derivatives: their derivatives in noise, outputscale and lengthscales; ignored where these are known.
-            positive: the result of `positive`.
-        """
-        gradient = np.empty((*value.shape, self.places[-1].stop))
-        gradient[..., 0] = grad_constant
-        for part, place, (number, slope), grad in zip(self.parts, self.places, positive, derivatives, strict=True):
-            if part.size:
-                if part.prior is not None:
-                    density, score = part.prior.log_density(number)
-                    value = value + density.sum(-1)
-                    grad = grad + score
-                gradient[..., place] = grad * slope
-        return value, gradient
-
-    def _hyperparameters(self, raw: Array, positive: Values) -> Hyperparameters:
-        (noise, _), (outputscale, _), (lengthscale, _) = positive
-        return Hyperparameters(
-            float(raw[0]),
-            torch.from_numpy(noise) if self.noise.size else self.known.noise,
-            float(outputscale[0]) if self.outputscale.size else self.known.outputscale,
-            torch.from_numpy(lengthscale) if self.lengthscale.size else self.known.lengthscale,
+    def covariances(self, coordinates: Array) -> Covariances:
+        """Return the positive hyperparameters at coordinates, `m x k`."""
+        known = self.known.noise.numpy(), np.array([self.known.outputscale]), self.known.lengthscale.numpy()
+        values = np.exp(self.unit * coordinates)
+        return Covariances(
+            *(
+                values[:, place] if part.size else np.broadcast_to(number, (len(coordinates), len(number)))
+                for part, place, number in zip(self.parts, self.places, known, strict=True)
+            )
         )
 
+    def penalised(self, coordinates: Array, data: DataSets, kernel: Kernel) -> tuple[Array, Array]:
+        """Return the penalised log likelihoods (priors added) per datum, `m`, and their gradients, `m x k`.
 
-Objective = Callable[[Array], tuple[float, Array]]
-"""Maps raw parameters to a value and its gradient; raises NanError or NotPSDError where it is undefined."""
+        Args:
+            coordinates: `m x k`.
+            data: m data sets.
+            kernel: kernel of unit variance.
+        """
+        at = self.covariances(coordinates)
+        values, _, derivatives = data.log_likelihoods(at, kernel)
+        gradient = np.empty_like(coordinates)
+        for part, place, value, derivative in zip(self.parts, self.places, at, derivatives, strict=True):
+            if part.size:
+                slope = derivative * value
+                if part.prior is not None:
+                    density, score = part.prior.log_density(self.unit * coordinates[:, place])
+                    values = values + density.sum(-1)
+                    slope = slope + score
+                gradient[:, place] = slope
+        n = data.y.shape[-1]
+        return values / n, gradient * (self.unit / n)
+
+    def values(self, coordinates: Array, constant: float = 0.0) -> Hyperparameters:
+        """Return the hyperparameters at coordinates, `k`, with a prior mean."""
+        noise, outputscale, lengthscale = (part[0] for part in self.covariances(coordinates[None]))
+        return Hyperparameters(constant, torch.tensor(noise), float(outputscale[0]), torch.tensor(lengthscale))
 
 
-def maximise(objective: Objective, unknowns: Unknowns, generator: np.random.Generator) -> tuple[Array, list[str]]:
-    """Return the raw parameters of a (penalised) maximum, and the messages of failed attempts.
+End = tuple[Array, float, Status]
+"""Coordinates where an attempt ends, `k`, the objective there, and how it ended."""
+
+
+@dataclass
+class Maximum:
+    """What the optimiser found for one data set.
+
+    Attributes:
+        coordinates: the best end point, `k`; None where the objective is NaN or infinite at each.
+        value: the objective there.
+        failed: messages of the attempts that did not converge.
+    """
+
+    coordinates: Array | None = None
+    value: float = -math.inf
+    failed: list[str] = field(default_factory=list)
+
+    def take(self, end: End) -> bool:
+        """Take note of the end of an attempt, and return whether it converged, which ends the search."""
+        coordinates, value, status = end
+        finite = math.isfinite(value)
+        converged = finite and status is Status.CONVERGED
+        if converged or (finite and value > self.value):
+            self.coordinates, self.value = coordinates, value
+        if not converged:
+            self.failed.append(f"L-BFGS-B ended without convergence ({status.name.lower()})")
+        return converged
+
+
+Objective = Callable[[Array, list[int]], tuple[Array, Array]]
+"""Maps coordinates, `r x k`, of data sets with given numbers to values, `r`, and gradients, `r x k`, or to NaN."""
+
+
+def maximise(objective: Objective, unknowns: Unknowns, m: int) -> list[Maximum]:
+    """Return a maximum of the objective for each of m data sets.
 
     L-BFGS-B starts at GPyTorch's initial values. Where it stops without convergence it restarts at draws of the priors,
     as in BoTorch. If no attempt converges, the best end point is returned.
 
     Args:
-        objective: function to maximise.
+        objective: function to maximise, of several data sets at once.
         unknowns: the fitted hyperparameters.
-        generator: generator of the restarts.
-
-    Raises:
-        ModelFittingError: the objective is NaN or infinite at the end of every attempt.
+        m: number of data sets.
     """
-
-    def loss(raw: Array) -> tuple[float, Array]:
-        try:
-            value, gradient = objective(raw)
-        except (NanError, NotPSDError):
-            return math.nan, np.full_like(raw, math.nan)
-        return -value, -gradient
-
-    ends: list[OptimizeResult] = []
-    bounds = unknowns.bounds()
+    bounds, maxima = unknowns.bounds(), [Maximum() for _ in range(m)]
+    if not bounds:
+        return [Maximum(unknowns.start()) for _ in maxima]
+    generators = [np.random.default_rng(0) for _ in maxima]
+    left = list(range(m))
     for attempt in range(ATTEMPTS):
-        raw = unknowns.start() if attempt == 0 else unknowns.another_start(generator)
-        end = minimize(loss, raw, jac=True, method="L-BFGS-B", bounds=bounds)
-        ends.append(end)
-        if end.success and math.isfinite(end.fun):
-            return end.x, [str(other.message) for other in ends[:-1]]
-    finite = [end for end in ends if math.isfinite(end.fun)]
-    if not finite:
-        raise ModelFittingError("the marginal likelihood is NaN or infinite from each of the optimiser's starts")
-    return min(finite, key=lambda end: float(end.fun)).x, [str(end.message) for end in ends]
+        starts = [unknowns.another_start(generators[i]) if attempt else unknowns.start() for i in left]
+        ends = _climbs(objective, np.stack(starts), bounds, left)
+        left = [i for i, end in zip(left, ends, strict=True) if not maxima[i].take(end)]
+        if not left:
+            break
+    return maxima
+
+
+def _climbs(objective: Objective, starts: Array, bounds: Bounds, rows: list[int]) -> list[End]:
+    """Return where L-BFGS-B ends from the starts of data sets `rows`, which climb together."""
+
+    def loss(coordinates: Array, going: list[int]) -> tuple[Array, Array]:
+        values, gradients = objective(coordinates, [rows[i] for i in going])
+        return -values, -gradients
+
+    low, high = zip(*bounds, strict=True)
+    ends = minimise(loss, starts, low, high)
+    return list(zip(ends.points, (-ends.values).tolist(), ends.status, strict=True))
