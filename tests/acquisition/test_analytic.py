@@ -58,6 +58,15 @@ def test_values_and_gradients_are_botorchs(name: str, n: int, d: int, kernel: st
     assert torch.equal(utility(X.detach()), value)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", UTILITIES)
+def test_closed_forms_of_arrays_are_those_of_tensors(name: str) -> None:
+    mean, sd = torch.linspace(-40, 40, 81, dtype=torch.float64), torch.linspace(1e-2, 3, 81, dtype=torch.float64)
+    closed_form = UTILITIES[name][0](torch.tensor(0.5, dtype=torch.float64))
+    for found, expected in zip(closed_form(mean.numpy(), sd.numpy()), closed_form(mean, sd), strict=True):
+        torch.testing.assert_close(torch.from_numpy(found), expected, rtol=1e-10, atol=1e-15)
+
+
 @pytest.mark.parametrize("name", UTILITIES)
 def test_finite_differences_through_automatic_differentiation(name: str) -> None:
     utility = AnalyticAcquisition(

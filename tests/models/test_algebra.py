@@ -47,6 +47,17 @@ def by_autograd(
     return torch.linalg.solve_triangular(L, k[..., m:], upper=False)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kernel", CORRELATIONS)
+def test_correlations_of_arrays_are_those_of_tensors(kernel: Kernel) -> None:
+    r2 = squared_distances(*POINTS)
+    r2[0, 0, :2] = torch.tensor([0.0, 1e-15])
+    before = r2.clone()
+    for found, expected in zip(CORRELATIONS[kernel](r2.numpy()), CORRELATIONS[kernel](r2), strict=True):
+        torch.testing.assert_close(torch.from_numpy(found), expected, rtol=1e-14, atol=0)
+    assert torch.equal(r2, before)
+
+
 @pytest.mark.parametrize(("kernel", "order"), [("matern12", 0.5), ("matern32", 1.5), ("matern52", 2.5)])
 def test_matern_correlations_and_their_slopes(kernel: Kernel, order: float) -> None:
     X, Y = POINTS

@@ -9,12 +9,12 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from botorch.generation import gen_candidates_scipy
 from botorch.optim import optimize_acqf
-from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from botorch.utils.sampling import draw_sobol_samples
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from plumbline.core.history import History
+from plumbline.core.lbfgsb import minimise
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import EarlyStopping, Neighbourhood, SearchOptions
 from plumbline.spaces.with_gradient import Differentiated, in_usual_units
@@ -80,18 +80,16 @@ def climb(
     shape = starts.shape[1:]
     heat = None if patience is None else EarlyStopping(len(starts), patience)
 
-    def loss(x: NDArray[np.float64], batch_indices: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def loss(x: NDArray[np.float64], climbs: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         value, gradient = acquisition.value_and_gradient(torch.from_numpy(x).view(-1, *shape))
         if heat is not None:
-            gradient = gradient.masked_fill(heat.lost(batch_indices, value)[:, None, None], 0.0)
+            gradient = gradient.masked_fill(heat.lost(climbs, value)[:, None, None], 0.0)
         return -value.numpy(), -gradient.flatten(1).numpy()
 
-    box = list(zip(lower_bounds.tolist() * shape[0], upper_bounds.tolist() * shape[0], strict=True))
+    lower, upper = (bound.repeat(shape[0]).numpy() for bound in (lower_bounds, upper_bounds))
     with torch.no_grad():
-        ends, values, _ = fmin_l_bfgs_b_batched(
-            loss, starts.flatten(1).numpy(), bounds=box, pass_batch_indices=True, **options
-        )
-    return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values)
+        ends = minimise(loss, starts.flatten(1).numpy(), lower, upper, **options)
+    return torch.from_numpy(ends.points).view_as(starts), -torch.from_numpy(ends.values)
 
 
 class Box(Space):

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
-from plumbline.models.algebra import Kernel, cholesky_vjp, correlations, squared_distances
+from plumbline.models.algebra import CORRELATIONS, Kernel, cholesky_vjp, correlations, squared_distances
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.standardisation import Standardisation, standardisation_of
@@ -64,9 +65,10 @@ class MarginalPosterior:
         Args:
             grad_location, grad_spread: `b`, its derivatives in them.
         """
-        grad_half = (-grad_spread / self.spread).unsqueeze(-1) * self.half
-        grad_k = torch.addr(grad_half @ self.process.inverse_root, grad_location, self.process.a)
-        return self.unscaled(self.vjp_covariances(grad_k))
+        per_half = (-grad_spread.numpy() / self.spread.numpy())[:, None]
+        grad_k = (per_half * self.half.numpy()) @ self.process.inverse_root.numpy()
+        grad_k += grad_location.numpy()[:, None] * self.process.a.numpy()
+        return self.unscaled(self.vjp_covariances(torch.from_numpy(grad_k)))
 
     def vjp_covariances(self, grad_k: Tensor) -> Tensor:
         """Return the gradient in the scaled points, `b x d`, of a function of the prior covariances with the data.
@@ -74,12 +76,16 @@ class MarginalPosterior:
         Args:
             grad_k: `b x n`, its derivatives in them; overwritten.
         """
-        weights = grad_k.mul_(self.slope).mul_(self.process.at.outputscale)
-        return weights @ self.process.scaled - weights.sum(-1, keepdim=True) * self.scaled
+        weights = grad_k.numpy()
+        weights *= self.slope.numpy()
+        weights *= self.process.at.outputscale
+        return torch.from_numpy(
+            weights @ self.process.scaled.numpy() - weights.sum(-1, keepdims=True) * self.scaled.numpy()
+        )
 
     def unscaled(self, gradient: Tensor) -> Tensor:
         """Convert a gradient in lengthscales to the problem's bounds; both `b x d`."""
-        return gradient / (self.process.at.lengthscale * self.process.standardisation.width)
+        return torch.from_numpy(gradient.numpy() / self.process.unit.numpy())
 
 
 @dataclass(frozen=True)
@@ -215,6 +221,16 @@ class GP:
         return self.U / self.at.lengthscale
 
     @cached
+    def unit(self) -> Tensor:
+        """The lengthscales in the problem's bounds, `d`."""
+        return self.at.lengthscale * self.standardisation.width
+
+    @cached
+    def squared_norms(self) -> Tensor:
+        """The squared norms of the data's inputs in lengthscales, `n`."""
+        return self.scaled.square().sum(-1)
+
+    @cached
     def root(self) -> Tensor:
         """The Cholesky factor R of `K + diag(noise)`, `n x n`.
 
@@ -317,15 +333,20 @@ class GP:
     def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
         """Return the marginal posteriors of f at points.
 
+        A search asks for a few points at a time, and operations on so few numbers take PyTorch three times as long as
+        NumPy. Autograd does not see them.
+
         Args:
             X: `b x d`, in the problem's bounds.
         """
-        scaled = self.standardisation.inputs(X) / self.at.lengthscale
-        r2 = squared_distances(scaled.unsqueeze(0), self.scaled.unsqueeze(0)).squeeze(0)
-        correlation, slope = correlations(r2, self.kernel)
-        half = (correlation * self.at.outputscale) @ self.inverse_root.mT
-        variance = (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
-        return MarginalPosterior(self, scaled, slope, half, self.at.constant + half @ self.whitened, variance.sqrt())
+        scaled = self.standardisation.inputs(X).numpy() / self.at.lengthscale.numpy()
+        r2 = np.square(scaled).sum(-1, keepdims=True) + self.squared_norms.numpy()
+        r2 -= 2.0 * (scaled @ self.scaled.numpy().T)
+        correlation, slope = CORRELATIONS[self.kernel](np.maximum(r2, 0.0, out=r2))
+        half = (self.at.outputscale * correlation) @ self.inverse_root.numpy().T
+        variance = np.maximum(self.at.outputscale - np.square(half).sum(-1), LEAST_VARIANCE)
+        location = self.at.constant + half @ self.whitened.numpy()
+        return MarginalPosterior(self, *map(torch.from_numpy, (scaled, slope, half, location, np.sqrt(variance))))
 
     def joint_posterior(self, X: Tensor) -> JointPosterior:
         """Return the joint posteriors of f at batches of points.
