@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from botorch.acquisition import AcquisitionFunction, ExpectedImprovement, LogExpectedImprovement, UpperConfidenceBound
-from botorch.acquisition.analytic import LogProbabilityOfImprovement
+from botorch.acquisition.analytic import LogProbabilityOfImprovement, _log_ei_helper
 from exact_gpytorch import gpytorch_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,11 +16,13 @@ from processes import made, somewhere
 from torch import Tensor
 
 from plumbline.acquisition.analytic import (
+    FAR_BELOW,
     AnalyticAcquisition,
     ClosedForm,
     expected_improvement,
     log_expected_improvement,
     log_probability_of_improvement,
+    log_standard_improvement,
     upper_confidence_bound,
 )
 
@@ -95,3 +98,9 @@ def test_logarithms_neither_underflow_nor_lose_their_gradient(name: str) -> None
     value, gradient = utility.value_and_gradient(somewhere(6, 1, 2))
     assert torch.isfinite(value).all()
     assert (gradient.abs().amax((-2, -1)) > 0).all()
+
+
+@given(u=st.one_of(st.floats(-3.0, 5.0), st.floats(-1e9, -3.0), st.sampled_from([0.0, -1.0, FAR_BELOW, -1e150])))
+def test_the_logarithm_of_standard_improvement_is_botorchs_at_every_score(u: float) -> None:
+    expected = float(_log_ei_helper(torch.tensor(u, dtype=torch.float64)))
+    assert float(log_standard_improvement(np.array(u))) == pytest.approx(expected, rel=1e-11, abs=1e-11)

@@ -7,14 +7,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import scipy.special
 import torch
-from botorch.acquisition.analytic import _log_ei_helper
+from numpy.typing import NDArray
 from torch import Tensor
 
 from plumbline.models.algebra import Numbers, namespace_of
 from plumbline.models.posterior import GaussianProcess
 from plumbline.spaces.with_gradient import Differentiated
+
+Array = NDArray[np.float64]
 
 ClosedForm = Callable[[Any, Any], tuple[Any, Any, Any]]
 """Maps means and standard deviations of f, `b`, to acquisition values and their derivatives in both, `b`.
@@ -23,6 +26,7 @@ The numbers are tensors, or arrays as in searches: see `Numbers`.
 """
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+SQRT_2, SQRT_HALF_PI = math.sqrt(2), math.sqrt(math.pi / 2)
 
 
 def special_of(x: Any) -> Any:
@@ -72,6 +76,26 @@ def expected_improvement(best: Tensor) -> ClosedForm:
     return value
 
 
+FAR_BELOW = -100.0
+"""Score below which the logarithm of expected improvement is a series in the inverse square of the score."""
+
+
+def log_standard_improvement(u: Array) -> Array:
+    """Return `log(phi(u) + u Phi(u))`, to some twelve digits for every u; Ament et al. (2023), appendix A.1.
+
+    Below -1 it is `log phi(u) + log(1 - t)` with `t = |u| Phi(u) / phi(u)`. Far below, `1 - t` is a small difference of
+    numbers about one; its asymptotic series is `1 / u^2 - 3 / u^4 + 15 / u^6 - 105 / u^8`.
+    """
+    above = np.maximum(u, -1.0)
+    below = np.clip(u, FAR_BELOW, -1.0)
+    inverse = np.square(1 / np.minimum(u, FAR_BELOW))
+    direct = np.log(np.exp(log_density(above)) + above * scipy.special.ndtr(above))
+    ratio = -below * SQRT_HALF_PI * scipy.special.erfcx(-below / SQRT_2)
+    series = inverse * (1 - inverse * (3 - inverse * (15 - 105 * inverse)))
+    remainder = np.log(np.where(u > FAR_BELOW, 1 - ratio, series))
+    return np.where(u > -1.0, direct, log_density(u) + remainder)
+
+
 def log_expected_improvement(best: Tensor) -> ClosedForm:
     """Return the logarithm of expected improvement, without underflow; Ament et al. (2023)."""
     incumbent = float(best)
@@ -79,7 +103,7 @@ def log_expected_improvement(best: Tensor) -> ClosedForm:
     def value(mean: Numbers, sd: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         u = (mean - incumbent) / sd
         xp = namespace_of(u)
-        log_share = xp.asarray(_log_ei_helper(torch.as_tensor(u)))
+        log_share = xp.asarray(log_standard_improvement(np.asarray(u)))
         grad_mean = xp.exp(special_of(u).log_ndtr(u) - log_share) / sd
         return log_share + xp.log(sd), grad_mean, xp.exp(log_density(u) - log_share) / sd
 

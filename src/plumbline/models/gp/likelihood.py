@@ -124,7 +124,7 @@ class DataSets:
         """
         (X, squares), y = self.centred, self.y
         r2 = _squared_distances(X / at.lengthscale[:, None])
-        correlation, slope = (part.numpy() for part in CORRELATIONS[kernel](torch.from_numpy(r2)))
+        correlation, slope = CORRELATIONS[kernel](r2)
         covariance = correlation * at.outputscale[..., None]
         _diagonals(covariance)[:] += at.noise
         inverse, solutions, log_determinants = _factorised(covariance, self.right)
