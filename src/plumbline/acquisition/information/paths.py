@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import torch
-from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Tensor
 
+from plumbline.core.lbfgsb import Array, minimise
 from plumbline.models.gp.pathwise import Paths
 from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
@@ -86,19 +86,14 @@ def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> t
     r, d = starts.shape[-2:]
     factor = rescaling(paths.process.standardisation.scale)
 
-    def loss(x, batch_indices):  # type: ignore[no-untyped-def]
-        path = paths.only([index // r for index in batch_indices])
+    def loss(x: Array, going: list[int]) -> tuple[Array, Array]:
+        path = paths.only([index // r for index in going])
         value, gradient = path.each(torch.from_numpy(x).view(-1, 1, d))
         return -factor * value.squeeze(-1).numpy(), -factor * gradient.squeeze(-2).numpy()
 
-    ends, values, _ = fmin_l_bfgs_b_batched(
-        loss,
-        starts.reshape(-1, d).numpy(),
-        bounds=bounds.mT.tolist(),
-        maxiter=maxiter,
-        pass_batch_indices=True,
-    )
-    return torch.from_numpy(ends).view_as(starts), -torch.from_numpy(values).view(starts.shape[:-1]) / factor
+    ends = minimise(loss, starts.reshape(-1, d).numpy(), bounds[0].numpy(), bounds[1].numpy(), maxiter)
+    values = -torch.from_numpy(ends.values).view(starts.shape[:-1]) / factor
+    return torch.from_numpy(ends.points).view_as(starts), values
 
 
 def standardised(process: GP, peaks: Peaks) -> Peaks:

@@ -1,11 +1,11 @@
 """Stochastic gradient ascent of the knowledge gradient: Wu & Frazier (2016)."""
 
 import torch
-from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from pydantic import PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, updated_means
+from plumbline.core.lbfgsb import Array, minimise
 from plumbline.core.options import Options
 from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import rescaling
@@ -49,14 +49,12 @@ def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bo
     means = updated_means(process, queries.repeat_interleave(Z.shape[-1], 0), Z.flatten())
     factor = rescaling(process.standardisation.scale)
 
-    def loss(x, batch_indices):  # type: ignore[no-untyped-def]
-        value, gradient = means(torch.from_numpy(x), list(batch_indices))
+    def loss(x: Array, going: list[int]) -> tuple[Array, Array]:
+        value, gradient = means(torch.from_numpy(x), going)
         return -factor * value.numpy(), -factor * gradient.numpy()
 
-    ends, _, _ = fmin_l_bfgs_b_batched(
-        loss, starts.numpy(), bounds=bounds.mT.tolist(), maxiter=maxiter, pass_batch_indices=True
-    )
-    return torch.from_numpy(ends).view(*Z.shape, -1)
+    ends = minimise(loss, starts.numpy(), bounds[0].numpy(), bounds[1].numpy(), maxiter)
+    return torch.from_numpy(ends.points).view(*Z.shape, -1)
 
 
 def envelope_gradient(process: GP, queries: Tensor, Z: Tensor, maximisers: Tensor, best: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,33 @@ from torch import Tensor
 from plumbline.models.algebra import CORRELATIONS, Kernel, cholesky_vjp, correlations, squared_distances
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
+from plumbline.models.gp.priors import Array
 from plumbline.models.standardisation import Standardisation, standardisation_of
+
+
+class Arrays(NamedTuple):
+    """What marginal posteriors need of a GP, as arrays.
+
+    Attributes:
+        low, width, lengthscale: of the inputs, `d`; or one lengthscale for all.
+        points: the data's inputs in lengthscales, `n x d`.
+        norms: their squared norms, `n`.
+        across: `-2 points'`, `d x n`.
+        half: `s R^-T`, `n x n`, which maps correlations with the data to `R^-1 k`.
+        whitened, a: see `GP`, `n`.
+        inverse_root: `R^-1`, `n x n`.
+    """
+
+    low: Array
+    width: Array
+    lengthscale: Array
+    points: Array
+    norms: Array
+    across: Array
+    half: Array
+    whitened: Array
+    a: Array
+    inverse_root: Array
 
 
 @dataclass(frozen=True)
@@ -39,8 +65,7 @@ class MarginalPosterior:
     @property
     def mean(self) -> Tensor:
         """Means of f, `b`, in the units of the observations."""
-        standardisation = self.process.standardisation
-        return standardisation.location + standardisation.scale * self.location
+        return self.process.standardisation.observations(self.location)
 
     @property
     def sd(self) -> Tensor:
@@ -65,9 +90,10 @@ class MarginalPosterior:
         Args:
             grad_location, grad_spread: `b`, its derivatives in them.
         """
-        per_half = (-grad_spread.numpy() / self.spread.numpy())[:, None]
-        grad_k = (per_half * self.half.numpy()) @ self.process.inverse_root.numpy()
-        grad_k += grad_location.numpy()[:, None] * self.process.a.numpy()
+        data = self.process.arrays
+        per_half = (grad_spread.numpy() / -self.spread.numpy())[:, None]
+        grad_k = (per_half * self.half.numpy()) @ data.inverse_root
+        grad_k += grad_location.numpy()[:, None] * data.a
         return self.unscaled(self.vjp_covariances(torch.from_numpy(grad_k)))
 
     def vjp_covariances(self, grad_k: Tensor) -> Tensor:
@@ -79,13 +105,14 @@ class MarginalPosterior:
         weights = grad_k.numpy()
         weights *= self.slope.numpy()
         weights *= self.process.at.outputscale
-        return torch.from_numpy(
-            weights @ self.process.scaled.numpy() - weights.sum(-1, keepdims=True) * self.scaled.numpy()
-        )
+        gradient = weights @ self.process.arrays.points
+        gradient -= weights.sum(-1, keepdims=True) * self.scaled.numpy()
+        return torch.from_numpy(gradient)
 
     def unscaled(self, gradient: Tensor) -> Tensor:
         """Convert a gradient in lengthscales to the problem's bounds; both `b x d`."""
-        return torch.from_numpy(gradient.numpy() / self.process.unit.numpy())
+        data = self.process.arrays
+        return torch.from_numpy(gradient.numpy() / data.lengthscale / data.width)
 
 
 @dataclass(frozen=True)
@@ -221,16 +248,6 @@ class GP:
         return self.U / self.at.lengthscale
 
     @cached
-    def unit(self) -> Tensor:
-        """The lengthscales in the problem's bounds, `d`."""
-        return self.at.lengthscale * self.standardisation.width
-
-    @cached
-    def squared_norms(self) -> Tensor:
-        """The squared norms of the data's inputs in lengthscales, `n`."""
-        return self.scaled.square().sum(-1)
-
-    @cached
     def root(self) -> Tensor:
         """The Cholesky factor R of `K + diag(noise)`, `n x n`.
 
@@ -260,6 +277,23 @@ class GP:
     def precision(self) -> Tensor:
         """The diagonal of `(K + diag(noise))^-1`, `n`."""
         return self.inverse_root.square().sum(0)
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The GP as arrays, for searches."""
+        standardisation, points, inverse_root = self.standardisation, self.scaled.numpy(), self.inverse_root.numpy()
+        return Arrays(
+            standardisation.low.numpy(),
+            standardisation.width.numpy(),
+            self.at.lengthscale.numpy(),
+            points,
+            np.square(points).sum(-1),
+            np.ascontiguousarray(-2.0 * points.T),
+            np.ascontiguousarray(self.at.outputscale * inverse_root.T),
+            self.whitened.numpy(),
+            self.a.numpy(),
+            np.ascontiguousarray(inverse_root),
+        )
 
     @cached
     def residuals(self) -> Tensor:
@@ -339,13 +373,14 @@ class GP:
         Args:
             X: `b x d`, in the problem's bounds.
         """
-        scaled = self.standardisation.inputs(X).numpy() / self.at.lengthscale.numpy()
-        r2 = np.square(scaled).sum(-1, keepdims=True) + self.squared_norms.numpy()
-        r2 -= 2.0 * (scaled @ self.scaled.numpy().T)
+        data = self.arrays
+        scaled = (X.numpy() - data.low) / data.width / data.lengthscale
+        r2 = np.square(scaled).sum(-1, keepdims=True) + data.norms
+        r2 += scaled @ data.across
         correlation, slope = CORRELATIONS[self.kernel](np.maximum(r2, 0.0, out=r2))
-        half = (self.at.outputscale * correlation) @ self.inverse_root.numpy().T
+        half = correlation @ data.half
         variance = np.maximum(self.at.outputscale - np.square(half).sum(-1), LEAST_VARIANCE)
-        location = self.at.constant + half @ self.whitened.numpy()
+        location = self.at.constant + half @ data.whitened
         return MarginalPosterior(self, *map(torch.from_numpy, (scaled, slope, half, location, np.sqrt(variance))))
 
     def joint_posterior(self, X: Tensor) -> JointPosterior:
