@@ -110,7 +110,7 @@ def test_methods_provide_what_they_have(name: str) -> None:
     build, model = entry.build, entry.options.model_fields.get("model")
     has = {
         "lengthscales": build.lengthscales is not SurrogateMethod.lengthscales,  # type: ignore[attr-defined]
-        "kernel": model is not None and model.annotation is ModelOptions,
+        "kernel": model is not None and issubclass(model.annotation, ModelOptions),
         "batched fit": hasattr(build, "fit_each"),
     }
     assert {feature for feature, there in has.items() if there} == build.provides & has.keys()  # type: ignore[attr-defined]

@@ -65,7 +65,7 @@ def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Regis
     register("method", "fails-once", FailsOnce, "plumbline.methods.baselines")
     chunk = Chunk(spec=cheap_spec("branin", "fails-once", options={}), seeds=(0, 1))
     output = tmp_path / "out.parquet"
-    pipeline.trials(chunk.model_dump_json(), output, tmp_path / "store", tmp_path)
+    pipeline.trials([chunk.model_dump_json()], [output], tmp_path / "store", tmp_path)
     frame = read_table(output).to_pandas(maps_as_pydicts="strict")
     assert frame.groupby("seed")["status"].apply(list).to_dict() == {0: ["ok"] * 5 + ["error"], 1: ["ok"] * 7}
     assert "x" not in frame, "points stay in the store"
