@@ -271,6 +271,14 @@ def test_a_narrow_peak_at_the_incumbent_is_found_from_around_it(q: int) -> None:
     assert utility(box.ends(utility, q, QUICK, 1, close)[:1]) > 0.99
 
 
+def test_an_incumbent_outside_of_a_region_is_cut_to_it() -> None:
+    region = torch.tensor([[0.4, 0.4], [0.6, 0.6]], dtype=torch.float64)
+    outside = torch.tensor([0.5, 0.9], dtype=torch.float64)
+    X = batches_around(region, Neighbourhood(outside, AroundIncumbent(share=0.5)), 64, 1, 3)
+    assert inside(X.squeeze(1), region).all()
+    assert X[32].flatten().tolist() == [0.5, 0.6]
+
+
 def test_a_table_has_no_surroundings() -> None:
     rows = torch.linspace(0, 1, 7, dtype=torch.float64).unsqueeze(-1)
     table = Table(torch.tensor([[0.0], [1.0]], dtype=torch.float64), rows)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from plumbline.core.history import History
-from plumbline.spaces.search import SearchOptions, inside
+from plumbline.spaces.search import AroundIncumbent, Neighbourhood, SearchOptions, inside
 from plumbline.spaces.stepped import Stepped, on_steps
 
 BOX = torch.tensor([[32.0, -7.0], [512.0, -1.0]], dtype=torch.float64)
@@ -28,10 +28,12 @@ def test_each_step_is_as_likely_those_at_the_ends_too() -> None:
     assert len(drawn[:, 1].unique()) == 16_000
 
 
-def test_what_is_found_is_on_a_step(model: SingleTaskGP, bounds: Tensor) -> None:
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_what_is_found_is_on_a_step(model: SingleTaskGP, bounds: Tensor, share: float | None) -> None:
     """The peak of the box itself is on no step."""
     space = Stepped(bounds, torch.tensor([0.75, 2.5], dtype=torch.float64))
-    found = space.maximise(UpperConfidenceBound(model, 4.0), 1, SearchOptions(restarts=2, raw_samples=16), 1)
+    around = share and Neighbourhood(bounds.mean(0), AroundIncumbent(share=share))
+    found = space.ends(UpperConfidenceBound(model, 4.0), 1, SearchOptions(restarts=2, raw_samples=16), 1, around)[0]
     counted = (found - bounds[0]) / space.steps
     torch.testing.assert_close(counted, counted.round(), rtol=0, atol=1e-12)
     assert inside(found, bounds).all()

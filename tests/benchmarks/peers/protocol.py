@@ -126,6 +126,5 @@ def draw_instance(problem: str, seed: int, n: int) -> Instance:
 
 def refuse_unsuitable(problem: Problem, name: str) -> None:
     """Raise PlumblineError unless a problem is one noise-free objective with a known optimum."""
-    noisy = problem.observe is not None or any(outcome.noise != 0 for outcome in problem.outcomes)
-    if noisy or len(problem.outcomes) > 1 or problem.optimum is None:
+    if not problem.noise_free or len(problem.outcomes) > 1 or problem.optimum is None:
         raise PlumblineError(f"{name}: peers are compared on one noise-free objective whose optimum is known")

@@ -171,6 +171,17 @@ def test_proposes_in_the_region_around_the_best_observation(q: int, priors: str)
     assert (values[1:] == -torch.inf).all()  # the domain's corners are far from the region
 
 
+@pytest.mark.parametrize("q", [1, 3])
+def test_a_search_around_the_incumbent_stays_in_the_region(q: int) -> None:
+    place = box(n=8)
+    method = tr_ucb(place, initial_length=0.1, search={**QUICK["search"], "around_incumbent": {"share": 0.5}})
+    region = region_box(
+        place.history.X[place.history.Y[:, 0].argmax()], method.steps.fit(place.history).lengthscale, 0.1, BOX
+    )
+    ends = ask(method, place.history, q).ends
+    assert inside(ends.flatten(0, 1), region).all()
+
+
 def test_in_a_great_region_it_is_ucb() -> None:
     place = table()
     options = {"initial_length": 100.0, "max_length": 100.0, "alpha": "1/sqrt(n)"}

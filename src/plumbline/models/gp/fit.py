@@ -160,7 +160,8 @@ def fit_each(
         Y: `m x n x 1`.
         bounds: `2 x d`.
         options: kernel and priors.
-        variance: a known noise variance of all observations, `1`; None if it is fitted.
+        variance: a known noise variance of all observations, `1`, in units of each data set's variance; None if it is
+            fitted.
     """
     standardisations = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
     data = [standardised(x, y, unit) for x, y, unit in zip(X, Y, standardisations, strict=True)]
