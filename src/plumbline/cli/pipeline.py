@@ -100,7 +100,7 @@ def trials(
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Run or resume the seeds of one (task, method), of one after another, and collect their records."""
+    """Run or resume the trials of chunks, one chunk after another, and collect their records."""
     from plumbline.api.running import run_specs
     from plumbline.core.arrow import without_pandas
     from plumbline.core.options import parse

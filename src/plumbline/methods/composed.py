@@ -236,10 +236,10 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
     def search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Choice[Surrogate]:
         """Return the points of greatest utility in the round's space; `options.search` says how hard to look."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
-        ends = space.ends(utility, round.q, self.options.search, round.seed, self.around(surrogate, round))
+        ends = space.ends(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
         return Choice(ends[0], utility, surrogate, ends=ends)
 
-    def around(self, surrogate: Surrogate, round: Round) -> Neighbourhood | None:
+    def neighbourhood(self, surrogate: Surrogate, round: Round) -> Neighbourhood | None:
         """Return where the search looks besides everywhere; None for no such place."""
         return None
 

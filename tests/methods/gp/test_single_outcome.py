@@ -231,12 +231,12 @@ def test_a_search_around_the_incumbent_looks_around_the_point_of_greatest_mean(n
     place = smooth()
     method = build_method(name, {**QUICK, "search": {**QUICK["search"], "around_incumbent": {}}}, place.domain)
     surrogate = method.fit(place.history)
-    around = method.around(surrogate, method.start_round(place.history, q, torch.Generator().manual_seed(0)))
+    around = method.neighbourhood(surrogate, method.start_round(place.history, q, torch.Generator().manual_seed(0)))
     mean, _ = surrogate.posterior_moments(place.history.X, joint=False)
     assert torch.equal(around.incumbent, place.history.X[mean.argmax()])
     assert ask(method, place.history, q).X.shape == (q, 1)
     plain = build_method(name, QUICK, place.domain)
-    assert plain.around(surrogate, plain.start_round(place.history, q, torch.Generator().manual_seed(0))) is None
+    assert plain.neighbourhood(surrogate, plain.start_round(place.history, q, torch.Generator().manual_seed(0))) is None
 
 
 @pytest.mark.parametrize("q", [1, 2])

@@ -63,7 +63,7 @@ class DeclaredNoiseOptions(ModelOptions):
     noise: Literal["fitted", "declared"] = "fitted"
 
 
-class LocalGPOptions(GPOptions):
+class IncumbentGPOptions(GPOptions):
     """Options of methods that choose a point by its own posterior alone.
 
     Attributes:
@@ -75,7 +75,7 @@ class LocalGPOptions(GPOptions):
     search: IncumbentSearchOptions = IncumbentSearchOptions()
 
 
-class ImprovementOptions(LocalGPOptions):
+class ImprovementOptions(IncumbentGPOptions):
     """Options of the improvement-based acquisition functions.
 
     Attributes:
@@ -85,7 +85,7 @@ class ImprovementOptions(LocalGPOptions):
     jitter: NonNegativeFloat = 0.0
 
 
-class ConfidenceBoundOptions(LocalGPOptions):
+class ConfidenceBoundOptions(IncumbentGPOptions):
     """Options of the upper confidence bound.
 
     Attributes:
@@ -178,10 +178,10 @@ def improvement_threshold(data: History, jitter: float, best: Tensor | None = No
     return (data.Y.max() if best is None else best) + jitter * spread
 
 
-class LocalGPMethod(GPMethod):
+class IncumbentGPMethod(GPMethod):
     """A Gaussian process whose noise may be declared, and a search that may look around the incumbent."""
 
-    options: LocalGPOptions
+    options: IncumbentGPOptions
 
     @property
     def known_noise(self) -> Tensor | None:
@@ -189,7 +189,7 @@ class LocalGPMethod(GPMethod):
         none = self.options.model.noise == "declared" and self.domain.noise_free
         return torch.zeros(1, dtype=torch.float64) if none else None
 
-    def around(self, surrogate: GP, round: Round) -> Neighbourhood | None:
+    def neighbourhood(self, surrogate: GP, round: Round) -> Neighbourhood | None:
         """Return the neighbourhood of the observed point of greatest posterior mean."""
         if self.options.search.around_incumbent is None:
             return None
@@ -198,7 +198,7 @@ class LocalGPMethod(GPMethod):
         return Neighbourhood(round.data.X[mean.argmax()], self.options.search.around_incumbent)
 
 
-class ImprovementMethod(LocalGPMethod):
+class ImprovementMethod(IncumbentGPMethod):
     """An acquisition function of the improvement over an incumbent.
 
     Attributes:
@@ -273,7 +273,7 @@ class ProbabilityOfImprovementMethod(ImprovementMethod):
 
 
 @methods.register("ucb", ConfidenceBoundOptions)
-class UpperConfidenceBoundMethod(LocalGPMethod):
+class UpperConfidenceBoundMethod(IncumbentGPMethod):
     """Upper confidence bound: a level alpha, a fixed multiple of the standard deviation, or a theoretical schedule."""
 
     options: ConfidenceBoundOptions
@@ -297,11 +297,11 @@ class UpperConfidenceBoundMethod(LocalGPMethod):
         return float(torch.special.ndtri(level))
 
 
-@methods.register("nei", LocalGPOptions)
-class NoisyExpectedImprovementMethod(LocalGPMethod):
+@methods.register("nei", IncumbentGPOptions)
+class NoisyExpectedImprovementMethod(IncumbentGPMethod):
     """Noisy expected improvement: the best value so far is uncertain (BoTorch's qLogNEI)."""
 
-    options: LocalGPOptions
+    options: IncumbentGPOptions
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return qLogNEI."""

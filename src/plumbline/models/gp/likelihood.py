@@ -95,12 +95,8 @@ class DataSets:
 
     def only(self, rows: Sequence[int]) -> "DataSets":
         """Return the data sets with numbers `rows`."""
-        if list(rows) == list(range(len(self.y))):
-            return self
-        part = DataSets(self.X[rows], self.y[rows], self.constant)
-        # Centred and squared once, not at each step of an optimiser.
-        part.__dict__["centred"] = tuple(numbers[rows] for numbers in self.centred)
-        return part
+        whole = list(rows) == list(range(len(self.y)))
+        return self if whole else DataSets(self.X[rows], self.y[rows], self.constant)
 
     def log_likelihoods(self, at: Covariances, kernel: Kernel) -> tuple[Array, Array, Covariances]:
         """Return `log N(y; constant, A)` of each data set, the prior means, and the gradients in the hyperparameters.
