@@ -83,6 +83,20 @@ def test_each_row_ends_where_scipy_ends(function: Function, k: int, lower: float
         assert minima.values[row] == function(minima.points[row][None])[0]
 
 
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_rows_may_have_bounds_of_their_own(seed: int, k: int) -> None:
+    generator = np.random.default_rng(seed)
+    starts = generator.random((4, k))
+    lower, upper = starts - generator.random((4, k)), starts + generator.random((4, k))
+    lower[0], upper[1] = -np.inf, np.inf
+    together = minimise(on(rosenbrock if k > 1 else quadratic), starts, lower, upper)
+    for row in range(4):
+        alone = minimise(on(rosenbrock if k > 1 else quadratic), starts[row : row + 1], lower[row], upper[row])
+        np.testing.assert_array_equal(alone.points[0], together.points[row])
+        assert ((lower[row] <= alone.points[0]) & (alone.points[0] <= upper[row])).all()
+
+
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 12))
 @settings(max_examples=25, deadline=None)
 def test_no_digit_of_a_row_depends_on_the_rows_beside_it(seed: int, k: int) -> None:

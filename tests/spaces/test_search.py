@@ -11,7 +11,7 @@ from torch import Size, Tensor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
-from plumbline.spaces.box import Box, batches, batches_around
+from plumbline.spaces.box import Box, Climbs, batches, batches_around, climb, climb_each, uniform
 from plumbline.spaces.search import AroundIncumbent, EarlyStopping, Neighbourhood, SearchOptions, inside
 from plumbline.spaces.table import Table, best_rows
 from plumbline.spaces.with_gradient import Differentiated
@@ -198,6 +198,21 @@ def test_climbs_without_prospects_are_given_up(model: SingleTaskGP, patience: fl
     (X, asked), (same, fewer) = found
     torch.testing.assert_close(same, X, atol=1e-4, rtol=0)
     assert fewer < asked
+
+
+@pytest.mark.parametrize("patience", [None, 10.0])
+def test_searches_that_climb_together_end_where_each_would_alone(model: SingleTaskGP, patience: float | None) -> None:
+    generator = torch.Generator().manual_seed(0)
+    searches = []
+    for i in range(4):
+        region = SQUARE + 0.1 * i * torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+        searches.append(Climbs(Hills(model, 0.2 * i), uniform(region, 6, generator).unsqueeze(1), region))
+    together = climb_each(searches, 50, patience)
+    for search, (ends, values) in zip(searches, together, strict=True):
+        own, own_values = climb(search, 50, patience)
+        assert torch.equal(own, ends)
+        assert torch.equal(own_values, values)
+        assert torch.equal(ends, ends.clamp(*search.bounds))
 
 
 def test_a_climb_is_not_judged_by_a_step_too_long() -> None:

@@ -274,6 +274,28 @@ def test_seeds_run_in_lockstep(
     assert Choir.asked == sizes
 
 
+def test_a_run_says_how_many_seeds_take_steps_jointly(
+    cheap_spec: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One of five seeds is done already, and the records of all are those of trials that run alone."""
+    options = {"search": {"restarts": 2, "raw_samples": 8, "maxiter": 5}}
+    specs = [cheap_spec("branin", "ei", options=options, seed=seed, rounds=3) for seed in range(5)]
+    expected = [bytes_of(run_trial(spec, tmp_path / "alone", tmp_path)) for spec in specs]
+    sizes: list[int] = []
+    inner = GPMethod.ask_many.__func__  # type: ignore[attr-defined]
+
+    def noting(cls: type[Method], requests: Sequence[AskRequest]) -> list[Any]:
+        sizes.append(len(requests))
+        return inner(cls, requests)
+
+    monkeypatch.setattr(GPMethod, "ask_many", classmethod(noting))
+    run_trial(specs[1], tmp_path / "store", tmp_path)
+    sizes.clear()
+    folders = run_trials(specs, tmp_path / "store", tmp_path, lockstep=4)
+    assert [bytes_of(folder) for folder in folders] == expected
+    assert sizes == [3, 3, 3, 1, 1, 1]
+
+
 def test_the_same_seed_twice_is_one_trial(choir: Callable[..., list[TrialSpec]], tmp_path: Path) -> None:
     one, two = choir(2)
     folders = run_trials([one, two, one], tmp_path, tmp_path)

@@ -41,6 +41,7 @@ RESULTS = PLAN.config.results
 DATA = PLAN.config.datasets
 OUT = f"{RESULTS}/{PLAN.config.preset}"
 STORE = f"{RESULTS}/store"
+LOCKSTEP = PLAN.config.lockstep
 TRIALS = f"{RESULTS}/trials"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"

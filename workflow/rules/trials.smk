@@ -2,7 +2,7 @@
 # Either way each chunk has a file of its own, and what the store has already is not run again.
 RUN_TRIALS = (
     "export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads} OPENBLAS_NUM_THREADS={threads}; "
-    "plumbline trials {params.chunks:q} --store {params.store:q} --data {params.data:q} --device {params.device}"
+    "plumbline trials {params.chunks:q} --store {params.store:q} --data {params.data:q} --device {params.device} --lockstep {LOCKSTEP}"
     " > {log:q} 2>&1"
 )
 

@@ -4,8 +4,9 @@ Values equal BoTorch's; with BoTorch's own classes a search takes six to fifteen
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.special
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from plumbline.models.algebra import Numbers, namespace_of
+from plumbline.models.gp.marginal import Arrays, together
+from plumbline.models.gp.process import GP
 from plumbline.models.posterior import GaussianProcess
-from plumbline.spaces.with_gradient import Differentiated
+from plumbline.spaces.with_gradient import ClimbEvaluation, Differentiated
 
 Array = NDArray[np.float64]
 
@@ -24,6 +27,24 @@ ClosedForm = Callable[[Any, Any], tuple[Any, Any, Any]]
 
 The numbers are tensors, or arrays as in searches: see `Numbers`.
 """
+
+
+@dataclass(frozen=True)
+class OfParameter:
+    """A closed form with a parameter, such as the incumbent.
+
+    Attributes:
+        function: maps means, standard deviations and the parameter to what a `ClosedForm` returns.
+        parameter: a number, or one for each of m functions, `m x 1`.
+    """
+
+    function: Callable[[Any, Any, Any], tuple[Any, Any, Any]]
+    parameter: Any
+
+    def __call__(self, mean: Any, sd: Any) -> tuple[Any, Any, Any]:
+        """Return the values and their derivatives in both arguments."""
+        return self.function(mean, sd, self.parameter)
+
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 SQRT_2, SQRT_HALF_PI = math.sqrt(2), math.sqrt(math.pi / 2)
@@ -63,17 +84,69 @@ class AnalyticAcquisition(Differentiated):
         posterior = self.process.marginal_posterior(X.squeeze(-2))
         return torch.from_numpy(self.closed_form(posterior.mean.numpy(), posterior.sd.numpy())[0])
 
+    @property
+    def kind(self) -> Hashable:
+        """The function, and the kernel and the numbers of the data and of lengthscales of the GP."""
+        if not (isinstance(self.process, GP) and isinstance(self.closed_form, OfParameter)):
+            return None
+        return self.closed_form.function, self.process.kernel, self.process.U.shape, self.process.lengthscale.shape
+
+    @classmethod
+    def evaluation(cls, acquisitions: Sequence[Self], climbs: int) -> ClimbEvaluation:
+        """Return the evaluation of acquisition functions of one kind, or of a single one."""
+        return (
+            super().evaluation(acquisitions, climbs) if acquisitions[0].kind is None else Abreast(acquisitions, climbs)
+        )
+
+
+class Abreast:
+    """The evaluation of analytic acquisition functions of one kind, with the same number of climbs each.
+
+    All climbs of a function are evaluated while one of them goes on: BLAS may choose its routine by the number of
+    points, and the last digit of one climb would depend on when others end.
+
+    Args:
+        acquisitions: m functions.
+        climbs: r, the number of climbs of each.
+    """
+
+    def __init__(self, acquisitions: Sequence[AnalyticAcquisition], climbs: int) -> None:
+        forms = [cast(OfParameter, one.closed_form) for one in acquisitions]
+        self.function = forms[0].function
+        self.parameters = np.array([[float(form.parameter)] for form in forms])
+        self.processes = together([cast(GP, one.process).arrays for one in acquisitions])
+        self.climbs = climbs
+        self.points = np.zeros((len(acquisitions), climbs, self.processes.points.shape[-1]))
+        self.going = (np.arange(len(acquisitions)), self.processes)
+
+    def __call__(self, X: Tensor, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Return the values at `p x 1 x d` points of the climbs `rows`, `p`, and the derivatives, `p x 1 x d`."""
+        places = np.array(rows)
+        self.points.reshape(-1, self.points.shape[-1])[places] = X[:, 0].numpy()
+        owners, own = np.unique(places // self.climbs, return_inverse=True)
+        going, processes = self._still(owners)
+        posterior = processes.marginal_posterior(self.points[going])
+        value, grad_mean, grad_sd = self.function(posterior.mean, posterior.sd, self.parameters[going])
+        gradient = posterior.vjp(grad_mean, grad_sd)
+        at = own, places % self.climbs
+        return torch.from_numpy(value[at]), torch.from_numpy(gradient[at][:, None])
+
+    def _still(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Arrays]:
+        """Return the functions with climbs that go on, `owners`, and their GPs."""
+        if len(owners) != len(self.going[0]):
+            self.going = owners, self.processes.only(owners.tolist())
+        return self.going
+
 
 def expected_improvement(best: Tensor) -> ClosedForm:
     """Return `E (f - best)+ = sd (phi(u) + u Phi(u))` with `u = (mean - best) / sd`; Jones et al. (1998)."""
-    incumbent = float(best)
+    return OfParameter(_improvement, float(best))
 
-    def value(mean: Numbers, sd: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        u = (mean - incumbent) / sd
-        density, chance = namespace_of(u).exp(log_density(u)), special_of(u).ndtr(u)
-        return sd * (density + u * chance), chance, density
 
-    return value
+def _improvement(mean: Numbers, sd: Numbers, best: Any) -> tuple[Numbers, Numbers, Numbers]:
+    u = (mean - best) / sd
+    density, chance = namespace_of(u).exp(log_density(u)), special_of(u).ndtr(u)
+    return sd * (density + u * chance), chance, density
 
 
 FAR_BELOW = -100.0
@@ -98,36 +171,34 @@ def log_standard_improvement(u: Array) -> Array:
 
 def log_expected_improvement(best: Tensor) -> ClosedForm:
     """Return the logarithm of expected improvement, without underflow; Ament et al. (2023)."""
-    incumbent = float(best)
+    return OfParameter(_log_improvement, float(best))
 
-    def value(mean: Numbers, sd: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        u = (mean - incumbent) / sd
-        xp = namespace_of(u)
-        log_share = xp.asarray(log_standard_improvement(np.asarray(u)))
-        grad_mean = xp.exp(special_of(u).log_ndtr(u) - log_share) / sd
-        return log_share + xp.log(sd), grad_mean, xp.exp(log_density(u) - log_share) / sd
 
-    return value
+def _log_improvement(mean: Numbers, sd: Numbers, best: Any) -> tuple[Numbers, Numbers, Numbers]:
+    u = (mean - best) / sd
+    xp = namespace_of(u)
+    log_share = xp.asarray(log_standard_improvement(np.asarray(u)))
+    grad_mean = xp.exp(special_of(u).log_ndtr(u) - log_share) / sd
+    return log_share + xp.log(sd), grad_mean, xp.exp(log_density(u) - log_share) / sd
 
 
 def log_probability_of_improvement(best: Tensor) -> ClosedForm:
     """Return `log Phi(u)` with `u = (mean - best) / sd`; Kushner (1964)."""
-    incumbent = float(best)
+    return OfParameter(_log_probability, float(best))
 
-    def value(mean: Numbers, sd: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        u = (mean - incumbent) / sd
-        log_chance = special_of(u).log_ndtr(u)
-        grad_mean = namespace_of(u).exp(log_density(u) - log_chance) / sd
-        return log_chance, grad_mean, -u * grad_mean
 
-    return value
+def _log_probability(mean: Numbers, sd: Numbers, best: Any) -> tuple[Numbers, Numbers, Numbers]:
+    u = (mean - best) / sd
+    log_chance = special_of(u).log_ndtr(u)
+    grad_mean = namespace_of(u).exp(log_density(u) - log_chance) / sd
+    return log_chance, grad_mean, -u * grad_mean
 
 
 def upper_confidence_bound(sqrt_beta: float) -> ClosedForm:
     """Return `mean + sqrt_beta sd`; Srinivas et al. (2010)."""
+    return OfParameter(_upper_bound, sqrt_beta)
 
-    def value(mean: Numbers, sd: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        one = namespace_of(mean).ones_like(mean)
-        return mean + sqrt_beta * sd, one, sqrt_beta * one
 
-    return value
+def _upper_bound(mean: Numbers, sd: Numbers, sqrt_beta: Any) -> tuple[Numbers, Numbers, Numbers]:
+    one = namespace_of(mean).ones_like(mean)
+    return mean + sqrt_beta * sd, one, sqrt_beta * one

@@ -211,14 +211,14 @@ def watching(log: bool) -> "Iterator[Watch]":
 
 
 def run_specs(
-    specs: "list[TrialSpec]", store: Path, data: Path, device: str = "cpu", log: bool = True
+    specs: "list[TrialSpec]", store: Path, data: Path, device: str = "cpu", log: bool = True, lockstep: int = 1
 ) -> "list[TrialFolder]":
-    """Run trials of one method on one task, or find them done, and return their folders."""
+    """Run trials of one method on one task, or find them done, and return their folders; see `run_trials`."""
     from plumbline.core.device import device_called
     from plumbline.trials.runner import run_trials
 
     with one_thread(), watching(log) as watch:
-        return run_trials(specs, store, data, watch, device_called(device))
+        return run_trials(specs, store, data, watch, device_called(device), lockstep=lockstep)
 
 
 def reason_of_failure(folder: "TrialFolder") -> str:
@@ -247,6 +247,7 @@ def run(
     data: str | Path | None = None,
     device: str = "cpu",
     log: bool = False,
+    lockstep: int = 1,
 ) -> "pd.DataFrame":
     """Run a method on a task, a trial a seed, and return all evaluations.
 
@@ -269,6 +270,8 @@ def run(
         data: the folder of built features; `data` of the repository.
         device: cpu, cuda or auto.
         log: whether each round is a line on standard error; a terminal shows a bar in any case.
+        lockstep: greatest number of seeds that take steps jointly, where the method can: faster, and the same numbers
+            but for the seconds, of which each seed gets an equal share.
 
     Returns:
         A row a seed and evaluation: `method`, `task`, `seed`, `iteration` (0: the initial design), `evaluation`,

@@ -99,6 +99,7 @@ def trials(
     store: StoreOption = STORE,
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
+    lockstep: Annotated[int, typer.Option(min=1, help="seeds that take steps jointly, where a method can")] = 1,
 ) -> None:
     """Run or resume the trials of chunks, one chunk after another, and collect their records."""
     from plumbline.api.running import run_specs
@@ -114,7 +115,7 @@ def trials(
     chunks = [parse(Chunk, parse_json(text, "--chunk"), "--chunk") for text in chunk]
     for one, path in zip(chunks, output, strict=True):
         specs = one.specs()
-        folders = run_specs(specs, store, data, device)
+        folders = run_specs(specs, store, data, device, lockstep=lockstep)
         tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
         records.write_table(path, records.concatenate(tables))
 

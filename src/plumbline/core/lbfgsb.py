@@ -73,14 +73,14 @@ def minimise(
     ftol: float = 1e7 * EPSILON,
     pgtol: float = 1e-5,
 ) -> Minima:
-    """Minimise a function for each row of starts, all of them in one box.
+    """Minimise a function for each row of starts, in a box.
 
     The defaults are SciPy's. A value or a gradient that is not finite shortens the step of its row alone.
 
     Args:
         value_and_gradient: the functions; called with the rows that have not ended.
         starts: `m x k`; those outside the box are moved to its nearest point.
-        lower, upper: bounds, `k` or one for all variables; infinite where there is none.
+        lower, upper: bounds: `m x k`, `k` for all rows, or one for all variables; infinite where there is none.
         maxiter: greatest number of iterations of a row.
         memory: number of steps that the approximation of the Hessian matrix is made of.
         ftol: a row has converged when an iteration lowers its value by no more than this share of the value, or of 1
@@ -91,7 +91,7 @@ def minimise(
         ValueError: a lower bound is above the upper one.
     """
     starts = np.asarray(starts, np.float64)
-    low, high = (np.array(np.broadcast_to(bound, starts.shape[-1:]), np.float64) for bound in (lower, upper))
+    low, high = (np.array(np.broadcast_to(bound, starts.shape), np.float64, order="C") for bound in (lower, upper))
     if (low > high).any():
         raise ValueError("L-BFGS-B: a lower bound is above the upper one")
     points = starts.clip(low, high)
@@ -190,6 +190,9 @@ def _rows(points: Array, low: Array, high: Array, maxiter: int, memory: int, fto
     reals, logicals, integers, numbers = 2 * memory * k + 5 * k + 11 * memory**2 + 8 * memory, 4, 44, 29
     workspaces = zip(
         points,
+        low,
+        high,
+        kinds,
         np.zeros((m, reals)),
         np.zeros((m, 3 * k), np.int32),
         np.zeros((m, 2), np.int32),
@@ -202,9 +205,9 @@ def _rows(points: Array, low: Array, high: Array, maxiter: int, memory: int, fto
     return [
         _Row(
             maxiter,
-            (memory, x, low, high, kinds),
+            (memory, x, below, above, kind),
             (ftol, pgtol, wa, iwa, task, lsave, isave, dsave, LINE_SEARCH_STEPS, ln_task),
             task,
         )
-        for x, wa, iwa, task, lsave, isave, dsave, ln_task in workspaces
+        for x, below, above, kind, wa, iwa, task, lsave, isave, dsave, ln_task in workspaces
     ]

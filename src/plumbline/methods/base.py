@@ -26,7 +26,9 @@ Takes = Literal[
 ]
 """The outcomes that a method supports; those of a wrapper are its base's, which is checked first."""
 
-Feature = Literal["steps", "new points", "lengthscales", "gp", "one gp", "kernel", "batched fit", "shared gp"]
+Feature = Literal[
+    "steps", "new points", "lengthscales", "gp", "one gp", "kernel", "batched fit", "shared gp", "lockstep"
+]
 
 FEATURES: dict[Feature, str] = {
     "steps": "steps of a round that a wrapper can replace",
@@ -37,6 +39,7 @@ FEATURES: dict[Feature, str] = {
     "kernel": "an option `model` that says the kernel",
     "batched fit": "Gaussian processes fitted to many data sets at once",
     "shared gp": "proposals from a Gaussian process that other methods share",
+    "lockstep": "steps that several seeds take jointly",
 }
 """Features that a method may provide, and that another may need of its base or members."""
 
@@ -146,13 +149,18 @@ def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     return method
 
 
-def lockstep_size(name: str, options: dict[str, Any]) -> int:
-    """Return the greatest number of seeds of a method in one `ask_many`: that of its innermost base."""
+def lockstep_size(name: str, options: dict[str, Any], wanted: int = 1) -> int:
+    """Return the greatest number of seeds of a method in one `ask_many`.
+
+    Args:
+        name: of the method.
+        options: its options.
+        wanted: the number where its steps can be taken jointly, if greater than that of its innermost base.
+    """
     entry = methods[name]
     base = getattr(parse(entry.options, options, f"method {name!r}"), "base", None)
-    if base is not None:
-        return lockstep_size(base.name, base.options)
-    return getattr(entry.build, "lockstep_size", 1)
+    usual = getattr(entry.build, "lockstep_size", 1) if base is None else lockstep_size(base.name, base.options)
+    return max(usual, wanted) if "lockstep" in features(name, options) else usual
 
 
 def features(name: str, options: dict[str, Any], role: str = "method") -> frozenset[Feature]:

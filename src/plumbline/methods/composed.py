@@ -17,6 +17,7 @@ from plumbline.core.seeding import draw_seed
 from plumbline.methods.ask import CPU
 from plumbline.methods.base import Method, Predictor, Proposal
 from plumbline.spaces.base import Space
+from plumbline.spaces.box import Box, Climbs
 from plumbline.spaces.search import Neighbourhood, inside
 
 Surrogate = TypeVar("Surrogate")
@@ -238,6 +239,13 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
         ends = space.ends(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
         return Choice(ends[0], utility, surrogate, ends=ends)
+
+    def start_search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Climbs | None:
+        """Return the climbs that `search` begins with in a box; None elsewhere."""
+        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        if not isinstance(space, Box):
+            return None
+        return space.climbs(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
 
     def neighbourhood(self, surrogate: Surrogate, round: Round) -> Neighbourhood | None:
         """Return where the search looks besides everywhere; None for no such place."""

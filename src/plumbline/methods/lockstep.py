@@ -1,7 +1,7 @@
 """Lockstep of several seeds of one method, which take some steps jointly."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Generic, TypeVar, cast
@@ -14,20 +14,45 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
+class Turn:
+    """A method's turn in a joint step.
+
+    Attributes:
+        method: owner of the step.
+        arguments: of the step.
+        isolated: makes a block whose random streams and warnings are the request's own.
+    """
+
+    method: Any
+    arguments: tuple[Any, ...]
+    isolated: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    @property
+    def call(self) -> tuple[Any, ...]:
+        """The method and the arguments."""
+        return (self.method, *self.arguments)
+
+
+@dataclass(frozen=True)
 class JointStep(Generic[Result]):
     """A step of a method that several methods of its class can take jointly.
 
     Attributes:
         method: owner of the step.
-        jointly: maps methods, each with the arguments of its step, to their results.
+        jointly: maps turns to their results; None for a turn that is to be taken alone, as where there is a warning
+            that belongs to one request.
+        alone: the step of the one method; None where that is the joint step of a single turn.
     """
 
     method: Any
-    jointly: Callable[[Sequence[Any]], list[Result]]
+    jointly: Callable[[Sequence[Turn]], Sequence[Result | None]]
+    alone: Callable[..., Result] | None = None
 
     def __call__(self, *arguments: Any) -> Result:
         """Return the result of the one method."""
-        return self.jointly([(self.method, *arguments)])[0]
+        if self.alone is not None:
+            return self.alone(*arguments)
+        return cast(Result, self.jointly([Turn(self.method, arguments)])[0])
 
 
 @dataclass
@@ -54,11 +79,11 @@ class AskState:
         if self.proposal is None:
             self.round: Round = self.method.start_round(request.history, request.q, request.stream, request.device)
 
-    def choose(self, surrogate: Any) -> None:
-        """Maximise the acquisition function under a surrogate."""
+    def start_search(self, surrogate: Any) -> tuple[Any, ...]:
+        """Return the step of the search under a surrogate, with its arguments."""
         steps = self.method.steps
         self.round = replace(self.round, space=steps.search_region(surrogate, self.round))
-        self.choice: Choice[Any] = steps.search(steps.utility(surrogate, self.round), surrogate, self.round)
+        return steps.search, steps.utility(surrogate, self.round), surrogate, self.round
 
     def propose(self, choice: Choice[Any]) -> None:
         """Make a proposal of a choice."""
@@ -85,10 +110,14 @@ def ask_in_lockstep(requests: Sequence[AskRequest]) -> list[Proposal]:
     going_on = [state for state in states if state.proposal is None]
     if going_on:
         fits = [(state.method.steps.fit_round, state.round) for state in going_on]
+        searches = []
         for state, surrogate in zip(going_on, taken(going_on, fits, "fit"), strict=True):
             with timed([state], "acquire"), state.request.isolated():
-                state.choose(surrogate)
-        refinements = [(state.method.steps.refine, state.choice, state.round) for state in going_on]
+                searches.append(state.start_search(surrogate))
+        choices = taken(going_on, searches, "acquire")
+        refinements = [
+            (state.method.steps.refine, choice, state.round) for state, choice in zip(going_on, choices, strict=True)
+        ]
         for state, choice in zip(going_on, taken(going_on, refinements, "acquire"), strict=True):
             with timed([state], "acquire"), state.request.isolated():
                 state.propose(choice)
@@ -100,16 +129,27 @@ def ask_in_lockstep(requests: Sequence[AskRequest]) -> list[Proposal]:
 def taken(states: Sequence[AskState], steps: Sequence[tuple[Any, ...]], part: str) -> list[Any]:
     """Return the results of one step of each state: a step, with its arguments.
 
-    Joint steps are taken outside of any request's isolation, all others inside of their own.
+    Joint steps are taken outside of any request's isolation but for what they isolate themselves, all others inside of
+    their own.
     """
-    with timed(states, part):
-        if all(isinstance(step, JointStep) for step, *_ in steps):
-            return steps[0][0].jointly([(step.method, *arguments) for step, *arguments in steps])
-        results = []
-        for state, (step, *arguments) in zip(states, steps, strict=True):
-            with state.request.isolated():
-                results.append(step(*arguments))
-        return results
+    results: Sequence[Any] = [None] * len(steps)
+    if all(isinstance(step, JointStep) for step, *_ in steps):
+        turns = [
+            Turn(step.method, tuple(arguments), state.request.isolated)
+            for state, (step, *arguments) in zip(states, steps, strict=True)
+        ]
+        with timed(states, part):
+            results = steps[0][0].jointly(turns)
+    return [
+        _taken_alone(state, step, part) if result is None else result
+        for state, step, result in zip(states, steps, results, strict=True)
+    ]
+
+
+def _taken_alone(state: AskState, step: tuple[Any, ...], part: str) -> Any:
+    function, *arguments = step
+    with timed([state], part), state.request.isolated():
+        return function(*arguments)
 
 
 @contextmanager

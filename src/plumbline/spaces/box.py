@@ -2,8 +2,10 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from itertools import groupby
+from typing import NamedTuple, Self
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -16,7 +18,7 @@ from plumbline.core.history import History
 from plumbline.core.lbfgsb import Array, minimise
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import EarlyStopping, Neighbourhood, SearchOptions
-from plumbline.spaces.with_gradient import Differentiated, in_usual_units
+from plumbline.spaces.with_gradient import Differentiated, evaluation_of, in_usual_units
 
 
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
@@ -53,37 +55,78 @@ def batches_around(bounds: Tensor, around: Neighbourhood, n: int, q: int, seed: 
     return samples
 
 
-def climb(
-    starts: Tensor,
-    acquisition: AcquisitionFunction,
-    lower_bounds: Tensor,
-    upper_bounds: Tensor,
-    options: dict[str, Any],
-) -> tuple[Tensor, Tensor]:
-    """Return the ends of L-BFGS-B from `starts`, `r x q x d`, and their acquisition values, `r`.
+class Climbs(NamedTuple):
+    """Climbs of an acquisition function that are about to start.
 
-    Climbs from all starts run together. A climb that is stopped early (`patience` among the options) gets a gradient of
-    zero. Acquisition functions without hand-written gradients climb in BoTorch.
+    Attributes:
+        acquisition: the function.
+        starts: `r x q x d`.
+        bounds: `2 x d`.
     """
-    options = dict(options)
-    patience = options.pop("patience", None)
-    if not isinstance(acquisition, Differentiated):
-        return gen_candidates_scipy(
-            starts, acquisition, lower_bounds=lower_bounds, upper_bounds=upper_bounds, options=options
-        )
-    shape = starts.shape[1:]
-    heat = None if patience is None else EarlyStopping(len(starts), patience)
 
-    def loss(x: Array, climbs: list[int]) -> tuple[Array, Array]:
-        value, gradient = acquisition.value_and_gradient(torch.from_numpy(x).view(-1, *shape))
-        if heat is not None:
-            gradient = gradient.masked_fill(heat.lost(climbs, value)[:, None, None], 0.0)
+    acquisition: AcquisitionFunction
+    starts: Tensor
+    bounds: Tensor
+
+
+Ends = tuple[Tensor, Tensor]
+"""The ends of climbs, `r x q x d`, and the acquisition values there, `r`."""
+
+
+def climb(climbs: Climbs, maxiter: int, patience: float | None = None) -> Ends:
+    """Return the ends of L-BFGS-B; see `climb_each`."""
+    return climb_each([climbs], maxiter, patience)[0]
+
+
+def climb_each(searches: Sequence[Climbs], maxiter: int, patience: float | None = None) -> list[Ends]:
+    """Return the ends of L-BFGS-B from the starts of several searches, each with the same number of climbs.
+
+    All climbs run together; the ends of one search do not depend on the others, to the last bit. Acquisition functions
+    without hand-written gradients climb in BoTorch, search by search.
+
+    Args:
+        searches: the climbs, `r x q x d` each.
+        maxiter: greatest number of iterations of a climb.
+        patience: a climb that is stopped early gets a gradient of zero; see `SearchOptions`. None for no such stop.
+    """
+    acquisitions = [search.acquisition for search in searches if isinstance(search.acquisition, Differentiated)]
+    if len(acquisitions) < len(searches):
+        return [_climb_in_botorch(search, maxiter) for search in searches]
+    starts = torch.stack([search.starts for search in searches])
+    m, r, q, d = starts.shape
+    evaluation = evaluation_of(acquisitions, r)
+    stops = [] if patience is None else [EarlyStopping(r, patience) for _ in searches]
+
+    def loss(x: Array, rows: list[int]) -> tuple[Array, Array]:
+        value, gradient = evaluation(torch.from_numpy(x).view(-1, q, d), rows)
+        if stops:
+            gradient = gradient.masked_fill(lost(stops, r, rows, value)[:, None, None], 0.0)
         return -value.numpy(), -gradient.flatten(1).numpy()
 
-    lower, upper = (bound.repeat(shape[0]).numpy() for bound in (lower_bounds, upper_bounds))
+    bounds = torch.stack([search.bounds for search in searches]).repeat_interleave(r, 0).repeat(1, 1, q).numpy()
     with torch.no_grad():
-        ends = minimise(loss, starts.flatten(1).numpy(), lower, upper, **options)
-    return torch.from_numpy(ends.points).view_as(starts), -torch.from_numpy(ends.values)
+        ends = minimise(loss, starts.view(m * r, -1).numpy(), bounds[:, 0], bounds[:, 1], maxiter)
+    values = -torch.from_numpy(ends.values)
+    return list(zip(torch.from_numpy(ends.points).view_as(starts), values.view(m, r), strict=True))
+
+
+def lost(stops: Sequence[EarlyStopping], climbs: int, rows: list[int], values: Tensor) -> Tensor:
+    """Return a mask of the climbs that stop early.
+
+    Args:
+        stops: the rule of each search.
+        climbs: number of climbs of each.
+        rows: numbers of the climbs that go on, `p`, ascending.
+        values: their new values, `p`.
+    """
+    own = [(search, [row % climbs for row in part]) for search, part in groupby(rows, lambda row: row // climbs)]
+    parts = values.split([len(part) for _, part in own])
+    return torch.cat([stops[search].lost(part, new) for (search, part), new in zip(own, parts, strict=True)])
+
+
+def _climb_in_botorch(climbs: Climbs, maxiter: int) -> Ends:
+    low, high = climbs.bounds
+    return gen_candidates_scipy(climbs.starts, climbs.acquisition, low, high, options={"maxiter": maxiter})
 
 
 class Box(Space):
@@ -115,9 +158,19 @@ class Box(Space):
     ) -> Tensor:
         """Return the end of each climb, `r x q x d`, the best first.
 
-        Starts are chosen among raw samples as in BoTorch. A climb whose line search fails, as at a kink, ends there;
-        BoTorch would discard and restart all climbs.
+        A climb whose line search fails, as at a kink, ends there; BoTorch would discard and restart all climbs.
         """
+        return ends_of_each([self.climbs(acquisition, q, options, seed, around)], options)[0]
+
+    def climbs(
+        self,
+        acquisition: AcquisitionFunction,
+        q: int,
+        options: SearchOptions,
+        seed: int,
+        around: Neighbourhood | None = None,
+    ) -> Climbs:
+        """Return the climbs of a search, with starts chosen among raw samples as in BoTorch; arguments of `ends`."""
         acquisition = in_usual_units(acquisition)
         generator = partial(batches, self.bounds)
         if around is not None:
@@ -132,12 +185,16 @@ class Box(Space):
             options={"seed": seed, "nonnegative": nonnegative},
             generator=generator,
         )
-        limits = options.model_dump(include={"maxiter", "patience"})
-        # Line searches that fail, and points of a batch that meet, are usual.
-        with warnings.catch_warnings(action="ignore"):
-            X, values = climb(starts, acquisition, self.bounds[0], self.bounds[1], limits)
-        return X[values.argsort(descending=True, stable=True)].detach()
+        return Climbs(acquisition, starts, self.bounds)
 
     def without(self, X: Tensor) -> Self:
         """Return the box."""
         return self
+
+
+def ends_of_each(searches: Sequence[Climbs], options: SearchOptions) -> list[Tensor]:
+    """Return the ends of the climbs of several searches, `r x q x d` each, the best first; see `climb_each`."""
+    # Line searches that fail, and points of a batch that meet, are usual.
+    with warnings.catch_warnings(action="ignore"):
+        found = climb_each(searches, options.maxiter, options.patience)
+    return [X[values.argsort(descending=True, stable=True)].detach() for X, values in found]

@@ -2,7 +2,9 @@
 
 import math
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from itertools import groupby
+from typing import Any, Self
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -15,6 +17,10 @@ LEAST_UNIT, MOST_UNIT = 1e-6, 1e9
 def rescaling(unit: float) -> float:
     """Return the factor, a power of two, that brings values in a unit near 1; it is 1 for usual units."""
     return 1.0 if LEAST_UNIT <= unit <= MOST_UNIT else 2.0 ** -round(math.log2(unit))
+
+
+ClimbEvaluation = Callable[[Tensor, Sequence[int]], tuple[Tensor, Tensor]]
+"""Maps `p x q x d` points, and the numbers of their climbs, ascending, to values, `p`, and gradients, `p x q x d`."""
 
 
 class Differentiated(AcquisitionFunction):
@@ -39,6 +45,20 @@ class Differentiated(AcquisitionFunction):
     def values(self, X: Tensor) -> Tensor:
         """Return the acquisition values of `b x q x d` points, `b`; a subclass may skip the gradient."""
         return self.value_and_gradient(X)[0]
+
+    @property
+    def kind(self) -> Hashable:
+        """What acquisition functions have in common that are evaluated together; None for those evaluated alone."""
+        return None
+
+    @classmethod
+    def evaluation(cls, acquisitions: Sequence[Self], climbs: int) -> ClimbEvaluation:
+        """Return the evaluation of acquisition functions of one kind, or of a single one, with `climbs` climbs each.
+
+        The numbers of one do not depend on the others, to the last bit.
+        """
+        (acquisition,) = acquisitions
+        return lambda X, rows: acquisition.value_and_gradient(X)
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the acquisition values of `batch_shape x q x d` points: `batch_shape`."""
@@ -87,3 +107,20 @@ def in_usual_units(acquisition: AcquisitionFunction) -> AcquisitionFunction:
     """Return an acquisition function with the same maximiser whose values the tolerances of a search suit."""
     factor = rescaling(acquisition.unit) if isinstance(acquisition, Differentiated) else 1.0
     return acquisition if factor == 1.0 else _Rescaled(acquisition, factor)
+
+
+def evaluation_of(acquisitions: Sequence[Differentiated], climbs: int) -> ClimbEvaluation:
+    """Return the evaluation of acquisition functions, each with `climbs` climbs: together where all are of one kind."""
+    first = acquisitions[0]
+    if len(acquisitions) == 1 or (first.kind is not None and all(one.kind == first.kind for one in acquisitions)):
+        return first.evaluation(acquisitions, climbs)
+    apart = [one.evaluation([one], climbs) for one in acquisitions]
+
+    def evaluate(X: Tensor, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        own = [(owner, [row % climbs for row in part]) for owner, part in groupby(rows, lambda row: row // climbs)]
+        points = X.split([len(part) for _, part in own])
+        found = [apart[owner](x, part) for (owner, part), x in zip(own, points, strict=True)]
+        values, gradients = zip(*found, strict=True)
+        return torch.cat(values), torch.cat(gradients)
+
+    return evaluate

@@ -44,6 +44,11 @@ class Config(Options):
         description="what a job of trials runs: a chunk (seeds of one method on one task), or all chunks of a task in "
         "an experiment, one after another in one process",
     )
+    lockstep: PositiveInt = Field(
+        default=1,
+        description="greatest number of seeds of a job that take steps jointly, where a method can: faster, with the "
+        "same numbers but for the seconds; leave it at 1 where seconds are compared",
+    )
     results: str = Field(
         default="results", pattern=VISIBLE, description="the folder of records, figures, tables and reports"
     )

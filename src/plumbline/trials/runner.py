@@ -70,12 +70,13 @@ def run_trials(
     watch: Watch = tuple,
     device: torch.device = CPU,
     ration: Callable[[], Ration] = Ration,
+    lockstep: int = 1,
 ) -> list[TrialFolder]:
     """Run or resume the seeds of one method on one task that are not done.
 
     An error of a method or problem ends its own trial with an error record. Errors of the machine (a full disk, no
-    memory of a GPU) are raised, and the checkpoints stay for the next attempt. Up to the method's `lockstep_size` seeds
-    run in lockstep.
+    memory of a GPU) are raised, and the checkpoints stay for the next attempt. Seeds of a method that takes steps
+    jointly may run in lockstep, which changes their seconds but no other number.
 
     Args:
         specs: specs of the trials.
@@ -84,6 +85,7 @@ def run_trials(
         watch: makes the observers of each trial.
         device: device for the methods' computations.
         ration: makes the limit on the saves of each trial.
+        lockstep: greatest number of seeds in lockstep, where the method's own `lockstep_size` is not greater.
 
     Returns:
         The folder of each trial, with its records in place.
@@ -92,7 +94,7 @@ def run_trials(
         KeyboardInterrupt: a signal came.
     """
     with kept_streams(), noticing_signals() as signals:
-        return _run_groups(specs, store, data, watch, device, ration, signals)
+        return _run_groups(specs, store, data, watch, device, ration, lockstep, signals)
 
 
 def _run_groups(
@@ -102,11 +104,12 @@ def _run_groups(
     watch: Watch,
     device: torch.device,
     ration: Callable[[], Ration],
+    lockstep: int,
     signals: Signals,
 ) -> list[TrialFolder]:
     folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
     shared = SharedCache()
-    together = max((lockstep_size(spec.method.name, spec.method.options) for spec in specs), default=1)
+    together = max((lockstep_size(spec.method.name, spec.method.options, lockstep) for spec in specs), default=1)
     for group in parts(list(zip(specs, folders, strict=True)), together):
         wanted = {folder.key: (spec, folder) for spec, folder in group}
         with ExitStack() as held:
@@ -118,7 +121,7 @@ def _run_groups(
                 folder.clear()  # leftovers of a trial killed after its records were written
             run_sessions(
                 [
-                    TrialSession(*one, data, watch, device, ration(), shared, signals)
+                    TrialSession(*one, data, watch, device, ration(), shared, together, signals)
                     for one in wanted.values()
                     if not one[1].done
                 ]
@@ -143,8 +146,10 @@ class TrialSession:
         device: torch.device,
         ration: Ration,
         shared: SharedCache,
+        together: int,
         signals: Signals,
     ) -> None:
+        self.together = together
         self.spec, self.folder, self.data, self.device, self.shared = spec, folder, data, device, shared
         self.signals = signals
         self.checkpoint = Checkpoint(folder, ration)
@@ -161,7 +166,7 @@ class TrialSession:
         for observer in self.observers:
             observer.start(self.folder.key, self.spec, max(self.log.iteration, 0))
         with self.guarded():
-            self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shared)
+            self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shared, self.together)
             self.trial.prepare(EvaluationContext(self.device, self.folder.evaluation_path))
 
     @contextmanager

@@ -62,6 +62,7 @@ class Trial:
         state: state of the method after these.
         device: device for the method's computations.
         shared: cache that the problem shares with those of other trials.
+        together: greatest number of seeds that the method answers together.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class Trial:
         state: dict[str, Any] | None = None,
         device: torch.device = CPU,
         shared: SharedCache | None = None,
+        together: int = 1,
     ) -> None:
         self.spec = spec
+        self.together = together
         self.device = device
         self.log = Log() if log is None else log
         self.identity = spec.problem.stream_name()
@@ -103,6 +106,7 @@ class Trial:
         with self._method_code():
             method = build_method(self.spec.method.name, self.spec.method.options, self.domain)
             method.load_state_dict(state)
+        method.lockstep_size = max(method.lockstep_size, self.together)
         return method
 
     def _problem_code(self) -> AbstractContextManager[None]:

@@ -21,7 +21,8 @@ from plumbline.acquisition.information.divergence import FAR, LEAST_SHARE, diver
 from plumbline.acquisition.information.paths import Peaks
 from plumbline.core.outcomes import Role
 from plumbline.models.botorch_model import ProcessModel
-from plumbline.models.gp.process import GP, LEAST_VARIANCE
+from plumbline.models.gp.marginal import LEAST_VARIANCE
+from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 OutcomeGroup = tuple[int, ...]

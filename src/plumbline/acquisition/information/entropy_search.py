@@ -15,7 +15,8 @@ from plumbline.acquisition.information.divergence import FAR, divergence_of_sign
 from plumbline.acquisition.information.orthant import correction, cut, positive_sites
 from plumbline.acquisition.information.paths import Peaks
 from plumbline.acquisition.knowledge_gradient.mean_update import kriging_believer
-from plumbline.models.gp.process import GP, LEAST_VARIANCE
+from plumbline.models.gp.marginal import LEAST_VARIANCE
+from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
 

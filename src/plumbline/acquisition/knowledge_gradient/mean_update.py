@@ -8,7 +8,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from plumbline.models.gp.process import GP, MarginalPosterior
+from plumbline.models.gp.marginal import MarginalPosterior
+from plumbline.models.gp.process import GP
 
 
 @dataclass(frozen=True)

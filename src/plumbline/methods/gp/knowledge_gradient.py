@@ -18,7 +18,7 @@ from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
 from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
-from plumbline.spaces.box import climb, uniform
+from plumbline.spaces.box import Climbs, climb, uniform
 from plumbline.spaces.table import Table
 from plumbline.spaces.with_gradient import in_usual_units
 
@@ -96,8 +96,8 @@ class SampledKnowledgeGradient(KnowledgeGradientMethod):
         """Return the query of the greatest sample average; Balandat et al. (2020)."""
         one_shot = in_usual_units(OneShotKnowledgeGradient(exact.process, exact.Z))
         together = good_starts(exact.process, starts, exact.points, exact.Z)
-        options = self.options.search.model_dump(include={"maxiter", "patience"})
-        ends, values = climb(together, one_shot, bounds[0], bounds[1], options)
+        limits = self.options.search
+        ends, values = climb(Climbs(one_shot, together, bounds), limits.maxiter, limits.patience)
         return ends[values.argmax(), :1]
 
 

@@ -1,6 +1,7 @@
 """Bayesian optimisation of one outcome with a Gaussian process."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -32,7 +33,9 @@ from plumbline.core.options import Options
 from plumbline.core.seeding import draw_seed
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import Round, SurrogateMethod, surface_of
+from plumbline.methods.composed import Round, Steps, SurrogateMethod, surface_of
+from plumbline.methods.gp.in_lockstep import fits, searches
+from plumbline.methods.lockstep import JointStep, LockstepMethod
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
 from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
@@ -99,7 +102,7 @@ class ConfidenceBoundOptions(IncumbentGPOptions):
     schedule: ConfidenceSchedule | None = None
 
 
-class GPMethod(SurrogateMethod[GP]):
+class GPMethod(LockstepMethod, SurrogateMethod[GP]):
     """A Gaussian process of one outcome; a subclass gives the acquisition function."""
 
     takes = "one objective"
@@ -110,8 +113,20 @@ class GPMethod(SurrogateMethod[GP]):
         "kernel",
         "batched fit",
         "shared gp",
+        "lockstep",
     }
     options: GPOptions
+
+    @property
+    def steps(self) -> Steps[GP]:
+        """The steps; seeds in lockstep fit their GPs and climb their acquisition functions together."""
+        steps = super().steps
+        usual = type(self).search is SurrogateMethod.search
+        return replace(
+            steps,
+            fit_round=JointStep(self, fits, steps.fit_round),
+            search=JointStep(self, searches, steps.search) if usual else steps.search,
+        )
 
     def fit(self, data: History) -> GP:
         """Return the process conditioned on `data`."""
@@ -122,16 +137,17 @@ class GPMethod(SurrogateMethod[GP]):
         """The known noise variance of all observations, `1`; None where it is fitted."""
         return None
 
-    def fit_each(self, X: Tensor, Y: Tensor) -> list[GP | None]:
+    def fit_each(self, X: Tensor, Y: Tensor, without_warning: bool = False) -> list[GP | None]:
         """Return `fit` of each of m data sets of one size, batched; None where only `fit` itself can tell.
 
         Args:
             X: `m x n x d`.
             Y: `m x n x 1`.
+            without_warning: whether a fit that would warn is left to `fit`.
         """
         if type(self).fit is not GPMethod.fit:
             return [None] * len(X)
-        return fit_each(X, Y, self.domain.bounds, self.options.model, self.known_noise)
+        return fit_each(X, Y, self.domain.bounds, self.options.model, self.known_noise, without_warning)
 
     def predictive(self, surrogate: GP) -> Predictor:
         """Return the process's predictions."""

@@ -86,7 +86,7 @@ class EulboMethod(SparseMethod):
     @property
     def steps(self) -> Steps[SVGP]:
         """The steps, where the queries and processes of several methods are refined together."""
-        return replace(super().steps, refine=JointStep(self, self.refine))
+        return replace(super().steps, refine=JointStep(self, lambda turns: self.refine([turn.call for turn in turns])))
 
     @classmethod
     def refine(cls, chosen: Sequence[tuple[Self, Choice[SVGP], Round]]) -> list[Choice[SVGP]]:

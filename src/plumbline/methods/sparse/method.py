@@ -60,7 +60,7 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
     """
 
     takes = "one objective"
-    provides = SurrogateMethod.provides | {"lengthscales"}
+    provides = SurrogateMethod.provides | {"lengthscales", "lockstep"}
     lockstep_size = 8
     options: SparseOptions
 
@@ -79,7 +79,9 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
     @property
     def steps(self) -> Steps[SVGP]:
         """The steps, where the processes of several methods are trained together."""
-        return replace(super().steps, fit_round=JointStep(self, self.train))
+        return replace(
+            super().steps, fit_round=JointStep(self, lambda turns: self.train([turn.call for turn in turns]))
+        )
 
     def fit(self, data: History) -> SVGP:
         """Return the process trained on the data alone."""

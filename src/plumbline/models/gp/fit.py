@@ -15,7 +15,7 @@ from torch import Tensor
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.models.algebra import Kernel
-from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets, Unknowns, maximise
+from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets, Maximum, Unknowns, maximise
 from plumbline.models.gp.priors import Gamma, Hyperparameter, LogNormal
 from plumbline.models.gp.process import GP
 from plumbline.models.standardisation import Standardisation, standardisation_of
@@ -149,11 +149,16 @@ def fit_process(
 
 
 def fit_each(
-    X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOptions, variance: Tensor | None = None
+    X: Tensor,
+    Y: Tensor,
+    bounds: Tensor,
+    options: ModelOptions,
+    variance: Tensor | None = None,
+    without_warning: bool = False,
 ) -> list[GP | None]:
     """Return the `fit_process` of each of m data sets of one size, together: several times faster for small ones.
 
-    None where `fit_process` would raise.
+    None where `fit_process` would raise, and, if asked for, where it would warn.
 
     Args:
         X: `m x n x d`, in the problem's bounds.
@@ -162,12 +167,13 @@ def fit_each(
         options: kernel and priors.
         variance: a known noise variance of all observations, `1`, in units of each data set's variance; None if it is
             fitted.
+        without_warning: whether to return only fits whose optimiser converged at its first attempt.
     """
     standardisations = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
     data = [standardised(x, y, unit) for x, y, unit in zip(X, Y, standardisations, strict=True)]
     unknowns, size = unknowns_of(X.shape[-1], options, variance), max(1, ELEMENTS // X.shape[1] ** 2)
     parts = [data[first : first + size] for first in range(0, len(data), size)]
-    return [process for part in parts for process in fitted_each(part, options.kernel, unknowns)]
+    return [process for part in parts for process in fitted_each(part, options.kernel, unknowns, without_warning)]
 
 
 def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[GP]:
@@ -206,11 +212,18 @@ def fitted(data: StandardisedData, kernel: Kernel, unknowns: Unknowns) -> GP:
     return process
 
 
-def fitted_each(data: Sequence[StandardisedData], kernel: Kernel, unknowns: Unknowns) -> list[GP | None]:
-    """Return the GPs of m standardised data sets of one size, None where the likelihood is NaN or infinite."""
+def fitted_each(
+    data: Sequence[StandardisedData], kernel: Kernel, unknowns: Unknowns, without_warning: bool = False
+) -> list[GP | None]:
+    """Return the GPs of m standardised data sets of one size; see `fit_each`.
+
+    None where the likelihood is NaN or infinite.
+    """
     constant = None if unknowns.constant else 0.0
     data_sets = DataSets(np.stack([one.U.numpy() for one in data]), np.stack([one.y.numpy() for one in data]), constant)
     maxima = maximise(lambda at, rows: unknowns.penalised(at, data_sets.only(rows), kernel), unknowns, len(data))
+    if without_warning:
+        maxima = [Maximum() if maximum.failed else maximum for maximum in maxima]
     for message in [message for maximum in maxima for message in maximum.failed]:
         warnings.warn(f"hyperparameters: {message}", FitStoppedEarlyWarning, stacklevel=4)
     processes: list[GP | None] = [None] * len(data)

@@ -4,115 +4,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
-from plumbline.models.algebra import CORRELATIONS, Kernel, cholesky_vjp, correlations, squared_distances
+from plumbline.models.algebra import Kernel, cholesky_vjp, correlations, squared_distances
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.priors import Array
+from plumbline.models.gp.marginal import LEAST_VARIANCE, Arrays, MarginalPosterior
 from plumbline.models.standardisation import Standardisation, standardisation_of
-
-
-class Arrays(NamedTuple):
-    """What marginal posteriors need of a GP, as arrays.
-
-    Attributes:
-        low, width, lengthscale: of the inputs, `d`; or one lengthscale for all.
-        points: the data's inputs in lengthscales, `n x d`.
-        norms: their squared norms, `n`.
-        across: `-2 points'`, `d x n`.
-        half: `s R^-T`, `n x n`, which maps correlations with the data to `R^-1 k`.
-        whitened, a: see `GP`, `n`.
-        inverse_root: `R^-1`, `n x n`.
-    """
-
-    low: Array
-    width: Array
-    lengthscale: Array
-    points: Array
-    norms: Array
-    across: Array
-    half: Array
-    whitened: Array
-    a: Array
-    inverse_root: Array
-
-
-@dataclass(frozen=True)
-class MarginalPosterior:
-    """Marginal posteriors of f at `b` points.
-
-    Attributes:
-        process: the GP.
-        scaled: `b x d`, the points in lengthscales.
-        slope: `b x n`, `-2 dk/dr^2` of their correlations with the data.
-        half: `b x n`, `R^-1 k`.
-        location, spread: means and standard deviations of f, `b`, in standardised units.
-    """
-
-    process: "GP"
-    scaled: Tensor
-    slope: Tensor
-    half: Tensor
-    location: Tensor
-    spread: Tensor
-
-    @property
-    def mean(self) -> Tensor:
-        """Means of f, `b`, in the units of the observations."""
-        return self.process.standardisation.observations(self.location)
-
-    @property
-    def sd(self) -> Tensor:
-        """Standard deviations of f, `b`, likewise."""
-        return self.process.standardisation.scale * self.process.deviation * self.spread
-
-    def vjp(self, grad_mean: Tensor, grad_sd: Tensor) -> Tensor:
-        """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `mean` and `sd`.
-
-        Args:
-            grad_mean, grad_sd: `b`, its derivatives in them.
-        """
-        scale = self.process.standardisation.scale
-        return self.vjp_standardised(scale * grad_mean, scale * self.process.deviation * grad_sd)
-
-    def vjp_standardised(self, grad_location: Tensor, grad_spread: Tensor) -> Tensor:
-        """Return the gradient in the points, `b x d` in the problem's bounds, of a function of `location` and `spread`.
-
-        With `k = k(x, U)` the mean is `k' a` and the variance `s - |R^-1 k|^2`; the derivative of `k_i` in scaled
-        inputs is `-slope_i (x - u_i)`.
-
-        Args:
-            grad_location, grad_spread: `b`, its derivatives in them.
-        """
-        data = self.process.arrays
-        per_half = (grad_spread.numpy() / -self.spread.numpy())[:, None]
-        grad_k = (per_half * self.half.numpy()) @ data.inverse_root
-        grad_k += grad_location.numpy()[:, None] * data.a
-        return self.unscaled(self.vjp_covariances(torch.from_numpy(grad_k)))
-
-    def vjp_covariances(self, grad_k: Tensor) -> Tensor:
-        """Return the gradient in the scaled points, `b x d`, of a function of the prior covariances with the data.
-
-        Args:
-            grad_k: `b x n`, its derivatives in them; overwritten.
-        """
-        weights = grad_k.numpy()
-        weights *= self.slope.numpy()
-        weights *= self.process.at.outputscale
-        gradient = weights @ self.process.arrays.points
-        gradient -= weights.sum(-1, keepdims=True) * self.scaled.numpy()
-        return torch.from_numpy(gradient)
-
-    def unscaled(self, gradient: Tensor) -> Tensor:
-        """Convert a gradient in lengthscales to the problem's bounds; both `b x d`."""
-        data = self.process.arrays
-        return torch.from_numpy(gradient.numpy() / data.lengthscale / data.width)
 
 
 @dataclass(frozen=True)
@@ -120,21 +23,18 @@ class JointPosterior:
     """Joint posteriors of f at `b` batches of q points.
 
     Attributes:
+        process: the GP.
         points: marginal posteriors of all `b q` points.
         slope: `b x q x q`, `-2 dk/dr^2` of the correlations within the batches.
         half: `b x q x n`, `R^-1 k`.
         factor: `b x q x q`, the Cholesky factors of the covariances `k(X, X) - half half'`, in standardised units.
     """
 
+    process: "GP"
     points: MarginalPosterior
     slope: Tensor
     half: Tensor
     factor: Tensor
-
-    @property
-    def process(self) -> "GP":
-        """The GP."""
-        return self.points.process
 
     @property
     def mean(self) -> Tensor:
@@ -174,9 +74,6 @@ class JointPosterior:
         gradient.baddbmm_(weights, scaled).addcmul_(weights.sum(-1, keepdim=True), scaled, value=-1)
         return points.unscaled(gradient)
 
-
-LEAST_VARIANCE = 1e-12
-"""Least standardised variance of f: smaller ones are rounding errors."""
 
 JITTER = 1e-8
 """First jitter of a covariance without a Cholesky factor, as a share of the prior variance of f; as in GPyTorch."""
@@ -283,16 +180,27 @@ class GP:
         """The GP as arrays, for searches."""
         standardisation, points, inverse_root = self.standardisation, self.scaled.numpy(), self.inverse_root.numpy()
         return Arrays(
-            standardisation.low.numpy(),
-            standardisation.width.numpy(),
-            self.at.lengthscale.numpy(),
-            points,
-            np.square(points).sum(-1),
-            np.ascontiguousarray(-2.0 * points.T),
-            np.ascontiguousarray(self.at.outputscale * inverse_root.T),
-            self.whitened.numpy(),
-            self.a.numpy(),
-            np.ascontiguousarray(inverse_root),
+            self.kernel,
+            standardisation.low.numpy()[None, None],
+            standardisation.width.numpy()[None, None],
+            self.at.lengthscale.numpy()[None, None],
+            points[None],
+            np.square(points).sum(-1)[None, None],
+            np.ascontiguousarray(-2.0 * points.T)[None],
+            np.ascontiguousarray(self.at.outputscale * inverse_root.T)[None],
+            np.ascontiguousarray(inverse_root)[None],
+            self.whitened.numpy()[None, :, None],
+            self.a.numpy()[None, None],
+            *(
+                np.array([[float(number)]])
+                for number in (
+                    self.at.outputscale,
+                    self.at.constant,
+                    standardisation.location,
+                    standardisation.scale,
+                    self.deviation,
+                )
+            ),
         )
 
     @cached
@@ -367,21 +275,10 @@ class GP:
     def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
         """Return the marginal posteriors of f at points.
 
-        A search asks for a few points at a time, and operations on so few numbers take PyTorch three times as long as
-        NumPy. Autograd does not see them.
-
         Args:
             X: `b x d`, in the problem's bounds.
         """
-        data = self.arrays
-        scaled = (X.numpy() - data.low) / data.width / data.lengthscale
-        r2 = np.square(scaled).sum(-1, keepdims=True) + data.norms
-        r2 += scaled @ data.across
-        correlation, slope = CORRELATIONS[self.kernel](np.maximum(r2, 0.0, out=r2))
-        half = correlation @ data.half
-        variance = np.maximum(self.at.outputscale - np.square(half).sum(-1), LEAST_VARIANCE)
-        location = self.at.constant + half @ data.whitened
-        return MarginalPosterior(self, *map(torch.from_numpy, (scaled, slope, half, location, np.sqrt(variance))))
+        return MarginalPosterior(self.arrays.marginal_posterior(X.numpy()[None]))
 
     def joint_posterior(self, X: Tensor) -> JointPosterior:
         """Return the joint posteriors of f at batches of points.
@@ -396,7 +293,7 @@ class GP:
         half, scaled = points.half.view(*X.shape[:-1], -1), points.scaled.view(X.shape)
         correlation, slope = correlations(squared_distances(scaled, scaled), self.kernel)
         covariance = torch.baddbmm(correlation, half, half.mT, beta=self.at.outputscale, alpha=-1)
-        return JointPosterior(points, slope, half, self.factor(covariance))
+        return JointPosterior(self, points, slope, half, self.factor(covariance))
 
     def condition_on_observations(self, X: Tensor, Y: Tensor) -> "GP":
         """Return the GP conditioned on more data, with the same hyperparameters and standardisation.

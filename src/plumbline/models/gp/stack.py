@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from plumbline.models.algebra import correlations, squared_distances
-from plumbline.models.gp.process import GP, LEAST_VARIANCE
+from plumbline.models.gp.marginal import LEAST_VARIANCE
+from plumbline.models.gp.process import GP
 
 
 class GPStack:
