@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,3 +157,24 @@ def test_every_blas_has_one_thread_while_a_trial_runs(monkeypatch: pytest.Monkey
         with running.one_thread():
             assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
         assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {2}
+
+
+def test_a_run_hands_on_how_many_seeds_go_in_lockstep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from plumbline.methods.gp.single_outcome import GPMethod
+
+    sizes: list[int] = []
+    inner = GPMethod.ask_many.__func__  # type: ignore[attr-defined]
+
+    def noting(cls: type[GPMethod], requests: list[Any]) -> Any:
+        sizes.append(len(requests))
+        return inner(cls, requests)
+
+    monkeypatch.setattr(GPMethod, "ask_many", classmethod(noting))
+    quick = {"search": {"restarts": 1, "raw_samples": 4, "maxiter": 2}}
+    what: dict[str, Any] = {"problem": "branin", "options": quick, "seeds": 3, "rounds": 2}
+    found = [
+        pb.run(method_class="ei", **what, store=tmp_path / str(lockstep), data=tmp_path, lockstep=lockstep)
+        for lockstep in (1, 2)
+    ]
+    assert sizes == [1] * 6 + [2, 2, 1, 1]
+    pd.testing.assert_frame_equal(*(one.drop(columns="seconds", errors="ignore") for one in found))

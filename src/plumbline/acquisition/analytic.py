@@ -123,12 +123,13 @@ class Abreast:
         """Return the values at `p x 1 x d` points of the climbs `rows`, `p`, and the derivatives, `p x 1 x d`."""
         places = np.array(rows)
         self.points.reshape(-1, self.points.shape[-1])[places] = X[:, 0].numpy()
-        owners, own = np.unique(places // self.climbs, return_inverse=True)
-        going, processes = self._still(owners)
+        owner = places // self.climbs
+        first = np.append(True, owner[1:] != owner[:-1])
+        going, processes = self._still(owner[first])
         posterior = processes.marginal_posterior(self.points[going])
         value, grad_mean, grad_sd = self.function(posterior.mean, posterior.sd, self.parameters[going])
         gradient = posterior.vjp(grad_mean, grad_sd)
-        at = own, places % self.climbs
+        at = first.cumsum() - 1, places % self.climbs
         return torch.from_numpy(value[at]), torch.from_numpy(gradient[at][:, None])
 
     def _still(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Arrays]:

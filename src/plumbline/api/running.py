@@ -298,7 +298,8 @@ def run(
     entries, stand_ins = entries_and_stand_ins(repository, real_data)
     specs = [request.spec(entries, stand_ins, seed) for seed in seed_numbers(seeds)]
     home = repository or platformdirs.user_cache_path("plumbline")
-    folders = run_specs(specs, Path(store or home / "results/store"), Path(data or home / "data"), device, log)
+    places = Path(store or home / "results/store"), Path(data or home / "data")
+    folders = run_specs(specs, *places, device, log, lockstep)
     tables, reasons = [], []
     for spec, folder in zip(specs, folders, strict=True):
         if folder.failed:
