@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal
 
 from plumbline.models.algebra import CORRELATIONS, Kernel, squared_distances
+from plumbline.models.gp import likelihood
 from plumbline.models.gp.fit import ModelOptions, unknowns_of
 from plumbline.models.gp.likelihood import ATTEMPTS, Covariances, DataSets, Maximum, Start, Unknowns, maximise
 
@@ -121,6 +122,49 @@ def test_each_data_set_has_the_numbers_that_it_has_alone_to_the_last_bit(
         alone = data.only([row]).log_likelihoods(Covariances(*(part[[row]] for part in at)), kernel)
         for one, other in zip((*together[:2], *together[2]), (*alone[:2], *alone[2]), strict=True):
             assert one[i].tobytes() == other[0].tobytes()
+
+
+@pytest.mark.parametrize("block", [1, 30, 60, 150])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_blocks_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, known: bool, block: int) -> None:
+    data = standardised(14, 3, *SEEDS)
+    draws = np.random.default_rng(1)
+    at = Covariances(*(np.exp(draws.normal(size=(len(SEEDS), k)) - 1) for k in (14 if known else 1, 1, 3)))
+    whole = data.log_likelihoods(at, kernel)
+    monkeypatch.setattr(likelihood, "BLOCK", block)
+    parts = DataSets(data.X, data.y).log_likelihoods(at, kernel)
+    for one, other in zip((*parts[:2], *parts[2]), (*whole[:2], *whole[2]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 14, 128, 129, 300, 40_000])
+def test_blocks_hold_the_upper_triangle_once(n: int) -> None:
+    places = list(likelihood._places(n))
+    assert [rows.start for rows, _ in places] == [0, *(rows.stop for rows, _ in places[:-1])]
+    assert places[-1][0].stop == n
+    assert all(columns == slice(rows.start, n) for rows, columns in places)
+    assert (len(places) == 1) == (n <= 128)
+    assert all(
+        rows.stop - rows.start == 1 or (rows.stop - rows.start) * (n - rows.start) <= 2**14 for rows, _ in places
+    )
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_larger_data_set_has_the_likelihood_of_a_dense_gaussian_and_the_numbers_that_it_has_alone(
+    kernel: Kernel,
+) -> None:
+    data, at = standardised(200, 3, 0, 1), some(3, np.array([1e-2]))
+    both = data.log_likelihoods(Covariances(*(part.repeat(2, 0) for part in at)), kernel)
+    for row in range(2):
+        alone = data.only([row])
+        (value,), (mean,), gradient = found = alone.log_likelihoods(at, kernel)
+        expected, slopes = dense(alone, float(mean), at, kernel)
+        assert value == pytest.approx(expected, rel=1e-9)
+        for part, slope in zip(gradient, slopes, strict=True):
+            np.testing.assert_allclose(part[0], slope.numpy(), rtol=1e-7, atol=1e-7)
+        for one, other in zip((*both[:2], *both[2]), (*found[:2], *found[2]), strict=True):
+            assert one[row].tobytes() == other[0].tobytes()
 
 
 @pytest.mark.parametrize("options", CHOICES, ids=str)
@@ -356,7 +400,11 @@ def singular(n: int = 5) -> DataSets:
     return DataSets(np.zeros((1, n, 1)), np.linspace(-1, 1, n)[None], 0.0)
 
 
-def test_a_covariance_without_a_factor_gets_jitter_and_the_others_none() -> None:
+@pytest.mark.parametrize("block", [1, 2**14])
+def test_a_covariance_without_a_factor_gets_jitter_and_the_others_none(
+    monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(likelihood, "BLOCK", block)
     X = torch.zeros(5, 1, dtype=torch.float64)
     assert torch.linalg.cholesky_ex(CORRELATIONS["rbf"](squared_distances(X[None], X[None]))[0][0])[1] != 0
     other = standardised(5, 1, 3)

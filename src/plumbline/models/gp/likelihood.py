@@ -1,8 +1,8 @@
 """The marginal likelihood of GPs with its gradient, and its (penalised) maximum, for several data sets at once.
 
 docs/methods/gp.md derives the formulas. Products, factors and sums are taken data set by data set, so that the numbers
-of one do not depend on its company, to the last bit. LAPACK works in place: copies of covariances would take as long as
-their factors.
+of one do not depend on its company, to the last bit. LAPACK works in place, and the rest on blocks of upper triangles
+that fit into the processor's cache: passes over whole matrices would take as long as their factors.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -27,6 +27,9 @@ ATTEMPTS = 5
 """Greatest number of starts of the optimiser, the first included; as in BoTorch."""
 
 LOG_2PI = math.log(2 * math.pi)
+
+BLOCK = 2**14
+"""Greatest number of elements of a block: passes over larger ones wait for memory."""
 
 SLOPE = 1e-5
 """Greatest slope of the objective in an optimiser's unit at the end of a fit, as in SciPy."""
@@ -108,6 +111,12 @@ class DataSets:
         """Right-hand sides `y` and 1 of the linear systems, `m x 2 x n`."""
         return np.stack([self.y, np.ones_like(self.y)], -2)
 
+    @cached_property
+    def workspace(self) -> tuple[Array, list["Block"]]:
+        """Memory for covariances, `m x n x n`, and their blocks: a system call an evaluation would take as long."""
+        m, n = self.y.shape
+        return np.empty((m, n, n)), [Block.empty(m, rows, columns) for rows, columns in _places(n)]
+
     def only(self, rows: Sequence[int]) -> "DataSets":
         """Return the data sets with numbers `rows`, which may repeat."""
         whole = list(rows) == list(range(len(self.y)))
@@ -121,8 +130,8 @@ class DataSets:
 
         With `a = A^-1 (y - constant)` and `G = (a a' - A^-1) / 2` the derivative in A is G. The derivative in a
         lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = G * -2 dk/dr^2`. Expanded squares need two
-        matrix products in place of n^2 d differences. Since all sums are of products with symmetric matrices, the
-        inverse is left as a triangle: its elements off the diagonal count twice.
+        matrix products in place of n^2 d differences. Since all sums are of products with symmetric matrices, only
+        upper triangles are summed: elements off the diagonal count twice.
 
         A covariance without a Cholesky factor gets jitter. Value and gradient are NaN where that fails too.
 
@@ -134,37 +143,79 @@ class DataSets:
             `m`, `m`, and derivatives in the shapes of `at`.
         """
         (X, squares), y = self.centred, self.y
-        covariance, correlation, slope = self._covariances(at, kernel)
-        inverse, solutions, log_determinants = _factorised(covariance, self.right)
+        covariance, blocks = self._covariances(at, kernel)
+        inverse, solutions, log_determinants = self._factorised(covariance, at, kernel)
         constant = self._constants(solutions)
         a = solutions[:, 0] - constant[:, None] * solutions[:, 1]
         misfit = np.vecdot(y - constant[:, None], a)
         values = -0.5 * (misfit + y.shape[-1] * LOG_2PI + log_determinants)
-        G = a[:, :, None] * (0.5 * a[:, None, :])
-        G -= inverse
-        slopes = _diagonals(G)
-        slopes += 0.5 * _diagonals(inverse)
-        grad_scale = np.vecdot(G.reshape(len(y), -1), correlation.reshape(len(y), -1))[:, None]
-        grad_noise = slopes.copy() if at.noise.shape[-1] > 1 else slopes.sum(-1, keepdims=True)
-        G *= slope
-        sums = G.sum(-2) + G.sum(-1)
-        grad_squares = (sums[:, None] @ squares)[:, 0] - 2 * (X * (G @ X)).sum(-2)
+        halves = 0.5 * _diagonals(inverse)
+        grad_noise, grad_scale = np.empty_like(y), np.zeros(len(y))
+        sums, products = np.zeros_like(y), np.zeros((len(y), X.shape[-1]))
+        for rows, columns, correlation, slope in blocks:
+            weights = a[:, columns].copy()
+            weights[:, : rows.stop - rows.start] *= 0.5
+            G = a[:, rows, None] * weights[:, None]
+            G -= inverse[:, rows, columns]
+            diagonals = _diagonals(G)
+            diagonals += halves[:, rows]
+            grad_noise[:, rows] = diagonals
+            grad_scale += np.vecdot(G.reshape(len(y), -1), correlation.reshape(len(y), -1))
+            G *= slope
+            sums[:, columns] += G.sum(-2)
+            sums[:, rows] += G.sum(-1)
+            products += (X[:, rows] * (G @ X[:, columns])).sum(-2)
+        grad_squares = (sums[:, None] @ squares)[:, 0] - 2 * products
         if at.lengthscale.shape[-1] < X.shape[-1]:
             grad_squares = grad_squares.sum(-1, keepdims=True)
         grad_squares *= at.outputscale
-        return values, constant, Covariances(grad_noise, grad_scale, grad_squares / at.lengthscale**3)
+        if at.noise.shape[-1] == 1:
+            grad_noise = grad_noise.sum(-1, keepdims=True)
+        return values, constant, Covariances(grad_noise, grad_scale[:, None], grad_squares / at.lengthscale**3)
 
     def constants(self, at: Covariances, kernel: Kernel) -> Array:
         """Return the prior means of `log_likelihoods`, `m`, without the rest."""
-        covariance, _, _ = self._covariances(at, kernel)
-        return self._constants(_factorised(covariance, self.right, inverse=False).solutions)
+        covariance, _ = self._covariances(at, kernel)
+        return self._constants(self._factorised(covariance, at, kernel, inverse=False).solutions)
 
-    def _covariances(self, at: Covariances, kernel: Kernel) -> tuple[Array, Array, Array]:
-        """Return covariances of the observations, correlations and their slopes, `m x n x n` each."""
-        correlation, slope = CORRELATIONS[kernel](_squared_distances(self.centred[0] / at.lengthscale[:, None]))
-        covariance = correlation * at.outputscale[..., None]
+    def _covariances(self, at: Covariances, kernel: Kernel) -> tuple[Array, list["Block"]]:
+        """Return covariances of the observations, `m x n x n`, and their blocks: all else is undefined."""
+        X, (covariance, blocks) = self.centred[0] / at.lengthscale[:, None], self.workspace
+        norms, twice = np.square(X).sum(-1), (-2 * X).swapaxes(-1, -2)
+        for rows, columns, correlation, slope in blocks:
+            r2 = X[:, rows] @ twice[..., columns]
+            r2 += norms[:, rows, None]
+            r2 += norms[:, None, columns]
+            np.maximum(r2, 0.0, out=r2)
+            _diagonals(r2)[:] = 0.0
+            correlation[:], slope[:] = CORRELATIONS[kernel](r2)
+            np.multiply(correlation, at.outputscale[..., None], out=covariance[:, rows, columns])
         _diagonals(covariance)[:] += at.noise
-        return covariance, correlation, slope
+        return covariance, blocks
+
+    def _factorised(self, covariances: Array, at: Covariances, kernel: Kernel, inverse: bool = True) -> "Factorised":
+        """Return inverses, solutions of linear systems, and log determinants.
+
+        All are NaN for a covariance that has NaN entries, or no Cholesky factor even with jitter.
+
+        Args:
+            covariances: `m x n x n`, upper triangles; overwritten.
+            at, kernel: where they are from.
+            inverse: whether inverses are wanted, which take twice as long as factors.
+        """
+        solutions, roots = self.right.copy(), np.empty_like(self.y)
+        for i, (covariance, solution) in enumerate(zip(covariances, solutions, strict=True)):
+            # The transpose of a matrix in C's order is in Fortran's, which LAPACK overwrites without a copy.
+            factor, broken = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
+            if broken:
+                alone = DataSets(self.X[[i]], self.y[[i]])
+                (whole,), _ = alone._covariances(Covariances(*(part[[i]] for part in at)), kernel)
+                factor[:] = _factor_with_jitter(torch.from_numpy(np.triu(whole) + np.triu(whole, 1).T))
+            roots[i] = factor.diagonal()
+            dpotrs(factor, solution.T, lower=1, overwrite_b=1)
+            if inverse:
+                dpotri(factor, lower=1, overwrite_c=1)
+        return Factorised(covariances, solutions, 2 * np.log(roots).sum(-1))
 
     def _constants(self, solutions: Array) -> Array:
         """Return the prior means, `m`, given `A^-1 y` and `A^-1 1`, `m x 2 x n`."""
@@ -175,21 +226,25 @@ class DataSets:
         return means
 
 
-def _diagonals(matrices: Array) -> Array:
-    """Return a view of the diagonals, `m x n`, of contiguous matrices, `m x n x n`."""
-    m, n, _ = matrices.shape
-    return matrices.reshape(m, -1)[:, :: n + 1]
+class Block(NamedTuple):
+    """Some rows of the upper triangles of m matrices, in columns from the diagonal on.
 
+    Attributes:
+        rows, columns: the columns begin where the rows do.
+        correlation: `m x r x c`.
+        slope: `-2 dk/dr^2`, likewise.
+    """
 
-def _squared_distances(X: Array) -> Array:
-    """Return the squared distances of `m x n x d` points: `m x n x n`."""
-    norms = np.square(X).sum(-1)
-    r2 = X @ (-2 * X).swapaxes(-1, -2)
-    r2 += norms[:, :, None]
-    r2 += norms[:, None, :]
-    np.maximum(r2, 0.0, out=r2)
-    _diagonals(r2)[:] = 0.0
-    return r2
+    rows: slice
+    columns: slice
+    correlation: Array
+    slope: Array
+
+    @classmethod
+    def empty(cls, m: int, rows: slice, columns: slice) -> Self:
+        """Return a block of undefined numbers."""
+        shape = m, rows.stop - rows.start, columns.stop - columns.start
+        return cls(rows, columns, np.empty(shape), np.empty(shape))
 
 
 class Factorised(NamedTuple):
@@ -197,7 +252,7 @@ class Factorised(NamedTuple):
 
     Attributes:
         inverse: the upper triangle of each inverse, with zeros below, `m x n x n`; or that of the factor's transpose.
-        solutions: solutions of linear systems, `m x r x n`.
+        solutions: solutions for each right-hand side, `m x 2 x n`.
         log_determinants: `m`.
     """
 
@@ -206,27 +261,19 @@ class Factorised(NamedTuple):
     log_determinants: Array
 
 
-def _factorised(covariances: Array, right: Array, inverse: bool = True) -> Factorised:
-    """Return inverses, solutions of linear systems, and log determinants.
+def _places(n: int) -> Iterator[tuple[slice, slice]]:
+    """Yield rows and columns of the blocks that hold the upper triangle of an `n x n` matrix."""
+    start = 0
+    while start < n:
+        stop = min(n, start + max(1, BLOCK // (n - start)))
+        yield slice(start, stop), slice(start, n)
+        start = stop
 
-    All are NaN for a covariance that has NaN entries, or no Cholesky factor even with jitter.
 
-    Args:
-        covariances: `m x n x n`, symmetric; overwritten by the triangles.
-        right: `m x r x n`, r right-hand sides each.
-        inverse: whether inverses are wanted, which take twice as long as factors.
-    """
-    solutions, whole, roots = right.copy(), covariances.copy(), np.empty(covariances.shape[:-1])
-    for i, (covariance, solution) in enumerate(zip(covariances, solutions, strict=True)):
-        # The transpose of a matrix in C's order is in Fortran's, which LAPACK overwrites without a copy.
-        factor, broken = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
-        if broken:
-            factor[:] = _factor_with_jitter(torch.from_numpy(whole[i]))
-        roots[i] = factor.diagonal()
-        dpotrs(factor, solution.T, lower=1, overwrite_b=1)
-        if inverse:
-            dpotri(factor, lower=1, overwrite_c=1)
-    return Factorised(covariances, solutions, 2 * np.log(roots).sum(-1))
+def _diagonals(matrices: Array) -> Array:
+    """Return a view of the diagonals, `m x r`, of contiguous matrices, `m x r x c` with `r <= c`."""
+    m, r, c = matrices.shape
+    return matrices.reshape(m, -1)[:, : r * c : c + 1]
 
 
 def _factor_with_jitter(covariance: Tensor) -> Array:
