@@ -12,7 +12,7 @@ from plumbline.methods.base import Domain, Method, Proposal, build_method
 from plumbline.methods.calibrated.recalibration import SCALE_BOUNDS, recalibrated_scale
 from plumbline.methods.calibrated.splits import forecast_cdf
 from plumbline.methods.gp.single_outcome import ExpectedImprovementMethod
-from plumbline.models.gp.fit import ModelOptions, fit_process
+from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.process import GP, conditioned
 from plumbline.spaces.box import Box
@@ -36,7 +36,7 @@ def test_without_a_recalibrator_it_is_the_base_method(place: Situation, base: st
 
 
 def fixed_process(history: History, lengthscale: float, noise: float) -> GP:
-    at = Hyperparameters(0.0, BOX.new_tensor([noise]), 1.0, BOX.new_tensor([lengthscale]))
+    at = Hyperparameters(0.0, BOX.new_tensor([noise]), 1.0, BOX.new_tensor([lengthscale] * 2))
     return conditioned(history.X, history.Y, BOX, "rbf", at)
 
 
@@ -52,7 +52,9 @@ def test_an_overconfident_model_is_widened(
     process = fixed_process(place.history, lengthscale=0.5, noise=0.1)
     method = calibrated(place, splits=splits, recalibrator=recalibrator, refit=refit)
     monkeypatch.setattr(method.base, "fit", lambda data: fixed_process(data, lengthscale=0.5, noise=0.1))
-    monkeypatch.setattr(method.base, "fit_each", lambda X, Y: [None] * len(X))  # the models of the splits are as bad
+    monkeypatch.setattr(
+        method.base, "fit_each", lambda X, Y, near: [None] * len(X)
+    )  # the models of the splits are as bad
     proposal = ask(method, place.history, 1)
     scale = proposal.notes["sd_scale"]
     assert 1.2 < scale <= SCALE_BOUNDS[1]
@@ -76,19 +78,20 @@ def test_an_underconfident_model_is_narrowed(monkeypatch: pytest.MonkeyPatch, re
 @pytest.mark.parametrize("splits", ["leave-one-out", "time-series"])
 @pytest.mark.parametrize("base", ["ei", "ucb", "pi"])
 def test_by_default_a_model_is_trained_on_each_split(base: str, splits: str) -> None:
-    """The factor is that of forecasts by processes which `fit_process` makes of each split."""
+    """The factor is that of forecasts by processes fitted to each split, one by one."""
     n = 7
     place = box(n=n)
     model = {"kernel": "rbf", "priors": "none", "ard": False}
-    X, Y = place.history.X, place.history.Y
+    options, X, Y = ModelOptions(**model), place.history.X, place.history.Y
+    near = fit_process(X, Y, BOX, options) if splits == "leave-one-out" else None
     values = []
     for i in range(n) if splits == "leave-one-out" else range(2, n):
         train = [j for j in range(n) if j != i] if splits == "leave-one-out" else list(range(i))
-        process = fit_process(X[train], Y[train], BOX, ModelOptions(**model))
+        (process,) = fit_each(X[train].unsqueeze(0), Y[train].unsqueeze(0), BOX, options, near=near)
         mean, variance = process.posterior_moments(X[i : i + 1], joint=False)
         values.append(ndtr((Y[i] - mean) / (variance + process.noise_variance).sqrt()).item())
     found = ask(calibrated(place, base=base, base_options={**QUICK, "model": model}, splits=splits), place.history, 1)
-    # Splits that are fitted at once have sums in another order.
+    # Forecasts that are made at once have sums in another order.
     assert found.notes["sd_scale"] == pytest.approx(recalibrated_scale(np.array(values), "gp"), rel=1e-8)
 
 
@@ -105,7 +108,7 @@ def test_a_split_that_cannot_be_fitted_is_an_event_and_keeps_the_hyperparameters
         return fit(data)
 
     monkeypatch.setattr(method.base, "fit", of_all_data)
-    monkeypatch.setattr(method.base, "fit_each", lambda X, Y: [None] * len(X))
+    monkeypatch.setattr(method.base, "fit_each", lambda X, Y, near: [None] * len(X))
     question = AskRequest(method, place.history, 1, torch.Generator().manual_seed(5))
     proposal = question.ask()
     assert isinstance(proposal, Proposal)

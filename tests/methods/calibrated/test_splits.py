@@ -146,8 +146,8 @@ def test_a_split_without_a_model_keeps_the_hyperparameters_of_all_data(error: ty
     assert torch.equal(found[others], refitted(fit, process, X, Y, "leave-one-out")[others])
 
 
-def at_once(X: torch.Tensor, Y: torch.Tensor) -> list[GP | None]:
-    return fit_each(X, Y, BOUNDS, OPTIONS)
+def at_once(X: torch.Tensor, Y: torch.Tensor, near: GP) -> list[GP | None]:
+    return fit_each(X, Y, BOUNDS, OPTIONS, near=near)
 
 
 def test_splits_that_are_fitted_at_once_forecast_as_each_alone() -> None:
@@ -169,8 +169,8 @@ def test_a_split_that_is_not_fitted_with_the_others_is_fitted_alone() -> None:
         alone.append([row.tolist() for row in X])
         return fit(X, Y)
 
-    def but_one(X: torch.Tensor, Y: torch.Tensor) -> list[GP | None]:
-        return [None if i == 2 else found for i, found in enumerate(at_once(X, Y))]
+    def but_one(X: torch.Tensor, Y: torch.Tensor, near: GP) -> list[GP | None]:
+        return [None if i == 2 else found for i, found in enumerate(at_once(X, Y, near))]
 
     process = fit(X, Y)
     found = refitted(noted, process, X, Y, "leave-one-out", but_one)
@@ -181,7 +181,7 @@ def test_a_split_that_is_not_fitted_with_the_others_is_fitted_alone() -> None:
 def test_splits_of_several_sizes_are_fitted_one_by_one() -> None:
     X, Y = data(6)
 
-    def never(X: torch.Tensor, Y: torch.Tensor) -> list[GP | None]:
+    def never(X: torch.Tensor, Y: torch.Tensor, near: GP) -> list[GP | None]:
         raise AssertionError
 
     process = fit(X, Y)

@@ -116,9 +116,9 @@ def test_larger_stacks_are_fitted_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     whole = fit_each(*sets, BOUNDS, ModelOptions())
     sizes, real = [], exact_fit.maximise
 
-    def noted(objective, unknowns, m):
+    def noted(objective, unknowns, m, near):
         sizes.append(m)
-        return real(objective, unknowns, m)
+        return real(objective, unknowns, m, near)
 
     monkeypatch.setattr(exact_fit, "ELEMENTS", 2 * 8**2)
     monkeypatch.setattr(exact_fit, "maximise", noted)

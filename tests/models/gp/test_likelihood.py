@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal
 
 from plumbline.models.algebra import CORRELATIONS, Kernel, squared_distances
+from plumbline.models.gp import likelihood
 from plumbline.models.gp.fit import ModelOptions, unknowns_of
-from plumbline.models.gp.likelihood import ATTEMPTS, Covariances, DataSets, Maximum, Unknowns, maximise
+from plumbline.models.gp.likelihood import ATTEMPTS, Covariances, DataSets, Maximum, Start, Unknowns, maximise
 
 KERNELS: list[Kernel] = ["matern52", "rbf", "matern32", "matern12"]
 SEEDS = range(5)
@@ -123,6 +124,49 @@ def test_each_data_set_has_the_numbers_that_it_has_alone_to_the_last_bit(
             assert one[i].tobytes() == other[0].tobytes()
 
 
+@pytest.mark.parametrize("block", [1, 30, 60, 150])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_blocks_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, known: bool, block: int) -> None:
+    data = standardised(14, 3, *SEEDS)
+    draws = np.random.default_rng(1)
+    at = Covariances(*(np.exp(draws.normal(size=(len(SEEDS), k)) - 1) for k in (14 if known else 1, 1, 3)))
+    whole = data.log_likelihoods(at, kernel)
+    monkeypatch.setattr(likelihood, "BLOCK", block)
+    parts = DataSets(data.X, data.y).log_likelihoods(at, kernel)
+    for one, other in zip((*parts[:2], *parts[2]), (*whole[:2], *whole[2]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 14, 128, 129, 300, 40_000])
+def test_blocks_hold_the_upper_triangle_once(n: int) -> None:
+    places = list(likelihood._places(n))
+    assert [rows.start for rows, _ in places] == [0, *(rows.stop for rows, _ in places[:-1])]
+    assert places[-1][0].stop == n
+    assert all(columns == slice(rows.start, n) for rows, columns in places)
+    assert (len(places) == 1) == (n <= 128)
+    assert all(
+        rows.stop - rows.start == 1 or (rows.stop - rows.start) * (n - rows.start) <= 2**14 for rows, _ in places
+    )
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_larger_data_set_has_the_likelihood_of_a_dense_gaussian_and_the_numbers_that_it_has_alone(
+    kernel: Kernel,
+) -> None:
+    data, at = standardised(200, 3, 0, 1), some(3, np.array([1e-2]))
+    both = data.log_likelihoods(Covariances(*(part.repeat(2, 0) for part in at)), kernel)
+    for row in range(2):
+        alone = data.only([row])
+        (value,), (mean,), gradient = found = alone.log_likelihoods(at, kernel)
+        expected, slopes = dense(alone, float(mean), at, kernel)
+        assert value == pytest.approx(expected, rel=1e-9)
+        for part, slope in zip(gradient, slopes, strict=True):
+            np.testing.assert_allclose(part[0], slope.numpy(), rtol=1e-7, atol=1e-7)
+        for one, other in zip((*both[:2], *both[2]), (*found[:2], *found[2]), strict=True):
+            assert one[row].tobytes() == other[0].tobytes()
+
+
 @pytest.mark.parametrize("options", CHOICES, ids=str)
 def test_the_penalised_likelihood_and_its_gradient_are_gpytorchs(options: ModelOptions) -> None:
     """The gradient by the chain rule, since GPyTorch's parameters are others."""
@@ -223,6 +267,73 @@ def test_noise_free_observations_of_a_smooth_function_are_not_taken_for_noise() 
     assert float(unknowns.values(maximum.coordinates).lengthscale) > 0.05
 
 
+def test_prior_means_alone_are_those_of_the_likelihood_to_the_last_bit() -> None:
+    data = standardised(14, 2, *SEEDS)
+    at = Covariances(*(np.exp(np.random.default_rng(0).normal(size=(len(SEEDS), k)) - 1) for k in (1, 1, 2)))
+    for one in (data, DataSets(data.X, data.y, 0.3)):
+        assert one.constants(at, "matern52").tobytes() == one.log_likelihoods(at, "matern52")[1].tobytes()
+
+
+def near(data: DataSets, options: ModelOptions) -> Start:
+    """Return the start that the fit to all of one data set gives to fits to parts of it."""
+    unknowns, (maximum,) = unknowns_of(data.X.shape[-1], options), fitted(data, options)
+    return unknowns.near(unknowns.values(maximum.coordinates), data, options.kernel)
+
+
+def without_each_row(data: DataSets) -> DataSets:
+    n = data.y.shape[-1]
+    rows = [[j for j in range(n) if j != i] for i in range(n)]
+    return DataSets(data.X[0][rows], data.y[0][rows])
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+def test_fits_that_start_near_take_fewer_evaluations_and_end_as_high(options: ModelOptions) -> None:
+    data = standardised(20, 2, 3)
+    splits, unknowns, ends, evaluations = without_each_row(data), unknowns_of(2, options), [], []
+
+    def objective(at: np.ndarray, rows: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        evaluations[-1] += len(rows)
+        return unknowns.penalised(at, splits.only(rows), options.kernel)
+
+    for start in (None, near(data, options)):
+        evaluations.append(0)
+        ends.append(np.array([maximum.value for maximum in maximise(objective, unknowns, len(splits.y), start)]))
+    assert evaluations[1] < 0.8 * evaluations[0]
+    # All but a few end at one maximum, to the tolerance of the slopes.
+    assert np.sort(ends[1] - ends[0])[2] > -1e-6
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+def test_maxima_near_a_start_do_not_depend_on_other_data_sets(options: ModelOptions) -> None:
+    data = standardised(9, 2, 3)
+    splits, unknowns, start = without_each_row(data), unknowns_of(2, options), near(data, options)
+
+    def of(rows: list[int]) -> list[Maximum]:
+        sets = splits.only(rows)
+        return maximise(
+            lambda at, some: unknowns.penalised(at, sets.only(some), options.kernel), unknowns, len(rows), start
+        )
+
+    for i, maximum in enumerate(of(list(range(9)))):
+        (alone,) = of([i])
+        assert alone.coordinates.tobytes() == maximum.coordinates.tobytes()
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+def test_units_of_a_start_make_curvatures_one(options: ModelOptions) -> None:
+    data = standardised(20, 2, 3)
+    unknowns, start = unknowns_of(2, options), near(data, options)
+    step = 1e-3 * np.diag(start.units)
+    above, below = (
+        unknowns.penalised(start.coordinates + sign * step, data.only([0] * len(step)), options.kernel)[1]
+        for sign in (1, -1)
+    )
+    curvatures = (below - above).diagonal() * start.units / 2e-3
+    inside = (start.units * unknowns.unit > 0.11) & (start.units * unknowns.unit < 9.9)
+    assert inside.any()
+    np.testing.assert_allclose(curvatures[inside], 1.0, rtol=0.1)
+
+
 def flat(coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros(len(coordinates)), np.zeros_like(coordinates)
 
@@ -251,6 +362,20 @@ def test_where_the_first_start_fails_another_one_is_tried_for_that_data_set_alon
     assert seen[-1] == [1]
 
 
+def test_where_a_start_nearby_fails_the_usual_one_follows(unknowns: Unknowns) -> None:
+    seen: list[bytes] = []
+    start = Start(unknowns.start() + 1.0, np.full(len(unknowns.start()), 2.0))
+
+    def fails_once(coordinates: np.ndarray, rows: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(coordinates.tobytes())
+        values, gradients = flat(coordinates)
+        return values + (math.nan if len(seen) == 1 else 0.0), gradients
+
+    (maximum,) = maximise(fails_once, unknowns, 1, start)
+    assert seen == [start.coordinates.tobytes(), unknowns.start().tobytes()]
+    assert len(maximum.failed) == 1
+
+
 def test_where_no_attempt_converges_the_best_end_is_taken(unknowns: Unknowns) -> None:
     def misleading(coordinates: np.ndarray, rows: list[int]) -> tuple[np.ndarray, np.ndarray]:
         return -np.square(coordinates).sum(-1), 2 * coordinates + 1.0
@@ -275,7 +400,11 @@ def singular(n: int = 5) -> DataSets:
     return DataSets(np.zeros((1, n, 1)), np.linspace(-1, 1, n)[None], 0.0)
 
 
-def test_a_covariance_without_a_factor_gets_jitter_and_the_others_none() -> None:
+@pytest.mark.parametrize("block", [1, 2**14])
+def test_a_covariance_without_a_factor_gets_jitter_and_the_others_none(
+    monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(likelihood, "BLOCK", block)
     X = torch.zeros(5, 1, dtype=torch.float64)
     assert torch.linalg.cholesky_ex(CORRELATIONS["rbf"](squared_distances(X[None], X[None]))[0][0])[1] != 0
     other = standardised(5, 1, 3)

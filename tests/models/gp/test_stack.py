@@ -8,7 +8,7 @@ from torch import Tensor
 
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.process import GP, conditioned
-from plumbline.models.gp.stack import GPStack, stacked
+from plumbline.models.gp.stack import GPStack, scores_each, stacked
 
 BOUNDS = torch.tensor([[-2.0, 0.0, 1.0], [3.0, 10.0, 2.0]], dtype=torch.float64)
 
@@ -51,3 +51,24 @@ def test_processes_are_stacked_where_they_have_their_inputs_in_common() -> None:
     for group, stack in stacked(told):
         for i, mean in zip(group, stack.marginal_posterior(x).mean, strict=True):
             torch.testing.assert_close(mean, told[i].marginal_posterior(x).mean, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "rbf", "matern32", "matern12"])
+@pytest.mark.parametrize("n", [2, 9])
+def test_the_score_of_a_new_observation_is_the_last_one_of_the_process_that_is_told(kernel: str, n: int) -> None:
+    processes = [made(points(n, i), i, kernel) for i in range(3)]
+    x, y = points(3, 7), torch.tensor([[0.3], [9.0], [25.0]], dtype=torch.float64)
+    scores = scores_each(processes, x, y)
+    for i, process in enumerate(processes):
+        told = process.condition_on_observations(x[i : i + 1], y[i : i + 1])
+        torch.testing.assert_close(scores[i], told.whitened[-1], rtol=1e-10, atol=1e-12)
+        assert torch.equal(scores_each([process], x[i : i + 1], y[i : i + 1])[0], scores[i])
+
+
+def test_a_covariance_without_a_factor_has_no_score_and_the_others_have_theirs() -> None:
+    processes = [made(points(9, i), i, "rbf") for i in range(2)]
+    broken = replace(processes[0], at=processes[0].at._replace(noise=BOUNDS.new_tensor([-0.5])))
+    x, y = points(2, 7), torch.ones(2, 1, dtype=torch.float64)
+    scores = scores_each([broken, processes[1]], x, y)
+    assert scores[0].isnan()
+    assert torch.equal(scores[1], scores_each(processes, x, y)[1])

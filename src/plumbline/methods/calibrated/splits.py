@@ -1,7 +1,8 @@
 """Predictive CDF values of the data under models not trained on them: CREATE_SPLITS of CAL, Algorithm 4."""
 
+import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -11,10 +12,11 @@ from torch import Tensor
 from torch.special import ndtr
 
 from plumbline.models.gp.process import GP
+from plumbline.models.gp.stack import scores_each
 
 Splits = Literal["leave-one-out", "time-series"]
 Fit = Callable[[Tensor, Tensor], GP]
-FitEach = Callable[[Tensor, Tensor], list[GP | None]]
+FitEach = Callable[[Tensor, Tensor, GP], list[GP | None]]
 
 FIRST_FORECAST = 2
 """Least number of observations that a model is fitted to: fewer cannot be standardised."""
@@ -68,20 +70,33 @@ def refitted(fit: Fit, process: GP, X: Tensor, Y: Tensor, splits: Splits, fit_ea
         X: `n x d`.
         Y: `n x 1`.
         splits: kind of the splits.
-        fit_each: batched `fit` of m data sets of one size, with None where it does not apply; None for no such fit.
+        fit_each: batched `fit` of m data sets of one size that starts at the hyperparameters of `process`, with None
+            where it does not apply; None for no such fit.
     """
-    values = forecast_cdf(process, splits)
-    folds = [fold for fold in _folds(len(X), splits) if len(fold.train) >= FIRST_FORECAST]
-    batched: list[GP | None] = [None] * len(folds)
-    if fit_each is not None and splits == "leave-one-out" and folds:
-        rows = torch.stack([fold.train for fold in folds])
-        batched = fit_each(X[rows], Y[rows])
-    for fold, fitted in zip(folds, batched, strict=True):
+    folds = list(_folds(len(X), splits))
+    values = torch.full((len(folds),), math.nan, dtype=X.dtype)
+    fitted = [fold for fold in folds if len(fold.train) >= FIRST_FORECAST]
+    if fit_each is not None and splits == "leave-one-out" and fitted:
+        values = _batched(fit_each, process, X, Y, fitted)
+    for fold in [fold for fold in fitted if values[fold.place].isnan()]:
         i = fold.row
         try:
-            values[fold.place] = _forecast(fitted or fit(X[fold.train], Y[fold.train]), X[i : i + 1], Y[i])
+            values[fold.place] = _forecast(fit(X[fold.train], Y[fold.train]), X[i : i + 1], Y[i])
         except (ModelFittingError, NanError, NotPSDError) as error:
             warnings.warn(f"split that forecasts observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
+    left = values.isnan()
+    return forecast_cdf(process, splits).where(left, values) if left.any() else values
+
+
+def _batched(fit_each: FitEach, process: GP, X: Tensor, Y: Tensor, folds: Sequence[_Fold]) -> Tensor:
+    """Return the CDF values of forecasts by models of leave-one-out splits that are fitted at once, or NaN."""
+    train = torch.stack([fold.train for fold in folds])
+    models = fit_each(X[train], Y[train], process)
+    values = torch.full((len(folds),), math.nan, dtype=X.dtype)
+    found = [i for i, model in enumerate(models) if model is not None]
+    if found:
+        rows = torch.tensor([folds[i].row for i in found])
+        values[found] = ndtr(scores_each([model for model in models if model is not None], X[rows], Y[rows]))
     return values
 
 

@@ -137,17 +137,18 @@ class GPMethod(LockstepMethod, SurrogateMethod[GP]):
         """The known noise variance of all observations, `1`; None where it is fitted."""
         return None
 
-    def fit_each(self, X: Tensor, Y: Tensor, without_warning: bool = False) -> list[GP | None]:
+    def fit_each(self, X: Tensor, Y: Tensor, near: GP | None = None, without_warning: bool = False) -> list[GP | None]:
         """Return `fit` of each of m data sets of one size, batched; None where only `fit` itself can tell.
 
         Args:
             X: `m x n x d`.
             Y: `m x n x 1`.
+            near: `fit` of data that hardly differ, at whose hyperparameters the fits start; None for the usual start.
             without_warning: whether a fit that would warn is left to `fit`.
         """
         if type(self).fit is not GPMethod.fit:
             return [None] * len(X)
-        return fit_each(X, Y, self.domain.bounds, self.options.model, self.known_noise, without_warning)
+        return fit_each(X, Y, self.domain.bounds, self.options.model, self.known_noise, near, without_warning)
 
     def predictive(self, surrogate: GP) -> Predictor:
         """Return the process's predictions."""

@@ -15,7 +15,15 @@ from torch import Tensor
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.models.algebra import Kernel
-from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets, Maximum, Unknowns, maximise
+from plumbline.models.gp.likelihood import (
+    NOTHING_KNOWN,
+    DataSets,
+    Maximum,
+    Start,
+    Unknowns,
+    hyperparameters,
+    maximise,
+)
 from plumbline.models.gp.priors import Gamma, Hyperparameter, LogNormal
 from plumbline.models.gp.process import GP
 from plumbline.models.standardisation import Standardisation, standardisation_of
@@ -154,11 +162,13 @@ def fit_each(
     bounds: Tensor,
     options: ModelOptions,
     variance: Tensor | None = None,
+    near: GP | None = None,
     without_warning: bool = False,
 ) -> list[GP | None]:
     """Return the `fit_process` of each of m data sets of one size, together: several times faster for small ones.
 
-    None where `fit_process` would raise, and, if asked for, where it would warn.
+    None where the likelihood is NaN or infinite at the end of every attempt, and, if asked for, where `fit_process`
+    would warn.
 
     Args:
         X: `m x n x d`, in the problem's bounds.
@@ -167,13 +177,21 @@ def fit_each(
         options: kernel and priors.
         variance: a known noise variance of all observations, `1`, in units of each data set's variance; None if it is
             fitted.
+        near: a process fitted in the same way to data that hardly differ: fits start at its hyperparameters, which
+            halves their evaluations. None for the usual start, with the numbers of `fit_process` to the last bit.
         without_warning: whether to return only fits whose optimiser converged at its first attempt.
     """
-    standardisations = [standardisation_of(options.box(bounds), y[:, 0]) for y in Y]
-    data = [standardised(x, y, unit) for x, y, unit in zip(X, Y, standardisations, strict=True)]
+    box = options.box(bounds)
+    standardisations = [standardisation_of(box, y) for y in Y[..., 0]]
+    U = standardisations[0].inputs(X) if len(X) else X
+    data = [
+        StandardisedData(u, unit.outputs(y), unit) for u, y, unit in zip(U, Y[..., 0], standardisations, strict=True)
+    ]
     unknowns, size = unknowns_of(X.shape[-1], options, variance), max(1, ELEMENTS // X.shape[1] ** 2)
+    start = None if near is None else unknowns.near(near.at, data_sets([near], unknowns), options.kernel)
     parts = [data[first : first + size] for first in range(0, len(data), size)]
-    return [process for part in parts for process in fitted_each(part, options.kernel, unknowns, without_warning)]
+    fits = [fitted_each(part, options.kernel, unknowns, start, without_warning) for part in parts]
+    return [process for part in fits for process in part]
 
 
 def fit_outcomes(data: History, bounds: Tensor, options: ModelOptions) -> list[GP]:
@@ -212,16 +230,25 @@ def fitted(data: StandardisedData, kernel: Kernel, unknowns: Unknowns) -> GP:
     return process
 
 
+def data_sets(data: Sequence[StandardisedData | GP], unknowns: Unknowns) -> DataSets:
+    """Return standardised data of one size, or that of processes, as data sets."""
+    U, y = np.stack([one.U.numpy() for one in data]), np.stack([one.y.numpy() for one in data])
+    return DataSets(U, y, None if unknowns.constant else 0.0)
+
+
 def fitted_each(
-    data: Sequence[StandardisedData], kernel: Kernel, unknowns: Unknowns, without_warning: bool = False
+    data: Sequence[StandardisedData],
+    kernel: Kernel,
+    unknowns: Unknowns,
+    near: Start | None = None,
+    without_warning: bool = False,
 ) -> list[GP | None]:
     """Return the GPs of m standardised data sets of one size; see `fit_each`.
 
-    None where the likelihood is NaN or infinite.
+    Fits start near there where a start is given.
     """
-    constant = None if unknowns.constant else 0.0
-    data_sets = DataSets(np.stack([one.U.numpy() for one in data]), np.stack([one.y.numpy() for one in data]), constant)
-    maxima = maximise(lambda at, rows: unknowns.penalised(at, data_sets.only(rows), kernel), unknowns, len(data))
+    sets = data_sets(data, unknowns)
+    maxima = maximise(lambda at, rows: unknowns.penalised(at, sets.only(rows), kernel), unknowns, len(data), near)
     if without_warning:
         maxima = [Maximum() if maximum.failed else maximum for maximum in maxima]
     for message in [message for maximum in maxima for message in maximum.failed]:
@@ -230,8 +257,8 @@ def fitted_each(
     found = {i: maximum.coordinates for i, maximum in enumerate(maxima) if maximum.coordinates is not None}
     if found:
         at = unknowns.covariances(np.stack(list(found.values())))
-        _, constants, _ = data_sets.only(list(found)).log_likelihoods(at, kernel)
-        for (i, coordinates), constant in zip(found.items(), constants.tolist(), strict=True):
+        constants = sets.only(list(found)).constants(at, kernel)
+        for i, values in zip(found, hyperparameters(at, constants.tolist()), strict=True):
             one = data[i]
-            processes[i] = GP(one.U, one.y, one.standardisation, kernel, unknowns.values(coordinates, constant))
+            processes[i] = GP(one.U, one.y, one.standardisation, kernel, values)
     return processes

@@ -1,16 +1,16 @@
 """The marginal likelihood of GPs with its gradient, and its (penalised) maximum, for several data sets at once.
 
 docs/methods/gp.md derives the formulas. Products, factors and sums are taken data set by data set, so that the numbers
-of one do not depend on its company, to the last bit. LAPACK works in place: copies of covariances would take as long as
-their factors.
+of one do not depend on its company, to the last bit. LAPACK works in place, and the rest on blocks of upper triangles
+that fit into the processor's cache: passes over whole matrices would take as long as their factors.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -27,6 +27,24 @@ ATTEMPTS = 5
 """Greatest number of starts of the optimiser, the first included; as in BoTorch."""
 
 LOG_2PI = math.log(2 * math.pi)
+
+BLOCK = 2**14
+"""Greatest number of elements of a block: passes over larger ones wait for memory."""
+
+SLOPE = 1e-5
+"""Greatest slope of the objective in an optimiser's unit at the end of a fit, as in SciPy."""
+
+SLOPE_NEAR = 1e-4
+"""The same in units that make curvatures one: the objective then is within 5e-9 of its maximum.
+
+It is `SLOPE` in units of a tenth, where logarithms have curvatures of about one.
+"""
+
+STEP = 0.01
+"""Change of a hyperparameter's logarithm over which curvatures are measured."""
+
+FLATTEST, STEEPEST = 0.01, 100.0
+"""Least and greatest curvature that a unit of a start comes from: no unit is above ten or below a tenth."""
 
 Bounds = list[tuple[float, float]]
 """Least and greatest value of each coordinate."""
@@ -93,8 +111,14 @@ class DataSets:
         """Right-hand sides `y` and 1 of the linear systems, `m x 2 x n`."""
         return np.stack([self.y, np.ones_like(self.y)], -2)
 
+    @cached_property
+    def workspace(self) -> tuple[Array, list["Block"]]:
+        """Memory for covariances, `m x n x n`, and their blocks: a system call an evaluation would take as long."""
+        m, n = self.y.shape
+        return np.empty((m, n, n)), [Block.empty(m, rows, columns) for rows, columns in _places(n)]
+
     def only(self, rows: Sequence[int]) -> "DataSets":
-        """Return the data sets with numbers `rows`."""
+        """Return the data sets with numbers `rows`, which may repeat."""
         whole = list(rows) == list(range(len(self.y)))
         return self if whole else DataSets(self.X[rows], self.y[rows], self.constant)
 
@@ -106,8 +130,8 @@ class DataSets:
 
         With `a = A^-1 (y - constant)` and `G = (a a' - A^-1) / 2` the derivative in A is G. The derivative in a
         lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = G * -2 dk/dr^2`. Expanded squares need two
-        matrix products in place of n^2 d differences. Since all sums are of products with symmetric matrices, the
-        inverse is left as a triangle: its elements off the diagonal count twice.
+        matrix products in place of n^2 d differences. Since all sums are of products with symmetric matrices, only
+        upper triangles are summed: elements off the diagonal count twice.
 
         A covariance without a Cholesky factor gets jitter. Value and gradient are NaN where that fails too.
 
@@ -119,73 +143,137 @@ class DataSets:
             `m`, `m`, and derivatives in the shapes of `at`.
         """
         (X, squares), y = self.centred, self.y
-        r2 = _squared_distances(X / at.lengthscale[:, None])
-        correlation, slope = CORRELATIONS[kernel](r2)
-        covariance = correlation * at.outputscale[..., None]
-        _diagonals(covariance)[:] += at.noise
-        inverse, solutions, log_determinants = _factorised(covariance, self.right)
-        if self.constant is None:
-            ones = solutions.sum(-1)
-            constant = ones[:, 0] / ones[:, 1]
-        else:
-            constant = np.full(len(y), self.constant)
+        covariance, blocks = self._covariances(at, kernel)
+        inverse, solutions, log_determinants = self._factorised(covariance, at, kernel)
+        constant = self._constants(solutions)
         a = solutions[:, 0] - constant[:, None] * solutions[:, 1]
         misfit = np.vecdot(y - constant[:, None], a)
         values = -0.5 * (misfit + y.shape[-1] * LOG_2PI + log_determinants)
-        G = a[:, :, None] * (0.5 * a[:, None, :])
-        G -= inverse
-        _diagonals(G)[:] += 0.5 * _diagonals(inverse)
-        grad_scale = np.vecdot(G.reshape(len(y), -1), correlation.reshape(len(y), -1))[:, None]
-        grad_noise = _diagonals(G).copy() if at.noise.shape[-1] > 1 else _diagonals(G).sum(-1, keepdims=True)
-        G *= slope
-        sums = G.sum(-2) + G.sum(-1)
-        grad_squares = (sums[:, None] @ squares)[:, 0] - 2 * (X * (G @ X)).sum(-2)
+        halves = 0.5 * _diagonals(inverse)
+        grad_noise, grad_scale = np.empty_like(y), np.zeros(len(y))
+        sums, products = np.zeros_like(y), np.zeros((len(y), X.shape[-1]))
+        for rows, columns, correlation, slope in blocks:
+            weights = a[:, columns].copy()
+            weights[:, : rows.stop - rows.start] *= 0.5
+            G = a[:, rows, None] * weights[:, None]
+            G -= inverse[:, rows, columns]
+            diagonals = _diagonals(G)
+            diagonals += halves[:, rows]
+            grad_noise[:, rows] = diagonals
+            grad_scale += np.vecdot(G.reshape(len(y), -1), correlation.reshape(len(y), -1))
+            G *= slope
+            sums[:, columns] += G.sum(-2)
+            sums[:, rows] += G.sum(-1)
+            products += (X[:, rows] * (G @ X[:, columns])).sum(-2)
+        grad_squares = (sums[:, None] @ squares)[:, 0] - 2 * products
         if at.lengthscale.shape[-1] < X.shape[-1]:
             grad_squares = grad_squares.sum(-1, keepdims=True)
         grad_squares *= at.outputscale
-        return values, constant, Covariances(grad_noise, grad_scale, grad_squares / at.lengthscale**3)
+        if at.noise.shape[-1] == 1:
+            grad_noise = grad_noise.sum(-1, keepdims=True)
+        return values, constant, Covariances(grad_noise, grad_scale[:, None], grad_squares / at.lengthscale**3)
+
+    def constants(self, at: Covariances, kernel: Kernel) -> Array:
+        """Return the prior means of `log_likelihoods`, `m`, without the rest."""
+        covariance, _ = self._covariances(at, kernel)
+        return self._constants(self._factorised(covariance, at, kernel, inverse=False).solutions)
+
+    def _covariances(self, at: Covariances, kernel: Kernel) -> tuple[Array, list["Block"]]:
+        """Return covariances of the observations, `m x n x n`, and their blocks: all else is undefined."""
+        X, (covariance, blocks) = self.centred[0] / at.lengthscale[:, None], self.workspace
+        norms, twice = np.square(X).sum(-1), (-2 * X).swapaxes(-1, -2)
+        for rows, columns, correlation, slope in blocks:
+            r2 = X[:, rows] @ twice[..., columns]
+            r2 += norms[:, rows, None]
+            r2 += norms[:, None, columns]
+            np.maximum(r2, 0.0, out=r2)
+            _diagonals(r2)[:] = 0.0
+            correlation[:], slope[:] = CORRELATIONS[kernel](r2)
+            np.multiply(correlation, at.outputscale[..., None], out=covariance[:, rows, columns])
+        _diagonals(covariance)[:] += at.noise
+        return covariance, blocks
+
+    def _factorised(self, covariances: Array, at: Covariances, kernel: Kernel, inverse: bool = True) -> "Factorised":
+        """Return inverses, solutions of linear systems, and log determinants.
+
+        All are NaN for a covariance that has NaN entries, or no Cholesky factor even with jitter.
+
+        Args:
+            covariances: `m x n x n`, upper triangles; overwritten.
+            at, kernel: where they are from.
+            inverse: whether inverses are wanted, which take twice as long as factors.
+        """
+        solutions, roots = self.right.copy(), np.empty_like(self.y)
+        for i, (covariance, solution) in enumerate(zip(covariances, solutions, strict=True)):
+            # The transpose of a matrix in C's order is in Fortran's, which LAPACK overwrites without a copy.
+            factor, broken = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
+            if broken:
+                alone = DataSets(self.X[[i]], self.y[[i]])
+                (whole,), _ = alone._covariances(Covariances(*(part[[i]] for part in at)), kernel)
+                factor[:] = _factor_with_jitter(torch.from_numpy(np.triu(whole) + np.triu(whole, 1).T))
+            roots[i] = factor.diagonal()
+            dpotrs(factor, solution.T, lower=1, overwrite_b=1)
+            if inverse:
+                dpotri(factor, lower=1, overwrite_c=1)
+        return Factorised(covariances, solutions, 2 * np.log(roots).sum(-1))
+
+    def _constants(self, solutions: Array) -> Array:
+        """Return the prior means, `m`, given `A^-1 y` and `A^-1 1`, `m x 2 x n`."""
+        if self.constant is not None:
+            return np.full(len(solutions), self.constant)
+        ones = solutions.sum(-1)
+        means: Array = ones[:, 0] / ones[:, 1]
+        return means
+
+
+class Block(NamedTuple):
+    """Some rows of the upper triangles of m matrices, in columns from the diagonal on.
+
+    Attributes:
+        rows, columns: the columns begin where the rows do.
+        correlation: `m x r x c`.
+        slope: `-2 dk/dr^2`, likewise.
+    """
+
+    rows: slice
+    columns: slice
+    correlation: Array
+    slope: Array
+
+    @classmethod
+    def empty(cls, m: int, rows: slice, columns: slice) -> Self:
+        """Return a block of undefined numbers."""
+        shape = m, rows.stop - rows.start, columns.stop - columns.start
+        return cls(rows, columns, np.empty(shape), np.empty(shape))
+
+
+class Factorised(NamedTuple):
+    """Linear algebra of m covariances.
+
+    Attributes:
+        inverse: the upper triangle of each inverse, with zeros below, `m x n x n`; or that of the factor's transpose.
+        solutions: solutions for each right-hand side, `m x 2 x n`.
+        log_determinants: `m`.
+    """
+
+    inverse: Array
+    solutions: Array
+    log_determinants: Array
+
+
+def _places(n: int) -> Iterator[tuple[slice, slice]]:
+    """Yield rows and columns of the blocks that hold the upper triangle of an `n x n` matrix."""
+    start = 0
+    while start < n:
+        stop = min(n, start + max(1, BLOCK // (n - start)))
+        yield slice(start, stop), slice(start, n)
+        start = stop
 
 
 def _diagonals(matrices: Array) -> Array:
-    """Return a view of the diagonals, `m x n`, of contiguous matrices, `m x n x n`."""
-    m, n, _ = matrices.shape
-    return matrices.reshape(m, -1)[:, :: n + 1]
-
-
-def _squared_distances(X: Array) -> Array:
-    """Return the squared distances of `m x n x d` points: `m x n x n`."""
-    norms = np.square(X).sum(-1)
-    r2 = X @ (-2 * X).swapaxes(-1, -2)
-    r2 += norms[:, :, None]
-    r2 += norms[:, None, :]
-    np.maximum(r2, 0.0, out=r2)
-    _diagonals(r2)[:] = 0.0
-    return r2
-
-
-def _factorised(covariances: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Return the upper triangle of each inverse, the solutions of linear systems, and the log determinants.
-
-    All are NaN for a covariance that has NaN entries, or no Cholesky factor even with jitter.
-
-    Args:
-        covariances: `m x n x n`, symmetric; overwritten by the triangles, with zeros below.
-        right: `m x r x n`, r right-hand sides each.
-
-    Returns:
-        `m x n x n`, `m x r x n` and `m`.
-    """
-    solutions, log_determinants = right.copy(), np.empty(len(covariances))
-    for i, (covariance, solution) in enumerate(zip(covariances, solutions, strict=True)):
-        whole = covariance.copy()
-        # The transpose of a matrix in C's order is in Fortran's, which LAPACK overwrites without a copy.
-        factor, broken = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
-        if broken:
-            factor[:] = _factor_with_jitter(torch.from_numpy(whole))
-        log_determinants[i] = 2 * np.log(factor.diagonal()).sum()
-        dpotrs(factor, solution.T, lower=1, overwrite_b=1)
-        dpotri(factor, lower=1, overwrite_c=1)
-    return covariances, solutions, log_determinants
+    """Return a view of the diagonals, `m x r`, of contiguous matrices, `m x r x c` with `r <= c`."""
+    m, r, c = matrices.shape
+    return matrices.reshape(m, -1)[:, : r * c : c + 1]
 
 
 def _factor_with_jitter(covariance: Tensor) -> Array:
@@ -228,6 +316,11 @@ class Unknowns:
         ends = np.cumsum([0, *(part.size for part in self.parts)]).tolist()
         return [slice(start, end) for start, end in pairwise(ends)]
 
+    @cached_property
+    def numbers(self) -> tuple[Array, Array, Array]:
+        """The known hyperparameters of each part."""
+        return _numbers(self.known)
+
     @property
     def number(self) -> int:
         """Number of fitted hyperparameters, the prior mean included."""
@@ -246,14 +339,37 @@ class Unknowns:
         logarithms = [(math.log(part.low), math.log(part.high)) for part in self.parts for _ in range(part.size)]
         return [(low / self.unit, high / self.unit) for low, high in logarithms]
 
+    def coordinates(self, at: Hyperparameters) -> Array:
+        """Return the coordinates of hyperparameters, `k`."""
+        fitted = [number for part, number in zip(self.parts, _numbers(at), strict=True) if part.size]
+        return np.log(np.concatenate([*fitted, np.empty(0)])) / self.unit
+
+    def near(self, at: Hyperparameters, data: DataSets, kernel: Kernel) -> "Start":
+        """Return the start of fits to data sets that hardly differ from the one that `at` was fitted to.
+
+        The units make the second derivatives of the penalised likelihood minus one, those of different coordinates
+        aside: then a gradient is about as long as the way to the maximum.
+
+        Args:
+            at: hyperparameters at a maximum.
+            data: the one data set that they were fitted to.
+            kernel: kernel of unit variance.
+        """
+        here, high, step = self.coordinates(at), np.array(self.bounds()).reshape(-1, 2)[:, 1], STEP / self.unit
+        # Inwards from an upper bound.
+        steps = np.where(here + step > high, -step, step)
+        points = np.concatenate([here[None], here + np.diag(steps)])
+        _, gradients = self.penalised(points, data.only([0] * len(points)), kernel)
+        curvatures = (gradients[0] - gradients[1:]).diagonal() / steps / self.unit**2
+        return Start(here, 1 / (self.unit * np.sqrt(curvatures.clip(FLATTEST, STEEPEST))), SLOPE_NEAR)
+
     def covariances(self, coordinates: Array) -> Covariances:
         """Return the positive hyperparameters at coordinates, `m x k`."""
-        known = self.known.noise.numpy(), np.array([self.known.outputscale]), self.known.lengthscale.numpy()
         values = np.exp(self.unit * coordinates)
         return Covariances(
             *(
-                values[:, place] if part.size else np.broadcast_to(number, (len(coordinates), len(number)))
-                for part, place, number in zip(self.parts, self.places, known, strict=True)
+                values[:, place] if part.size else number[None].repeat(len(coordinates), 0)
+                for part, place, number in zip(self.parts, self.places, self.numbers, strict=True)
             )
         )
 
@@ -281,8 +397,33 @@ class Unknowns:
 
     def values(self, coordinates: Array, constant: float = 0.0) -> Hyperparameters:
         """Return the hyperparameters at coordinates, `k`, with a prior mean."""
-        noise, outputscale, lengthscale = (part[0] for part in self.covariances(coordinates[None]))
-        return Hyperparameters(constant, torch.tensor(noise), float(outputscale[0]), torch.tensor(lengthscale))
+        (values,) = hyperparameters(self.covariances(coordinates[None]), [constant])
+        return values
+
+
+def hyperparameters(at: Covariances, constants: Sequence[float]) -> list[Hyperparameters]:
+    """Return the hyperparameters of each of m data sets, with m prior means."""
+    noises, lengthscales = torch.tensor(at.noise).unbind(), torch.tensor(at.lengthscale).unbind()
+    outputscales = at.outputscale[:, 0].tolist()
+    return [Hyperparameters(*one) for one in zip(constants, noises, outputscales, lengthscales, strict=True)]
+
+
+def _numbers(at: Hyperparameters) -> tuple[Array, Array, Array]:
+    return at.noise.numpy(), np.array([at.outputscale]), at.lengthscale.numpy()
+
+
+class Start(NamedTuple):
+    """Where fits start.
+
+    Attributes:
+        coordinates: `k`.
+        units: lengths of the optimiser's units in the coordinates, `k`; its first step is no longer than one of them.
+        slope: greatest slope in a unit at the end.
+    """
+
+    coordinates: Array
+    units: Array
+    slope: float = SLOPE
 
 
 End = tuple[Array, float, Status]
@@ -319,7 +460,7 @@ Objective = Callable[[Array, list[int]], tuple[Array, Array]]
 """Maps coordinates, `r x k`, of data sets with given numbers to values, `r`, and gradients, `r x k`, or to NaN."""
 
 
-def maximise(objective: Objective, unknowns: Unknowns, m: int) -> list[Maximum]:
+def maximise(objective: Objective, unknowns: Unknowns, m: int, near: Start | None = None) -> list[Maximum]:
     """Return a maximum of the objective for each of m data sets.
 
     L-BFGS-B starts at GPyTorch's initial values. Where it stops without convergence it restarts at draws of the priors,
@@ -329,28 +470,43 @@ def maximise(objective: Objective, unknowns: Unknowns, m: int) -> list[Maximum]:
         objective: function to maximise, of several data sets at once.
         unknowns: the fitted hyperparameters.
         m: number of data sets.
+        near: where the first attempt starts instead, which leaves the initial values to the second.
     """
-    bounds, maxima = unknowns.bounds(), [Maximum() for _ in range(m)]
-    if not bounds:
+    bounds, maxima = np.array(unknowns.bounds()), [Maximum() for _ in range(m)]
+    if not len(bounds):
         return [Maximum(unknowns.start()) for _ in maxima]
-    generators = [np.random.default_rng(0) for _ in maxima]
+    sources = [_starts(unknowns, near) for _ in maxima]
     left = list(range(m))
-    for attempt in range(ATTEMPTS):
-        starts = [unknowns.another_start(generators[i]) if attempt else unknowns.start() for i in left]
-        ends = _climbs(objective, np.stack(starts), bounds, left)
+    for _ in range(ATTEMPTS):
+        ends = _climbs(objective, [next(sources[i]) for i in left], bounds, left)
         left = [i for i, end in zip(left, ends, strict=True) if not maxima[i].take(end)]
         if not left:
             break
     return maxima
 
 
-def _climbs(objective: Objective, starts: Array, bounds: Bounds, rows: list[int]) -> list[End]:
-    """Return where L-BFGS-B ends from the starts of data sets `rows`, which climb together."""
+def _starts(unknowns: Unknowns, near: Start | None) -> Iterator[Start]:
+    """Yield the starts of the attempts on one data set."""
+    units = np.ones(sum(part.size for part in unknowns.parts))
+    if near is not None:
+        yield near
+    yield Start(unknowns.start(), units)
+    generator = np.random.default_rng(0)
+    while True:
+        yield Start(unknowns.another_start(generator), units)
 
-    def loss(coordinates: Array, going: list[int]) -> tuple[Array, Array]:
-        values, gradients = objective(coordinates, [rows[i] for i in going])
-        return -values, -gradients
 
-    low, high = zip(*bounds, strict=True)
-    ends = minimise(loss, starts, low, high)
-    return list(zip(ends.points, (-ends.values).tolist(), ends.status, strict=True))
+def _climbs(objective: Objective, starts: Sequence[Start], bounds: Array, rows: Sequence[int]) -> list[End]:
+    """Return where L-BFGS-B ends from the starts of data sets `rows`, of one kind, which climb together."""
+    units, slope = starts[0].units, starts[0].slope
+
+    def loss(steps: Array, going: list[int]) -> tuple[Array, Array]:
+        values, gradients = objective(steps * units, [rows[i] for i in going])
+        return -values, -gradients * units
+
+    low, high = bounds.T / units
+    coordinates = np.stack([start.coordinates for start in starts])
+    points, values, status = minimise(loss, coordinates / units, low, high, pgtol=slope)
+    # Rounding must not carry an end across a bound.
+    ends = (points * units).clip(*bounds.T)
+    return list(zip(ends, (-values).tolist(), status, strict=True))

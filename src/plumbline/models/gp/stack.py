@@ -1,5 +1,6 @@
-"""Batched posteriors of several GPs on the same inputs: one by one, most of the time is overhead."""
+"""Batched posteriors of several GPs, on the same inputs or of one size: one by one, most of the time is overhead."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -106,3 +107,28 @@ def _share_inputs(one: GP, other: GP) -> bool:
     standardisation, others = one.standardisation, other.standardisation
     alike = one.kernel == other.kernel and torch.equal(one.U, other.U)
     return alike and torch.equal(standardisation.low, others.low) and torch.equal(standardisation.width, others.width)
+
+
+def scores_each(processes: Sequence[GP], X: Tensor, Y: Tensor) -> Tensor:
+    """Return the standard scores of new observations, one for each of m GPs: `m`.
+
+    With the new observation last and `R R'` the covariance of all, its score is the last element of
+    `R^-1 (y - constant)`; as in `GP.whitened`. NaN where there is no Cholesky factor.
+
+    Args:
+        processes: GPs of one size, box and kernel, each with one noise variance.
+        X: `m x d`, in the problem's bounds.
+        Y: `m x 1`.
+    """
+    units = [one.standardisation for one in processes]
+    U = torch.cat([torch.stack([one.U for one in processes]), units[0].inputs(X).unsqueeze(1)], dim=1)
+    new = torch.stack([unit.outputs(y) for unit, y in zip(units, Y, strict=True)])
+    y = torch.cat([torch.stack([one.y for one in processes]), new], dim=-1)
+    scaled = U / torch.stack([one.lengthscale for one in processes]).unsqueeze(1)
+    correlation, _ = correlations(squared_distances(scaled, scaled), processes[0].kernel)
+    covariance = correlation * X.new_tensor([one.at.outputscale for one in processes])[:, None, None]
+    covariance.diagonal(dim1=-2, dim2=-1).add_(torch.stack([one.at.noise for one in processes]))
+    root, broken = torch.linalg.cholesky_ex(covariance)
+    residual = y - X.new_tensor([one.at.constant for one in processes]).unsqueeze(-1)
+    scores = torch.linalg.solve_triangular(root, residual.unsqueeze(-1), upper=False)[:, -1, 0]
+    return scores.where(broken == 0, math.nan)
