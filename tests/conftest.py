@@ -23,8 +23,8 @@ from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
 from plumbline.store.spec import Budget, Diagnostics, TrialSpec
 
 # A commit passes or fails by what is in it: the same examples every time, however slow the machine is.
-# `pytest --hypothesis-profile explore` draws new ones.
-settings.register_profile("same", deadline=None, derandomize=True)
+# `pytest --hypothesis-profile explore` draws new ones, and twice as many.
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("same")
 
