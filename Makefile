@@ -28,6 +28,9 @@ study: $(VENV)/installed
 # The fast tests: everything but whole pipelines, a Slurm cluster and ratios of times.
 # What Python compiles is kept, whatever the environment says: tests start a hundred processes.
 test: export PYTHONDONTWRITEBYTECODE :=
+# Some fifteen thousand files are made and deleted again: in memory, where two gigabytes of it are to be had.
+test: export TMPDIR := $(or $(TMPDIR),$(shell \
+	[ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null && echo /dev/shm))
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak" --ignore tests/benchmarks
 

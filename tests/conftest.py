@@ -1,5 +1,6 @@
 """What the tests of the trials, the configuration and the command line share."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,10 +23,21 @@ from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
 from plumbline.store.spec import Budget, Diagnostics, TrialSpec
 
 # A commit passes or fails by what is in it: the same examples every time, however slow the machine is.
-# `pytest --hypothesis-profile explore` draws new ones.
-settings.register_profile("same", deadline=None, derandomize=True)
+# `pytest --hypothesis-profile explore` draws new ones, and twice as many.
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("same")
+
+# Ten thousand tests and the modules of torch stay to the end: looking through them for garbage, again and again, took a
+# tenth of the time.
+gc.set_threshold(20_000, 10, 10)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the collection has made out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
+
 
 ROOT = Path(__file__).parents[1]
 CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}

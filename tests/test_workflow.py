@@ -10,7 +10,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -147,6 +147,56 @@ class Checkout:
         return {path.parent.name: path.read_bytes() for path in store.glob("*/records.parquet")}
 
 
+FORKS = """
+import json, os, runpy, sys
+import snakemake.cli, plumbline.store.keys, plumbline.study.plan  # once for all runs
+
+for line in sys.stdin:
+    arguments, output = json.loads(line)
+    if child := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, 1), os.dup2(file, 2)
+    sys.argv = ["snakemake", *arguments]
+    runpy.run_module("snakemake", run_name="__main__", alter_sys=True)
+    sys.exit()
+"""
+"""Runs Snakemake with each line of arguments, in a fork, and answers with its exit code."""
+
+
+class DryCheckout(Checkout):
+    """One in which nothing but dry runs happen: they fork off a process that has imported Snakemake, most of a run."""
+
+    def __init__(self, path: Path, env: dict[str, str]) -> None:
+        super().__init__(path, env)
+        del self.env["XDG_CACHE_HOME"]  # this source has its catalogue already
+        self.output = path.parent / "output"
+        self.server: subprocess.Popen[str] | None = None
+
+    def snakemake(self, *arguments: str, cores: int = 2) -> "subprocess.CompletedProcess[str]":
+        assert {"--dry-run", "--lint"} & {*arguments}
+        words = ["--cores", str(cores), *arguments]
+        if self.server is None:
+            self.server = subprocess.Popen(
+                [sys.executable, "-c", FORKS],
+                cwd=self.path,
+                env=self.env,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        print(json.dumps([words, str(self.output)]), file=self.server.stdin, flush=True)
+        code = int(self.server.stdout.readline())
+        return subprocess.CompletedProcess(words, code, self.output.read_text())
+
+    def close(self) -> None:
+        if self.server is not None:
+            self.server.communicate()
+
+
 def jobs(output: str) -> dict[str, int]:
     """The number of jobs of each rule, as Snakemake prints it."""
     table = output.partition("Job stats:")[2].partition("\n\n")[0]
@@ -159,19 +209,19 @@ def jobs(output: str) -> dict[str, int]:
 
 
 @pytest.fixture(scope="session")
-def layout(root: Path, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Checkout:
+def layout(root: Path, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Iterator[DryCheckout]:
     """The repository as it is, without results."""
     path = tmp_path_factory.mktemp("layout") / "repository"
     path.mkdir()
     shutil.copy2(root / "Snakefile", path)
     for part in PARTS:
         shutil.copytree(root / part, path / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    checkout = Checkout(path, one_core)
-    del checkout.env["XDG_CACHE_HOME"]  # this source has its catalogue already
-    return checkout
+    checkout = DryCheckout(path, one_core)
+    yield checkout
+    checkout.close()
 
 
-def test_lint(layout: Checkout) -> None:
+def test_lint(layout: DryCheckout) -> None:
     done = layout.snakemake("--lint")
     assert done.returncode == 0, done.stdout
     assert "Congratulations, your workflow is in a good condition!" in done.stdout
@@ -179,7 +229,7 @@ def test_lint(layout: Checkout) -> None:
 
 # The paper's preset has a job a seed, and takes longer than the other two together.
 @pytest.mark.parametrize("preset", ["quick", "desk", pytest.param("paper", marks=pytest.mark.slow)])
-def test_every_preset_is_a_graph_of_short_commands(layout: Checkout, preset: str) -> None:
+def test_every_preset_is_a_graph_of_short_commands(layout: DryCheckout, preset: str) -> None:
     """Linux takes 128 kB in one argument, which 50,000 names of files are not."""
     config = [] if preset == "quick" else ["--configfile", f"config/{preset}.yaml"]
     done = layout.snakemake("--dry-run", "--printshellcmds", *config)
@@ -203,7 +253,7 @@ def test_every_preset_is_a_graph_of_short_commands(layout: Checkout, preset: str
         ("preset=quik", "config: preset: Input should be 'quick', 'desk' or 'paper' (got 'quik')"),
     ],
 )
-def test_a_typo_in_the_config_is_one_line(layout: Checkout, setting: str, part: str) -> None:
+def test_a_typo_in_the_config_is_one_line(layout: DryCheckout, setting: str, part: str) -> None:
     done = layout.snakemake("--dry-run", "--config", setting)
     assert done.returncode == 1
     assert "Traceback" not in done.stdout
@@ -219,7 +269,7 @@ def test_a_typo_in_the_config_is_one_line(layout: Checkout, setting: str, part: 
         ("results/quick/figures/CAL-F33.svg", "did you mean 'results/quick/figures/CAL-F3.svg'?"),
     ],
 )
-def test_a_target_that_there_is_not_is_one_line(layout: Checkout, target: str, part: str) -> None:
+def test_a_target_that_there_is_not_is_one_line(layout: DryCheckout, target: str, part: str) -> None:
     done = layout.snakemake("--dry-run", target)
     assert done.returncode == 1
     assert "Traceback" not in done.stdout
@@ -227,34 +277,34 @@ def test_a_target_that_there_is_not_is_one_line(layout: Checkout, target: str, p
     assert [part in line for line in done.stdout.splitlines()].count(True) == 1
 
 
-def test_files_that_rules_make_are_targets(layout: Checkout) -> None:
+def test_files_that_rules_make_are_targets(layout: DryCheckout) -> None:
     files = ("figures/CAL-F3.png", "records/CAL-F3.parquet", "../quick/tables/CAL-F3.csv")
     todo = layout.todo(*(f"results/quick/{file}" for file in files))
     assert (todo["figure"], todo["collect"], todo["table"]) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("field", ["results", "datasets"])
-def test_braces_in_a_path_are_refused(layout: Checkout, field: str) -> None:
+def test_braces_in_a_path_are_refused(layout: DryCheckout, field: str) -> None:
     done = layout.snakemake("--dry-run", "--config", f"{field}='my {{folder}}'", "--", "CAL-F3")
     assert done.returncode == 1
     assert f"config: {field}: braces and line ends may not be in a path of the workflow" in done.stdout
 
 
 @pytest.mark.parametrize(("target", "figures", "tables"), [("CAL-T1", 0, 1), ("calibrated", 5, 6)])
-def test_experiments_and_studies_are_targets(layout: Checkout, target: str, figures: int, tables: int) -> None:
+def test_experiments_and_studies_are_targets(layout: DryCheckout, target: str, figures: int, tables: int) -> None:
     todo = layout.todo(target)
     assert (todo.get("figure", 0), todo.get("table", 0)) == (figures, tables)
     assert not {"claims", "report_page", "track"} & todo.keys()
 
 
-def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: Checkout) -> None:
+def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: DryCheckout) -> None:
     done = layout.snakemake("--dry-run", "--config", "studies=[calibrated]")
     assert "results/quick/only-calibrated/report.html" in done.stdout
     assert "results/quick/only-calibrated/claims.csv" in done.stdout
     assert not re.search(r"results/quick/(report\.html|claims\.csv|tracked\.txt)", done.stdout)
 
 
-def test_jobs_have_the_plan_of_the_workflow(layout: Checkout) -> None:
+def test_jobs_have_the_plan_of_the_workflow(layout: DryCheckout) -> None:
     """With other data in the place of some, too: else a job would look for trials that nobody ran."""
     experiment = "CAL-F4-lda"
     chosen = Config(
@@ -286,7 +336,7 @@ def test_jobs_have_the_plan_of_the_workflow(layout: Checkout) -> None:
 
 
 @pytest.fixture(scope="session")
-def source(layout: Checkout, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Checkout:
+def source(layout: DryCheckout, tmp_path_factory: pytest.TempPathFactory, one_core: dict[str, str]) -> Checkout:
     """The repository with the tiny study alone, before anything has run."""
     checkout = Checkout(tmp_path_factory.mktemp("source") / "repository", one_core)
     shutil.copytree(layout.path, checkout.path, ignore=shutil.ignore_patterns(".snakemake"))
@@ -414,7 +464,7 @@ def test_paths_may_have_blanks_and_signs_of_the_shell(
     assert checkout.todo("--configfile", "own.yaml") == {}
 
 
-def test_a_mirror_with_a_blank_is_one_word(layout: Checkout, tmp_path: Path) -> None:
+def test_a_mirror_with_a_blank_is_one_word(layout: DryCheckout, tmp_path: Path) -> None:
     mirror = str(tmp_path / ODD)
     (tmp_path / "own.yaml").write_text(json.dumps({"data": "real", "mirror": mirror, "datasets": "my data"}))
     done = layout.snakemake(

@@ -8,7 +8,7 @@ from plumbline.metrics.summaries import shorten, summarise
 from plumbline.statistics.inference import TAIL, Mean
 from plumbline.study.claims import split_metric, truncated_metric
 
-INITIAL, ROUNDS, SEEDS, STUDIES = 5, 30, 50, 200
+INITIAL, ROUNDS, SEEDS, STUDIES = 5, 30, 50, 100
 
 
 def searches(rng: np.random.Generator, at_once: int = 1) -> np.ndarray:

@@ -102,7 +102,7 @@ def check_interruptions(
 PATIENT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@settings(PATIENT, max_examples=40)
+@settings(PATIENT, max_examples=25)
 @given(stops=interruptions, pattern=patterns)
 @example(stops=[(0, point) for point in POINTS[:3]], pattern=ALWAYS)
 @example(stops=[(LATEST, "after the save")], pattern=ALWAYS)

@@ -112,7 +112,7 @@ def test_finds_the_maximiser_of_the_utility_written_out(name: str) -> None:
     grid = torch.linspace(0, 1, 4001, dtype=torch.float64).unsqueeze(-1)
     model = method.fit(place.history).model
     with torch.no_grad():
-        posterior = model.posterior(grid)
+        posterior = model.posterior(grid.unsqueeze(-2))  # each by itself: no covariance of all with all
     mean, sd = posterior.mean.flatten().numpy(), posterior.variance.sqrt().flatten().numpy()
     u = (mean - place.history.Y.max().item()) / sd
     utility = {

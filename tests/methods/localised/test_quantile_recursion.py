@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.special import ndtri
 
 LEVELS = [0.1, 0.3, 0.8, 0.95]
 ETA, ROUNDS = 0.05, 4000
@@ -13,7 +13,7 @@ def share_below(level: float, forecast_sd: float, printed: bool) -> float:
     y = np.random.default_rng(7).normal(size=ROUNDS)
     R, below = 0.5, 0
     for observed in y:
-        inside = observed <= forecast_sd * norm.ppf(np.clip(R, 0.0, 1.0))
+        inside = observed <= forecast_sd * ndtri(min(max(R, 0.0), 1.0))
         R += -ETA * (level - (not inside)) if printed else ETA * (level - inside)
         below += inside
     return below / ROUNDS

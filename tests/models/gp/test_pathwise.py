@@ -35,7 +35,7 @@ def test_means_and_covariances_are_the_posteriors(kernel: Kernel, deviation: flo
     process = replace(made(kernel), deviation=deviation)
     X = somewhere(5)
     # Few paths share frequencies, so that errors of the features average out, too.
-    drawn = torch.cat([draw_paths(process, 100, seeded(seed)).everywhere(X) for seed in range(200)])
+    drawn = torch.cat([draw_paths(process, 100, seeded(seed)).everywhere(X) for seed in range(100)])
     mean, covariance = process.posterior_moments(X)
     sd = covariance.diagonal().sqrt()
     assert ((drawn.mean(0) - mean) / sd).abs().max() < 5 / len(drawn) ** 0.5
