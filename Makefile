@@ -20,14 +20,15 @@ $(VENV)/installed: envs/requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
+# What Python compiles is kept in both, whatever the environment says: they start fifty and a hundred processes.
+study test: export PYTHONDONTWRITEBYTECODE :=
 study: $(VENV)/installed
 	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
 
 # The fast tests: everything but whole pipelines, a Slurm cluster and ratios of times.
-# What Python compiles is kept, whatever the environment says: tests start a hundred processes.
-test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak" --ignore tests/benchmarks
 
