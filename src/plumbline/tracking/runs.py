@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,7 @@ ROWS = arrow.schema(
 
 def trial_metrics(
     table: arrow.Table, kinds: Collection[Kind] = ("query", "running", "round")
-) -> dict[int, dict[str, pd.Series]]:
+) -> dict[Hashable, dict[str, pd.Series]]:
     """Return the metrics of trials that MLflow draws as curves, by seed and name: a value a round, where there is one.
 
     Many trials take hardly longer than one.
@@ -149,13 +149,13 @@ def trial_metrics(
     """
     rows = frame_of(table)
     names = [*_streamed(), *(f"{NOTE}{note}" for note in keys(rows["notes"]))]
-    found: dict[int, dict[str, pd.Series]] = {}
+    found: dict[Hashable, dict[str, pd.Series]] = {}
     for name in names:
         if find_metric(name).kind not in kinds:
             continue
         for seed, values in as_recorded(rows, name).iterrows():
             if len(finite := values[np.isfinite(values)]):
-                found.setdefault(int(seed), {})[_name(name)[:MAX_KEY]] = finite
+                found.setdefault(seed, {})[_name(name)[:MAX_KEY]] = finite
     return found
 
 
