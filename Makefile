@@ -20,14 +20,15 @@ $(VENV)/installed: envs/requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
+# What Python compiles is kept in both, whatever the environment says: they start fifty and a hundred processes.
+study test: export PYTHONDONTWRITEBYTECODE :=
 study: $(VENV)/installed
 	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
 
 # The fast tests: everything but whole pipelines, a Slurm cluster and ratios of times.
-# What Python compiles is kept, whatever the environment says: tests start a hundred processes.
-test: export PYTHONDONTWRITEBYTECODE :=
 # Some fifteen thousand files are made and deleted again: in memory, where two gigabytes of it are to be had.
 test: export TMPDIR := $(or $(TMPDIR),$(shell \
 	[ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null && echo /dev/shm))

@@ -201,9 +201,9 @@ def jobs(output: str) -> dict[str, int]:
     """The number of jobs of each rule, as Snakemake prints it."""
     table = output.partition("Job stats:")[2].partition("\n\n")[0]
     counts: Counter[str] = Counter()
-    # A job of several chunks or illustrations has a rule of its own.
-    for name, count in re.findall(r"^(\w+|(?:trials|illustrate)-\S+)\s+(\d+)\s*$", table, re.MULTILINE):
-        counts[name.partition("-")[0]] += int(count)
+    # A job of several chunks or illustrations has a rule of its own, and an experiment has one of its name.
+    for name, count in re.findall(r"^(\S+)\s+(\d+)\s*$", table, re.MULTILINE):
+        counts["experiment" if re.match(r"[A-Z]+-", name) else name.partition("-")[0]] += int(count)
     counts.pop("total", None)
     return dict(counts)
 
@@ -237,12 +237,12 @@ def test_every_preset_is_a_graph_of_short_commands(layout: DryCheckout, preset: 
     todo = jobs(done.stdout)
     assert todo["all"] == todo["claims"] == todo["report_page"] == todo["track"] == 1
     assert todo["trials"] > 1
-    assert todo["figure"] > 1
+    assert todo["experiment"] > 1
     # ZINC, its docking subset, OAS, DNA, GuacaMol's sample, newsgroups, CIFAR-10, both parts of SVHN, and GuacaMol's
     # training set for the paper's model; the quick preset generates stand-ins.
     assert todo.get("fetch", 0) == {"quick": 0, "desk": 9, "paper": 10}[preset]
     commands = [line for line in done.stdout.splitlines() if "plumbline " in line and " --config " in line]
-    assert {line.split("plumbline ")[1].split()[0] for line in commands} >= {"collect", "claims", "report", "track"}
+    assert {line.split("plumbline ")[1].split()[0] for line in commands} >= {"outputs", "claims", "report", "track"}
     assert max(map(len, commands)) < 2_000
 
 
@@ -265,7 +265,7 @@ def test_a_typo_in_the_config_is_one_line(layout: DryCheckout, setting: str, par
     ("target", "part"),
     [
         ("CAL-F33", "unknown target 'CAL-F33': did you mean 'CAL-F3'?"),
-        ("colect", "unknown target 'colect': did you mean 'collect'?"),
+        ("claim", "unknown target 'claim': did you mean 'claims'?"),
         ("results/quick/figures/CAL-F33.svg", "did you mean 'results/quick/figures/CAL-F3.svg'?"),
     ],
 )
@@ -280,7 +280,7 @@ def test_a_target_that_there_is_not_is_one_line(layout: DryCheckout, target: str
 def test_files_that_rules_make_are_targets(layout: DryCheckout) -> None:
     files = ("figures/CAL-F3.png", "records/CAL-F3.parquet", "../quick/tables/CAL-F3.csv")
     todo = layout.todo(*(f"results/quick/{file}" for file in files))
-    assert (todo["figure"], todo["collect"], todo["table"]) == (1, 1, 1)
+    assert todo["experiment"] == 1
 
 
 @pytest.mark.parametrize("field", ["results", "datasets"])
@@ -290,11 +290,17 @@ def test_braces_in_a_path_are_refused(layout: DryCheckout, field: str) -> None:
     assert f"config: {field}: braces and line ends may not be in a path of the workflow" in done.stdout
 
 
-@pytest.mark.parametrize(("target", "figures", "tables"), [("CAL-T1", 0, 1), ("calibrated", 5, 6)])
-def test_experiments_and_studies_are_targets(layout: DryCheckout, target: str, figures: int, tables: int) -> None:
-    todo = layout.todo(target)
-    assert (todo.get("figure", 0), todo.get("table", 0)) == (figures, tables)
-    assert not {"claims", "report_page", "track"} & todo.keys()
+@pytest.mark.parametrize(
+    ("target", "jobs"),
+    [
+        ("CAL-T1", {"experiment": 1}),
+        ("CBO-F5", {"experiment": 1, "trials": 2}),
+        ("calibrated", {"calibrated": 1, "experiment": 7, "trials": 7, "features": 1, "model": 2}),
+    ],
+)
+def test_experiments_and_studies_are_targets(layout: DryCheckout, target: str, jobs: dict[str, int]) -> None:
+    """And need no job of another experiment."""
+    assert layout.todo(target) == jobs
 
 
 def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: DryCheckout) -> None:
@@ -325,13 +331,13 @@ def test_jobs_have_the_plan_of_the_workflow(layout: DryCheckout) -> None:
     for words in map(shlex.split, commands):
         job = words[words.index("plumbline") + 1]
         configs[job] = json.loads(words[words.index("--config") + 1])
-    assert configs.keys() == {"collect", "figure", "table", "claims", "report", "track"}, done.stdout
+    assert configs.keys() == {"outputs", "claims", "report", "track"}, done.stdout
     for job, config in configs.items():
         plan = load_plan(config, layout.path)
         assert plan.resolve(experiment).trials == expected.resolve(experiment).trials, job
         if job in ("claims", "report"):
             assert plan.config.without == ("CAL-F4-svhn",), "what is not run is not waited for"
-        if job in ("collect", "track"):  # the others read records that are together already
+        if job in ("outputs", "track"):  # the others read records that are together already
             assert plan.resolve(experiment).chunks == expected.resolve(experiment).chunks, job
 
 
@@ -540,9 +546,7 @@ def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
     before = checkout.results()
     checkout.edit(flaky, "* 1.0", "* 0.5")
     todo = checkout.todo()
-    assert todo["trials"] == 1
-    assert todo["collect"] == 1
-    assert "figure" not in todo
+    assert todo["trials"] == todo["experiment"] == 1
     checkout.build()
     after = checkout.results()
     assert before.items() <= after.items(), "what was computed stays"
@@ -561,7 +565,7 @@ def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callab
     done = checkout.snakemake("--keep-going", "--quiet", "rules")
     assert done.returncode == 1
     assert "plumbline: error: 2 of 4 trials failed" in done.stdout, "without looking into a log"
-    log = Path("results/logs/quick/collect/TINY-T1.log")
+    log = Path("results/logs/quick/experiments/TINY-T1.log")
     assert str(log) in done.stdout
     (line,) = (checkout.path / log).read_text().splitlines()
     assert line.startswith(
@@ -569,6 +573,7 @@ def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callab
     )
     assert "`plumbline failures`" in line
     assert (checkout.path / "results/quick/figures/TINY-F1.svg").is_file(), "the rest goes on"
+    assert (checkout.path / "results/quick/figures/TINY-F2.svg").is_file()
     assert not (checkout.path / "results/quick/report.html").exists()
 
     (checkout.path / "BROKEN").unlink()
@@ -576,9 +581,7 @@ def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callab
     assert "branin flaky seed 1: RuntimeError: broken on purpose" in text
     assert "2 failures forgotten, 1 jobs to run again" in text
     todo = checkout.todo()
-    assert todo["trials"] == 1
-    assert todo["collect"] == 1
-    assert "figure" not in todo
+    assert todo["trials"] == todo["experiment"] == 1
     checkout.build()
     assert checkout.todo() == {}
     assert "no trial has failed" in checkout.plumbline("failures")

@@ -55,6 +55,7 @@ assert not slow & set(sys.modules)
         "illustrate",
         "figure",
         "table",
+        "outputs",
         "claims",
         "report",
         "failures",

@@ -63,6 +63,8 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
             "no records of any of the 2 jobs in results/trials: run the trials",
         ),
         (("collect", "TINY-I1", *outputs), "TINY-I1 has no trials in preset 'quick'"),
+        (("outputs", "TINY-T1", "--folder", "x.results"), "no records at results/trials/branin/dice/"),
+        (("outputs", "TINY-I1", "--folder", "x.results"), "no records at x.results/illustrations/TINY-I1.parquet"),
         (("illustrate", "TINY-T1", "-o", "x.parquet"), "TINY-T1 has no illustration"),
     ):
         check_one_line(run(*arguments), part)
@@ -137,6 +139,7 @@ def test_a_grid_with_holes_is_refused(run: Run, collected: Path) -> None:
 def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, str]) -> None:
     figure = "results/quick/figures/TINY-F1"
     commands = [
+        ["outputs", "TINY-T1", "--folder", "results/quick"],
         [
             "collect",
             "TINY-T1",
@@ -176,6 +179,34 @@ for command in {commands!r}:
     assert done.returncode == 0, done.stderr
     for name in ("figures/TINY-F1.svg", "tables/TINY-T1.csv", "claims.csv", "report.html"):
         assert (collected / "results/quick" / name).stat().st_size > 0
+
+
+def test_outputs_are_what_its_three_commands_make(run: Run, collected: Path) -> None:
+    apart, whole = collected / "apart", collected / "whole"
+    assert run("collect", "TINY-T1", "-o", apart / "T1.parquet", "--snapshots", apart / "T1-s.parquet")[0] == 0
+    assert run("table", "TINY-T1", "--records", apart / "T1.parquet", "-o", apart / "T1.csv")[0] == 0
+    assert run("collect", "TINY-F1", "-o", apart / "F1.parquet", "--snapshots", apart / "F1-s.parquet")[0] == 0
+    files = ("--records", apart / "F1.parquet", "--snapshots", apart / "F1-s.parquet", "-o", apart / "F1.svg")
+    assert run("figure", "TINY-F1", *files)[0] == 0
+    assert run("figure", "TINY-I1", "--illustration", "i/TINY-I1.parquet", "-o", apart / "I1.svg")[0] == 0
+    (whole / "illustrations").mkdir(parents=True)
+    (whole / "illustrations/TINY-I1.parquet").write_bytes((collected / "i/TINY-I1.parquet").read_bytes())
+    for name in ("TINY-T1", "TINY-F1", "TINY-I1"):
+        assert run("outputs", name, "--folder", whole) == (0, "", "")
+    assert {str(path.relative_to(whole)) for path in snapshot_of(whole)} == {
+        "illustrations/TINY-I1.parquet",
+        *(f"{kind}/TINY-{name}.parquet" for kind in ("records", "snapshots") for name in ("T1", "F1")),
+        *(f"figures/TINY-{name}.{ending}" for name in ("F1", "I1") for ending in ("svg", "png")),
+        "tables/TINY-T1.csv",
+    }
+    for one, other in (
+        ("T1.parquet", "records/TINY-T1.parquet"),
+        ("F1-s.parquet", "snapshots/TINY-F1.parquet"),
+        ("T1.csv", "tables/TINY-T1.csv"),
+        ("F1.svg", "figures/TINY-F1.svg"),
+        ("I1.svg", "figures/TINY-I1.svg"),
+    ):
+        assert (apart / one).read_bytes() == (whole / other).read_bytes(), other
 
 
 def test_trials_gather_the_seeds_of_a_chunk(run: Run, cheap_spec: Make, tmp_path: Path) -> None:

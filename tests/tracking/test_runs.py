@@ -31,7 +31,7 @@ def table(some: list[dict[str, Any]]) -> arrow.Table:
 
 def test_numbers_that_are_none_are_left_out() -> None:
     metrics = runs.trial_metrics(table(rows(2, width=[math.inf, 2.0], notes=[("threshold (t)", 0.5)])))
-    assert {name: series.to_dict() for name, series in metrics.items() if len(series)} == {
+    assert {name: series.to_dict() for name, series in metrics[0].items()} == {
         "best_y": {0: 0.0, 1: 1.0},
         "best_f": {0: 0.0, 1: 1.0},
         "incumbent_f": {0: 0.0, 1: 1.0},
@@ -39,8 +39,21 @@ def test_numbers_that_are_none_are_left_out() -> None:
     }
 
 
+def test_many_trials_have_the_metrics_that_each_has_alone() -> None:
+    """Also where one lacks a value that another has: nothing is carried on from an earlier round."""
+    first, second = rows(3, notes=[("threshold", 0.5)]), rows(2, seed=4, width=[2.0])
+    first[1]["f"] = first[1]["y"] = [math.nan]
+    together = runs.trial_metrics(table(first + second))
+    assert together.keys() == {0, 4}
+    for seed, some in ((0, first), (4, second)):
+        alone = runs.trial_metrics(table(some))[seed]
+        assert {name: one.to_dict() for name, one in together[seed].items()} == {
+            name: one.to_dict() for name, one in alone.items()
+        }
+
+
 def test_a_round_is_marked_by_its_seconds_last() -> None:
-    metrics = runs.round_metrics(runs.trial_metrics(table(rows(3))), 1, 2, 7, 0.25)
+    metrics = runs.round_metrics(runs.trial_metrics(table(rows(3)))[0], 1, 2, 7, 0.25)
     assert (metrics[0].key, metrics[0].value) == ("best_y", 1.0)
     assert (metrics[-1].key, metrics[-1].value) == (runs.MARK, 0.25)
     assert {(entry.step, entry.timestamp) for entry in metrics} == {(2, 7)}

@@ -1,131 +1,60 @@
-rule collect:
-    """Put the records of an experiment together; refuse a grid with holes."""
-    input:
-        experiment_chunks,
-    output:
-        records=f"{OUT}/records/{{experiment}}.parquet",
-        snapshots=f"{OUT}/snapshots/{{experiment}}.parquet",
-    log:
-        f"{LOGS}/{PLAN.config.preset}/collect/{{experiment}}.log",
-    benchmark:
-        f"{BENCHMARKS}/{PLAN.config.preset}/collect/{{experiment}}.tsv"
-    conda:
-        "../../envs/plumbline.yaml"
-    params:
-        config=lambda wildcards: config_of(wildcards.experiment, "chunk", "allow_incomplete"),
-        trials=lambda wildcards: TRIALS,
-        store=STORE,
-    shell:
-        "plumbline collect {wildcards.experiment} --trials {params.trials:q} --config {params.config:q}"
-        " --store {params.store:q} --output {output.records:q} --snapshots {output.snapshots:q} > {log:q} 2>&1"
+# As with trials, one process for what one alone would start many for: here a study's, with `job: task`.
+for job, names in illustration_jobs().items():
 
-
-ILLUSTRATE = "plumbline illustrate {params.words:q} --config {params.config:q} > {log:q} 2>&1"
-
-if PLAN.config.job == "chunk":
-
-    rule illustrate:
-        """Compute what the figure of an experiment shows without any trial."""
+    rule:
+        name:
+            f"illustrate-{job}"
         output:
-            f"{OUT}/illustrations/{{experiment}}.parquet",
+            [illustration_path(name) for name in names],
         log:
-            f"{LOGS}/{PLAN.config.preset}/illustrations/{{experiment}}.log",
+            f"{LOGS}/{PLAN.config.preset}/illustrations/{job}.log",
         benchmark:
-            f"{BENCHMARKS}/{PLAN.config.preset}/illustrations/{{experiment}}.tsv"
+            f"{BENCHMARKS}/{PLAN.config.preset}/illustrations/{job}.tsv"
         conda:
             "../../envs/plumbline.yaml"
         threads: 1
         params:
-            words=lambda wildcards: illustration_words([wildcards.experiment]),
-            config=lambda wildcards: config_of(wildcards.experiment),
-            # Not used by the command: a change of the illustration or of its code makes Snakemake run the job again.
-            illustrations=lambda wildcards: illustrated_with([wildcards.experiment]),
+            words=illustration_words(names),
+            config=config_of(names[0]),
+            # Not used by the command: a change of an illustration or of its code makes Snakemake run the job again.
+            illustrations=illustrated_with(names),
         shell:
-            ILLUSTRATE
-
-else:
-    # As with trials, one process for what one alone would start many for: here a study's.
-    for study, names in illustrated_by_study().items():
-
-        rule:
-            name:
-                f"illustrate-{study}"
-            output:
-                [illustration_path(name) for name in names],
-            log:
-                f"{LOGS}/{PLAN.config.preset}/illustrations/{study}.log",
-            benchmark:
-                f"{BENCHMARKS}/{PLAN.config.preset}/illustrations/{study}.tsv"
-            conda:
-                "../../envs/plumbline.yaml"
-            threads: 1
-            params:
-                words=illustration_words(names),
-                config=config_json(studies=[study]),
-                # Not used by the command, as above.
-                illustrations=illustrated_with(names),
-            shell:
-                ILLUSTRATE
+            "plumbline illustrate {params.words:q} --config {params.config:q} > {log:q} 2>&1"
 
 
-rule figure:
-    """Draw the figure of an experiment."""
-    input:
-        records=experiment_records,
-        snapshots=experiment_snapshots,
-        illustration=experiment_illustration,
-    output:
-        svg=report(
-            f"{OUT}/figures/{{experiment}}.svg",
-            caption="../report/figure.rst",
-            category=study_title,
-            subcategory=title_of,
-            labels={"experiment": "{experiment}", "kind": "figure"},
-        ),
-        png=f"{OUT}/figures/{{experiment}}.png",
-    log:
-        f"{LOGS}/{PLAN.config.preset}/figures/{{experiment}}.log",
-    benchmark:
-        f"{BENCHMARKS}/{PLAN.config.preset}/figures/{{experiment}}.tsv"
-    conda:
-        "../../envs/plumbline.yaml"
-    params:
-        config=lambda wildcards: config_of(wildcards.experiment),
-        # Not used by the command: what makes Snakemake draw again.
-        experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
-        words=lambda wildcards: words_of(wildcards.experiment),
-        evidence=lambda wildcards, input: named_options(input),
-    shell:
-        "plumbline figure {wildcards.experiment} --config {params.config:q} {params.evidence:q}"
-        " --output {output.svg:q} --output {output.png:q} > {log:q} 2>&1"
+# One process an experiment: it collects, draws and writes in less time than three take to start. Not one a study: Snakemake
+# deletes all outputs of a job that failed, and an experiment that is asked for alone would wait for the trials of all.
+for experiment in EXPERIMENTS:
 
-
-rule table:
-    """Write the table of an experiment."""
-    input:
-        experiment_records,
-    output:
-        report(
-            f"{OUT}/tables/{{experiment}}.csv",
-            caption="../report/table.rst",
-            category=study_title,
-            subcategory=title_of,
-            labels={"experiment": "{experiment}", "kind": "table"},
-        ),
-    log:
-        f"{LOGS}/{PLAN.config.preset}/tables/{{experiment}}.log",
-    benchmark:
-        f"{BENCHMARKS}/{PLAN.config.preset}/tables/{{experiment}}.tsv"
-    conda:
-        "../../envs/plumbline.yaml"
-    params:
-        config=lambda wildcards: config_of(wildcards.experiment),
-        # Not used by the command: what makes Snakemake write again.
-        experiment=lambda wildcards: EXPERIMENTS[wildcards.experiment].model_dump(mode="json"),
-        records=lambda wildcards, input: option("--records", *input),
-    shell:
-        "plumbline table {wildcards.experiment} --config {params.config:q} {params.records:q} --output {output:q}"
-        " > {log:q} 2>&1"
+    rule:
+        name:
+            experiment
+        input:
+            chunks=chunks_of(experiment),
+            illustration=illustration_of(experiment),
+        output:
+            **evidence_of(experiment),
+            **figure_of(experiment),
+            **table_of(experiment),
+        log:
+            f"{LOGS}/{PLAN.config.preset}/experiments/{experiment}.log",
+        benchmark:
+            f"{BENCHMARKS}/{PLAN.config.preset}/experiments/{experiment}.tsv"
+        localrule: True
+        conda:
+            "../../envs/plumbline.yaml"
+        params:
+            experiment=experiment,
+            config=config_of(experiment, "chunk", "allow_incomplete"),
+            trials=lambda wildcards: TRIALS,
+            folder=lambda wildcards: OUT,
+            store=STORE,
+            # Not used by the command: what makes Snakemake collect, draw and write again.
+            settings=EXPERIMENTS[experiment].model_dump(mode="json"),
+            words=words_of(experiment),
+        shell:
+            "plumbline outputs {params.experiment} --trials {params.trials:q} --folder {params.folder:q}"
+            " --config {params.config:q} --store {params.store:q} > {log:q} 2>&1"
 
 
 rule claims:
@@ -155,7 +84,4 @@ rule claims:
 
 
 localrules:
-    collect,
-    figure,
-    table,
     claims,

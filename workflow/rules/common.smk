@@ -73,7 +73,7 @@ def config_json(*more, **changes):
 @cache
 def config_of(experiment, *more):
     """Return the part of the configuration that a job of one experiment needs."""
-    return config_json(*more, studies=[STUDIES[experiment].study])
+    return config_json(*more, studies=[PLAN.study_of(experiment).study])
 
 
 @cache
@@ -140,33 +140,57 @@ def words_of(experiment):
     return {"legends": legends, "titles": one.titles, "parameters": one.parameters}
 
 
-def experiment_chunks(wildcards):
-    """Return the records that an experiment consists of."""
-    return [PATHS[chunk.id] for chunk in CHUNKS_OF[wildcards.experiment]]
+def chunks_of(experiment):
+    """Return the function of the records that an experiment consists of: a list that Snakemake reads where it is needed."""
+    return lambda wildcards: [PATHS[chunk.id] for chunk in CHUNKS_OF[experiment]]
 
 
-def experiment_records(wildcards):
-    """Return the records that an experiment's figure and table need: none where it has no trials."""
-    return f"{OUT}/records/{wildcards.experiment}.parquet" if CHUNKS_OF[wildcards.experiment] else []
+def illustration_of(experiment):
+    """Return the illustration that an experiment's figure shows: none where it has none."""
+    return illustration_path(experiment) if EXPERIMENTS[experiment].illustration else []
 
 
-def experiment_snapshots(wildcards):
-    """Return the pictures of models that an experiment's figure needs: none where it has no trials."""
-    return f"{OUT}/snapshots/{wildcards.experiment}.parquet" if CHUNKS_OF[wildcards.experiment] else []
+def evidence_of(experiment):
+    """Return the files of an experiment's collected records and pictures of models: none where it has no trials."""
+    kinds = ("records", "snapshots") if CHUNKS_OF[experiment] else ()
+    return {kind: f"{OUT}/{kind}/{experiment}.parquet" for kind in kinds}
 
 
-def experiment_illustration(wildcards):
-    """Return the illustration that an experiment's figure needs: none where it has none."""
-    illustrated = EXPERIMENTS[wildcards.experiment].illustration
-    return illustration_path(wildcards.experiment) if illustrated else []
+def shown(experiment, kind, path):
+    """Return a file of an experiment as Snakemake's report shows it."""
+    return report(
+        path,
+        caption=f"../report/{kind}.rst",
+        category=STUDIES[experiment].title,
+        subcategory=f"{experiment}: {EXPERIMENTS[experiment].title}",
+        labels={"experiment": experiment, "kind": kind},
+    )
 
 
-def illustrated_by_study():
-    """Return the experiments of the preset with an illustration, by study: the same whichever of them are built."""
+def figure_of(experiment):
+    """Return the files of an experiment's figure: none where it has none."""
+    path = f"{OUT}/figures/{experiment}"
+    return (
+        {"svg": shown(experiment, "figure", f"{path}.svg"), "png": f"{path}.png"}
+        if EXPERIMENTS[experiment].figure
+        else {}
+    )
+
+
+def table_of(experiment):
+    """Return the file of an experiment's table: none where it has none."""
+    return (
+        {"csv": shown(experiment, "table", f"{OUT}/tables/{experiment}.csv")} if EXPERIMENTS[experiment].table else {}
+    )
+
+
+def illustration_jobs():
+    """Return the experiments of the preset with an illustration, by job: the same whichever of them are built."""
     found = {}
     for name in PLAN.preset_names():
         if PLAN.experiment(name).illustration is not None:
-            found.setdefault(PLAN.study_of(name).study, []).append(name)
+            job = PLAN.study_of(name).study if PLAN.config.job == "task" else name
+            found.setdefault(job, []).append(name)
     return found
 
 
@@ -189,11 +213,6 @@ def illustrated_with(names):
 def option(name, *values):
     """Return an option with its values as words of a command, which the shell line quotes; none without values."""
     return [name, *values] if values else []
-
-
-def named_options(files):
-    """Return the named input files of a rule that are there as options of its command, as words to be quoted."""
-    return [word for name, path in files.items() if path for word in option(f"--{name}", path)]
 
 
 def claimed_records():
@@ -226,16 +245,6 @@ def raw_file(wildcards):
 def dataset_of_file(wildcards):
     """Return the name of the dataset that a downloaded file belongs to."""
     return next(name for name, dataset in PLAN.datasets.items() if dataset.file == wildcards.file)
-
-
-def title_of(wildcards):
-    """Return the title of an experiment, for the Snakemake report."""
-    return f"{wildcards.experiment}: {EXPERIMENTS[wildcards.experiment].title}"
-
-
-def study_title(wildcards):
-    """Return the title of an experiment's study, the category in the Snakemake report."""
-    return STUDIES[wildcards.experiment].title
 
 
 def built(*paths):

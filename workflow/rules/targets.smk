@@ -2,7 +2,7 @@ import shutil
 
 from snakemake.cli import parse_args
 
-# A target a study and one an experiment: `snakemake conformal` and `snakemake CAL-F3` build their figures and tables.
+# A target a study: `snakemake conformal` builds its figures and tables, as `snakemake CAL-F3` those of one experiment.
 for study in (name for name, one in PLAN.studies.items() if one.experiments):
 
     rule:
@@ -10,16 +10,6 @@ for study in (name for name, one in PLAN.studies.items() if one.experiments):
             study
         input:
             outputs_of(*(name for name in EXPERIMENTS if STUDIES[name].study == study)),
-        localrule: True
-
-
-for experiment in EXPERIMENTS:
-
-    rule:
-        name:
-            experiment
-        input:
-            outputs_of(experiment),
         localrule: True
 
 

@@ -201,6 +201,34 @@ def table(
 
 
 @app.command(rich_help_panel=WORKFLOW)
+def outputs(
+    experiment: str,
+    folder: Annotated[Path, path_option(help="results of the preset: illustrations are there, all else is put there")],
+    trials: TrialsOption = TRIALS,
+    config: ConfigOption = CONFIG,
+    store: StoreOption = STORE,
+) -> None:
+    """Collect an experiment's records, draw its figure and write its table: `collect`, `figure` and `table` in one."""
+    resolved = read_plan(config).resolve(experiment)
+    has = resolved.experiment
+    records, snapshots, illustration = (
+        folder / kind / f"{experiment}.parquet" if there else None
+        for kind, there in (
+            ("records", resolved.chunks),
+            ("snapshots", resolved.chunks),
+            ("illustrations", has.illustration),
+        )
+    )
+    if records and snapshots:
+        collect(experiment, records, snapshots, trials, config, store)
+    if has.figure:
+        drawn = [folder / "figures" / f"{experiment}.{ending}" for ending in ("svg", "png")]
+        figure(experiment, drawn, records, snapshots, illustration, config)
+    if has.table:
+        table(experiment, folder / "tables" / f"{experiment}.csv", records, config)
+
+
+@app.command(rich_help_panel=WORKFLOW)
 def claims(
     folder: FolderArgument,
     output: OutputOption,

@@ -110,11 +110,17 @@ def by_round(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     Returns:
         One row a seed, one column an iteration; rounds without a value are left out. NaN where single trials lack one.
     """
-    kind = find_metric(name).kind
+    table = as_recorded(rows, name).dropna(axis="columns", how="all")
+    return table.ffill(axis="columns") if find_metric(name).kind == "running" else table
+
+
+def as_recorded(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a metric at the end of each round as `by_round` does, but with nothing left out or carried on.
+
+    A row is what its trial alone would have.
+    """
     groups = metric(rows, name).groupby([rows["seed"], rows["iteration"]])
-    table = (groups.mean() if kind == "query" else groups.last()).unstack()
-    table = table.dropna(axis="columns", how="all")
-    return table.ffill(axis="columns") if kind == "running" else table
+    return (groups.mean() if find_metric(name).kind == "query" else groups.last()).unstack()
 
 
 def of_trials(rows: pd.DataFrame, running: Callable[..., Array], *values: Array) -> Array:

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+import scipy  # its parts at their first use: scipy.stats takes longer to import than pandas
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import binom, binomtest, quantile_test
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from plumbline.core.seeding import stream_seed
 
@@ -92,7 +91,7 @@ def studentised(means: Array, variances: Array, n: int, variance: float) -> Arra
 def p_of_score(score: float, scores: Array, n: int) -> float:
     """Return the probability of a studentised mean as high as `score`: of Student's and the bootstrap's the greater."""
     farther = np.count_nonzero(scores >= score)
-    return float(max(student.sf(score, n - 1), (farther + 1) / (RESAMPLES + 1)))
+    return float(max(stdtr(n - 1, -score), (farther + 1) / (RESAMPLES + 1)))
 
 
 def p_of_constant(away: float, n: int) -> float:
@@ -143,7 +142,7 @@ class Mean(Inference):
             return -np.inf, np.inf
         if self.error == 0:
             return self.value, self.value
-        reach = float(student.ppf(1 - TAIL, self.n - 1))
+        reach = float(stdtrit(self.n - 1, 1 - TAIL))
         low, high = np.quantile(self.scores, [TAIL, 1 - TAIL], method="inverted_cdf")
         return self.value - max(reach, float(high)) * self.error, self.value + max(reach, -float(low)) * self.error
 
@@ -172,7 +171,7 @@ class Mean(Inference):
         """The distance, by Student's test."""
         if self.n < 2:
             return np.inf
-        return float(student.ppf([1 - TAIL, POWER], self.n - 1).sum()) * self.error
+        return float(stdtrit(self.n - 1, [1 - TAIL, POWER]).sum()) * self.error
 
 
 class Median(Inference):
@@ -188,17 +187,17 @@ class Median(Inference):
 
     def interval(self) -> tuple[float, float]:
         """Return the ends of the interval, whose level is 95% or more; infinite with fewer than six values."""
-        found = quantile_test(self.values).confidence_interval(CONFIDENCE)
+        found = scipy.stats.quantile_test(self.values).confidence_interval(CONFIDENCE)
         low, high = (float(end) for end in found)
         return (-np.inf if np.isnan(low) else low), (np.inf if np.isnan(high) else high)
 
     def p_above(self, threshold: float) -> float:
         """Return the probability of so few values at or below the threshold."""
-        return float(quantile_test(self.values, q=threshold, alternative="greater").pvalue)
+        return float(scipy.stats.quantile_test(self.values, q=threshold, alternative="greater").pvalue)
 
     def p_below(self, threshold: float) -> float:
         """Return the probability of so few values at or above the threshold."""
-        return float(quantile_test(self.values, q=threshold, alternative="less").pvalue)
+        return float(scipy.stats.quantile_test(self.values, q=threshold, alternative="less").pvalue)
 
     def beyond(self, threshold: float) -> Array:
         """Return the values minus the threshold."""
@@ -220,17 +219,17 @@ class Share(Inference):
 
     def interval(self) -> tuple[float, float]:
         """Return the ends of the interval."""
-        low = binomtest(self.least, self.n).proportion_ci(CONFIDENCE).low
-        high = binomtest(self.most, self.n).proportion_ci(CONFIDENCE).high
+        low = scipy.stats.binomtest(self.least, self.n).proportion_ci(CONFIDENCE).low
+        high = scipy.stats.binomtest(self.most, self.n).proportion_ci(CONFIDENCE).high
         return float(low), float(high)
 
     def p_above(self, threshold: float) -> float:
         """Return the probability of so many successes."""
-        return float(binom.sf(self.least - 1, self.n, np.clip(threshold, 0, 1)))
+        return float(scipy.stats.binom.sf(self.least - 1, self.n, np.clip(threshold, 0, 1)))
 
     def p_below(self, threshold: float) -> float:
         """Return the probability of so few successes."""
-        return float(binom.cdf(self.most, self.n, np.clip(threshold, 0, 1)))
+        return float(scipy.stats.binom.cdf(self.most, self.n, np.clip(threshold, 0, 1)))
 
     def beyond(self, threshold: float) -> Array:
         """Return 1/2 for a success and -1/2 for none, whatever the threshold."""
@@ -239,10 +238,11 @@ class Share(Inference):
     @property
     def detectable(self) -> float:
         """How far from one half the probability has to be; infinite where no outcome would do."""
-        least = next((k for k in range(self.n + 1) if binom.sf(k - 1, self.n, 0.5) <= TAIL), None)
+        least = next((k for k in range(self.n + 1) if scipy.stats.binom.sf(k - 1, self.n, 0.5) <= TAIL), None)
         if least is None:
             return np.inf
-        return float(brentq(lambda p: binom.sf(least - 1, self.n, p) - POWER, 0.5, 1.0)) - 0.5
+        seen = scipy.optimize.brentq(lambda p: scipy.stats.binom.sf(least - 1, self.n, p) - POWER, 0.5, 1.0)
+        return float(seen) - 0.5
 
 
 class Ratio(Inference):
@@ -289,7 +289,7 @@ class Ratio(Inference):
             inside, outside = outside, outside + sign * step
             if step > 1e3 * size:
                 return sign * np.inf
-        return float(brentq(lambda ratio: p(ratio) - TAIL, inside, outside, xtol=1e-6 * size))
+        return float(scipy.optimize.brentq(lambda ratio: p(ratio) - TAIL, inside, outside, xtol=1e-6 * size))
 
     def p_above(self, threshold: float) -> float:
         """Return the probability for the mean of `a - threshold b` above zero."""

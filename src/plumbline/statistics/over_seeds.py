@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import create_model
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, parse
@@ -224,7 +224,7 @@ def mean_interval(values: Array, level: float = 0.7) -> tuple[Array, Array, Arra
     """
     middle, error = mean_and_standard_error(values)
     seeds = np.sum(~np.isnan(values), axis=0)
-    reach = error * np.where(seeds > 1, student.ppf((1 + level) / 2, np.maximum(seeds - 1, 1)), 0.0)
+    reach = error * np.where(seeds > 1, stdtrit(np.maximum(seeds - 1, 1), (1 + level) / 2), 0.0)
     return middle - reach, middle, middle + reach
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote as shell_quote
 from urllib.parse import quote, urlsplit
 
+import pandas as pd
 import pyarrow as arrow
 import pyarrow.compute as compute
 from mlflow import MlflowClient
@@ -309,9 +310,11 @@ class _StudyImport:
                 missing.append(trial)
         for path, trials in groupby(missing, key=lambda trial: trial.path):
             table = records.read_table(path, ["key", "status", *ROWS.names])
+            table = table.filter(compute.equal(table["status"], "ok"))
+            metrics = trial_metrics(table.select(ROWS.names)) if len(table) else {}
             for trial in trials:
-                mine = compute.and_(compute.equal(table["key"], trial.key), compute.equal(table["status"], "ok"))
-                self._import(trial, table.filter(mine).select(ROWS.names))
+                rows = table.filter(compute.equal(table["key"], trial.key))
+                self._import(trial, rows.select(["iteration", "evaluation", MARK]), metrics.get(trial.spec.seed, {}))
         return len(missing)
 
     def _there(self) -> dict[str, list[Run]]:
@@ -339,11 +342,11 @@ class _StudyImport:
             if joined != before:
                 self.client.set_tag(run.info.run_id, name, joined)
 
-    def _import(self, trial: Finished, rows: arrow.Table) -> None:
+    def _import(self, trial: Finished, table: arrow.Table, metrics: Mapping[str, pd.Series]) -> None:
         """Make the run of a trial; its status comes last, because it says that the run is whole."""
         folder = TrialFolder(self.store, trial.key)
         origin = folder.provenance() if folder.provenance_path.is_file() else {}
-        rounds = rows.select(["iteration", "evaluation", MARK]).to_pandas().groupby("iteration").last()
+        rounds = table.to_pandas().groupby("iteration").last()
         seconds = rounds[MARK].fillna(0.0)
         end = (folder.records_path if folder.done else trial.path).stat().st_mtime
         begin = end - float(seconds.sum())
@@ -354,7 +357,7 @@ class _StudyImport:
         created = self.client.create_run(self.experiment, milliseconds(begin), tags, title(trial.spec))
         run = created.info.run_id
         log_params(self.client, run, run_params(trial.spec))
-        ends, metrics = begin + seconds.cumsum(), trial_metrics(rows) if len(rows) else {}
+        ends = begin + seconds.cumsum()
         logged = [
             entry
             for iteration in sorted(logged_rounds(trial.spec.budget.rounds) & {*rounds.index})

@@ -120,7 +120,8 @@ class LiveRun:
             if part or iteration not in self.logged or evaluations <= self.last:
                 return
             self.seen = [arrow.concat_tables(self.seen).combine_chunks()]
-            metrics = trial_metrics(self.seen[0]) if self.whole else trial_metrics(new, ("query", "round"))
+            found = trial_metrics(self.seen[0]) if self.whole else trial_metrics(new, ("query", "round"))
+            metrics = found.get(rows[-1]["seed"], {})
             taken, now = seconds["round_seconds"], milliseconds(time.time())
             log_metrics(self.client, self.run, round_metrics(metrics, iteration, evaluations, now, taken))
 

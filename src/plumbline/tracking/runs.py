@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from mlflow.exceptions import MlflowException
 
 from plumbline.data.models import ModelEntry
 from plumbline.metrics.frames import frame_of, keys
-from plumbline.metrics.registry import METRICS, NOTE, Kind, by_round, columns_of, find_metric
+from plumbline.metrics.registry import METRICS, NOTE, Kind, as_recorded, columns_of, find_metric
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import Json
 from plumbline.store import records
@@ -131,11 +131,15 @@ ROWS = arrow.schema(
 """What is read of the rows of a trial."""
 
 
-def trial_metrics(table: arrow.Table, kinds: Collection[Kind] = ("query", "running", "round")) -> dict[str, pd.Series]:
-    """Return the metrics of one trial that MLflow draws as curves, by name: a value a round, for rounds that have one.
+def trial_metrics(
+    table: arrow.Table, kinds: Collection[Kind] = ("query", "running", "round")
+) -> dict[Hashable, dict[str, pd.Series]]:
+    """Return the metrics of trials that MLflow draws as curves, by seed and name: a value a round, where there is one.
+
+    Many trials take hardly longer than one.
 
     Args:
-        table: rows of the trial from its beginning, with the columns of `ROWS`.
+        table: rows of trials of one method on one task from their beginning, with the columns of `ROWS`.
         kinds: of metrics.
 
     Returns:
@@ -145,14 +149,13 @@ def trial_metrics(table: arrow.Table, kinds: Collection[Kind] = ("query", "runni
     """
     rows = frame_of(table)
     names = [*_streamed(), *(f"{NOTE}{note}" for note in keys(rows["notes"]))]
-    found = {}
+    found: dict[Hashable, dict[str, pd.Series]] = {}
     for name in names:
         if find_metric(name).kind not in kinds:
             continue
-        values = by_round(rows, name)
-        if values.size:
-            series = values.iloc[0]
-            found[_name(name)[:MAX_KEY]] = series[np.isfinite(series)]
+        for seed, values in as_recorded(rows, name).iterrows():
+            if len(finite := values[np.isfinite(values)]):
+                found.setdefault(seed, {})[_name(name)[:MAX_KEY]] = finite
     return found
 
 

@@ -47,6 +47,19 @@ class TestHouseStyle:
         with mpl.rc_context(), sns.axes_style("darkgrid"), sns.plotting_context("poster"), style.house_style():
             assert dict(mpl.rcParams) == usual
 
+    def test_it_is_seaborns_but_for_what_is_ours(self) -> None:
+        with mpl.rc_context(), sns.axes_style("ticks"), sns.plotting_context("paper"):
+            theirs = {**sns.axes_style(), **sns.plotting_context()}
+        with style.house_style():
+            differing = {key for key, value in theirs.items() if mpl.rcParams[key] != pytest.approx(value)}
+        ours = {"axes.titlesize", "font.size", "lines.linewidth", "axes.spines.right", "axes.spines.top", "image.cmap"}
+        assert differing == ours
+
+
+def test_the_palette_is_seaborns() -> None:
+    assert list(style.PALETTE) == list(COLOURS)
+    assert list(style.PALETTE.values()) == sns.color_palette("colorblind").as_hex()
+
 
 def test_panels_are_a_list_of_lists() -> None:
     for rows, columns in ((1, 1), (2, 1), (1, 3)):

@@ -5,11 +5,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import is_color_like, to_hex, to_rgb
@@ -18,7 +18,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogFormatterSciNotation
 
 from plumbline.core.errors import unknown
-from plumbline.study.legends import COLOURS, Legend
+from plumbline.study.legends import Legend
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -56,25 +56,13 @@ class Footer:
         return "  ·  ".join(part for part in (*parts, failed) if part)
 
 
+HOUSE_STYLE = Path(__file__).with_name("house.mplstyle")
+
+
 @contextmanager
 def house_style() -> Iterator[None]:
     """Set the style of figures inside the block, and restore the former one."""
-    with mpl.rc_context(), sns.axes_style("ticks"), sns.plotting_context("paper"):
-        mpl.rcParams.update(
-            {
-                "axes.spines.top": False,
-                "axes.spines.right": False,
-                "axes.titlesize": 10,
-                "figure.dpi": 130,
-                "font.size": 9,
-                "legend.frameon": False,
-                "lines.linewidth": 1.6,
-                "savefig.bbox": "tight",
-                "svg.fonttype": "none",
-                "svg.hashsalt": "plumbline",
-                "text.parse_math": False,  # titles and legends are words of users, not formulas
-            }
-        )
+    with mpl.style.context(HOUSE_STYLE, after_reset=True):
         yield
 
 
@@ -105,8 +93,19 @@ def legend_entry(words: str) -> str:
     return f"\u200b{line}" if line.startswith("_") else line
 
 
-PALETTE = dict(zip(COLOURS, sns.color_palette("colorblind").as_hex(), strict=True))
-"""Colours by name (seaborn's), distinguishable with colour blindness too."""
+PALETTE = {
+    "blue": "#0173b2",
+    "orange": "#de8f05",
+    "green": "#029e73",
+    "red": "#d55e00",
+    "purple": "#cc78bc",
+    "brown": "#ca9161",
+    "pink": "#fbafe4",
+    "grey": "#949494",
+    "yellow": "#ece133",
+    "sky": "#56b4e9",
+}
+"""Colours by name (`colorblind` of seaborn, which imports scipy.stats), distinguishable with colour blindness too."""
 
 FREE = ("blue", "orange", "green", "purple", "grey", "sky", "red", "brown", "yellow", "pink")
 """The order in which they are given to what names none: it keeps the three that are most alike apart."""
@@ -154,6 +153,8 @@ def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     names, taken = list(names), set(taken)
     free = [PALETTE[name] for name in FREE if PALETTE[name] not in taken]
     if len(names) > len(free):  # no longer distinguishable with colour blindness, but they must differ
+        import seaborn as sns
+
         free += [found for found in sns.color_palette("husl", len(names)).as_hex() if found not in taken]
     return dict(zip(names, free, strict=False))
 
