@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from plumbline.core.history import History
 from plumbline.core.plugins import kept_streams, seed_streams
 from plumbline.core.seeding import draw_seed
-from plumbline.methods.base import Method, Proposal, SpaceKind, Takes
+from plumbline.methods.base import Domain, Method, Proposal, SpaceKind, Takes
 
 Array = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class OptimiserMethod(PeerMethod):
     The seconds of a round are those of `ask`: a user who keeps the optimiser does not tell it all again.
     """
 
-    def __init__(self, domain: Any, options: Any) -> None:
+    def __init__(self, domain: Domain, options: Any) -> None:
         super().__init__(domain, options)
         self.state: dict[str, Any] = {}
 
