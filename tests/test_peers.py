@@ -13,7 +13,7 @@ import pytest
 import torch
 from peers import command, libraries, regret, rounds
 from peers.ledger import Ledger
-from peers.libraries import BoTorchPeer, Library, installed
+from peers.libraries import Library, installed, peer
 from peers.ours import our_method
 from peers.protocol import Contender, Instance, draw_instance, refuse_unsuitable
 from peers.regret import compared, keep_regrets, optimise
@@ -307,8 +307,8 @@ def test_libraries_ask_in_the_box_and_again_the_same(library):
 
 def test_libraries_that_are_not_installed_are_named():
     some = {
-        "there": Library(BoTorchPeer, ("torch",)),
-        "absent": Library(BoTorchPeer, ("torch", "no-such-distribution")),
+        "there": Library(peer("botorch-loop"), ("torch",)),
+        "absent": Library(peer("botorch-loop"), ("torch", "no-such-distribution")),
     }
     found, missing = installed(some, ["absent", "there"])
     assert ([one.name for one in found], missing) == (["there"], ["absent"])
@@ -323,7 +323,7 @@ def test_libraries_that_are_not_installed_are_named():
 def test_the_command_prints_and_keeps_the_tables(tmp_path, monkeypatch, capsys):
     some = {
         "botorch": Library(lambda instance: Scripted([], "botorch", (0.6, 0.7)), ("torch",)),
-        "absent": Library(BoTorchPeer, ("no-such-distribution",)),
+        "absent": Library(peer("botorch-loop"), ("no-such-distribution",)),
     }
     monkeypatch.setattr(command, "LIBRARIES", some)
     monkeypatch.setattr(command, "our_method", lambda name: scripted(name, (0.8, 0.9)))

@@ -54,6 +54,21 @@ def test_entries_by_paper(run: Run, tiny: Path) -> None:
     check_one_line(run("tasks", "ackley"), "no task with 'ackley' in its name, and no such paper; papers: tiny")
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_methods_without_their_library_are_marked(
+    there: bool, run: Run, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(
+        "plumbline.core.libraries.installed_version", lambda one: "1" if there or one != "cmaes" else None
+    )
+    lines = {line.split()[0]: line for line in run("methods", "peers")[1].splitlines()}
+    assert ("not installed" in lines["cma-es"]) is not there
+    assert "not installed" not in lines["ax"]
+    rows = dict(line.split(",")[::5] for line in run("methods", "cma-es", "--csv")[1].splitlines())
+    assert rows == {"method": "installed", "cma-es": str(there)}
+
+
 def test_show(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for kind, name in (("method", "bound"), ("task", "branin"), ("experiment", "TINY-T1")):

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, recommend, table
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.libraries import absent
 from plumbline.methods.base import Method, Proposal, build_method, methods
 from plumbline.spaces.table import Table
 
@@ -78,11 +79,14 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"search": QUICK["search"], "optima": 3},
         {"search": QUICK["search"], "optima": 3, "decoupled": True, "costs": [1.0, 10.0]},
     ],
+    "botorch-loop": [{"num_restarts": 2, "raw_samples": 16}],
+    "optuna": [{"sampler": "tpe"}, {"sampler": "gp"}],
+    "skopt": [{"acquisition": "gp_hedge"}, {"acquisition": "EI"}],
     "offline": [{}, {"sets": "credible"}, {"density_ratio": "classifier", "ratio": QUICK_CONFORMAL["ratio"]}],
 }
 """Options of the methods that cannot be built from none, or that are several methods in one."""
 
-WITHOUT_MODEL = {"random", "sobol"}
+WITHOUT_MODEL = {"random", "sobol", "optuna", "cma-es", "skopt", "ax", "bayesian-optimization", "smac"}
 """Methods that predict nothing."""
 
 OF_TWO_OUTCOMES = {"ehvi", "nehvi", "cehvi", "cnehvi"}
@@ -126,12 +130,19 @@ def _label(case: Case) -> str:
 CASES: list[Case] = [(name, options) for name in methods.entries() for options in _examples(name)]
 PLACES: dict[str, Callable[[], Situation]] = {"box": box, "table": table}
 
+
+def _places(name: str) -> list[str]:
+    return ["box"] if getattr(methods[name].build, "spaces", "anything") == "a box" else list(PLACES)
+
+
+CASES_WITH_TABLES = [case for case in CASES if "table" in _places(case[0])]
+
 ASKED = [
     (case, q, place)
     for name in methods.entries()
     for rank, case in enumerate(case for case in CASES if case[0] == name)
     for q in (1, 3)
-    for place in PLACES
+    for place in _places(name)
     if rank == 0 or (q, place) == (1, "box")
 ]
 """Every method in both places, for one point and for a batch; its further examples in the box alone, for one point.
@@ -160,6 +171,8 @@ def _maker(case: Case) -> Callable[..., Method]:
     name, options = case
     if options is None:
         pytest.fail(f"method {name!r} needs options: add an example to EXAMPLES in {__file__}")
+    for library in absent(getattr(methods[name].build, "libraries", ())):
+        pytest.skip(f"{library} is not installed")
 
     def build(place: Situation) -> Method:
         return build_method(name, options, place.domain)
@@ -172,6 +185,12 @@ def _maker(case: Case) -> Callable[..., Method]:
 @pytest.fixture(scope="module", params=CASES, ids=_label)
 def make(request: pytest.FixtureRequest) -> Callable[..., Method]:
     """Build the case's method for a situation."""
+    return _maker(request.param)
+
+
+@pytest.fixture(scope="module", params=CASES_WITH_TABLES, ids=_label)
+def make_for_tables(request: pytest.FixtureRequest) -> Callable[..., Method]:
+    """Build the case's method, one that can choose among rows, for a situation."""
     return _maker(request.param)
 
 
@@ -297,10 +316,9 @@ def test_recommends_one_point_and_the_same_again(answer: Answer) -> None:
 
 
 def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
-    place = table(**make.outcomes)  # type: ignore[attr-defined]
+    place = PLACES[_places(make.method)[-1]](**make.outcomes)  # type: ignore[attr-defined]
     method = make(place)
-    assert isinstance(place.domain.space, Table)
-    X = place.domain.space.rows[:1]
+    X = place.history.X[:1]
     method.tell(X, objective(X, place.outcomes))
 
     file = io.BytesIO()
@@ -312,18 +330,25 @@ def test_state_survives_a_checkpoint(make: Callable[..., Method]) -> None:
     assert torch.equal(ask(resumed, place.history, 1).X, ask(method, place.history, 1).X)
 
 
-def test_exhausted_table_is_told_in_one_line(make: Callable[..., Method]) -> None:
-    place = table(size=5, seen=5, **make.outcomes)  # type: ignore[attr-defined]
+def test_exhausted_table_is_told_in_one_line(make_for_tables: Callable[..., Method]) -> None:
+    place = table(size=5, seen=5, **make_for_tables.outcomes)  # type: ignore[attr-defined]
     with pytest.raises(PlumblineError, match="every row of the table has been evaluated") as caught:
-        ask(make(place), place.history, 1)
+        ask(make_for_tables(place), place.history, 1)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.OptimizationWarning")
-def test_more_points_than_rows_left_are_not_made_up(make: Callable[..., Method]) -> None:
-    place = table(size=8, seen=6, **make.outcomes)  # type: ignore[attr-defined]
-    X = ask(make(place), place.history, 3).X
+def test_more_points_than_rows_left_are_not_made_up(make_for_tables: Callable[..., Method]) -> None:
+    place = table(size=8, seen=6, **make_for_tables.outcomes)  # type: ignore[attr-defined]
+    X = ask(make_for_tables(place), place.history, 3).X
     assert len(X) == len({tuple(row) for row in X.tolist()}) == 2
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES} - {name for name, _ in CASES_WITH_TABLES}))
+def test_a_table_is_refused_in_one_line_by_methods_of_boxes(name: str) -> None:
+    make = _maker((name, {}))
+    with pytest.raises(PlumblineError, match=f"^method {name!r} searches a box; this problem has rows of a table"):
+        make(table())
 
 
 def test_unknown_option_names_the_field(make: Callable[..., Method]) -> None:

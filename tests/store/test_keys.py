@@ -232,11 +232,11 @@ def test_ones_own_code_outside_of_the_package_counts(
     (tmp_path / "mybo/acquire.py").write_text("sign = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     spec = cheap_spec()
-    plain, modules = trial_key(spec, NOWHERE), keys._dependencies
+    plain, dependencies = trial_key(spec, NOWHERE), keys._dependencies
 
-    def with_own(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        known, inputs = modules(parts)
-        return (*known, "mybo"), inputs
+    def with_own(parts: str) -> keys.Dependencies:
+        known = dependencies(parts)
+        return known._replace(modules=(*known.modules, "mybo"))
 
     def forget() -> None:
         for cached in vars(source_digest).values():

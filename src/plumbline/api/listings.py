@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from plumbline.api.repository import REFERENCE, STUDIES, find_repository, study_names
 from plumbline.api.written import entry_files, read_written
 from plumbline.core.errors import unknown
+from plumbline.core.libraries import absent
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Option, options_of
 from plumbline.study.experiments import Preset, Study, load_study
@@ -35,8 +36,9 @@ def methods() -> "pd.DataFrame":
     """Return the methods: the names that experiments, figures and claims use, and `run` takes.
 
     Returns:
-        A row a method: `method`, the `paper` whose file has its entry, its `legend`, the registered `class`, and its
-        `entry`, which several methods share where it varies an option.
+        A row a method: `method`, the `paper` whose file has its entry, its `legend`, the registered `class`, its
+        `entry`, which several methods share where it varies an option, and whether the libraries that it needs are
+        `installed`.
 
     Examples:
         >>> pb.methods().query("paper == 'conformal'")
@@ -49,11 +51,15 @@ def listed_methods() -> Listing:
     repository = find_repository()
     written = read_written(entry_files(repository, "methods"))
     found = load_methods_and_tasks(repository / "config").methods
+    absences = {name: absent(one.libraries) for name, one in catalogue().method.items()}
     rows = [
-        (name, written[one.legend.entry].path.stem, one.legend.label, one.ref.name, one.legend.entry)
+        (
+            *(name, written[one.legend.entry].path.stem, one.legend.label, one.ref.name, one.legend.entry),
+            not absences[one.ref.name],
+        )
         for name, one in found.items()
     ]
-    return Listing(["method", "paper", "legend", "class", "entry"], rows)
+    return Listing(["method", "paper", "legend", "class", "entry", "installed"], rows)
 
 
 def tasks() -> "pd.DataFrame":

@@ -16,7 +16,10 @@ FilterArgument = Annotated[str, typer.Argument(help="only those of this paper, o
 
 @app.command(rich_help_panel=USE)
 def methods(part: FilterArgument = "", csv: CsvOption = False) -> None:
-    """List the methods: the entries of config/methods, by paper."""
+    """List the methods: the entries of config/methods, by paper.
+
+    A method whose libraries are not installed is marked.
+    """
     from plumbline.api.listings import listed_methods
 
     _print_by_paper(listed_methods(), "method", part, csv)
@@ -51,7 +54,10 @@ def _print_by_paper(listing: "Listing", kind: str, part: str, csv: bool) -> None
     if csv:
         print_csv(listing.columns, (row.values() for row in rows))
         return
-    shown = [name for name in listing.columns if name not in ("paper", "entry")]
+    for row in rows:
+        if not row.get("installed", True):
+            row["class"] += " (not installed)"
+    shown = [name for name in listing.columns if name not in ("paper", "entry", "installed")]
     numbers = [name for name in shown if rows and type(rows[0][name]) in (int, float)]
     chosen = [paper for paper in papers if any(row["paper"] == paper for row in rows)]
     for i, paper in enumerate(chosen):

@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
+from plumbline.core.libraries import absent
 from plumbline.core.options import parse
 from plumbline.core.outcomes import CovariateShift, Outcome
 from plumbline.core.plugins import refuse_odd_numbers
@@ -18,6 +19,8 @@ from plumbline.methods.ask import AskRequest
 from plumbline.methods.proposal import Predictor, Proposal
 from plumbline.registry.registry import Registry
 from plumbline.spaces.base import Space, checked_points
+from plumbline.spaces.blocks import Blocks
+from plumbline.spaces.box import Box
 
 methods = Registry("method", "plumbline.methods")
 
@@ -25,6 +28,9 @@ Takes = Literal[
     "anything", "one objective", "several objectives", "one objective and constraints", "what its base takes"
 ]
 """The outcomes that a method supports; those of a wrapper are its base's, which is checked first."""
+
+SpaceKind = Literal["anything", "a box"]
+"""The spaces that a method searches; a box may have stepped inputs."""
 
 Feature = Literal[
     "steps", "new points", "lengthscales", "gp", "one gp", "kernel", "batched fit", "shared gp", "lockstep"
@@ -85,6 +91,10 @@ class Method(ABC):
 
     takes: ClassVar[Takes] = "anything"
     """The supported outcomes."""
+    spaces: ClassVar[SpaceKind] = "anything"
+    """The supported spaces."""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Distributions whose versions its results depend on and a trial's key has; they may be absent."""
     provides: ClassVar[frozenset[Feature]] = frozenset()
     """Features for methods that have it as their base or member."""
     passes_on: ClassVar[frozenset[Feature]] = frozenset()
@@ -141,11 +151,14 @@ def build_method(name: str, options: dict[str, Any], domain: Domain) -> Method:
     """Return the method called `name` for `domain`.
 
     Raises:
-        PlumblineError: unknown name, options of another method, or unsupported outcomes.
+        PlumblineError: unknown name, options of another method, an absent library, or unsupported outcomes or space.
     """
     entry = methods[name]
-    method: Method = entry.build(domain, parse(entry.options, options, f"method {name!r}"))
+    parsed = parse(entry.options, options, f"method {name!r}")
+    refuse_absent_libraries(name, getattr(entry.build, "libraries", ()))
+    method: Method = entry.build(domain, parsed)
     refuse_other_outcomes(name, method, domain)
+    refuse_other_spaces(name, method, domain.space)
     return method
 
 
@@ -200,8 +213,28 @@ def refuse_other_outcomes(name: str, method: Method, domain: Domain) -> None:
         other
         for other, entry in methods.entries().items()
         if getattr(entry.build, "takes", "anything") in ("anything", domain.takes)
+        and _is_searched(getattr(entry.build, "spaces", "anything"), domain.space)
+        and not absent(getattr(entry.build, "libraries", ()))
     ]
     raise PlumblineError(f"method {name!r} is for {method.takes}; this problem has {there}: use {', '.join(fit)}")
+
+
+def refuse_absent_libraries(name: str, libraries: Sequence[str]) -> None:
+    """Raise PlumblineError, with the command that installs it, if a library of the method `name` is absent."""
+    for library in absent(libraries):
+        raise PlumblineError(f'method {name!r}: the package {library} is not installed: pip install "plumbline[peers]"')
+
+
+def refuse_other_spaces(name: str, method: Method, space: Space) -> None:
+    """Raise PlumblineError if `method` does not search spaces of this kind."""
+    if _is_searched(method.spaces, space):
+        return
+    kind = "rows of a table" if space.finite else "inputs that change in blocks"
+    raise PlumblineError(f"method {name!r} searches a box; this problem has {kind}: use a method such as 'logei'")
+
+
+def _is_searched(kind: SpaceKind, space: Space) -> bool:
+    return kind == "anything" or (isinstance(space, Box) and not isinstance(space, Blocks))
 
 
 def checked(name: str, proposal: object, request: AskRequest, domain: Domain) -> Proposal:

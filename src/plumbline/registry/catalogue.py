@@ -33,6 +33,7 @@ class Listing(Options):
         provides: features of a method for those that have it as their base or member.
         passes_on: features that a wrapper provides if its base does.
         needs: features that a wrapper or portfolio needs of its base or each member; None for other methods.
+        libraries: distributions whose versions the results of a method depend on, and which may be absent.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Listing(Options):
     provides: tuple[str, ...] = ()
     passes_on: tuple[str, ...] = ()
     needs: tuple[str, ...] | None = None
+    libraries: tuple[str, ...] = ()
 
 
 class Catalogue(Options):
@@ -167,6 +169,7 @@ def _listing(entry: Entry) -> Listing:
         provides=tuple(sorted(getattr(entry.build, "provides", ()))),
         passes_on=tuple(sorted(getattr(entry.build, "passes_on", ()))),
         needs=tuple(sorted(entry.options.needs)) if hasattr(entry.options, "needs") else None,
+        libraries=tuple(getattr(entry.build, "libraries", ())),
     )
 
 

@@ -5,11 +5,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from plumbline.core.inputs import INPUT, METHOD, declared, replaced
+from plumbline.core.libraries import installed_version
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import (
     MethodChoice,
@@ -57,9 +58,17 @@ def _parts_of_trial(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
     return [*_parts_of_design(spec), ("method", spec.method.name, spec.method.options)]
 
 
+class Dependencies(NamedTuple):
+    """What parts of a trial depend on: modules, files in the data folder, and distributions of libraries, sorted."""
+
+    modules: tuple[str, ...]
+    inputs: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+
 @cache
-def _dependencies(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the modules and the input files that `parts` depend on: kinds, names and options, in JSON.
+def _dependencies(parts: str) -> Dependencies:
+    """Return what `parts` depend on: kinds, names and options, in JSON.
 
     Cached, since a study needs the same dependencies for thousands of seeds.
     """
@@ -67,14 +76,20 @@ def _dependencies(parts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for kind, name, options in json.loads(parts):
         inner = [(choice.name, choice.options) for choice in methods_of(name, options)] if kind == "method" else []
         used += [(kind, *one) for one in inner or [(name, options)]]
-    modules = {catalogue().find(kind, name).module for kind, name, _ in used}
+    listings = [catalogue().find(kind, name) for kind, name, _ in used]
+    modules = {listing.module for listing in listings}
     paths = {path for part in used for path in input_paths(*part)}
-    return tuple(sorted(modules)), tuple(sorted(paths))
+    libraries = {library for listing in listings for library in listing.libraries}
+    return Dependencies(tuple(sorted(modules)), tuple(sorted(paths)), tuple(sorted(libraries)))
+
+
+def _of_trial(spec: TrialSpec) -> Dependencies:
+    return _dependencies(canonical_json(_parts_of_trial(spec)))
 
 
 def trial_inputs(spec: TrialSpec) -> list[str]:
     """Return the files in the data folder that a trial reads, each once."""
-    return list(_dependencies(canonical_json(_parts_of_trial(spec)))[1])
+    return list(_of_trial(spec).inputs)
 
 
 def with_stand_ins(kind: Kind, name: str, options: Json, stand_ins: Mapping[str, str]) -> Json:
@@ -100,7 +115,7 @@ def _code_digest(modules: Sequence[str]) -> str:
 
 def code_digest(spec: TrialSpec) -> str:
     """Return the digest of the source that a trial runs: its methods, problem and design, and the loop."""
-    return _code_digest(_dependencies(canonical_json(_parts_of_trial(spec)))[0])
+    return _code_digest(_of_trial(spec).modules)
 
 
 def code_outside(spec: TrialSpec) -> Json:
@@ -109,7 +124,7 @@ def code_outside(spec: TrialSpec) -> Json:
     `own_code` has the digests of one's own modules outside of this package, by name, and `imported` the versions of
     installed packages that `provenance` does not name.
     """
-    modules = *_dependencies(canonical_json(_parts_of_trial(spec)))[0], LOOP
+    modules = *_of_trial(spec).modules, LOOP
     return {"own_code": outside(*modules), "imported": versions(*installed(*modules))}
 
 
@@ -153,23 +168,25 @@ def _used(settings: BaseModel) -> Json:
     return used
 
 
-def _key(about: Json, code: str, inputs: Sequence[str], data: Path) -> str:
+def _key(about: Json, code: str, inputs: Sequence[str], data: Path, libraries: Sequence[str] = ()) -> str:
     parts = [json.dumps(about, sort_keys=True), code]
     for name in inputs:
         path = data / name
         content = _content_digest(path, path.stat().st_mtime_ns) if path.is_file() else "not built yet"
         parts.append(f"{name} {content}")
+    parts += [f"{library} {installed_version(library) or 'not installed'}" for library in libraries]
     return short_digest("\n".join(parts))
 
 
 def trial_key(spec: TrialSpec, data: Path) -> str:
-    """Return the key of a trial, 16 hex digits: a digest of its spec, its source and its input files."""
-    return _key(determinants(spec), code_digest(spec), trial_inputs(spec), data)
+    """Return the key of a trial, 16 hex digits: a digest of its spec, its source, its input files and the versions of
+    the libraries that its method is."""
+    return _key(determinants(spec), code_digest(spec), trial_inputs(spec), data, _of_trial(spec).libraries)
 
 
 def design_key(spec: TrialSpec, data: Path) -> str:
     """Return the key of a trial's evaluated initial design, 16 hex digits; it does not depend on the method."""
-    modules, inputs = _dependencies(canonical_json(_parts_of_design(spec)))
+    modules, inputs, _ = _dependencies(canonical_json(_parts_of_design(spec)))
     parts = determinants(spec)
     about = {"problem": parts["problem"], "seed": parts["seed"], "initial": parts["budget"]["initial"]}
     return _key(about, _code_digest(modules), inputs, data)

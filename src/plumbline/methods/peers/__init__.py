@@ -1,0 +1,1 @@
+"""Public libraries of optimisation as methods, each with its own defaults."""
