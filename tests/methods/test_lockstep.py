@@ -16,7 +16,7 @@ from plumbline.methods.base import Domain, Method, Proposal, build_method, featu
 from plumbline.methods.gp.in_lockstep import of_one_size
 from plumbline.methods.lockstep import JointStep, Turn
 from plumbline.models.gp import fit
-from plumbline.models.gp.likelihood import Maximum
+from plumbline.models.gp.maximum import Maximum
 
 TOGETHER = 4
 

@@ -9,7 +9,7 @@ from exact_cases import BOUNDS, CHOICES, data, uniform
 
 from plumbline.models.gp import fit as exact_fit
 from plumbline.models.gp.fit import NOISE_FLOOR, FitStoppedEarlyWarning, ModelOptions, fit_each, fit_process
-from plumbline.models.gp.likelihood import Maximum
+from plumbline.models.gp.maximum import Maximum
 
 
 @pytest.mark.parametrize("options", CHOICES, ids=str)

@@ -11,7 +11,8 @@ from scipy.special import ndtr, ndtri
 
 from plumbline.forecasts.calibration_score import empirical_level
 from plumbline.models.gp.fit import StandardisedData, fitted
-from plumbline.models.gp.likelihood import NOTHING_KNOWN, Unknowns
+from plumbline.models.gp.likelihood import NOTHING_KNOWN
+from plumbline.models.gp.maximum import Unknowns
 from plumbline.models.gp.priors import Hyperparameter
 from plumbline.models.standardisation import identity
 

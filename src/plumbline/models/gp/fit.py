@@ -15,15 +15,8 @@ from torch import Tensor
 from plumbline.core.history import History
 from plumbline.core.options import Options
 from plumbline.models.algebra import Kernel
-from plumbline.models.gp.likelihood import (
-    NOTHING_KNOWN,
-    DataSets,
-    Maximum,
-    Start,
-    Unknowns,
-    hyperparameters,
-    maximise,
-)
+from plumbline.models.gp.likelihood import NOTHING_KNOWN, DataSets
+from plumbline.models.gp.maximum import Maximum, Start, Unknowns, hyperparameters, maximise
 from plumbline.models.gp.priors import Gamma, Hyperparameter, LogNormal
 from plumbline.models.gp.process import GP
 from plumbline.models.standardisation import Standardisation, standardisation_of
