@@ -555,7 +555,12 @@ def test_the_committed_configuration_loads_at_once(root: Path) -> None:
 @pytest.mark.parametrize(
     ("study", "name", "message"),
     [
-        ("second", "collect", "config/studies/second.yaml: experiment collect is called as a rule of the workflow is"),
+        ("second", "claims", "config/studies/second.yaml: experiment claims is called as a rule of the workflow is"),
+        (
+            "second",
+            "trials-A",
+            "config/studies/second.yaml: experiment trials-A is called as a rule of the workflow is",
+        ),
         ("second", "all", "config/studies/second.yaml: experiment all is called as a rule of the workflow is"),
         ("second", "toy", "config/studies/second.yaml: experiment toy is called as a study is"),
         ("second", "second", "config/studies/second.yaml: experiment second is called as a study is"),

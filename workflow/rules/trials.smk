@@ -2,7 +2,7 @@
 # Either way each chunk has a file of its own, and what the store has already is not run again.
 RUN_TRIALS = (
     "export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads} OPENBLAS_NUM_THREADS={threads}; "
-    "plumbline trials {params.chunks:q} --store {params.store:q} --data {params.data:q} --device {params.device} --lockstep {LOCKSTEP}"
+    "plumbline trials {params.chunks:q} --store {params.store:q} --data {params.data:q} --device {params.device} --lockstep {params.lockstep}"
     " > {log:q} 2>&1"
 )
 
@@ -30,6 +30,7 @@ if PLAN.config.job == "chunk":
             # Not used by the command: a change of the method's or the problem's code makes Snakemake run the job again.
             code=lambda wildcards: code_of([CHUNKS[wildcards.chunk]]),
             device=lambda wildcards: device_of(wildcards.chunk),
+            lockstep=LOCKSTEP,
             store=STORE,
             data=DATA,
         shell:
@@ -63,6 +64,7 @@ else:
                 # Not used by the command, as above.
                 code=code_of(chunks),
                 device=device_of(chunks[0].id),
+                lockstep=LOCKSTEP,
                 store=STORE,
                 data=lambda wildcards: DATA,
             shell:

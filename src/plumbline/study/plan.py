@@ -195,14 +195,16 @@ def _refuse_doubles(studies: Mapping[str, Study], root: Path) -> None:
 def _refuse_other_targets(studies: Mapping[str, Study], root: Path) -> None:
     """Raise PlumblineError where a study or an experiment is called like another target of the workflow at `root`."""
     files = [path for path in (root / "workflow").rglob("*") if path.suffix == ".smk" or path.name == "Snakefile"]
-    texts = (path.read_text(encoding="utf-8") for path in files)
-    rules = {name for text in texts for name in re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE)}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    rules = set(re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE))
+    # Of rules that the workflow makes in a loop, all have one beginning.
+    beginnings = tuple(re.findall(r"^ *name:\s+f\"([\w-]+)\{", text, re.MULTILINE))
     for study, content in studies.items():
         named = {"the study": study, **{f"experiment {name}": name for name in content.experiments}}
         for what, name in named.items():
             other = (
                 "a rule of the workflow"
-                if name in rules
+                if name in rules or name.startswith(beginnings)
                 else "a study"
                 if what != "the study" and name in studies
                 else ""
