@@ -67,7 +67,7 @@ class Power:
 
     def _of(self, seeds: int) -> float:
         """Return the power with so many seeds, at least two."""
-        rng = np.random.default_rng(stream_seed(self.name, seeds, "power"))
+        rng = np.random.default_rng(stream_seed(f"power {self.name}", seeds, "bootstrap"))
         samples = (self.draw(rng, (BLOCK, seeds)) + self.effect for _ in range(BLOCKS))
         return float(np.mean([seen(block, f"{self.name} {i}") for i, block in enumerate(samples)]))
 
@@ -78,14 +78,19 @@ class Power:
         return values / np.sqrt(1 + blur**2)
 
     def seeds(self, power: float) -> float:
-        """Return the least number of seeds with this power; infinite where it is more than `MOST`."""
-        guess = approximate_seeds(self.effect, power)
-        low, high = 2, int(min(guess, MOST)) + 2
+        """Return the least number of seeds with this power, to 2%; infinite where it is more than `MOST`.
+
+        The search widens a bracket around the normal approximation, and halves it.
+        """
+        high = int(min(approximate_seeds(self.effect, power) + 2, MOST))
+        low = max(4 * high // 5, 2)
         while self.of(high) < power:
-            if high >= MOST:
+            if high == MOST:
                 return np.inf
-            low, high = high, min(high + high // 2, MOST)
-        while high - low > 1:
+            low, high = high, min(high + high // 4 + 1, MOST)
+        while low > 2 and self.of(low) >= power:
+            low, high = max(4 * low // 5, 2), low
+        while high - low > max(1, high // 50):
             middle = (low + high) // 2
             low, high = (low, middle) if self.of(middle) >= power else (middle, high)
         return float(high)
