@@ -131,7 +131,7 @@ def print_comparison(frame: "pd.DataFrame") -> None:
         f"runs: {frame.attrs['source']}",
         f"difference: {location} of the method minus {baseline}, paired by seed; intervals: 95%",
         "p: two-sided, of one comparison",
-        f"Holm: p corrected for the {frame['p'].notna().sum()} comparisons above",
+        f"Holm: p corrected for the number of comparisons above ({frame['p'].notna().sum()})",
     ):
         print_words(line)
 

@@ -95,6 +95,11 @@ class Power:
             low, high = (low, middle) if self.of(middle) >= power else (middle, high)
         return float(high)
 
+    def more(self, power: float) -> float:
+        """Return how many seeds the simulation adds to the normal approximation; none where it ends at `MOST`."""
+        seeds = self.seeds(power)
+        return seeds - float(approximate_seeds(self.effect, power)) if np.isfinite(seeds) else 0.0
+
 
 def approximate_seeds(effect: Array | float, power: float) -> Array | float:
     """Return the seeds that Student's two-sided test of level .05 takes for normal differences; Guenther (1981).
@@ -108,19 +113,14 @@ def approximate_seeds(effect: Array | float, power: float) -> Array | float:
         return (level + reach) ** 2 / np.square(effect) + level**2 / 2
 
 
-def seeds_interval(effects: Array, power: float, simulated: Power) -> tuple[float, float]:
+def seeds_interval(effects: Array, power: float, more: float = 0.0) -> tuple[float, float]:
     """Return the ends of the 95% interval of a number of seeds, from effects in resamples of the seeds on file.
-
-    What simulation adds to the normal approximation is taken to be the same for all of them.
 
     Args:
         effects: in standard deviations of the differences, a resample each.
         power: that is asked for.
-        simulated: with the differences on file.
+        more: seeds that simulation adds to the normal approximation, taken to be the same for all resamples.
     """
-    more = simulated.seeds(power) - approximate_seeds(simulated.effect, power)
-    if not np.isfinite(more):
-        more = 0.0
     found = np.maximum(np.ceil(approximate_seeds(effects, power) + more), 2)
     low, high = np.quantile(found, [TAIL, 1 - TAIL], method="inverted_cdf")
     return _bounded(float(low)), _bounded(float(high))

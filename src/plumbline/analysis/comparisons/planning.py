@@ -172,5 +172,5 @@ def _plans(block: Block, method: str, baseline: str, effect: Effect, given: int)
             seen=simulated.of(given),
         )
         for power in POWERS
-        for low, high in [seeds_interval(effects, power, simulated)]
+        for low, high in [seeds_interval(effects, power, simulated.more(power))]
     ]
