@@ -96,6 +96,11 @@ def test_registered_classes() -> None:
         ((["ucb", "cucbb"], "levy-20"), {}, "unknown method 'cucbb': did you mean 'cucb'"),
         ((["ucb", "cucb"], "levy-21"), {}, "unknown task 'levy-21': did you mean 'levy-20'"),
         ((["ucb", "cucb"], "levy-20"), {"experiment": "AABO-X1"}, "only means of AABO-X1 are on file, no single runs"),
+        (
+            (["locbo-radio", "locbo-radio-in-sample"], "radio"),
+            {},
+            "only means over seeds are on file of 'radio'.*LOCBO-X4.*, and no single runs",
+        ),
         ((["ucb", "cucb"], "levy-20"), {"store": "nope"}, "no folder of trials at nope"),
         ((["ucb", "cucb"], "levy-20"), {"folder": "nope"}, "no folder of results at nope"),
         ((["ucb", "cucb"], "levy-20"), {"store": "s", "folder": "f"}, "store: its trials are of no experiment"),
@@ -112,7 +117,7 @@ CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
 
 def run_branin(method: str, store: Path, seeds: Iterable[int], rounds: int = 1) -> pd.DataFrame:
     options = CHEAP if method == "ei" else {}
-    places = {"store": store, "data": store / "data"}
+    places: dict[str, Any] = {"store": store, "data": store / "data"}
     return pb.run(method_class=method, problem="branin", options=options, seeds=seeds, rounds=rounds, **places)
 
 

@@ -93,7 +93,7 @@ def _covered(rng: np.random.Generator, n: int, effect: float, truth: float) -> b
 
 def test_the_interval_has_the_truth_about_as_often_as_it_says() -> None:
     """Percentile intervals of a deviation are too short with few seeds: 85% to 95% with twenty."""
-    rng, truth = np.random.default_rng(0), np.ceil(approximate_seeds(0.3, 0.8))
+    rng, truth = np.random.default_rng(0), float(np.ceil(approximate_seeds(0.3, 0.8)))
     share = np.mean([_covered(rng, 20, 0.3, truth) for _ in range(300)])
     assert 0.83 < share <= 0.98
 
