@@ -6,7 +6,7 @@ The functions of `plumbline.api` are here by name, imported when they are first 
 
     pb.methods()                              # entries of config/methods: a row a method
     runs = pb.run("ei", "ackley-2", seeds=3)  # trials: a row a seed and evaluation
-    pb.compare("CBO-X1", "cucb", "ucb")       # paired differences with intervals
+    pb.compare(["ei", "ucb"], "ackley-2")     # means, and differences paired by seed, with intervals
 """
 
 from importlib import import_module
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         methods,
         run,
         runs,
+        seeds,
         show,
         tasks,
     )
@@ -38,6 +39,7 @@ __all__ = [
     "methods",
     "run",
     "runs",
+    "seeds",
     "show",
     "tasks",
 ]

@@ -1,12 +1,15 @@
-"""Runs on file, and what they say of two methods."""
+"""Comparisons of methods, and the seeds that they take, wherever their runs are."""
 
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import plumbline as pb
-from plumbline.api.comparing import metrics_of
+from plumbline.api.experiment_runs import metrics_of
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError
 
@@ -14,24 +17,26 @@ from plumbline.core.errors import PlumblineError
 def test_published_runs_and_their_comparison() -> None:
     runs = pb.runs("CBO-X1")
     assert {"task", "method", "metric", "seed", "last", "mean", "median", "evaluations"} <= set(runs)
-    found = pb.compare("CBO-X1", "cucb", "ucb")
+    found = pb.compare(["ucb", "cucb"], experiment="CBO-X1")
+    assert found.attrs["source"] == "CBO-X1 in results/reference"
     assert "mean_nominal_coverage" in set(runs["metric"]) - set(found["metric"]), "a level that was set"
-    best = found[found["metric"] == "best_f"].set_index("task")
+    best = found[(found["metric"] == "best_f") & (found["method"] == "cucb")].set_index("task")
     assert set(best["better"]) == {"higher"}
     last = runs[runs["metric"] == "best_f"].pivot(index=["task", "seed"], columns="method", values="last")
     for task, one in best.iterrows():
         differences = (last.loc[task, "cucb"] - last.loc[task, "ucb"]).dropna()
         assert one["difference"] == pytest.approx(differences.mean())
-        assert one["seeds"] == len(differences)
-        assert one["low"] < one["difference"] < one["high"]
-        assert (one["p"] < 0.05) == (not one["low"] < 0 < one["high"])
+        assert one["pairs"] == len(differences)
+        assert one["difference_low"] < one["difference"] < one["difference_high"]
+        assert (one["p"] < 0.05) == (not one["difference_low"] < 0 < one["difference_high"])
+        assert one["p"] <= one["p_corrected"] <= 1
 
 
 def test_one_metric(tmp_path: Path) -> None:
     assert set(pb.runs("CBO-X1", metric="best_f")["metric"]) == {"best_f"}
-    assert set(pb.compare("CBO-X1", "cucb", "ucb", metric="best_f")["metric"]) == {"best_f"}
+    assert set(pb.compare(["ucb", "cucb"], "levy-20", metric="best_f")["metric"]) == {"best_f"}
     with pytest.raises(PlumblineError, match="unknown metric 'best_g': did you mean 'best_f'"):
-        pb.compare("CBO-X1", "cucb", "ucb", metric="best_g")
+        pb.compare(["ucb", "cucb"], "levy-20", metric="best_g")
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
@@ -80,6 +85,88 @@ def test_registered_classes() -> None:
             pb.classes(kind, name)
 
 
-def test_a_number_of_a_run_that_there_is_not() -> None:
-    with pytest.raises(PlumblineError, match="unknown number of a run 'first': allowed: last, mean, median"):
-        pb.compare("CBO-X1", "cucb", "ucb", of="first")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("asked", "options", "reason"),
+    [
+        ((["ucb", "cucb"], "levy-20"), {"of": "first"}, "unknown number of a run 'first': allowed: last, mean, median"),
+        ((["ucb", "cucb"], "levy-20"), {"location": "mode"}, "unknown location 'mode': allowed: mean, median"),
+        (("ucb", "levy-20"), {}, r"methods: name two or more, the baseline first \(got ucb\)"),
+        ((["ucb", "ucb"], "levy-20"), {}, "methods: 'ucb' is there twice"),
+        ((["ucb", "cucb"],), {}, "no task: name one, or an experiment"),
+        ((["ucb", "cucbb"], "levy-20"), {}, "unknown method 'cucbb': did you mean 'cucb'"),
+        ((["ucb", "cucb"], "levy-21"), {}, "unknown task 'levy-21': did you mean 'levy-20'"),
+        ((["ucb", "cucb"], "levy-20"), {"experiment": "AABO-X1"}, "only means of AABO-X1 are on file, no single runs"),
+        (
+            (["locbo-radio", "locbo-radio-in-sample"], "radio"),
+            {},
+            "only means over seeds are on file of 'radio'.*LOCBO-X4.*, and no single runs",
+        ),
+        ((["ucb", "cucb"], "levy-20"), {"store": "nope"}, "no folder of trials at nope"),
+        ((["ucb", "cucb"], "levy-20"), {"folder": "nope"}, "no folder of results at nope"),
+        ((["ucb", "cucb"], "levy-20"), {"store": "s", "folder": "f"}, "store: its trials are of no experiment"),
+    ],
+)
+def test_a_wrong_question(asked: tuple[Any, ...], options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(PlumblineError, match=reason) as error:
+        pb.compare(*asked, **options)
+    assert "\n" not in str(error.value)
+
+
+CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
+
+
+def run_branin(method: str, store: Path, seeds: Iterable[int], rounds: int = 1) -> pd.DataFrame:
+    options = CHEAP if method == "ei" else {}
+    places: dict[str, Any] = {"store": store, "data": store / "data"}
+    return pb.run(method_class=method, problem="branin", options=options, seeds=seeds, rounds=rounds, **places)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with six and five seeds of two methods on Branin's function."""
+    folder: Path = tmp_path_factory.mktemp("store")
+    run_branin("random", folder, range(6))
+    run_branin("ei", folder, range(1, 6))
+    return folder
+
+
+def test_trials_of_a_store(store: Path) -> None:
+    found = pb.compare(["random", "ei"], "branin", store=store).set_index("method")
+    assert found["metric"].unique().tolist() == ["regret"], "the optimum is known"
+    assert found["seeds"].to_dict() == {"random": 6, "ei": 5}
+    assert found.loc["ei", "pairs"] == 5
+    single = run_branin("random", store, range(6))
+    assert found.loc["random", "value"] == pytest.approx(single.groupby("seed")["regret"].last().mean())
+    assert set(pb.compare(["random", "ei"], "branin", metric="round_seconds", store=store)["metric"]) == {
+        "round_seconds"
+    }
+    with pytest.raises(PlumblineError, match="has no trials of 'ucb' on 'branin' that ended well"):
+        pb.compare(["random", "ucb"], "branin", store=store)
+
+
+def test_trials_of_other_settings_are_not_mixed(store: Path, tmp_path: Path) -> None:
+    shutil.copytree(store, tmp_path / "store")
+    run_branin("random", tmp_path / "store", [7], rounds=2)
+    with pytest.raises(PlumblineError, match=r"has trials of 'random' on 'branin' of 2 settings \(rounds"):
+        pb.compare(["random", "ei"], "branin", store=tmp_path / "store")
+
+
+def test_unequal_budgets_are_a_warning(tmp_path: Path) -> None:
+    run_branin("random", tmp_path, range(2))
+    run_branin("ei", tmp_path, range(2), rounds=2)
+    with pytest.warns(UserWarning, match="budgets on 'branin' differ, in evaluations: random 6, ei 7"):
+        pb.compare(["random", "ei"], "branin", store=tmp_path)
+
+
+def test_the_seeds_that_a_comparison_takes(store: Path) -> None:
+    found = pb.seeds(["ucb", "cucb"], "levy-20", effect="50%", metric="best_f")
+    assert found["power"].tolist() == [0.8, 0.9]
+    assert (found["pairs"] == 25).all()
+    assert (found["low"] <= found["seeds"]).all()
+    assert (found["seeds"] <= found["high"]).all()
+    assert found["effect"].to_numpy() == pytest.approx(0.5 * found["baseline_mean"].abs())
+    stored = pb.seeds(["random", "ei"], "branin", effect=1.0, store=store, given=9)
+    assert (stored["effect"] == -1.0).all()
+    assert (stored["given"] == 9).all()
+    with pytest.raises(PlumblineError, match="no task: name one"):
+        pb.seeds(["ucb", "cucb"], "")

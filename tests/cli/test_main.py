@@ -44,7 +44,9 @@ assert not slow & set(sys.modules)
     done = subprocess.run([sys.executable, "-c", code], env=one_core, capture_output=True, text=True, check=True)
     use, workflow = done.stdout.split("Workflow")
     assert "Use:" in use
-    assert all(f"\n  {command} " in use for command in ("trial", "methods", "classes", "show", "compare", "verdicts"))
+    assert all(
+        f"\n  {command} " in use for command in ("trial", "methods", "classes", "show", "compare", "seeds", "verdicts")
+    )
     assert all(f"\n  {command} " in workflow for command in ("trials", "collect", "claims", "reference"))
     for command in (
         "fetch",

@@ -49,11 +49,20 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("report", "-o", "x.html", "nope"), "no folder of results at nope"),
         (("reference", "TINY-T1", "--folder", "nope"), "no folder of results at nope"),
         (("reference", "TINY-T1"), "name the results to publish: --folder results/<preset>"),
-        (("compare", "TINY-T1", "dice", "dice"), "no runs of TINY-T1: run it, and name its results: --folder results/"),
-        (("compare", "TINY-T9", "dice", "dice"), "unknown experiment 'TINY-T9': did you mean 'TINY-T1'"),
-        (("compare", "TINY-T1", "dice", "dice", "--folder", "nope"), "no folder of results at nope"),
         (
-            ("compare", "TINY-T1", "dice", "dice", "--folder", "results/quick"),
+            ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1"),
+            "no runs of TINY-T1: run it, and name its results: --folder results/",
+        ),
+        (
+            ("compare", "--methods", "dice,bound", "--experiment", "TINY-T9"),
+            "unknown experiment 'TINY-T9': did you mean 'TINY-T1'",
+        ),
+        (
+            ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1", "--folder", "nope"),
+            "no folder of results at nope",
+        ),
+        (
+            ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1", "--folder", "results/quick"),
             "no records at results/quick/records/TINY-T1",
         ),
         (("failures", "--store", "nope"), "no folder of trials at nope"),
@@ -162,7 +171,6 @@ def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, 
         ["claims", "results/quick", "-o", "results/quick/claims.csv"],
         ["report", "results/quick", "-o", "results/quick/report.html"],
         ["verdicts", "results/quick/claims.csv"],
-        ["compare", "TINY-T1", "dice", "dice", "--folder", "results/quick"],
     ]
     code = f"""
 import sys

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from command_line import METHODS, STUDY, check_one_line
 
-from plumbline.store import records
 from plumbline.store.spec import Chunk, TrialSpec
 
 Make = Callable[..., TrialSpec]
@@ -88,50 +87,6 @@ def test_a_pipe_gets_whole_titles(run: Run, tiny: Path, monkeypatch: pytest.Monk
     assert long not in run("plan")[1]
     monkeypatch.delenv("COLUMNS")
     assert long in run("plan")[1]
-
-
-@pytest.fixture
-def ran(run: Run, collected: Path) -> Path:
-    """The results of the tiny study, also of a method that is another."""
-    outputs = ("-o", "results/quick/records/TINY-T1.parquet", "--snapshots", "s/TINY-T1.parquet")
-    assert run("collect", "TINY-T1", *outputs)[0] == 0
-    path = collected / "results/quick/records/TINY-T1.parquet"
-    table = records.read_table(path)
-    other = table.set_column(table.column_names.index("method"), "method", [["loaded-dice"] * len(table)])
-    lower = [[value - 1 for value in values] for values in other["f"].to_pylist()]
-    other = other.set_column(table.column_names.index("f"), table.schema.field("f"), [lower])
-    records.write_table(path, records.concatenate([table, other]))
-    return collected
-
-
-def test_a_study_that_the_configuration_leaves_out_is_compared(
-    run: Run, ran: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever writes a study of their own need not enter it in config/config.yaml."""
-    (ran / "config/studies/other.yaml").write_text("study: other\ntitle: Other\ncitation: Nobody.\nexperiments: {}\n")
-    (ran / "config/config.yaml").write_text("preset: paper\nstudies: [other]\n")
-    (ran / "config/studies/broken.yaml").write_text("experiments: {BROKEN: 1}\n")
-    command = ("compare", "TINY-T1", "loaded-dice", "dice", "--folder", "results/quick")
-    for columns in ("80", "60", None):
-        monkeypatch.setenv("COLUMNS", columns) if columns else monkeypatch.delenv("COLUMNS")
-        code, output, errors = run(*command)
-        assert code == 0, errors
-        assert output.splitlines()[0] == "regret, 2 seeds (lower is better)"
-        assert columns is None or max(map(len, output.splitlines()[:4])) <= int(columns)
-        assert "…" not in output
-    frame = pd.read_csv(StringIO(run(*command, "--csv")[1]))
-    assert frame["difference"].tolist() == pytest.approx([1.0])
-    assert frame["better"].tolist() == ["lower"]
-    check_one_line(run(*command[:2], "dicee", *command[3:]), "unknown method 'dicee': did you mean 'dice'")
-    check_one_line(run("compare", "TINY-T2", *command[2:]), "unknown experiment 'TINY-T2': did you mean 'TINY-T1'")
-
-
-def test_any_metric_can_be_asked_for_of_a_folder(run: Run, ran: Path) -> None:
-    command = ("compare", "TINY-T1", "loaded-dice", "dice", "--folder", "results/quick", "--metric")
-    code, output, _ = run(*command, "best_f")
-    assert code == 0
-    assert output.startswith("best_f, 2 seeds (higher is better)")
-    check_one_line(run(*command, "regrets"), "unknown metric 'regrets': did you mean 'regret'")
 
 
 def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

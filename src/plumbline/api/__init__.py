@@ -4,7 +4,8 @@ Every function returns a pandas table, but for `show`, which prints. A method or
 `config/methods` and `config/tasks`; a class is registered code, which entries name and give options.
 """
 
-from plumbline.api.comparing import compare, runs
+from plumbline.api.comparing import compare, seeds
+from plumbline.api.experiment_runs import runs
 from plumbline.api.listings import claims, classes, experiments, methods, tasks
 from plumbline.api.running import run
 from plumbline.api.showing import show
@@ -19,6 +20,7 @@ __all__ = [
     "methods",
     "run",
     "runs",
+    "seeds",
     "show",
     "tasks",
 ]

@@ -1,133 +1,154 @@
-"""Runs of experiments, and what they say of two methods."""
+"""Comparisons of methods on a task, and the seeds that one takes."""
 
+import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from plumbline.api.repository import REFERENCE, find_repository, find_study
+from plumbline.api.sources import Place, Source, find_runs
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.study.claims import Of, split_metric
+from plumbline.study.claims import Of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from plumbline.analysis.evidence.evidence import Evidence
-    from plumbline.study.experiments import Study
-
-NAMES = {
-    "of": "rounds_in_all",
-    "rounds": "rounds_with_value",
-}
-"""Columns of a file of runs that read better under other names."""
-
-
-def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
-    """Return the runs of an experiment: the published ones, or those of a preset that was run here.
-
-    Args:
-        experiment: its name (`pb.experiments()`).
-        folder: results of a preset, for instance `results/quick`; the reference results where None.
-        metric: the only one, and then any (`pb.classes("metric")`); those of figure, table and claims where empty.
-
-    Returns:
-        A row a task, method, metric and seed: `last`, the metric after the last round; `mean` and `median` over rounds;
-        `rounds_with_value`, `rounds_in_all`, and `evaluations`.
-
-    Raises:
-        PlumblineError: no such experiment, or none of its runs there.
-
-    Examples:
-        >>> pb.runs("CBO-X1").query("metric == 'best_f'").groupby(["task", "method"])["last"].mean()
-    """
-    return runs_by_column(experiment, folder, metric).rename(columns=NAMES)
-
-
-def runs_by_column(experiment: str, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
-    """Return the runs of an experiment with the columns of the files (`plumbline.analysis.evidence.runs.COLUMNS`)."""
-    repository = find_repository()
-    if folder is not None:
-        return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
-    from plumbline.analysis.verdicts.judge import runs_from_reference
-
-    found = runs_from_reference(repository / REFERENCE, experiment)
-    if found is None:
-        find_study(repository, experiment)
-        raise PlumblineError(f"no runs of {experiment}: run it, and name its results: --folder results/<preset>")
-    if not metric:
-        return found.runs
-    if metric not in set(found.runs["metric"]):
-        raise unknown("metric", metric, found.runs["metric"].unique())
-    return found.runs[found.runs["metric"] == metric]
-
-
-def _of_records(study: "Study", experiment: str, folder: Path, metric: str) -> "pd.DataFrame":
-    """Return the runs of collected records, of all tasks and methods there, whatever the preset was."""
-    from plumbline.analysis.evidence.evidence import evidence
-    from plumbline.analysis.evidence.runs import runs_of
-    from plumbline.metrics.registry import columns_of
-
-    if not folder.is_dir():
-        raise PlumblineError(f"no folder of results at {folder}")
-    names = [metric] if metric else metrics_of(study, experiment)
-    columns = columns_of(split_metric(name)[0] for name in names)
-    found: Evidence = evidence(folder / "records" / f"{experiment}.parquet", columns)
-    return runs_of(found, [(*pair, name) for pair in found.pairs for name in names])
-
-
-def metrics_of(study: "Study", experiment: str) -> list[str]:
-    """Return the metrics of an experiment's figure, table and claims; regret where these have none."""
-    from plumbline.analysis.outputs.kinds import OutputOptions, figures, tables
-    from plumbline.core.options import parse
-
-    found: list[str] = []
-    for registry, output in (
-        (figures, study.experiments[experiment].figure),
-        (tables, study.experiments[experiment].table),
-    ):
-        if output is not None:
-            options = parse(registry[output.kind].options, output.options, f"{registry.kind} of {experiment}")
-            assert isinstance(options, OutputOptions)
-            found += options.names().metrics
-    claims = (claim for claim in study.claims.values() if experiment in claim.experiments)
-    found += [split_metric(test.metric)[0] for claim in claims for test in claim.tests]
-    return list(dict.fromkeys(found)) or ["regret"]
+    from plumbline.statistics.over_seeds import Location
 
 
 def compare(
-    experiment: str,
-    method: str,
-    baseline: str,
+    methods: Iterable[str],
+    task: str = "",
     *,
     metric: str = "",
     of: Of = "last",
+    location: "Location" = "mean",
+    experiment: str = "",
     folder: str | Path | None = None,
+    store: str | Path | None = None,
 ) -> "pd.DataFrame":
-    """Compare two methods of an experiment seed by seed, on each task that both have runs on.
+    """Compare methods with the first of them, seed by seed.
+
+    Runs are from the store of the repository where it has trials of all methods on the task, else from the results on
+    file. Name an experiment for its results on file, a folder for the records of a preset, or a store for this one
+    alone.
 
     Args:
-        experiment: its name (`pb.experiments()`).
-        method: the method that is looked at.
-        baseline: the method that it is compared with.
-        metric: the only one; all of the experiment's figure, table and claims where empty.
+        methods: two or more; the first is the baseline.
+        task: that all have runs on; every one of the experiment where empty.
+        metric: the only one, and then any (`pb.classes("metric")`) of a store or a folder; where empty those of an
+            experiment's figure, table and claims, and of a store hypervolume, regret or the best value.
         of: the number of each run: `last`, `mean` or `median` of its rounds.
-        folder: results of a preset, for instance `results/quick`; the published runs where None.
+        location: `mean` or `median` of these numbers over seeds, and of their differences.
+        experiment: its name (`pb.experiments()`), where several have these runs or `task` is empty.
+        folder: results of a preset, for instance `results/quick`.
+        store: a folder of trials.
 
     Returns:
-        A row a metric and task: `better` (higher, lower, or empty where neither is), `seeds`, the means `method` and
-        `baseline`, the mean `difference` of method minus baseline with its 95% interval `low` to `high`, two-sided `p`
-        (of this comparison alone, not corrected for their number), the `median` difference, and the share of seeds
-        where the method's number is `higher`. Metrics that are one constant in all runs of both are left out.
+        A row a metric, task and method: `better` (higher, lower, or empty where neither is), `baseline` (empty for the
+        baseline itself), `seeds`, their mean or median `value` with its 95% interval `low` to `high`; the `pairs`,
+        seeds that the baseline has too, the `difference` over these of method minus baseline with
+        `difference_low` to `difference_high`, its two-sided `p`, and `p_corrected` by Holm's method for all
+        differences of the table; and whether the method is `among_best`: the best one, or not significantly different
+        from it, corrected alike. The attribute `attrs["source"]` says where the runs are from. Metrics that are one
+        constant in all runs are left out.
 
     Raises:
-        PlumblineError: no such experiment, method or metric, or no runs.
+        PlumblineError: an unknown name, no runs, or a method that has fewer than two seeds in common with the
+            baseline.
 
     Examples:
-        >>> pb.compare("CBO-X1", "cucb", "ucb")[["metric", "task", "difference", "low", "high"]]
+        >>> found = pb.compare(["ucb", "cucb", "cucb-polished"], "levy-20", experiment="CBO-X1")
+        >>> found[["metric", "method", "value", "difference", "p_corrected"]]
     """
     import pandas as pd
 
     from plumbline.analysis.comparisons.compare import Comparison, comparisons
+    from plumbline.statistics.over_seeds import Location
 
+    if location not in get_args(Location):
+        raise unknown("location", location, get_args(Location))
+    names, source = _runs(methods, task, metric, of, Place(experiment, _path(folder), _path(store)))
+    found = comparisons(source.runs, names, task, metric, of, location)
+    frame = pd.DataFrame(found, columns=Comparison._fields)
+    _warn_of_unequal_budgets(source, names, set(frame["task"]))
+    frame.attrs.update(source=source.words, location=location)
+    return frame
+
+
+def seeds(
+    methods: Iterable[str],
+    task: str,
+    *,
+    effect: str | float = "10%",
+    metric: str = "",
+    of: Of = "last",
+    given: int = 5,
+    experiment: str = "",
+    folder: str | Path | None = None,
+    store: str | Path | None = None,
+) -> "pd.DataFrame":
+    """Tell how many seeds the paired test of a mean difference takes, from the spread and the pairing on file.
+
+    The power is simulated with the very test of `pb.compare`, for one comparison, without a correction. Runs are looked
+    for as there.
+
+    Args:
+        methods: two or more; the first is the baseline.
+        task: that all have runs on.
+        effect: that is to be seen: a share of the baseline's mean, `"10%"`, or a difference in units of the metric.
+        metric: the only one; as of `pb.compare` where empty.
+        of: the number of each run: `last`, `mean` or `median` of its rounds.
+        given: a number of seeds whose power is told too.
+        experiment: its name, where several have these runs.
+        folder: results of a preset, for instance `results/quick`.
+        store: a folder of trials.
+
+    Returns:
+        A row a metric, method and power, .8 and .9: `pairs` of seeds on file, `baseline_mean`, the `effect` in units
+        of the metric, in the direction that is better, the `deviation` of the differences over seeds and the
+        `correlation` of both methods; `power`, the number of `seeds` for it with its 95% interval `low` to `high`
+        (bootstrap over the seeds on file; infinite above 1,000); and the power `seen` with `given` seeds.
+
+    Raises:
+        PlumblineError: an unknown name, no runs, fewer than four common seeds, or no spread.
+
+    Examples:
+        >>> pb.seeds(["ucb", "cucb"], "levy-20", effect="10%", metric="best_f", experiment="CBO-X1")
+    """
+    import pandas as pd
+
+    from plumbline.analysis.comparisons.planning import SeedPlan, parse_effect, seed_plans
+
+    wanted = parse_effect(effect)
+    if not task:
+        raise PlumblineError("no task: name one")
+    names, source = _runs(methods, task, metric, of, Place(experiment, _path(folder), _path(store)))
+    frame = pd.DataFrame(seed_plans(source.runs, names, task, wanted, metric, of, given), columns=SeedPlan._fields)
+    frame.attrs["source"] = source.words
+    return frame
+
+
+def _runs(methods: Iterable[str], task: str, metric: str, of: Of, place: Place) -> tuple[list[str], Source]:
+    """Return the names of the methods, and their runs."""
+    names = [methods] if isinstance(methods, str) else list(methods)
+    if len(names) < 2:
+        raise PlumblineError(f"methods: name two or more, the baseline first (got {', '.join(names) or 'none'})")
+    if len(set(names)) < len(names):
+        raise PlumblineError(f"methods: {next(one for one in names if names.count(one) > 1)!r} is there twice")
     if of not in get_args(Of):
         raise unknown("number of a run", of, get_args(Of))
-    found = comparisons(runs_by_column(experiment, folder, metric), method, baseline, metric, of)
-    return pd.DataFrame(found, columns=Comparison._fields)
+    return names, find_runs(names, task, metric, place)
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _warn_of_unequal_budgets(source: Source, methods: list[str], tasks: set[str]) -> None:
+    """Warn where a method has fewer evaluations a run than another: what differs may be that."""
+    runs = source.runs[source.runs["method"].isin(methods)]
+    for task, rows in runs[runs["task"].isin(tasks)].groupby("task", observed=True):
+        most = rows.groupby("method", observed=True)["evaluations"].max()
+        if most.min() < most.max():
+            each = ", ".join(f"{name} {int(most[name])}" for name in methods if name in most)
+            warnings.warn(f"budgets on {task!r} differ, in evaluations: {each}", stacklevel=3)

@@ -1,4 +1,4 @@
-"""Commands about results: costs of runs, failed trials, comparisons of methods, verdicts."""
+"""Commands about results: costs of runs, failed trials, verdicts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,13 +20,10 @@ from plumbline.cli.app import (
     app,
     existing_folder,
     path_argument,
-    path_option,
     read_plan,
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from plumbline.study.resolved import ResolvedRun
 
 
@@ -95,66 +92,6 @@ def failures(
         print(f"{len(failed)} failures forgotten, {len(removed)} jobs to run again: start snakemake")
     elif not failed:
         print("no trial has failed")
-
-
-@app.command(rich_help_panel=USE)
-def compare(
-    experiment: Annotated[str, typer.Argument(help="of any study in config/studies")],
-    method: Annotated[str, typer.Argument(help="the method that is looked at")],
-    baseline: Annotated[str, typer.Argument(help="the method that it is compared with")],
-    metric: Annotated[str, typer.Option(help="by this one alone; else by those of figure, table and claims")] = "",
-    of: Annotated[Literal["last", "mean", "median"], typer.Option(help="of the rounds of each run")] = "last",
-    folder: Annotated[Path | None, path_option(help="results of a preset; else the published runs")] = None,
-    csv: CsvOption = False,
-) -> None:
-    """Compare two methods of an experiment, seed by seed."""
-    from plumbline.api import compare as table
-    from plumbline.cli.tables import print_frame
-
-    comparison = table(experiment, method, baseline, metric=metric, of=of, folder=folder)
-    if csv:
-        print_frame(comparison, csv=True)
-    else:
-        print_comparison(comparison, method, baseline)
-
-
-def print_comparison(comparison: "pd.DataFrame", method: str, baseline: str) -> None:
-    """Print one table a metric of the result of `plumbline.api.compare`."""
-    from plumbline.cli.tables import print_table
-
-    numbers = [method, baseline, "difference", "95% interval", "p", "higher"]
-    for name, rows in comparison.groupby("metric", sort=False):
-        better = rows["better"].iloc[0]
-        title = f"{name}, {_counted(rows['seeds'])}{f' ({better} is better)' if better else ''}"
-        cells = [_cells(one) for _, one in rows.iterrows()]
-        print_table(["task", *numbers], cells, numbers, title)
-        print()
-    print(f"difference: mean over seeds of {method} minus {baseline}; p: two-sided, of one comparison")
-    print(f"higher: the share of seeds where {method} has the higher value")
-
-
-def _counted(seeds: "pd.Series") -> str:
-    """Return how many seeds the rows have, in words."""
-    counts = sorted(set(seeds))
-    return f"{' or '.join(map(str, counts))} seed{'s' * (counts != [1])}"
-
-
-def _cells(one: "pd.Series") -> list[str]:
-    """Return a comparison in words, in the order of the columns."""
-    from math import isfinite
-
-    from plumbline.cli.tables import written
-
-    low, high = one["low"], one["high"]
-    return [
-        one["task"],
-        written(one["method"]),
-        written(one["baseline"]),
-        written(one["difference"], 3),
-        f"{low:.3g} to {high:.3g}" if isfinite(low) and isfinite(high) else "–",
-        f"{one['p']:.2g}" if one["p"] >= 1e-3 else "<.001",
-        f"{one['higher']:.0%}",
-    ]
 
 
 @app.command(rich_help_panel=USE)

@@ -64,14 +64,14 @@ class Inference(ABC):
         return np.nan
 
 
-def resamples(name: str, n: int) -> Array:
-    """Return the share of each of `n` values in samples that are drawn from them: `RESAMPLES x n`."""
+def resamples(name: str, n: int, count: int = RESAMPLES) -> Array:
+    """Return the share of each of `n` values in samples that are drawn from them: `count x n`."""
     rng = np.random.default_rng(stream_seed(name, n, "bootstrap"))
-    drawn = rng.integers(n, size=(RESAMPLES, n)) + n * np.arange(RESAMPLES)[:, None]
-    return np.bincount(drawn.ravel(), minlength=RESAMPLES * n).reshape(RESAMPLES, n) / n
+    drawn = rng.integers(n, size=(count, n)) + n * np.arange(count)[:, None]
+    return np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n) / n
 
 
-def studentised(means: Array, variances: Array, n: int, variance: float) -> Array:
+def studentised(means: Array, variances: Array, n: int, variance: Array | float) -> Array:
     """Return means of resamples in units of their own standard errors.
 
     A resample that is one value over and over is infinitely far from the mean, or is at it.
@@ -80,7 +80,7 @@ def studentised(means: Array, variances: Array, n: int, variance: float) -> Arra
         means: of resamples, minus the sample's.
         variances: of resamples, around their means.
         n: values of the sample.
-        variance: of the sample.
+        variance: of the sample; of several samples, one each, where means and variances are `resamples x samples`.
     """
     away = np.where(np.abs(means) > 1e-9 * np.sqrt(variance), means, 0.0)
     error = np.sqrt(np.where(variances > 1e-12 * variance, variances, 0.0) / (n - 1))

@@ -1,86 +1,235 @@
-"""Two methods of an experiment, seed by seed, on each task that they share."""
+"""Methods beside a baseline, seed by seed, on each task that they share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.runs import Runs
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.metrics.registry import Better, find_metric
-from plumbline.statistics.over_seeds import Sample, difference, wins
+from plumbline.statistics.inference import Inference
+from plumbline.statistics.multiple_tests import holm
+from plumbline.statistics.over_seeds import Location, Sample, difference, value
 from plumbline.study.claims import Of, split_metric
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.05
+"""Of the two-sided tests: differences with a corrected p-value above it are not significant."""
 
 
 class Comparison(NamedTuple):
-    """A paired comparison of a method with a baseline on one task, by one metric.
+    """A method on a task by a metric, beside the baseline, which is the first method of the comparison.
+
+    Numbers of the difference are NaN for the baseline itself, and where fewer than two seeds are paired.
 
     Attributes:
         better: which direction of the metric is better, empty where neither is.
-        seeds: that have a value of both.
-        method, baseline: their means.
-        difference, low, high: mean of method minus baseline, and its 95% interval (`docs/results/verdict-rule.md`).
+        baseline: the method that it is compared with, empty for the baseline.
+        seeds: that have a value of the method.
+        value, low, high: mean or median over these, and its 95% interval (`docs/results/verdict-rule.md`).
+        pairs: seeds that have a value of both.
+        difference, difference_low, difference_high: mean or median of method minus baseline over the pairs, with its
+            95% interval.
         p: of no difference, two-sided: twice the smaller one of the claims' two tests.
-        median: of the differences.
-        higher: the share of seeds where the method's is the higher value, ties by half.
+        p_corrected: after Holm's correction for all differences of the table.
+        among_best: whether the method is the best one here, or not significantly different from it: by the same test
+            against the best one, after Holm's correction for all these tests of the table.
     """
 
     metric: str
     task: str
     better: Better
+    method: str
+    baseline: str
     seeds: int
-    method: float
-    baseline: float
-    difference: float
+    value: float
     low: float
     high: float
+    pairs: int
+    difference: float
+    difference_low: float
+    difference_high: float
     p: float
-    median: float
-    higher: float
+    p_corrected: float
+    among_best: bool
 
 
-def comparisons(table: pd.DataFrame, method: str, baseline: str, metric: str = "", of: Of = "last") -> list[Comparison]:
-    """Return the comparisons of two methods by each metric, or by one, on each task that both have runs on.
+def comparisons(
+    table: pd.DataFrame,
+    methods: Sequence[str],
+    task: str = "",
+    metric: str = "",
+    of: Of = "last",
+    location: Location = "mean",
+) -> list[Comparison]:
+    """Return the comparisons of methods with the first of them, by each metric, or by one, on each task or on one.
 
-    A metric that is one number in all runs of both is left out unless it is named: a level that was set, for instance.
+    A metric that is one number in all runs of the methods is left out unless it is named: a level that was set, for
+    instance. So is one that fewer than two of the methods have.
 
     Args:
         table: of runs (`plumbline.analysis.evidence.runs.COLUMNS`).
-        method: that is looked at.
-        baseline: what it is compared with.
+        methods: the baseline, and one or more others.
+        task: the only one; all that have runs of all methods where none is named.
         metric: the only one; all where none is named.
         of: the number of each run.
+        location: of these numbers over seeds, and of their differences.
 
     Raises:
-        PlumblineError: a method or a metric without runs, or no task that both have runs on.
+        PlumblineError: a name without runs, no task that all methods have runs on, or a method of which fewer than two
+            seeds are the baseline's too.
     """
-    for kind, name in (("method", method), ("method", baseline), ("metric", metric)):
-        known = sorted(table[kind].unique())
+    blocks = blocks_of(table, methods, task, metric, of)
+    _refuse_single_seeds(blocks, methods)
+    rows = [row for block in blocks for row in block.rows(location)]
+    tested = [i for i, row in enumerate(rows) if not np.isnan(row.p)]
+    for i, p in zip(tested, holm([rows[i].p for i in tested]), strict=True):
+        rows[i] = rows[i]._replace(p_corrected=p)
+    best = {(*block.place, name) for block in blocks if (name := block.best(location))}
+    against = [(block.place, *one) for block in blocks for one in block.against_best(location)]
+    corrected = holm([p for _, _, p in against])
+    best |= {(*place, method) for (place, method, _), p in zip(against, corrected, strict=True) if p > LEVEL}
+    return [row._replace(among_best=(row.metric, row.task, row.method) in best) for row in rows]
+
+
+def blocks_of(
+    table: pd.DataFrame, methods: Sequence[str], task: str = "", metric: str = "", of: Of = "last"
+) -> "list[Block]":
+    """Return what there is of each metric, or of one, on each task, or on one, that all methods share.
+
+    Raises:
+        PlumblineError: a name without runs, or no task that all methods have runs on.
+    """
+    runs = Runs(_of_methods(table, methods, task, metric, of))
+    places = sorted(dict.fromkeys((name, one) for one, _, name in runs.tables), key=lambda place: place[0])
+    return [block for place in places if (block := _block(runs, *place, methods, of))]
+
+
+def _of_methods(table: pd.DataFrame, methods: Sequence[str], task: str, metric: str, of: Of) -> pd.DataFrame:
+    """Return the runs of these methods on the tasks that all of them share, without metrics that cannot differ."""
+    for kind, name in (("task", task), ("metric", metric), *(("method", method) for method in methods)):
+        known = sorted(map(str, table[kind].unique()))
         if name and name not in known:
             raise unknown(kind, name, known)
+    here = table[table["method"].isin(methods)]
+    if metric:
+        here = here[here["metric"] == metric]
+    there = here.groupby("task", observed=True)["method"].nunique()
+    shared = [str(one) for one in there[there == len(methods)].index if not task or one == task]
+    if not shared:
+        where = f" on {task!r}" if task else ""
+        raise PlumblineError(f"{', '.join(methods)}: no task has runs of all of them{where}")
+    here = here[here["task"].isin(shared)]
     if not metric:
-        here = table[table["method"].isin([method, baseline])]
         values = here.groupby("metric", observed=True)[of]
         varied = values.max() > values.min()
-        table = here[here["metric"].map(varied).astype(bool)] if varied.any() else here
-    found = sorted(_comparisons(Runs(table), method, baseline, metric, of), key=lambda one: one.metric)
-    if not found:
-        raise PlumblineError(f"{method!r} and {baseline!r} share no task and metric on which both have values")
-    return found
+        here = here[here["metric"].map(varied).astype(bool)] if varied.any() else here
+    return here
 
 
-def _comparisons(runs: Runs, method: str, baseline: str, metric: str, of: Of) -> Iterator[Comparison]:
-    for task, one, name in runs.tables:
-        if one != method or (metric and name != metric) or (task, baseline, name) not in runs.tables:
-            continue
-        both = pd.concat([runs(task, label, name)[of] for label in (method, baseline)], axis=1).dropna()
-        if both.empty:
-            continue
+class Block(NamedTuple):
+    """What there is of one metric on one task: the values of each method by seed, the baseline's first."""
+
+    metric: str
+    task: str
+    better: Better
+    series: dict[str, pd.Series]
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Metric and task."""
+        return self.metric, self.task
+
+    def paired(self, method: str, baseline: str) -> tuple[Array, Array]:
+        """Return the values of two methods for the seeds that both have: `n` each."""
+        both = pd.concat([self.series[method], self.series[baseline]], axis=1, join="inner").sort_index()
         ours, theirs = both.to_numpy(dtype=float).T
-        apart = difference([Sample(ours, theirs)], "mean", f"{task} {name} {method} {baseline}")
-        means = float(ours.mean()), float(theirs.mean())
-        p = min(1.0, 2 * min(apart.p_above(0.0), apart.p_below(0.0)))
-        better = find_metric(split_metric(name)[0]).better
-        higher = float(wins(ours, theirs).mean())
-        interval = apart.interval()
-        yield Comparison(name, task, better, len(both), *means, apart.value, *interval, p, apart.median, higher)
+        return ours, theirs
+
+    def apart(self, method: str, baseline: str, location: Location) -> tuple[Inference | None, int]:
+        """Return the difference of two methods, None with fewer than two pairs, and the number of pairs."""
+        ours, theirs = self.paired(method, baseline)
+        if len(ours) < 2:
+            return None, len(ours)
+        name = f"{self.task} {self.metric} {method} {baseline}"
+        return difference([Sample(ours, theirs)], location, name), len(ours)
+
+    def rows(self, location: Location) -> Iterator[Comparison]:
+        """Yield a comparison a method."""
+        baseline = next(iter(self.series))
+        for method, values in self.series.items():
+            level, low, high = np.nan, np.nan, np.nan
+            if len(values):
+                numbers = values.to_numpy(dtype=float)
+                found = value([Sample(numbers, None)], location, f"{self.task} {self.metric} {method}")
+                level, (low, high) = found.value, found.interval()
+            apart, pairs = (None, len(values)) if method == baseline else self.apart(method, baseline, location)
+            ends = apart.interval() if apart else (np.nan, np.nan)
+            yield Comparison(
+                metric=self.metric,
+                task=self.task,
+                better=self.better,
+                method=method,
+                baseline="" if method == baseline else baseline,
+                seeds=len(values),
+                value=level,
+                low=low,
+                high=high,
+                pairs=pairs,
+                difference=apart.value if apart else np.nan,
+                difference_low=ends[0],
+                difference_high=ends[1],
+                p=two_sided(apart) if apart else np.nan,
+                p_corrected=np.nan,
+                among_best=False,
+            )
+
+    def best(self, location: Location) -> str:
+        """Return the best method of those with two seeds or more; empty where there is none, or no direction."""
+        sign = {"higher": 1, "lower": -1, "": 0}[self.better]
+        levels = {
+            name: sign * float(values.mean() if location == "mean" else values.median())
+            for name, values in self.series.items()
+            if len(values) > 1
+        }
+        return max(levels, key=lambda name: levels[name]) if sign and levels else ""
+
+    def against_best(self, location: Location) -> Iterator[tuple[str, float]]:
+        """Yield the p-value of each other method beside the best one; nothing where there is none."""
+        best = self.best(location)
+        for method in self.series:
+            if best and method != best:
+                apart, _ = self.apart(method, best, location)
+                if apart is not None:
+                    yield method, two_sided(apart)
+
+
+def two_sided(apart: Inference) -> float:
+    """Return the probability of differences as far from zero, were there none."""
+    return min(1.0, 2 * min(apart.p_above(0.0), apart.p_below(0.0)))
+
+
+def _block(runs: Runs, metric: str, task: str, methods: Sequence[str], of: Of) -> Block | None:
+    """Return what there is of a metric on a task; None where fewer than two methods have values of it."""
+    tables = {method: runs.tables.get((task, method, metric)) for method in methods}
+    values = {
+        method: pd.Series(dtype=float) if rows is None else rows[of].dropna().astype(float)
+        for method, rows in tables.items()
+    }
+    if sum(len(one) > 0 for one in values.values()) < 2:
+        return None
+    return Block(metric, task, find_metric(split_metric(metric)[0]).better, values)
+
+
+def _refuse_single_seeds(blocks: Sequence[Block], methods: Sequence[str]) -> None:
+    """Raise PlumblineError for a method that is nowhere paired with the baseline by two seeds or more."""
+    baseline, *others = methods
+    for method in others:
+        most = max((len(one.paired(method, baseline)[0]) for one in blocks), default=0)
+        if most < 2:
+            seeds = "no seed" if most == 0 else "one seed"
+            raise PlumblineError(f"{method!r} and {baseline!r} have {seeds} in common: a comparison takes two or more")

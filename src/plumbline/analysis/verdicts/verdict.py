@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from plumbline.analysis.evidence.runs import RunName, Runs
 from plumbline.analysis.verdicts.part_results import PartResult, describe, effect, favourable, part_result, stuck_runs
 from plumbline.analysis.verdicts.small_sample_rates import chance_rate, claimed_rate
 from plumbline.statistics.inference import TAIL, Inference
+from plumbline.statistics.multiple_tests import holm
 from plumbline.study.claims import Claim, ClaimTest, Stuck
 
 Outcome = Literal["holds", "fails", "open"]
@@ -115,15 +115,6 @@ def probabilities(test: ClaimTest, found: Inference) -> tuple[float, float]:
         return max(found.p_above(low), found.p_below(high)), min(found.p_below(low), found.p_above(high))
     sides = found.p_above(test.threshold), found.p_below(test.threshold)
     return sides if test.direction == "greater" else sides[::-1]
-
-
-def holm(probabilities: Sequence[float]) -> list[float]:
-    """Return the p-values after Holm's correction, which bounds the family-wise error rate; Holm (1979)."""
-    order = np.argsort(probabilities)
-    steps = np.asarray(probabilities)[order] * np.arange(len(order), 0, -1)
-    corrected = np.empty(len(order))
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return [float(p) for p in corrected]
 
 
 def outcomes(results: Sequence[PartResult]) -> list[tuple[Outcome, float]]:

@@ -1,0 +1,72 @@
+"""Comparisons as a LaTeX table."""
+
+from collections.abc import Hashable
+from math import isnan
+from typing import Any
+
+import pandas as pd
+
+HEADERS = ["method", "seeds", "{location}, 95\\% interval", "difference, 95\\% interval", "$p$", "Holm"]
+
+
+def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
+    """Return comparisons as a floating table with a caption, for the package booktabs.
+
+    The best method of each metric and task is bold, and so are those that are not significantly different from it.
+
+    Args:
+        frame: as `plumbline.api.compare` returns it.
+        location: `mean` or `median`: what its numbers are.
+    """
+    lines = ["\\begin{table}", "\\centering", "\\begin{tabular}{lrrrrr}", "\\toprule"]
+    lines.append(" & ".join(HEADERS).format(location=location) + " \\\\")
+    for (metric, task), rows in frame.groupby(["metric", "task"], sort=False):
+        better = rows["better"].iloc[0]
+        heading = f"{metric} on {task}{f' ({better} is better)' if better else ''}"
+        lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{escaped(heading)}}} \\\\"]
+        lines += [" & ".join(_cells(row)) + " \\\\" for row in rows.to_dict("records")]
+    lines += ["\\bottomrule", "\\end{tabular}", f"\\caption{{{caption(frame, location)}}}", "\\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def caption(frame: pd.DataFrame, location: str) -> str:
+    """Return what the reader has to know of the numbers."""
+    baselines = ", ".join(escaped(name) for name in dict.fromkeys(frame["baseline"]) if name)
+    return (
+        f"{location.capitalize()} over seeds, and {location} difference from {baselines}, paired by seed. "
+        "$p$: two-sided, of one comparison; Holm: corrected for all comparisons of the table. "
+        "Bold: the best of each metric and task, and the methods that do not differ significantly from it "
+        "(level .05, paired test, Holm's correction for all comparisons with the best)."
+    )
+
+
+def escaped(text: str) -> str:
+    """Return text in which no character has a meaning to LaTeX."""
+    special = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+    return "".join(special.get(one, f"\\{one}" if one in "&%$#_{}" else one) for one in text)
+
+
+def _cells(row: dict[Hashable, Any]) -> list[str]:
+    named = escaped(str(row["method"]))
+    if row["among_best"]:
+        named = f"\\textbf{{{named}}}"
+    value = _estimate(row["value"], row["low"], row["high"], bool(row["among_best"]))
+    apart = _estimate(row["difference"], row["difference_low"], row["difference_high"])
+    return [named, f"{row['seeds']}", value, apart, _probability(row["p"]), _probability(row["p_corrected"])]
+
+
+def _estimate(value: float, low: float, high: float, bold: bool = False) -> str:
+    if isnan(value):
+        return "--"
+    number = f"\\mathbf{{{_number(value, 4)}}}" if bold else _number(value, 4)
+    return f"${number}$ $[{_number(low)}, {_number(high)}]$"
+
+
+def _number(value: float, digits: int = 3) -> str:
+    text = f"{value:.{digits}g}".replace("inf", "\\infty")
+    mantissa, _, power = text.partition("e")
+    return f"{mantissa} \\cdot 10^{{{int(power)}}}" if power else text
+
+
+def _probability(p: float) -> str:
+    return "--" if isnan(p) else f"{p:.2g}" if p >= 1e-3 else "$<$.001"

@@ -1,0 +1,94 @@
+"""The runs of trials in the store, by task and method: those of `plumbline trial` and `pb.run` too."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.runs import COLUMNS, runs_of
+from plumbline.core.errors import PlumblineError
+from plumbline.core.files import read_json
+from plumbline.core.options import parse
+from plumbline.metrics.frames import frame_of
+from plumbline.metrics.registry import columns_of, metric
+from plumbline.registry.references import canonical_json
+from plumbline.store import records
+from plumbline.store.folder import TrialFolder
+from plumbline.store.spec import TrialSpec
+
+
+class Stored(NamedTuple):
+    """A trial of the store that ended well."""
+
+    folder: TrialFolder
+    spec: TrialSpec
+
+    @property
+    def settings(self) -> str:
+        """All that the trial was asked for, but for its seed."""
+        return canonical_json(self.spec.model_dump(mode="json", exclude={"seed"}))
+
+
+def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, list[Stored]]:
+    """Return the trials of methods on a task by method, one a seed.
+
+    Of trials with one spec, of several versions of the code, the last one counts.
+
+    Args:
+        store: the folder of all trials.
+        methods: their labels.
+        task: its name.
+
+    Raises:
+        PlumblineError: a method's trials are of different settings: which of them are meant cannot be known.
+    """
+    found: dict[str, list[Stored]] = {method: [] for method in methods}
+    for one in _ended(store, methods, task):
+        found[one.spec.method.label].append(one)
+    for method, trials in found.items():
+        if (settings := len({one.settings for one in trials})) > 1:
+            raise PlumblineError(
+                f"{store} has trials of {method!r} on {task!r} of {settings} settings (rounds, options or data): name "
+                "a folder that has one of them, with --store"
+            )
+        trials.sort(key=lambda one: one.folder.records_path.stat().st_mtime_ns)
+        found[method] = list({one.spec.seed: one for one in trials}.values())
+    return found
+
+
+def _ended(store: Path, methods: Sequence[str], task: str) -> Iterator[Stored]:
+    """Yield the trials that ended well; other specs than those asked for are not checked."""
+    for path in sorted(store.glob("*/records.parquet")):
+        folder = TrialFolder(store, path.parent.name)
+        content = read_json(folder.path / "spec.json", remedy="move the trial's folder away")
+        label = content.get("method", {}).get("label") or content.get("method", {}).get("name")
+        if content.get("task") == task and label in methods and not folder.failed:
+            yield Stored(folder, parse(TrialSpec, content, folder.path / "spec.json"))
+
+
+def runs_of_store(trials: Sequence[Stored], name: str = "") -> pd.DataFrame:
+    """Return the runs of trials on one task.
+
+    Args:
+        trials: of any methods.
+        name: of a metric; hypervolume, regret or the best value where empty, whichever the problem has.
+    """
+    wanted = [name] if name else ["hypervolume", "regret", "best_f"]
+    keep = [*records.RECORD.names, *records.SECONDS]
+    needed = {"key", "task", "method", "seed", "iteration", "evaluation", "roles", "status", *columns_of(wanted)}
+    tables = [one.folder.table(one.spec).select([column for column in keep if column in needed]) for one in trials]
+    if not tables:
+        return pd.DataFrame(columns=COLUMNS)
+    rows = frame_of(records.concatenate(tables))
+    evidence = Evidence(rows[rows["status"] == "ok"].reset_index(drop=True))
+    return runs_of(evidence, [(*pair, name or metric_of(evidence.rows)) for pair in evidence.pairs])
+
+
+def metric_of(rows: pd.DataFrame) -> str:
+    """Return hypervolume for several objectives, else regret where the optimum is known, and the best value if not."""
+    roles = list(rows["roles"].iloc[0])
+    if sum(role == "objective" for role in roles) > 1:
+        return "hypervolume"
+    return "regret" if metric(rows, "regret").notna().any() else "best_f"

@@ -1,0 +1,94 @@
+"""Runs of experiments."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plumbline.api.repository import REFERENCE, find_repository, find_study
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.study.claims import split_metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from plumbline.analysis.evidence.evidence import Evidence
+    from plumbline.study.experiments import Study
+
+NAMES = {
+    "of": "rounds_in_all",
+    "rounds": "rounds_with_value",
+}
+"""Columns of a file of runs that read better under other names."""
+
+
+def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
+    """Return the runs of an experiment: the published ones, or those of a preset that was run here.
+
+    Args:
+        experiment: its name (`pb.experiments()`).
+        folder: results of a preset, for instance `results/quick`; the reference results where None.
+        metric: the only one, and then any (`pb.classes("metric")`); those of figure, table and claims where empty.
+
+    Returns:
+        A row a task, method, metric and seed: `last`, the metric after the last round; `mean` and `median` over rounds;
+        `rounds_with_value`, `rounds_in_all`, and `evaluations`.
+
+    Raises:
+        PlumblineError: no such experiment, or none of its runs there.
+
+    Examples:
+        >>> pb.runs("CBO-X1").query("metric == 'best_f'").groupby(["task", "method"])["last"].mean()
+    """
+    return runs_by_column(experiment, folder, metric).rename(columns=NAMES)
+
+
+def runs_by_column(experiment: str, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
+    """Return the runs of an experiment with the columns of the files (`plumbline.analysis.evidence.runs.COLUMNS`)."""
+    repository = find_repository()
+    if folder is not None:
+        return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
+    from plumbline.analysis.verdicts.judge import runs_from_reference
+
+    found = runs_from_reference(repository / REFERENCE, experiment)
+    if found is None:
+        find_study(repository, experiment)
+        means = (repository / REFERENCE / experiment / f"{experiment}-table.csv").is_file()
+        there = f"only means of {experiment} are on file, no single runs" if means else f"no runs of {experiment}"
+        raise PlumblineError(f"{there}: run it, and name its results: --folder results/<preset>")
+    if not metric:
+        return found.runs
+    if metric not in set(found.runs["metric"]):
+        raise unknown("metric", metric, found.runs["metric"].unique())
+    return found.runs[found.runs["metric"] == metric]
+
+
+def _of_records(study: "Study", experiment: str, folder: Path, metric: str) -> "pd.DataFrame":
+    """Return the runs of collected records, of all tasks and methods there, whatever the preset was."""
+    from plumbline.analysis.evidence.evidence import evidence
+    from plumbline.analysis.evidence.runs import runs_of
+    from plumbline.metrics.registry import columns_of
+
+    if not folder.is_dir():
+        raise PlumblineError(f"no folder of results at {folder}")
+    names = [metric] if metric else metrics_of(study, experiment)
+    columns = columns_of(split_metric(name)[0] for name in names)
+    found: Evidence = evidence(folder / "records" / f"{experiment}.parquet", columns)
+    return runs_of(found, [(*pair, name) for pair in found.pairs for name in names])
+
+
+def metrics_of(study: "Study", experiment: str) -> list[str]:
+    """Return the metrics of an experiment's figure, table and claims; regret where these have none."""
+    from plumbline.analysis.outputs.kinds import OutputOptions, figures, tables
+    from plumbline.core.options import parse
+
+    found: list[str] = []
+    for registry, output in (
+        (figures, study.experiments[experiment].figure),
+        (tables, study.experiments[experiment].table),
+    ):
+        if output is not None:
+            options = parse(registry[output.kind].options, output.options, f"{registry.kind} of {experiment}")
+            assert isinstance(options, OutputOptions)
+            found += options.names().metrics
+    claims = (claim for claim in study.claims.values() if experiment in claim.experiments)
+    found += [split_metric(test.metric)[0] for claim in claims for test in claim.tests]
+    return list(dict.fromkeys(found)) or ["regret"]

@@ -1,0 +1,154 @@
+"""Where the runs of methods on a task are: the store, the results of a preset, or the results on file."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from plumbline.api.experiment_runs import runs_by_column
+from plumbline.api.repository import REFERENCE, find_repository
+from plumbline.core.errors import PlumblineError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STORE = Path("results/store")
+
+
+class Source(NamedTuple):
+    """Runs, and where they are from, in words."""
+
+    runs: "pd.DataFrame"
+    words: str
+
+
+class Place(NamedTuple):
+    """Where runs are looked for.
+
+    Attributes:
+        experiment: its name; any that has them where empty.
+        folder: results of a preset; the results on file where None.
+        store: the only store to look into; that of the repository and then the results on file where None.
+    """
+
+    experiment: str = ""
+    folder: Path | None = None
+    store: Path | None = None
+
+
+def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> Source:
+    """Return runs of all these methods.
+
+    Args:
+        methods: their labels.
+        task: its name; empty for all tasks of an experiment.
+        metric: the only one; empty for all that the source has.
+        place: where to look.
+
+    Raises:
+        PlumblineError: no runs of all of them there, or those of several experiments.
+    """
+    if place.store and (place.experiment or place.folder):
+        raise PlumblineError("store: its trials are of no experiment: leave out experiment and folder")
+    if not task and not place.experiment:
+        raise PlumblineError("no task: name one, or an experiment, whose tasks are all looked at")
+    if place.experiment or place.folder:
+        experiment = place.experiment or _one_of(Records(place.folder or Path()), methods, task)
+        found = runs_by_column(experiment, place.folder, metric)
+        return Source(found, f"{experiment} in {place.folder or REFERENCE}")
+    if (stored := _stored(methods, task, metric, place.store)) is not None:
+        return stored
+    experiment = _one_of(Published(find_repository() / REFERENCE), methods, task)
+    return Source(runs_by_column(experiment, None, metric), f"{experiment} in {REFERENCE}")
+
+
+def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) -> Source | None:
+    """Return the runs of a store, or of that of the repository, None where the latter lacks a method."""
+    from plumbline.analysis.evidence.stored import runs_of_store, stored_trials
+
+    folder = store or find_repository() / STORE
+    if store and not store.is_dir():
+        raise PlumblineError(f"no folder of trials at {store}")
+    trials = stored_trials(folder, methods, task)
+    missing = [method for method, found in trials.items() if not found]
+    if missing and store:
+        raise PlumblineError(f"{store} has no trials of {missing[0]!r} on {task!r} that ended well")
+    if missing:
+        return None
+    runs = runs_of_store([one for found in trials.values() for one in found], metric)
+    return Source(runs, f"trials in {store or STORE}")
+
+
+class Records:
+    """The records in the results of a preset, a file an experiment."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise PlumblineError(f"no folder of results at {folder}")
+        self.folder = folder
+
+    @cached_property
+    def index(self) -> "pd.DataFrame":
+        """Experiment, task and method of the runs."""
+        return _index({path.stem: path for path in sorted(self.folder.glob("records/*.parquet"))})
+
+    def only_means(self, methods: Sequence[str], task: str) -> list[str]:
+        """Return the experiments of which only means over seeds are there; none."""
+        return []
+
+
+class Published(Records):
+    """The results on file, a folder an experiment."""
+
+    @cached_property
+    def index(self) -> "pd.DataFrame":
+        """Experiment, task and method of the runs."""
+        return _index({path.parent.name: path for path in sorted(self.folder.glob("*/*-runs.parquet"))})
+
+    def only_means(self, methods: Sequence[str], task: str) -> list[str]:
+        """Return the experiments of which means over seeds are on file, with all these methods, and no single runs."""
+        import pandas as pd
+
+        found = []
+        for path in sorted(self.folder.glob("*/*-table.csv")):
+            if not (path.parent / f"{path.parent.name}-runs.parquet").is_file():
+                table = pd.read_csv(path, dtype=str)
+                if {"task", "method"} <= set(table) and set(methods) <= set(table["method"][table["task"] == task]):
+                    found.append(path.parent.name)
+        return found
+
+
+def _index(files: dict[str, Path]) -> "pd.DataFrame":
+    import pandas as pd
+
+    from plumbline.store.records import read_table
+
+    columns = ["task", "method"]
+    frames = [
+        read_table(path, columns).group_by(columns).aggregate([]).to_pandas().assign(experiment=name)
+        for name, path in files.items()
+    ]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*columns, "experiment"])
+
+
+def _one_of(records: Records, methods: Sequence[str], task: str) -> str:
+    """Return the one experiment that has runs of all these methods on a task."""
+    index = records.index
+    here = index[index["task"] == task] if task else index
+    having = here[here["method"].isin(methods)].groupby(["experiment", "task"])["method"].nunique() == len(set(methods))
+    found = sorted({str(experiment) for experiment, _ in having[having].index})
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(methods)
+    if found:
+        raise PlumblineError(f"{names}: runs on {task!r} are in {', '.join(found)}: name one, with --experiment")
+    if means := records.only_means(methods, task):
+        raise PlumblineError(
+            f"{names}: only means over seeds are on file of {task!r} ({', '.join(means)}), and no single runs: run them"
+        )
+    if here.empty:
+        raise unknown("task", task, map(str, index["task"].unique()), "plumbline tasks")
+    for method in methods:
+        if method not in set(here["method"]):
+            raise unknown("method", method, map(str, here["method"].unique()))
+    raise PlumblineError(f"{names}: no experiment has runs of all of them on {task!r}; run them: `plumbline trial`")

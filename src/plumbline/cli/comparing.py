@@ -1,0 +1,222 @@
+"""Commands that compare methods seed by seed, and say how many seeds that takes."""
+
+from collections.abc import Sequence
+from math import isinf, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from plumbline.cli.app import USE, app, path_option, refuse_losses
+from plumbline.core.errors import PlumblineError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS_HELP = "two or more, separated by commas; the first is the baseline"
+MethodsOption = Annotated[str, typer.Option(help=METHODS_HELP, metavar="A,B,...")]
+MetricOption = Annotated[str, typer.Option(help="the only one (`plumbline classes metric`); else those of the source")]
+OfOption = Annotated[Literal["last", "mean", "median"], typer.Option(help="of the rounds of each run")]
+ExperimentOption = Annotated[str, typer.Option(help="of any study in config/studies, whose runs are looked at")]
+FolderOption = Annotated[Path | None, path_option(help="results of a preset, with records")]
+StoreOption = Annotated[
+    Path | None, path_option(help="trials, of this folder alone; else results/store, or what is on file")
+]
+CsvFile = Annotated[Path | None, path_option("--csv", help="write the table as CSV")]
+JsonFile = Annotated[Path | None, path_option("--json", help="write it as JSON, a mapping a row")]
+LatexFile = Annotated[Path | None, path_option("--latex", help="write it as LaTeX, with booktabs")]
+
+
+@app.command(rich_help_panel=USE)
+def compare(
+    methods: MethodsOption,
+    task: Annotated[str, typer.Option(help="that they have runs on; else all tasks of the experiment")] = "",
+    metric: MetricOption = "",
+    of: OfOption = "last",
+    location: Annotated[Literal["mean", "median"], typer.Option(help="of runs, over seeds")] = "mean",
+    experiment: ExperimentOption = "",
+    folder: FolderOption = None,
+    store: StoreOption = None,
+    csv: CsvFile = None,
+    json: JsonFile = None,
+    latex: LatexFile = None,
+) -> None:
+    """Compare methods on a task, seed by seed.
+
+    The p-values corrected by Holm's method are for all comparisons of the call.
+    """
+    from plumbline.analysis.comparisons.latex import latex_table
+    from plumbline.api import compare as table
+    from plumbline.core.files import write_text
+
+    refuse_losses([path for path in (csv, json, latex) if path is not None])
+    frame = table(
+        names_of(methods),
+        task,
+        metric=metric,
+        of=of,
+        location=location,
+        experiment=experiment,
+        folder=folder,
+        store=store,
+    )
+    print_comparison(frame)
+    if csv is not None:
+        write_text(csv, frame.to_csv(index=False, float_format="%.6g"))
+    if json is not None:
+        write_text(json, frame.to_json(orient="records", indent=1) + "\n")
+    if latex is not None:
+        write_text(latex, latex_table(frame, location))
+
+
+@app.command(rich_help_panel=USE)
+def seeds(
+    task: Annotated[str, typer.Option(help="that they have runs on")],
+    methods: MethodsOption,
+    effect: Annotated[str, typer.Option(help="a share of the baseline's mean, or a difference: 10% or 0.5")] = "10%",
+    metric: MetricOption = "",
+    of: OfOption = "last",
+    given: Annotated[int, typer.Option(help="a number of seeds whose power is told too")] = 5,
+    experiment: ExperimentOption = "",
+    folder: FolderOption = None,
+    store: StoreOption = None,
+    csv: CsvFile = None,
+    json: JsonFile = None,
+) -> None:
+    """Say how many seeds a comparison takes."""
+    from plumbline.api import seeds as table
+    from plumbline.core.files import write_text
+
+    refuse_losses([path for path in (csv, json) if path is not None])
+    frame = table(
+        names_of(methods),
+        task,
+        effect=effect,
+        metric=metric,
+        of=of,
+        given=given,
+        experiment=experiment,
+        folder=folder,
+        store=store,
+    )
+    print_seeds(frame)
+    if csv is not None:
+        write_text(csv, frame.to_csv(index=False, float_format="%.6g"))
+    if json is not None:
+        write_text(json, frame.to_json(orient="records", indent=1) + "\n")
+
+
+def names_of(text: str) -> list[str]:
+    """Return names that commas separate; raise PlumblineError where one is empty."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise PlumblineError(f"methods {text[:60]!r}: commas separate names")
+    return names
+
+
+def print_comparison(frame: "pd.DataFrame") -> None:
+    """Print the result of `plumbline.api.compare`: one table a metric, and a task where there are several."""
+    location = frame.attrs["location"]
+    for (metric, task), rows in frame.groupby(["metric", "task"], sort=False):
+        better = rows["better"].iloc[0]
+        print(f"{metric} on {task}{f' ({better} is better)' if better else ''}")
+        records = rows.to_dict("records")
+        for line in comparison_lines(records, location):
+            print(line)
+        for line in unpaired(records):
+            print(line)
+        print()
+    baseline = next(name for name in frame["baseline"] if name)
+    for line in (
+        f"runs: {frame.attrs['source']}",
+        f"difference: {location} of the method minus {baseline}, paired by seed; intervals: 95%",
+        "p: two-sided, of one comparison",
+        f"Holm: p corrected for the number of comparisons above ({frame['p'].notna().sum()})",
+    ):
+        print_words(line)
+
+
+def comparison_lines(records: Sequence[dict[Any, Any]], location: str) -> list[str]:
+    """Return the lines of a table; intervals are below their estimates where the terminal is too narrow."""
+    from plumbline.cli.tables import table_lines, terminal_width, written
+
+    numbers = ["seeds", location, "difference", "p", "Holm"]
+    headers = ["method", *numbers]
+    width = terminal_width()
+    wide, narrow = [], []
+    for row in records:
+        value, apart = written(row["value"]), written(row["difference"], 4)
+        own, other = interval(row["low"], row["high"]), interval(row["difference_low"], row["difference_high"])
+        p = probability(row["p"]), probability(row["p_corrected"])
+        wide.append([row["method"], str(row["seeds"]), f"{value} {own}".strip(), f"{apart} {other}".strip(), *p])
+        narrow.append([row["method"], str(row["seeds"]), value, apart, *p])
+        narrow.append(["", "", own, other, "", ""])
+    lines = table_lines(headers, wide, numbers, width)
+    return lines if max(map(len, lines)) <= width else table_lines(headers, narrow, numbers, width)
+
+
+def interval(low: float, high: float) -> str:
+    """Return an interval in brackets; nothing where there is none."""
+    if isnan(low) or isinf(low) or isinf(high):
+        return "" if isnan(low) else "[–]"
+    return f"[{low:.3g}, {high:.3g}]"
+
+
+def probability(p: float) -> str:
+    """Return a p-value with two digits, a dash where there is none."""
+    return "–" if isnan(p) else f"{p:.2g}" if p >= 1e-3 else "<.001"
+
+
+def unpaired(records: Sequence[dict[Any, Any]]) -> list[str]:
+    """Return a line for each method whose seeds are not the baseline's."""
+    first, *others = records
+    return [
+        f"{row['method']}: {row['pairs']} seeds are {first['method']}'s too, and paired, of {row['seeds']} and "
+        f"{first['seeds']}"
+        for row in others
+        if row["pairs"] < max(row["seeds"], first["seeds"])
+    ]
+
+
+def print_seeds(frame: "pd.DataFrame") -> None:
+    """Print the result of `plumbline.api.seeds`: one table a metric, and what a given number of seeds sees."""
+    from plumbline.cli.tables import print_table, written
+
+    numbers = ["on file", "SD", "r", "80% power", "90% power"]
+    for metric, rows in frame.groupby("metric", sort=False):
+        first = rows.iloc[0]
+        better = f" ({first['better']} is better)" if first["better"] else ""
+        print(f"{metric} on {first['task']}{better}")
+        cells, notes = [], []
+        for method, one in rows.groupby("method", sort=False):
+            powers = one.to_dict("records")
+            row = powers[0]
+            needed = [f"{count(each['seeds'])} [{count(each['low'])}, {count(each['high'])}]" for each in powers]
+            cells.append(
+                [str(method), str(row["pairs"]), written(row["deviation"], 3), written(row["correlation"], 2), *needed]
+            )
+            notes.append(
+                f"with {row['given']} seeds an effect of {written(row['effect'], 3)} ({method} minus "
+                f"{row['baseline']}) is seen in {100 * row['seen']:.0f} of 100 studies"
+            )
+        print_table(["method", *numbers], cells, numbers)
+        for note in notes:
+            print_words(note)
+        print()
+    print_words(f"runs: {frame.attrs['source']}")
+    print_words("on file: seeds in common; SD: of the differences; r: correlation of both methods over seeds")
+    print_words("power: the seeds it takes, with the 95% interval of a bootstrap over the seeds on file")
+
+
+def count(seeds: float) -> str:
+    """Return a number of seeds."""
+    return f"{seeds:.0f}" if seeds < float("inf") else ">1000"
+
+
+def print_words(line: str) -> None:
+    """Print a line of words, wrapped to the terminal."""
+    import textwrap
+
+    from plumbline.cli.tables import terminal_width
+
+    print(textwrap.fill(line, terminal_width(), break_long_words=False, break_on_hyphens=False))
