@@ -83,7 +83,6 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         QUICK,
         {**QUICK, "acquisition": "botorch.acquisition:qUpperConfidenceBound", "arguments": {"beta": 2.0}},
         {**QUICK, "acquisition": "botorch.acquisition.logei.qLogNoisyExpectedImprovement"},
-        {**QUICK, "acquisition": "botorch.acquisition.analytic.LogExpectedImprovement"},
     ],
     "botorch-loop": [{"num_restarts": 2, "raw_samples": 16}],
     "optuna": [{"sampler": "tpe"}, {"sampler": "gp"}],
