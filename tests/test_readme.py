@@ -49,7 +49,7 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines]
 
 
-SAVED = re.compile(r"[Ss]ave (?:it|this one) as\s+`(src/[\w/.]+)`:\n\n```python\n(.*?)```", re.DOTALL)
+SAVED = re.compile(r"[Ss]ave (?:it|this one) as\s+`([\w/.]+)`[^:`]*:\n\n```python\n(.*?)```", re.DOTALL)
 """A file that a page has its readers save, and its content."""
 
 

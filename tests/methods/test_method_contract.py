@@ -79,6 +79,11 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"search": QUICK["search"], "optima": 3},
         {"search": QUICK["search"], "optima": 3, "decoupled": True, "costs": [1.0, 10.0]},
     ],
+    "botorch-acquisition": [
+        QUICK,
+        {**QUICK, "acquisition": "botorch.acquisition:qUpperConfidenceBound", "arguments": {"beta": 2.0}},
+        {**QUICK, "acquisition": "botorch.acquisition.logei.qLogNoisyExpectedImprovement"},
+    ],
     "botorch-loop": [{"num_restarts": 2, "raw_samples": 16}],
     "optuna": [{"sampler": "tpe"}, {"sampler": "gp"}],
     "skopt": [{"acquisition": "gp_hedge"}, {"acquisition": "EI"}],

@@ -257,3 +257,52 @@ def test_ones_own_code_outside_of_the_package_counts(
     forget()
     assert trial_key(spec, NOWHERE) == plain
     assert code_outside(spec)["own_code"] == {}
+
+
+PIPE_KEYS = """
+from pathlib import Path
+from plumbline.store.keys import code_outside, trial_key
+from plumbline.store.spec import TrialSpec
+import sys
+spec = TrialSpec.model_validate_json(sys.argv[1])
+print(trial_key(spec, Path("nowhere")), sorted(code_outside(spec)["own_code"]), *code_outside(spec)["imported"])
+"""
+
+
+def test_a_class_that_an_option_names_counts(cheap_spec: Make, tmp_path: Path) -> None:
+    """Each key in a process of its own, as when somebody edits a file between two runs."""
+    (tmp_path / "mybo").mkdir()
+    (tmp_path / "mybo/__init__.py").write_text("")
+    (tmp_path / "mybo/helper.py").write_text("sign = 1\n")
+    (tmp_path / "mybo/acquire.py").write_text(
+        "from mybo.helper import sign\nimport networkx\n\nclass Mine:\n    pass\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+
+    def said(acquisition: str, base: bool = False) -> list[str]:
+        options: dict[str, Any] = {"acquisition": acquisition}
+        method = "botorch-acquisition"
+        if base:
+            method, options = "trust-region", {"base": {"name": method, "options": options}}
+        spec = cheap_spec("branin", method, options=options).model_dump_json()
+        command = [sys.executable, "-c", PIPE_KEYS, spec]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split(" ", 1)
+
+    plain, about = said("mybo.acquire:Mine")
+    assert "['mybo', 'mybo.acquire', 'mybo.helper']" in about
+    assert "networkx" in about
+    inside, theirs = said("mybo.acquire:Mine", base=True)[0], said("botorch.acquisition:qSimpleRegret")[0]
+    (tmp_path / "mybo/acquire.py").write_text("# a comment\n" + (tmp_path / "mybo/acquire.py").read_text())
+    assert said("mybo.acquire:Mine")[0] == plain
+    (tmp_path / "mybo/helper.py").write_text("sign = -1\n")
+    assert len({plain, inside, said("mybo.acquire:Mine")[0], said("mybo.acquire:Mine", base=True)[0], theirs}) == 5
+    assert said("botorch.acquisition:qSimpleRegret")[0] == theirs
+
+
+def test_installed_classes_count_by_their_version(cheap_spec: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = cheap_spec("branin", "botorch-acquisition", options={"acquisition": "networkx.algorithms:Mine"})
+    before = trial_key(spec, NOWHERE)
+    real = keys.installed_version
+    monkeypatch.setattr(keys, "installed_version", lambda name: "999" if name == "networkx" else real(name))
+    assert trial_key(spec, NOWHERE) != before
+    assert "networkx" in code_outside(spec)["imported"]

@@ -1,6 +1,6 @@
-"""Declarations in options: files that a trial reads, and nested methods.
+"""Declarations in options: files that a trial reads, nested methods, and classes named by their path.
 
-Both are marks in the JSON schema of the options. The catalogue stores the schemas, so reading the marks needs no torch.
+They are marks in the JSON schema of the options. The catalogue stores the schemas, so reading the marks needs no torch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,8 @@ from pydantic_core import CoreSchema
 
 Json = dict[str, Any]
 
-INPUT, METHOD = "plumbline-input", "plumbline-method"
-"""Marks in a JSON schema: an option that names a file, and an option that is a method."""
+INPUT, METHOD, CODE = "plumbline-input", "plumbline-method", "plumbline-code"
+"""Marks in a JSON schema: an option that names a file, one that is a method, and one that names a class by its path."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,29 @@ class Input:
         return {**handler(core), INPUT: self.path}
 
 
+class Code:
+    """Mark of an option that names a class, `package.module:Class` or `package.module.Class`.
+
+    Its code is in the key of a trial.
+    """
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
+        return {**handler(core), CODE: True}
+
+
+def module_and_name(path: str) -> tuple[str, str]:
+    """Return the module and the name of a class from its path, `module:Class` or `module.Class`; empty where absent."""
+    module, _, name = path.rpartition(":" if ":" in path else ".")
+    return module, name
+
+
 @dataclass(frozen=True)
 class Declared:
     """A marked option with its value.
 
     Attributes:
-        mark: INPUT or METHOD.
-        pattern: pattern of the file's path, empty for a method.
+        mark: INPUT, METHOD or CODE.
+        pattern: pattern of the file's path, empty for others.
         value: value of the option.
         place: keys and indices that lead to the option, outermost first.
     """
@@ -69,9 +85,10 @@ def _of_mapping(
 def _of_value(entry: Json, value: Any, definitions: Json, place: tuple[str | int, ...]) -> Iterator[Declared]:
     if INPUT in entry:
         yield Declared(INPUT, entry[INPUT], value, place)
-    if METHOD in entry:
-        yield Declared(METHOD, "", value, place)
-        return
+    for mark in (METHOD, CODE):
+        if mark in entry:
+            yield Declared(mark, "", value, place)
+            return
     if "$ref" in entry:
         yield from _of_value(definitions[entry["$ref"].rpartition("/")[2]], value, definitions, place)
     for alternatives in ("allOf", "anyOf", "oneOf"):

@@ -277,7 +277,8 @@ def outside(*modules: str) -> dict[str, str]:
 def installed(*modules: str) -> list[str]:
     """Return the top-level names of the installed packages that `modules` depend on."""
     inner, outer = _reaches(*modules)
-    names = {*_kept(inner)["outside"]}.union(*map(_imports_outside, outer))
+    begun = {module for module in modules if module.split(".")[0] != PACKAGE}
+    names = {*_kept(inner)["outside"], *begun}.union(*map(_imports_outside, outer))
     return sorted(top for top in {name.partition(".")[0] for name in names} if _installed(top) and _spec(top))
 
 

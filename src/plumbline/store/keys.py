@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from plumbline.core.inputs import INPUT, METHOD, declared, replaced
-from plumbline.core.libraries import installed_version
+from plumbline.core.inputs import CODE, INPUT, METHOD, declared, module_and_name, replaced
+from plumbline.core.libraries import distribution_of, installed_version
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import (
     MethodChoice,
@@ -49,6 +49,12 @@ def input_paths(kind: Kind, name: str, options: Mapping[str, Any]) -> list[str]:
     return [one.path for one in declared(schema, options) if one.mark == INPUT]
 
 
+def named_modules(kind: Kind, name: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the modules of the classes that `options` of the `kind` called `name` name by their paths."""
+    schema = catalogue().find(kind, name).options
+    return [module_and_name(str(one.value))[0] for one in declared(schema, options) if one.mark == CODE]
+
+
 def _parts_of_design(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
     problem, initial = spec.problem, spec.budget.initial
     return [("problem", problem.name, problem.options), ("design", initial.design, initial.options)]
@@ -77,9 +83,13 @@ def _dependencies(parts: str) -> Dependencies:
         inner = [(choice.name, choice.options) for choice in methods_of(name, options)] if kind == "method" else []
         used += [(kind, *one) for one in inner or [(name, options)]]
     listings = [catalogue().find(kind, name) for kind, name, _ in used]
-    modules = {listing.module for listing in listings}
+    named = {module for part in used for module in named_modules(*part)}
+    modules = {listing.module for listing in listings} | named
     paths = {path for part in used for path in input_paths(*part)}
     libraries = {library for listing in listings for library in listing.libraries}
+    # Installed code has no digest: its version says what it is.
+    tops = {module.partition(".")[0] for module in named}
+    libraries |= {distribution_of(top) or top for top in tops.intersection(installed(*named))}
     return Dependencies(tuple(sorted(modules)), tuple(sorted(paths)), tuple(sorted(libraries)))
 
 

@@ -7,12 +7,12 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.libraries import distribution_of, installed_version
 
 PACKAGES = (
     "torch",
@@ -75,16 +75,8 @@ def versions(*modules: str) -> dict[str, str]:
 
 def _version(module: str) -> str | None:
     """The version of the package that a top-level module is part of, None if no package says so."""
-    with suppress(importlib.metadata.PackageNotFoundError):
-        return importlib.metadata.version(module)
-    packages = _distributions().get(module, [])
-    return importlib.metadata.version(packages[0]) if packages else None
-
-
-@cache
-def _distributions() -> Mapping[str, list[str]]:
-    """The packages by their top-level modules: this reads the files of all, for those with other names alone."""
-    return importlib.metadata.packages_distributions()
+    distribution = distribution_of(module)
+    return None if distribution is None else installed_version(distribution)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from botorch.models import SingleTaskGP
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from plumbline.models.algebra import Kernel, cholesky_vjp, correlations, squared
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.marginal import LEAST_VARIANCE, Arrays, MarginalPosterior
+from plumbline.models.gp.single_task import single_task_gp
 from plumbline.models.standardisation import Standardisation, standardisation_of
 
 
@@ -136,8 +138,18 @@ class GP:
 
     @property
     def model(self) -> ProcessModel:
-        """The GP as a BoTorch model."""
+        """The GP as a model for BoTorch's acquisition functions that need its posterior alone."""
         return ProcessModel(self)
+
+    def as_botorch(self) -> SingleTaskGP:
+        """Return the GP as BoTorch's `SingleTaskGP`, in eval mode, with the same posterior in the problem's units.
+
+        It can be conditioned and fantasised from, and trained on. A factor of predictive standard deviations is
+        absorbed into prior variance and noise. GPyTorch solves exactly up to 800 observations, and raises variances
+        below 1e-10 to it, in the units of the observations, but not covariances.
+        """
+        same = self.absorbed
+        return single_task_gp(same.U, same.y, same.standardisation, same.kernel, same.at)
 
     @cached
     def scaled(self) -> Tensor:
