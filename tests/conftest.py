@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,12 @@ settings.load_profile("same")
 # Ten thousand tests and the modules of torch stay to the end: looking through them for garbage, again and again, took a
 # tenth of the time.
 gc.set_threshold(20_000, 10, 10)
+
+
+def pytest_configure() -> None:
+    """Let an interrupt end what it is sent to: a shell has jobs in the background ignore it, and their children too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
