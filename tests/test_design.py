@@ -30,7 +30,7 @@ def test_there_are_six_ways_and_each_leads_to_a_file() -> None:
     ("file", "name"),
     [
         ("acquisition/analytic.py", "def expected_improvement"),
-        ("models/gp/process.py", "def vjp"),
+        ("models/gp/marginal.py", "def vjp"),
         ("methods/wrappers/trust_region.py", '"trust-region"'),
         ("problems/radio.py", '"radio"'),
         ("store/keys.py", "def trial_key"),

@@ -61,10 +61,7 @@ def compare(
         store=store,
     )
     print_comparison(frame)
-    if csv is not None:
-        write_text(csv, frame.to_csv(index=False, float_format="%.6g"))
-    if json is not None:
-        write_text(json, frame.to_json(orient="records", indent=1) + "\n")
+    write_frame(frame, csv, json)
     if latex is not None:
         write_text(latex, latex_table(frame, location))
 
@@ -85,7 +82,6 @@ def seeds(
 ) -> None:
     """Say how many seeds a comparison takes."""
     from plumbline.api import seeds as table
-    from plumbline.core.files import write_text
 
     refuse_losses([path for path in (csv, json) if path is not None])
     frame = table(
@@ -100,6 +96,13 @@ def seeds(
         store=store,
     )
     print_seeds(frame)
+    write_frame(frame, csv, json)
+
+
+def write_frame(frame: "pd.DataFrame", csv: Path | None, json: Path | None) -> None:
+    """Write a result as CSV and as JSON, where a file is named."""
+    from plumbline.core.files import write_text
+
     if csv is not None:
         write_text(csv, frame.to_csv(index=False, float_format="%.6g"))
     if json is not None:
