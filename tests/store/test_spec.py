@@ -1,6 +1,7 @@
 """Trials as data: names, labels, bounds, and the ids that jobs are found by."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
 from plumbline.core.seeding import identity
-from plumbline.registry.references import MethodRef, ProblemRef, canonical_json, short_digest
+from plumbline.registry.references import MethodRef, ProblemRef, canonical_json, canonical_options, short_digest
 from plumbline.store.spec import Chunk, TrialSpec
 
 Make = Callable[..., TrialSpec]
@@ -150,6 +151,15 @@ def test_specs_round_trip(cheap_spec: Make) -> None:
     spec = cheap_spec("ackley-20", "ei", alphas=[0.1, "1/sqrt(n)"], snapshots={"rounds": [1, 2]})
     again = TrialSpec.model_validate_json(spec.model_dump_json())
     assert again == spec
+
+
+def test_an_infinite_option_reaches_the_job_that_runs_it(cheap_spec: Make) -> None:
+    """JSON has no infinity, and null would be another value."""
+    method = MethodRef(name="ocbo", options={"online": {"kappa": 1, "lengthscale": math.inf}})
+    spec = cheap_spec().model_copy(update={"method": method})
+    read = Chunk.model_validate_json(Chunk(spec=spec, seeds=(0,)).model_dump_json()).spec
+    read.check("the job")
+    assert canonical_options("method", "ocbo", read.method.options) == {"online": {"kappa": 1.0}}
 
 
 def test_a_chunk_is_a_spec_a_seed(cheap_spec: Make) -> None:

@@ -207,7 +207,8 @@ _NO_SCHEMAS = ("config", "default", "expected", "function", "metadata", "seriali
 class Options(BaseModel):
     """Base of all models of YAML content: immutable, without unknown fields, and numbers are finite numbers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # Infinity, where a field allows it, as a word: JSON has no number for it, and null would be another value.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="strings")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
