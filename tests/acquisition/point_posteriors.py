@@ -1,8 +1,11 @@
 """Sparse processes at random parameters, and what they say of some points."""
 
+from typing import get_args
+
 import torch
 
 from plumbline.acquisition.quadrature import gauss_hermite
+from plumbline.methods.sparse.reading import Reading
 from plumbline.methods.sparse.soft_utility import (
     NODES,
     PointPosteriors,
@@ -77,14 +80,19 @@ def expected_log(utility: SoftUtility, kernel: SparseKernel, *leaves: torch.Tens
     base, factor = utility.base, torch.linalg.cholesky(covariance[:, :q, :q])
     if isinstance(utility, SoftBatchImprovement):
         return logarithms((mean.unsqueeze(-2) + base @ factor.mT).amax(-1) - best).mean(-1)
-    observed = mean[:, None, :q] + sd[:, None, :q] * base
+    drawn, conditioned = sd[:, None, :q].square(), sd[:, None, :q].square()
+    if utility.reading == "noisy":
+        drawn = drawn + noise[:, None, None]
+    if utility.reading != "noise-free":
+        conditioned = conditioned + noise[:, None, None]
+    observed = mean[:, None, :q] + drawn.sqrt() * base
     if utility.doubled and q > 1:
         observed = (observed + base @ factor.mT).reshape(len(base), q, -1).mT
     if utility.appended:
         residual = outputscale[:, None] + JITTER - explained.diagonal(dim1=-2, dim2=-1)[:, :q]
         gain = (prior - explained)[:, q:, :q] / residual[:, None]
     else:
-        gain = covariance[:, q:, :q] / (sd[:, :q].square() + noise[:, None])[:, None]
+        gain = covariance[:, q:, :q] / conditioned
     shift = 0.0 if utility.centred else constant[:, None, None]
     means = mean[:, q:, None] + gain * (observed - mean[:, None, :q] + shift)
     return logarithms(means.amax(-1) - best).mean(-1)
@@ -104,6 +112,8 @@ def utilities(b: int) -> dict[str, tuple[SoftUtility, int]]:
         "batch-improvement": (SoftBatchImprovement(best, 2, base), 2),
         "gradient": (SoftKnowledgeGradient(best, 1, base[..., :1]), 6),
         "batch-gradient": (SoftKnowledgeGradient(best, 2, base), 7),
+        "noisy-gradient": (SoftKnowledgeGradient(best, 2, base, "noisy"), 7),
+        "shrunk-gradient": (SoftKnowledgeGradient(best, 2, base, "shrunk-twice"), 7),
         "doubled": (SoftKnowledgeGradient(best, 2, base, doubled=True), 7),
         "appended": (SoftKnowledgeGradient(best, 2, base, appended=True), 7),
         "uncentred": (SoftKnowledgeGradient(best, 2, base, centred=False), 7),
@@ -111,3 +121,5 @@ def utilities(b: int) -> dict[str, tuple[SoftUtility, int]]:
 
 
 NAMES = list(utilities(1))
+
+READINGS: tuple[Reading, ...] = get_args(Reading)

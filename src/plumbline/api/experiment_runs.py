@@ -1,5 +1,6 @@
 """Runs of experiments."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,22 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
         A row a task, method, metric and seed: `last`, the metric after the last round; `mean` and `median` over rounds;
         `rounds_with_value`, `rounds_in_all`, and `evaluations`.
 
+    Warns:
+        UserWarning: methods of the reference results whose definition has changed since they ran.
+
     Raises:
         PlumblineError: no such experiment, or none of its runs there.
 
     Examples:
         >>> pb.runs("CBO-X1").query("metric == 'best_f'").groupby(["task", "method"])["last"].mean()
     """
-    return runs_by_column(experiment, folder, metric).rename(columns=NAMES)
+    from plumbline.analysis.evidence.former import former_in_words
+
+    found = runs_by_column(experiment, folder, metric)
+    home = find_repository() / REFERENCE / experiment
+    if folder is None and (former := former_in_words(home, found["method"].unique())):
+        warnings.warn(f"{experiment}: {former}", stacklevel=2)
+    return found.rename(columns=NAMES)
 
 
 def runs_by_column(experiment: str, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":

@@ -54,12 +54,22 @@ def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> S
         raise PlumblineError("no task: name one, or an experiment, whose tasks are all looked at")
     if place.experiment or place.folder:
         experiment = place.experiment or _one_of(Records(place.folder or Path()), methods, task)
-        found = runs_by_column(experiment, place.folder, metric)
-        return Source(found, f"{experiment} in {place.folder or REFERENCE}")
+        if place.folder is None:
+            return _on_file(experiment, methods, metric)
+        return Source(runs_by_column(experiment, place.folder, metric), f"{experiment} in {place.folder}")
     if (stored := _stored(methods, task, metric, place.store)) is not None:
         return stored
     experiment = _one_of(Published(find_repository() / REFERENCE), methods, task)
-    return Source(runs_by_column(experiment, None, metric), f"{experiment} in {REFERENCE}")
+    return _on_file(experiment, methods, metric)
+
+
+def _on_file(experiment: str, methods: Sequence[str], metric: str) -> Source:
+    """Return the runs of an experiment on file; its words name methods whose definition has changed since."""
+    from plumbline.analysis.evidence.former import former_in_words
+
+    found = runs_by_column(experiment, None, metric)
+    former = former_in_words(find_repository() / REFERENCE / experiment, methods)
+    return Source(found, f"{experiment} in {REFERENCE}" + f" ({former})" * bool(former))
 
 
 def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) -> Source | None:

@@ -193,6 +193,14 @@ class TestExperimentPages:
                 for one in claim.experiments:
                     assert f"[{name}](../claims/{name}.md)" in (experiments / f"{one}.md").read_text()
 
+    def test_results_of_former_definitions_are_marked(self, experiments: Path) -> None:
+        words = "These results are of former definitions"
+        marked = {path.stem for path in experiments.glob("*.md") if words in path.read_text()}
+        assert {"AABO-F2-hartmann", "AABO-T3"} <= marked
+        assert "AABO-F3" not in marked
+        page = (experiments / "AABO-F2-hartmann.md").read_text()
+        assert "* EULBO KG ran with the departures shrunk-twice-update, sampled-maximisers." in page
+
     def test_tables_are_shown_in_whole(self, experiments: Path) -> None:
         rows = len(pd.read_csv(REFERENCE / "CAL-X1" / "CAL-X1-table.csv"))
         page = (experiments / "CAL-X1.md").read_text()

@@ -1,9 +1,10 @@
 """Queries and sparse processes refined together: the box that they keep to, and departures of the published code."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
+from pydantic import ValidationError
 from situations import BOX, Situation, box, table
 from sparse_situations import ask, in_region, made, round_of
 
@@ -12,9 +13,10 @@ from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.sparse import eulbo
 from plumbline.methods.sparse.eulbo import EulboImprovement, EulboMethodOptions
-from plumbline.methods.sparse.options import DEPARTURES
+from plumbline.methods.sparse.options import DEPARTURES, READINGS, OtherDeparture
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
+from plumbline.models.svgp.posterior import SVGPPosterior
 from plumbline.spaces.box import Box
 
 ROVER = (-2 / 60, 4 / 60)
@@ -26,10 +28,23 @@ def test_defaults_are_table_1() -> None:
     assert (options.inducing, options.mc_samples, options.query_rate, options.refines) == (100, 64, 0.001, "all")
     assert options.departures == frozenset()
     assert (options.training.learning_rate, options.training.batch, options.training.clip) == (0.01, 32, 2.0)
+    assert options.reading == "noise-free"
     assert EulboMethodOptions(variant="code").departures == set(DEPARTURES)
 
 
-@pytest.mark.parametrize("departure", [None, *DEPARTURES])
+def test_departures_that_are_not_the_codes_are_no_part_of_it() -> None:
+    assert set(get_args(OtherDeparture)).isdisjoint(DEPARTURES)
+    assert EulboMethodOptions(variant="code").reading == "noise-free"
+
+
+def test_two_readings_at_once_are_an_error() -> None:
+    for name, reading in READINGS.items():
+        assert EulboMethodOptions(variant=(name,)).reading == reading
+    with pytest.raises(ValidationError, match="noisy-update and shrunk-twice-update: keep one"):
+        EulboMethodOptions(variant=("shrunk-twice-update", "noisy-update"))
+
+
+@pytest.mark.parametrize("departure", [None, *DEPARTURES, *get_args(OtherDeparture)])
 def test_a_departure_in_the_options_changes_its_own_training(departure: str | None) -> None:
     options = EulboMethodOptions(variant=(departure,) if departure else "paper")
     plain = EulboMethodOptions()
@@ -70,17 +85,61 @@ def test_the_gradients_warm_start_may_be_improvement() -> None:
 def test_the_gradients_departures_reach_its_utility() -> None:
     place = box()
     for variant, expected in [
-        ("paper", (False, False, True)),
-        (("doubled-noise",), (True, False, True)),
-        (("appended-update",), (False, True, True)),
-        (("uncentred-update",), (False, False, False)),
+        ("paper", ("noise-free", False, False, True)),
+        (("noisy-update",), ("noisy", False, False, True)),
+        (("shrunk-twice-update",), ("shrunk-twice", False, False, True)),
+        (("doubled-noise",), ("noise-free", True, False, True)),
+        (("appended-update",), ("noise-free", False, True, True)),
+        (("uncentred-update",), ("noise-free", False, False, False)),
     ]:
         method = made("eulbo-kg", place, variant=variant)
         round = round_of(place)
         process = method.fit(place.history)
-        choice = method.search(method.utility(process, round), process, round)
+        utility = method.utility(process, round)
+        assert utility.reading == expected[0]
+        choice = method.search(utility, process, round)
         found = method.soft_utility([(method, choice, round)], torch.device("cpu"))
-        assert (found.doubled, found.appended, found.centred) == expected
+        assert (found.reading, found.doubled, found.appended, found.centred) == expected
+
+
+def test_the_maximisers_hold_the_datum_of_greatest_mean_and_the_maximiser_of_the_mean() -> None:
+    place = box()
+    method, sampling = (made("eulbo-kg", place, variant=variant) for variant in ("paper", ("sampled-maximisers",)))
+    process, round = method.fit(place.history), round_of(place)
+    found = method.maximisers(process, round)
+    samples = method.options.mc_samples
+    assert torch.equal(found[:samples], sampling.maximisers(process, round))
+    assert len(found) == samples + 2
+
+    def mean(X: torch.Tensor) -> torch.Tensor:
+        return SVGPPosterior(process).marginal_posterior(X).mean
+
+    assert torch.equal(found[samples], place.history.X[mean(place.history.X).argmax()])
+    grid = torch.cartesian_prod(*(torch.linspace(*side, 101, dtype=torch.float64) for side in BOX.T.tolist()))
+    assert mean(found[-1:]).item() >= max(mean(grid).max().item(), mean(found[:-1]).max().item()) - 1e-9
+
+
+def test_maximisers_of_the_mean_lie_in_the_region_that_is_searched() -> None:
+    place = box()
+    region = place.domain.space.within(torch.tensor([[0.0, 5.0], [1.0, 6.0]]).double(), place.history, 1)
+    method = made("eulbo-kg", place)
+    round = Round(place.history, place.history, region, 1, torch.Generator().manual_seed(5))
+    found = method.maximisers(method.fit(place.history), round)
+    assert bool(((found >= region.bounds[0]) & (found <= region.bounds[1])).all())
+
+
+@pytest.mark.parametrize("variant", ["paper", ("fixed-maximisers",), ("sampled-maximisers", "fixed-maximisers")])
+def test_each_sample_has_one_maximiser(variant: Any) -> None:
+    place = box()
+    method = made("eulbo-kg", place, variant=variant)
+    process, round = method.fit(place.history), round_of(place)
+    choice = method.search(method.utility(process, round), process, round)
+    points = process.standardisation.points(method.points(choice, round))
+    samples = method.options.mc_samples
+    assert points.shape == (1 + samples, 2)
+    if variant != "paper":
+        sampled = method.sampled_maximisers(process, place.domain.space, round.seed)
+        torch.testing.assert_close(points[1:], sampled)
 
 
 @pytest.mark.parametrize("name", ["eulbo-ei", "eulbo-kg"])

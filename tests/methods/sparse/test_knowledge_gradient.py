@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from point_posteriors import KERNELS, LAYOUT, normal, rows_of, sight_of, uniform
+from point_posteriors import KERNELS, LAYOUT, READINGS, normal, rows_of, sight_of, uniform
 
 from plumbline.methods.sparse import knowledge_gradient
 from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
+from plumbline.methods.sparse.reading import Reading
 from plumbline.methods.sparse.soft_utility import imagined, mean_update
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.standardisation import Standardisation
@@ -14,22 +15,25 @@ from plumbline.models.svgp.process import SVGP
 UNITS = Standardisation(torch.tensor([-2.0, 0.0]).double(), torch.tensor([4.0, 10.0]).double(), 40.0, 8.0)
 
 
-def case(kernel: SparseKernel = "rbf", q: int = 2) -> tuple[DiscreteKnowledgeGradient, torch.Tensor]:
+def case(
+    kernel: SparseKernel = "rbf", q: int = 2, reading: Reading = "noise-free"
+) -> tuple[DiscreteKnowledgeGradient, torch.Tensor]:
     """Return the gradient of a process, and five batches of queries."""
     process = SVGP(rows_of(1)[0], LAYOUT, kernel, UNITS)
     maximisers = UNITS.points(uniform(6, 2, seed=3))
-    return DiscreteKnowledgeGradient(process, maximisers, normal(7, 3)), UNITS.points(uniform(5, q, 2, seed=5))
+    return DiscreteKnowledgeGradient(process, maximisers, normal(7, 3), reading), UNITS.points(uniform(5, q, 2, seed=5))
 
 
+@pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_it_is_the_mean_update_by_brute_force(kernel: SparseKernel) -> None:
-    gradient, X = case(kernel)
+def test_it_is_the_mean_update_by_brute_force(kernel: SparseKernel, reading: Reading) -> None:
+    gradient, X = case(kernel, reading=reading)
     values = gradient(X)
     for n in range(5):
         points = UNITS.inputs(torch.cat([X[n], gradient.maximisers])).unsqueeze(0)
         posteriors = sight_of(gradient.process.row[None], points, kernel)
         queries = posteriors.part(slice(2))
-        update = mean_update(posteriors, queries, imagined(queries, gradient.base[None, :, :2]))
+        update = mean_update(posteriors, queries, imagined(queries, gradient.base[None, :, :2], reading), reading)
         every = torch.stack(
             [
                 torch.stack([update.mean[0] + update.gain[0, :, j] * update.surprise[0, i, j] for j in range(2)])
@@ -71,8 +75,9 @@ def test_an_observation_is_never_worth_less_than_none() -> None:
     assert gradient(X).max() > none + 1e-3
 
 
-def test_gradients_in_the_queries() -> None:
-    gradient, X = case("matern52")
+@pytest.mark.parametrize("reading", READINGS)
+def test_gradients_in_the_queries(reading: Reading) -> None:
+    gradient, X = case("matern52", reading=reading)
     assert torch.autograd.gradcheck(gradient, X[:2].clone().requires_grad_(), atol=1e-5, rtol=1e-4)
     there = UNITS.points(gradient.process.parameters.inducing[0, :2])[None].requires_grad_()
     (slope,) = torch.autograd.grad(gradient(there).sum(), there)

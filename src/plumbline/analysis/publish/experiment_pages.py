@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pandas as pd
 
+from plumbline.analysis.evidence.former import FORMER_VARIANTS, former_definitions
 from plumbline.analysis.publish.claim_pages import Titles, verdict_of
 from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.reference import read_claims
@@ -112,13 +113,19 @@ def in_words(value: Any) -> str:
 
 def provenance_rows(about: dict[str, Any]) -> list[tuple[str, str]]:
     """Names and values of provenance in words, without those that the settings say."""
-    settings = {"experiment", "preset", "data", "seeds", "budget", "trials", "wall_hours"}
+    settings = {"experiment", "preset", "data", "seeds", "budget", "trials", "wall_hours", FORMER_VARIANTS}
     words = {"dirty": "uncommitted changes", "dtype": "floating point"}
     return [
         (words.get(name, name.replace("_", " ")), in_words(value))
         for name, value in about.items()
         if name not in settings
     ]
+
+
+def former_of(about: dict[str, Any], methods: tuple[str, ...], titles: Titles) -> list[tuple[str, str]]:
+    """Titles of methods whose definition has changed since they ran, with the departures that they ran with."""
+    former = former_definitions(about, methods)
+    return list(zip(titles.methods(tuple(former)), former.values(), strict=True))
 
 
 def experiment_page(
@@ -161,6 +168,7 @@ def experiment_page(
         long=found.table is not None and len(found.table) > LONG,
         costs=titled(costs.merge(grid[["task", "method"]], on=["task", "method"]), titles),
         provenance=provenance_rows(found.about or {}),
+        former=former_of(found.about or {}, methods, titles),
         claims={one: claim for one, claim in study.claims.items() if name in claim.experiments},
         verdicts=verdicts,
         home=relpath(found.folder, folder),

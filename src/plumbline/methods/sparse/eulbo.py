@@ -16,6 +16,7 @@ from botorch.utils.sampling import draw_sobol_normal_samples, draw_sobol_samples
 from pydantic import PositiveFloat
 from torch import Generator, Tensor
 
+from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round, Steps
 from plumbline.methods.lockstep import JointStep
@@ -32,10 +33,16 @@ from plumbline.methods.sparse.soft_utility import (
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
+from plumbline.models.svgp.posterior import SVGPPosterior
 from plumbline.models.svgp.process import SVGP
+from plumbline.spaces.base import Space
+from plumbline.spaces.search import AroundIncumbent, Neighbourhood
 
 EXAMINED = 512
 """Number of Sobol points over which posterior samples are maximised."""
+
+NEAR = AroundIncumbent(share=0.125)
+"""Where the search for the mean's maximiser has raw samples besides everywhere."""
 
 
 class EulboMethodOptions(SparseOptions):
@@ -188,29 +195,52 @@ class EulboKnowledgeGradient(EulboMethod):
     """Soft knowledge gradient with a jointly refined query and SVGP (Maus et al., 2024)."""
 
     def utility(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
-        """Return the knowledge gradient over maximisers of posterior samples."""
+        """Return the knowledge gradient, or expected improvement as in the published code."""
         if "improvement-before-gradient" in self.options.departures:
             return super().utility(surrogate, round)
-        return DiscreteKnowledgeGradient(surrogate, self.maximisers(surrogate, round), self.normal_samples(round))
+        return self.gradient(surrogate, round)
+
+    def gradient(self, process: SVGP, round: Round) -> DiscreteKnowledgeGradient:
+        """Return the knowledge gradient over maximisers of posterior samples and of the mean."""
+        maximisers = self.maximisers(process, round)
+        return DiscreteKnowledgeGradient(process, maximisers, self.normal_samples(round), self.options.reading)
 
     def maximisers(self, process: SVGP, round: Round) -> Tensor:
-        """Return distinct maximisers of posterior samples, `S x d`."""
+        """Return candidates for the maximiser of the next mean: `S x d` of posterior samples, then two of the mean."""
         settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
-        points = draw_sobol_samples(settled.bounds, EXAMINED, 1, seed=round.seed).squeeze(-2)
+        sampled = self.sampled_maximisers(process, settled, round.seed)
+        if "sampled-maximisers" in self.options.departures:
+            return sampled
+        return torch.cat([sampled, self.mean_maximisers(process, settled, round)])
+
+    def mean_maximisers(self, process: SVGP, settled: Space, round: Round) -> Tensor:
+        """Return the points of greatest mean among the data and anywhere in the region that is searched, `2 x d`.
+
+        Data outside of the region are moved to its border, as the refinement moves maximisers.
+        """
+        posterior, data = SVGPPosterior(process), round.data.X.clamp(*settled.bounds)
+        incumbent = data[posterior.marginal_posterior(data).location.argmax()]
+        mean = AnalyticAcquisition(posterior, upper_confidence_bound(0.0), unit=process.standardisation.scale)
+        (best, *_) = settled.ends(mean, 1, self.options.search, round.seed, Neighbourhood(incumbent, NEAR))
+        return torch.cat([incumbent.unsqueeze(0), best])
+
+    def sampled_maximisers(self, process: SVGP, settled: Space, seed: int) -> Tensor:
+        """Return distinct maximisers of posterior samples, `S x d`."""
+        points = draw_sobol_samples(settled.bounds, EXAMINED, 1, seed=seed).squeeze(-2)
         # BoTorch draws these samples from the global stream.
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(round.seed)
-            sampled = MaxPosteriorSampling(ProcessModel(process, noisy=self.options.noisy), replacement=False)
-            return sampled(points, num_samples=self.options.mc_samples)
+            torch.default_generator.manual_seed(seed)
+            maximum = MaxPosteriorSampling(ProcessModel(process, noisy=self.options.noisy), replacement=False)
+            return maximum(points, num_samples=self.options.mc_samples)
 
     def points(self, choice: Choice[SVGP], round: Round) -> Tensor:
         """Return the queries, followed by the best maximiser for each sample."""
         process, utility = choice.surrogate, choice.utility
         if not isinstance(utility, DiscreteKnowledgeGradient):
-            maximisers = self.maximisers(process, round)
-            utility = DiscreteKnowledgeGradient(process, maximisers, self.normal_samples(round))
+            utility = self.gradient(process, round)
         fixed = "fixed-maximisers" in self.options.departures
-        maximisers = utility.maximisers if fixed else utility.best_maximisers(choice.X)
+        # One a sample: in the code those of posterior samples, which come first.
+        maximisers = utility.maximisers[: len(utility.base)] if fixed else utility.best_maximisers(choice.X)
         return process.standardisation.inputs(torch.cat([choice.X, maximisers]))
 
     def soft_utility(
@@ -223,6 +253,7 @@ class EulboKnowledgeGradient(EulboMethod):
             best_values(chosen, device),
             q,
             base.to(device),
+            self.options.reading,
             doubled="doubled-noise" in departures,
             appended="appended-update" in departures,
             centred="uncentred-update" not in departures,

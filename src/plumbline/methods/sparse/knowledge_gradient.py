@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from plumbline.methods.sparse.reading import Reading, variances, variances_vjp
 from plumbline.models.algebra import correlations, squared_distances
 from plumbline.models.svgp.posterior import SVGPPosterior
 from plumbline.models.svgp.process import SVGP
@@ -27,14 +28,16 @@ class DiscreteKnowledgeGradient(Differentiated):
         process: the trained process.
         maximisers: `T x d`, in the problem's bounds.
         base: `S x q`, standard normal draws.
+        reading: how an observation is drawn and conditioned on.
     """
 
-    def __init__(self, process: SVGP, maximisers: Tensor, base: Tensor) -> None:
+    def __init__(self, process: SVGP, maximisers: Tensor, base: Tensor, reading: Reading = "noise-free") -> None:
         self.moments = SVGPPosterior(process)
         super().__init__(self.moments.model)
         self.process = process
         self.maximisers = maximisers
         self.base = base
+        self.reading = reading
         self.set_X_pending(None)
         self._at = self.moments.marginal_posterior(maximisers)
         # Maps `A` and `W` of a query to its explained covariances with the maximisers.
@@ -80,22 +83,24 @@ class DiscreteKnowledgeGradient(Differentiated):
     def slopes_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the slopes and their vector-Jacobian product in the queries, `n x q x d`.
 
-        A slope is `c s / (s^2 + noise)` with the covariance c of query and maximiser and the query's deviation s.
+        A slope is `c sqrt(drawn) / conditioned`, with the covariance c of query and maximiser and the two variances of
+        the reading at the query.
         """
         m, outputscale = self.process.layout.m, self.moments.outputscale
         queries, at = self.moments.marginal_posterior(X.flatten(0, 1)), self._at
         r2 = squared_distances(queries.scaled.unsqueeze(0), at.scaled.unsqueeze(0)).squeeze(0)
         correlation, by_distance = correlations(r2, self.process.kernel)
         covariance = outputscale * correlation + queries.projected[:, : 2 * m] @ self._explained.mT
-        sd = queries.spread
-        predictive = sd.square() + self.process.parameters.noise.detach()
-        share = sd / predictive
+        noise = self.process.parameters.noise.detach()
+        drawn, conditioned = variances(queries.spread.square(), noise, self.reading)
+        share = drawn.sqrt() / conditioned
 
         def vjp(grad_slope: Tensor) -> Tensor:
             grad_slope = grad_slope.flatten(0, 1)
             grad_covariance = grad_slope * share.unsqueeze(-1)
-            grad_sd = (grad_slope * covariance).sum(-1) * (1 / predictive - 2 * share.square())
-            grad_projected = queries.through_spread(grad_sd)
+            grad_share = (grad_slope * covariance).sum(-1) * share
+            grad_variance, _ = variances_vjp(grad_share / (2 * drawn), -grad_share / conditioned, self.reading)
+            grad_projected = queries.through_spread(2 * queries.spread * grad_variance)
             grad_projected[:, : 2 * m] += grad_covariance @ self._explained
             weights = grad_covariance.mul_(by_distance).mul_(outputscale)
             gradient = queries.vjp_projected(grad_projected)

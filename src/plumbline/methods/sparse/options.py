@@ -1,17 +1,19 @@
-"""Options of methods with an SVGP, and the departures of AABO's published code from its text."""
+"""Options of methods with an SVGP, and departures from AABO's text."""
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Literal, Self, get_args
 
-from pydantic import PositiveInt
+from pydantic import PositiveInt, model_validator
 
 from plumbline.core.options import Options
+from plumbline.methods.sparse.reading import Reading
 from plumbline.methods.variants import Variant, departures_of
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.models.svgp.objective import Objective
 from plumbline.spaces.search import SearchOptions
 
-Departure = Literal[
+CodeDeparture = Literal[
     "raw-inputs",
     "units-of-the-design",
     "last-hundred",
@@ -23,6 +25,7 @@ Departure = Literal[
     "turns-by-epoch",
     "region-of-the-last-hundred",
     "improvement-before-gradient",
+    "sampled-maximisers",
     "fixed-maximisers",
     "appended-update",
     "uncentred-update",
@@ -30,7 +33,16 @@ Departure = Literal[
 ]
 """Departures of AABO's published code from its text; docs/methods/text-against-code.md describes each."""
 
-DEPARTURES: tuple[Departure, ...] = get_args(Departure)
+OtherDeparture = Literal["noisy-update", "shrunk-twice-update"]
+"""Departures that are not in the published code: other readings of the knowledge gradient's update."""
+
+Departure = Literal[CodeDeparture, OtherDeparture]
+
+DEPARTURES: tuple[CodeDeparture, ...] = get_args(CodeDeparture)
+"""Those of the published code, for which `code` stands."""
+
+READINGS: Mapping[Departure, Reading] = {"noisy-update": "noisy", "shrunk-twice-update": "shrunk-twice"}
+"""The readings of the knowledge gradient that departures stand for."""
 
 LAST = 100
 """Number of observations that the published code trains on after its first round."""
@@ -47,7 +59,8 @@ class SparseOptions(Options):
         improvement: expected improvement, or its logarithm: the same maximiser without vanishing gradients.
         search: the multi-start search for the acquisition function's maximiser.
         mc_samples: number of quasi-random samples where an expectation has no closed form.
-        variant: `paper`; `code`, with all departures of the published code; or a list of departures.
+        variant: `paper`; `code`, with all departures of the published code; or a list of departures, with at most one
+            other reading of the knowledge gradient.
     """
 
     kernel: SparseKernel = "rbf"
@@ -59,10 +72,23 @@ class SparseOptions(Options):
     mc_samples: PositiveInt = 64
     variant: Variant[Departure] = "paper"
 
+    @model_validator(mode="after")
+    def _one_reading(self) -> Self:
+        if self.departures.issuperset(READINGS):
+            raise ValueError(
+                f"`variant` has {' and '.join(READINGS)}: keep one, they are readings of the same sentence"
+            )
+        return self
+
     @property
     def departures(self) -> frozenset[Departure]:
-        """The departures of the published code in force."""
+        """The departures in force."""
         return departures_of(self.variant, DEPARTURES)
+
+    @property
+    def reading(self) -> Reading:
+        """How the knowledge gradient imagines an observation and conditions on it."""
+        return next((reading for name, reading in READINGS.items() if name in self.departures), "noise-free")
 
     @property
     def noisy(self) -> bool:

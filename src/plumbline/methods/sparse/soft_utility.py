@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from plumbline.acquisition.quadrature import gauss_hermite
+from plumbline.methods.sparse.reading import Reading, variances, variances_vjp
 from plumbline.models.algebra import SparseKernel, cholesky_vjp, inner, product, squared_distances
 from plumbline.models.svgp.cross_covariance import JITTER, Covariances, covariances
 from plumbline.models.svgp.numerics import log_softplus
@@ -152,6 +153,10 @@ class PointPosteriors:
     def W(self) -> Tensor:  # noqa: N802
         """`C' A`, the part of `B` behind the covariances: `b x m x k`."""
         return self.B[..., :-1, :]
+
+    def variances(self, reading: Reading) -> tuple[Tensor, Tensor]:
+        """Return the variances with which observations are drawn and conditioned on, both `b x k`."""
+        return variances(self.variance.clamp_min(JITTER), self.noise.unsqueeze(-1), reading)
 
     def grad_variance(self, grad_sd: Tensor) -> Tensor:
         """Map a gradient in the standard deviations to that in the variances; both `b x k`."""
@@ -299,16 +304,19 @@ class SoftBatchImprovement(SoftUtility):
         return replace(self, best=self.best[going], base=self.base[going])
 
 
-def imagined(queries: PointPosteriors, base: Tensor, factor: Tensor | None = None) -> Tensor:
+def imagined(
+    queries: PointPosteriors, base: Tensor, reading: Reading = "noise-free", factor: Tensor | None = None
+) -> Tensor:
     """Return observations at the queries, `b x S x q`: `mean_j + sd_j eps_ij`; AABO, section 3.3.
 
     Args:
         queries: posteriors at the queries.
         base: `b x S x q`, standard normal draws eps.
+        reading: whether sd is that of f or of an observation.
         factor: Cholesky factor of their posterior covariance, `b x q x q`, for draws as in the published code at q > 1.
             These are from the joint posterior, with `sd_j eps_ij` added again, and reshaped so that queries mix.
     """
-    drawn = queries.mean.unsqueeze(-2) + queries.sd.unsqueeze(-2) * base
+    drawn = queries.mean.unsqueeze(-2) + queries.variances(reading)[0].sqrt().unsqueeze(-2) * base
     if factor is None:
         return drawn
     drawn = drawn + product(base, factor.mT)
@@ -338,19 +346,21 @@ def mean_update(
     posteriors: PointPosteriors,
     queries: PointPosteriors,
     observed: Tensor,
+    reading: Reading = "noise-free",
     appended: bool = False,
     centred: bool = True,
 ) -> MeanUpdate:
     """Return the update of the means at maximisers by an observed query, in `O(m)` a pair.
 
-    The process is conditioned on the observation `y_ij`: `mean_t + cov_tj (y_ij - mean_j) / (var_j + noise)`, with
-    posterior covariances `cov_tj = k_tj - A_t' A_j + W_t' W_j`. This is the online update (Maddox et al., 2021) that
-    AABO, section 3.3, refers to.
+    The process is conditioned on the observation `y_ij`: `mean_t + cov_tj (y_ij - mean_j) / bounded_j`, with posterior
+    covariances `cov_tj = k_tj - A_t' A_j + W_t' W_j`. This is the online update (Maddox et al., 2021) that AABO,
+    section 3.3, refers to. The variance `bounded_j` is at least the jitter: where f is known nothing moves.
 
     Args:
         posteriors: posteriors at the `q` queries and `T` maximisers.
         queries: posteriors at the queries alone.
         observed: `b x S x q`, the observations.
+        reading: whether they are conditioned on with noise.
         appended: makes `y_ij` a noise-free inducing value, as the published code does. A further row of the Cholesky
             factor, `A_j'` and `sqrt(k_jj - |A_j|^2)`, has the gain `(k_tj - A_t' A_j) / (k_jj - |A_j|^2)`, as if the
             other inducing values were known too. It has a pole at every inducing point.
@@ -363,7 +373,7 @@ def mean_update(
         bounded = queries.residual.clamp_min(JITTER)
     else:
         covariance = covariance + product(posteriors.W[..., q:].mT, queries.W)
-        bounded = queries.variance.clamp_min(JITTER) + queries.noise.unsqueeze(-1)
+        bounded = queries.variances(reading)[1]
     surprise = observed - queries.mean.unsqueeze(-2)
     if not centred:
         surprise = surprise + posteriors.constant[:, None, None]
@@ -378,12 +388,13 @@ class SoftKnowledgeGradient(SoftUtility):
 
     Attributes:
         base: `b x S x q`, standard normal.
-        doubled, appended, centred: see `imagined` and `mean_update`.
+        reading, doubled, appended, centred: see `imagined` and `mean_update`.
     """
 
     best: Tensor
     q: int
     base: Tensor
+    reading: Reading = "noise-free"
     doubled: bool = False
     appended: bool = False
     centred: bool = True
@@ -391,16 +402,16 @@ class SoftKnowledgeGradient(SoftUtility):
     def expected_log(self, posteriors: PointPosteriors) -> ExpectedLog:
         """Return the mean over samples of `log u`, with its derivatives.
 
-        Gradients pass through gains to covariances and variances, and through surprises to the queries' standard
-        deviations. The queries' means cancel, except with `doubled`: there observation and surprise are of different
-        queries.
+        Gradients pass through gains to covariances and variances, and through surprises to the variances of the draws.
+        The queries' means cancel, except with `doubled`: there observation and surprise are of different queries.
         """
         queries, maximisers = posteriors.part(slice(self.q)), slice(self.q, None)
         joint, factor = None, None
         if self.doubled and self.q > 1:
             joint = posteriors.prior(slice(self.q), slice(self.q))
             factor, _ = torch.linalg.cholesky_ex(posteriors.covariance(joint))
-        update = mean_update(posteriors, queries, imagined(queries, self.base, factor), self.appended, self.centred)
+        observed = imagined(queries, self.base, self.reading, factor)
+        update = mean_update(posteriors, queries, observed, self.reading, self.appended, self.centred)
         means = update.mean.unsqueeze(-1) + update.gain * update.surprise
         value, grad_means = greatest_log_softplus(means, self.best)
 
@@ -408,12 +419,13 @@ class SoftKnowledgeGradient(SoftUtility):
         grad_covariance = grad_gain / update.bounded.unsqueeze(-2)
         grad_bounded = -(grad_covariance * update.gain).sum(-2)
         grad_drawn = grad_surprise if factor is None else grad_surprise.mT.reshape(grad_surprise.shape)
-        grad_variance = queries.grad_variance((grad_drawn * self.base).sum(-2))
+        grad_of_draws = (grad_drawn * self.base).sum(-2) / (2 * queries.variances(self.reading)[0].sqrt())
+        grad_conditioned = torch.zeros_like(grad_bounded) if self.appended else grad_bounded
+        grad_variance, grad_noise = variances_vjp(grad_of_draws, grad_conditioned, self.reading)
+        grad_variance = grad_variance * (queries.variance >= JITTER)
+        grad_residual = grad_variance
         if self.appended:
-            grad_residual, grad_noise = grad_variance + grad_bounded * (queries.residual >= JITTER), None
-        else:
-            grad_variance = grad_variance + grad_bounded * (queries.variance >= JITTER)
-            grad_residual, grad_noise = grad_variance, grad_bounded.sum(-1)
+            grad_residual = grad_variance + grad_bounded * (queries.residual >= JITTER)
         grad_A = -2 * grad_residual.unsqueeze(-2) * queries.A - product(posteriors.A[..., maximisers], grad_covariance)
         grad_W = 2 * grad_variance.unsqueeze(-2) * queries.W
         grad_mean = torch.zeros_like(grad_variance)
@@ -442,7 +454,7 @@ class SoftKnowledgeGradient(SoftUtility):
             grad_constant,
             grad_residual.sum(-1),
             grad_priors,
-            grad_noise,
+            grad_noise.sum(-1),
         )
 
     def of(self, going: Tensor) -> "SoftKnowledgeGradient":

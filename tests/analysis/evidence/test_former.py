@@ -1,0 +1,44 @@
+"""Results on file of methods whose definition has changed since."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.analysis.evidence.former import FORMER_VARIANTS, former_definitions, former_in_words
+from plumbline.methods.sparse.options import SparseOptions
+from plumbline.study.plan import load_plan
+
+ROOT = Path(__file__).parents[3]
+REFERENCE = ROOT / "results" / "reference"
+ON_FILE = sorted(path.parent.name for path in REFERENCE.glob("*/provenance.json"))
+
+
+@pytest.fixture(scope="module")
+def methods() -> dict[str, Any]:
+    """The options of each method's entry, and of its base where it has one."""
+    plan = load_plan({"preset": "paper", "data": "real", "studies": ["approximation"]}, ROOT)
+    return {
+        name: method.ref.options["base"].get("options", {}) if "base" in method.ref.options else method.ref.options
+        for name, method in plan.library.methods.items()
+        if "eulbo-kg" in name
+    }
+
+
+def test_words_of_the_methods_that_are_shown(tmp_path: Path) -> None:
+    about = {FORMER_VARIANTS: {"a": ["one", "two"], "b": ["three"]}}
+    assert former_definitions(about, ["c", "a"]) == {"a": "one, two"}
+    assert former_definitions({}, ["a"]) == {}
+    (tmp_path / "provenance.json").write_text(json.dumps(about))
+    assert former_in_words(tmp_path, ["c"]) == ""
+    words = "b ran with the departures three; a ran with the departures one, two: its definition has changed since"
+    assert former_in_words(tmp_path, ["b", "c", "a"]) == words
+
+
+@pytest.mark.parametrize("name", ON_FILE)
+def test_former_variants_are_variants_that_no_entry_of_the_name_has(name: str, methods: dict[str, Any]) -> None:
+    about = json.loads((REFERENCE / name / "provenance.json").read_text())
+    for method, variant in about.get(FORMER_VARIANTS, {}).items():
+        was = SparseOptions(variant=tuple(variant)).departures
+        assert was != SparseOptions(variant=tuple(methods[method].get("variant", ()))).departures
