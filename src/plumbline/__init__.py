@@ -18,6 +18,7 @@ import plumbline.methods
 if TYPE_CHECKING:
     from plumbline.api import (
         PlumblineError,
+        atlas,
         claims,
         classes,
         compare,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PlumblineError",
+    "atlas",
     "claims",
     "classes",
     "compare",

@@ -5,6 +5,7 @@ Every function returns a pandas table, but for `show`, which prints. A method or
 """
 
 from plumbline.api.comparing import compare, seeds
+from plumbline.api.editions import atlas
 from plumbline.api.experiment_runs import runs
 from plumbline.api.listings import claims, classes, experiments, methods, tasks
 from plumbline.api.running import run
@@ -13,6 +14,7 @@ from plumbline.core.errors import PlumblineError
 
 __all__ = [
     "PlumblineError",
+    "atlas",
     "claims",
     "classes",
     "compare",

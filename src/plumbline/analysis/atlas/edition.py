@@ -1,0 +1,183 @@
+"""An edition of the atlas: its files, read and written.
+
+A folder holds a Parquet file a task, `tasks.csv`, `cells.csv` with a row a method and task, be it empty, and
+`edition.json`. Cells are added as they are finished; one that is there is replaced by one of as many seeds or more.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+
+from plumbline.analysis.atlas.rounds import COLUMNS, LEVELS
+from plumbline.core.errors import PlumblineError
+from plumbline.core.files import atomic, read_csv, read_json, write_text
+from plumbline.store.records import read_table
+
+FOLDER = Path("results/atlas")
+
+EDITION = "2026.12"
+"""Of the files that this version of plumbline reads and writes."""
+
+REMEDY = "take it from version control"
+
+PAIR = ["task", "method"]
+
+CELLS = [*PAIR, "class", "seeds", "failed", "empty", "commit", "libraries", "seconds"]
+"""Columns of `cells.csv`: `empty` is the reason of a cell without trials, `seconds` the median wall time of a trial."""
+
+TASKS = ["task", "track", "title", "initial", "rounds", "measure", "optimum"]
+"""Columns of `tasks.csv`: `measure` is what `best` is, `optimum` its greatest value, empty where unknown."""
+
+EXACT = ("best", "incumbent")
+"""Columns that are kept to the last bit: regrets are their differences from the optimum."""
+
+
+def _kind(name: str) -> arrow.DataType:
+    if name in LEVELS:
+        return arrow.bool_()
+    return arrow.float64() if name in EXACT else arrow.float32()
+
+
+SCHEMA = arrow.schema(
+    [
+        ("method", arrow.dictionary(arrow.int32(), arrow.string())),
+        ("seed", arrow.int16()),
+        ("round", arrow.int16()),
+        *((name, _kind(name)) for name in COLUMNS[2:]),
+    ]
+)
+"""Of a task's file."""
+
+
+class Cell(NamedTuple):
+    """A method on a task.
+
+    Attributes:
+        about: its row in `cells.csv`.
+        rounds: with `rounds.COLUMNS`; None of an empty cell.
+        facts: what its trials tell of the task, `measure` and `optimum`; empty of an empty cell.
+    """
+
+    about: Mapping[str, Any]
+    rounds: pd.DataFrame | None
+    facts: Mapping[str, Any]
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Task and method."""
+        return str(self.about["task"]), str(self.about["method"])
+
+
+def read_cells(folder: Path) -> pd.DataFrame:
+    """Return `cells.csv` of an edition.
+
+    Raises:
+        PlumblineError: there is none, or it is damaged.
+    """
+    return read_csv(folder / "cells.csv", CELLS, remedy=REMEDY)
+
+
+def read_tasks(folder: Path) -> pd.DataFrame:
+    """Return `tasks.csv` of an edition.
+
+    Raises:
+        PlumblineError: there is none, or it is damaged.
+    """
+    return read_csv(folder / "tasks.csv", TASKS, remedy=REMEDY)
+
+
+def check_edition(folder: Path) -> None:
+    """Raise PlumblineError where a folder holds no atlas, or one of another edition."""
+    path = folder / "edition.json"
+    if not path.is_file():
+        raise PlumblineError(f"no atlas at {folder}: {REMEDY}, or make one with `plumbline atlas --add results`")
+    there = read_json(path, ("edition",), REMEDY)["edition"]
+    if there != EDITION:
+        raise PlumblineError(f"{folder} is the atlas {there}; this version of plumbline reads the atlas {EDITION}")
+
+
+def read_rounds(folder: Path, tasks: Iterable[str]) -> pd.DataFrame:
+    """Return the rounds of tasks, a row a task, method, seed and round.
+
+    Coverage is 0 or 1, NaN without a forecast: pandas has no truth values with gaps but objects.
+
+    Args:
+        folder: of an edition.
+        tasks: their names.
+    """
+    tables = {task: read_table(folder / f"{task}.parquet", remedy=REMEDY) for task in tasks}
+    frames = [_as_numbers(table).to_pandas().assign(task=task) for task, table in tables.items()]
+    if not frames:
+        return pd.DataFrame(columns=[*PAIR, *COLUMNS])
+    methods = sorted({str(method) for frame in frames for method in frame["method"].cat.categories})
+    for frame in frames:
+        frame["method"] = frame["method"].cat.set_categories(methods)
+    return pd.concat(frames, ignore_index=True).astype({"task": "category"})[[*PAIR, *COLUMNS]]
+
+
+def _as_numbers(table: arrow.Table) -> arrow.Table:
+    for name in LEVELS:
+        numbers = table[name].cast(arrow.int8()).cast(arrow.float32())
+        table = table.set_column(table.column_names.index(name), name, numbers)
+    return table
+
+
+def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mapping[str, Any]) -> int:
+    """Add cells to an edition, task by task; return how many are new or were replaced.
+
+    A cell of fewer seeds than the one on file is left out.
+
+    Args:
+        folder: of the edition, made where there is none.
+        cells: the cells.
+        tasks: `tasks.csv` of all tasks of the atlas, but for what trials tell.
+        facts: of `edition.json`, besides its name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / "edition.json").is_file():
+        check_edition(folder)
+    known = read_cells(folder) if (folder / "cells.csv").is_file() else pd.DataFrame(columns=CELLS)
+    seeds = known.set_index(PAIR)["seeds"].to_dict()
+    new = [cell for cell in cells if cell.about["seeds"] >= seeds.get(cell.pair, 0)]
+    for task in dict.fromkeys(cell.pair[0] for cell in new):
+        _write_rounds(folder / f"{task}.parquet", [cell for cell in new if cell.pair[0] == task])
+    pairs = {cell.pair for cell in new}
+    stays = [pair not in pairs for pair in known[PAIR].itertuples(index=False, name=None)]
+    about = pd.DataFrame([cell.about for cell in new], columns=CELLS)
+    _write_csv(folder / "cells.csv", pd.concat([known[stays], about]).sort_values(PAIR, kind="stable"))
+    _write_csv(folder / "tasks.csv", _with_facts(tasks, folder, new))
+    write_text(folder / "edition.json", json.dumps({"edition": EDITION, **facts}, indent=1) + "\n")
+    return len(new)
+
+
+def _with_facts(tasks: pd.DataFrame, folder: Path, cells: Sequence[Cell]) -> pd.DataFrame:
+    """Return `tasks.csv` with what trials told, now or before."""
+    before = read_tasks(folder) if (folder / "tasks.csv").is_file() else pd.DataFrame(columns=TASKS)
+    told = pd.DataFrame([{"task": cell.pair[0], **cell.facts} for cell in cells if cell.facts])
+    known = pd.concat([before.loc[before["measure"].notna(), ["task", "measure", "optimum"]], told])
+    return tasks.merge(known.drop_duplicates("task", keep="last"), on="task", how="left")[TASKS]
+
+
+def _write_rounds(path: Path, cells: Sequence[Cell]) -> None:
+    """Write the rounds of a task's cells into its file, in place of those of the same methods."""
+    frames = [cell.rounds.assign(method=cell.pair[1]) for cell in cells if cell.rounds is not None]
+    if path.is_file():
+        old = _as_numbers(read_table(path, remedy=REMEDY)).to_pandas().astype({"method": str})
+        frames.append(old[~old["method"].isin([cell.pair[1] for cell in cells])])
+    if not frames:
+        return
+    every = pd.concat(frames, ignore_index=True).sort_values(["method", "seed", "round"], kind="stable")
+    every = every.astype({"method": "category", **dict.fromkeys(LEVELS, "boolean")})
+    table = arrow.Table.from_pandas(every[SCHEMA.names], SCHEMA, preserve_index=False).replace_schema_metadata(None)
+    with atomic(path) as part:
+        parquet.write_table(table, part, compression="zstd", compression_level=15, write_page_checksum=True)
+
+
+def _write_csv(path: Path, table: pd.DataFrame) -> None:
+    with atomic(path) as part:
+        table.to_csv(part, index=False, float_format="%.17g")

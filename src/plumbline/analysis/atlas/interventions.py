@@ -1,0 +1,151 @@
+"""The primary analyses of the atlas: what interventions on uncertainty do, and whether calibrated methods find more.
+
+docs/results/atlas-protocol.md has the list, which was fixed before the first trial, and the error rates.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from plumbline.statistics.inference import Mean
+from plumbline.statistics.multiple_tests import holm
+
+Pair = tuple[str, str]
+"""A method and its baseline."""
+
+
+class Intervention(NamedTuple):
+    """Methods that differ from their baselines in one thing."""
+
+    words: str
+    pairs: tuple[Pair, ...]
+
+
+INTERVENTIONS = (
+    Intervention(
+        "recalibrated, models trained on each split",
+        (("atlas-calibrated-logei", "atlas-logei"), ("atlas-calibrated-ucb", "atlas-ucb")),
+    ),
+    Intervention(
+        "recalibrated in closed form",
+        (("atlas-calibrated-logei-closed", "atlas-logei"), ("atlas-calibrated-ucb-closed", "atlas-ucb")),
+    ),
+    Intervention("conformal", (("atlas-cei", "atlas-ei"), ("atlas-cucb", "atlas-ucb-level"))),
+    Intervention("recalibrated online", (("atlas-ocbo", "atlas-ei"), ("atlas-locbo-everywhere", "atlas-ei"))),
+    Intervention("localised", (("atlas-ocbo-l", "atlas-ocbo"), ("atlas-locbo", "atlas-locbo-everywhere"))),
+    Intervention("sparse process refined with the query", (("eulbo-ei", "elbo-ei"),)),
+    Intervention("guarded", (("atlas-guarded-logei", "atlas-logei"), ("atlas-guarded-jes", "atlas-jes"))),
+)
+"""The first seven primary analyses: differences of scores."""
+
+PLACEBOS = (
+    Intervention("half the weight of the standard deviation", (("atlas-ucb-narrow", "atlas-ucb"),)),
+    Intervention("twice the weight of the standard deviation", (("atlas-ucb-wide", "atlas-ucb"),)),
+)
+"""A standard deviation that is wrong in a known way; shown beside them, without a test."""
+
+FEWEST_SEEDS = 3
+"""For a correlation over seeds."""
+
+FEWEST_METHODS = 8
+"""For a correlation over methods."""
+
+
+class Finding(NamedTuple):
+    """A mean over tasks with its 95% interval.
+
+    Attributes:
+        analysis: what is measured, in words.
+        of: `score` for a difference of scores, `calibration_error` for one of calibration errors, or `correlation`.
+        tasks: number of them.
+        value, low, high: the mean and its interval; NaN with fewer than two tasks.
+        p: two-sided, of a mean of zero.
+        p_corrected: by Holm's method over the primary analyses; NaN of one that is none.
+    """
+
+    analysis: str
+    of: str
+    tasks: int
+    value: float
+    low: float
+    high: float
+    p: float
+    p_corrected: float = np.nan
+
+
+def mean_over_tasks(values: pd.Series, analysis: str, of: str) -> Finding:
+    """Return the mean of a number a task; tasks without one are left out."""
+    known = values.dropna().to_numpy(dtype=float)
+    if len(known) < 2:
+        return Finding(analysis, of, len(known), *[np.nan] * 4)
+    mean = Mean(known, f"atlas {analysis} {of}")
+    p = min(1.0, 2 * min(mean.p_above(0.0), mean.p_below(0.0)))
+    return Finding(analysis, of, len(known), mean.value, *mean.interval(), p)
+
+
+def differences(trials: pd.DataFrame, pairs: Iterable[Pair], metric: str) -> pd.Series:
+    """Return the mean difference of a metric, method minus baseline, of each task: over shared seeds, then over pairs.
+
+    Args:
+        trials: as `scores.trials` returns them.
+        pairs: methods with their baselines.
+        metric: a column of `trials`.
+    """
+    by_method = trials.pivot_table(index=["task", "seed"], columns="method", values=metric, observed=True)
+    found = [
+        (by_method[method] - by_method[baseline]).groupby(level="task", observed=True).mean()
+        for method, baseline in pairs
+        if method in by_method and baseline in by_method
+    ]
+    return pd.concat(found, axis=1).mean(axis=1, skipna=False) if found else pd.Series(dtype=float)
+
+
+def within_methods(trials: pd.DataFrame) -> pd.Series:
+    """Return, of each task, the mean over methods of Spearman's correlation over seeds of `first_half` with `final`."""
+    return _correlations(trials, "first_half", "final", ["task", "method"], FEWEST_SEEDS).groupby(level="task").mean()
+
+
+def across_methods(trials: pd.DataFrame) -> pd.Series:
+    """Return, of each task, Spearman's correlation over methods of mean calibration error with mean score."""
+    means = trials.groupby(["task", "method"], observed=True)[["calibration_error", "score"]].mean().reset_index()
+    return _correlations(means, "calibration_error", "score", ["task"], FEWEST_METHODS)
+
+
+def _correlations(rows: pd.DataFrame, x: str, y: str, within: list[str], fewest: int) -> pd.Series:
+    """Return Spearman's correlation in each group of at least `fewest` rows in which both vary."""
+    known = rows.dropna(subset=[x, y])
+    groups = known.groupby(within, observed=True)
+    varied = (groups[[x, y]].transform("max") > groups[[x, y]].transform("min")).all(axis=1)
+    enough = groups[x].transform("size") >= fewest
+    kept = known[varied & enough].groupby(within, observed=True)[[x, y]]
+    return kept.corr(method="spearman")[x].xs(y, level=-1)
+
+
+CORRELATIONS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
+    "seeds: calibration error of the first half with final regret": within_methods,
+    "methods: calibration error with score": across_methods,
+}
+"""The last two primary analyses."""
+
+
+def primary(trials: pd.DataFrame) -> list[Finding]:
+    """Return the primary analyses, with Holm's correction over them.
+
+    Args:
+        trials: as `scores.trials` returns them, of tasks of one objective without constraints.
+    """
+    found = [mean_over_tasks(differences(trials, one.pairs, "score"), one.words, "score") for one in INTERVENTIONS]
+    found += [mean_over_tasks(of(trials), words, "correlation") for words, of in CORRELATIONS.items()]
+    corrected = holm([1.0 if np.isnan(one.p) else one.p for one in found])
+    return [one._replace(p_corrected=float(p)) for one, p in zip(found, corrected, strict=True)]
+
+
+def beside(trials: pd.DataFrame) -> list[Finding]:
+    """Return what stands beside the primary analyses: changes of calibration, and placebos."""
+    found = [
+        mean_over_tasks(differences(trials, one.pairs, "calibration_error"), one.words, "calibration_error")
+        for one in (*INTERVENTIONS, *PLACEBOS)
+    ]
+    return found + [mean_over_tasks(differences(trials, one.pairs, "score"), one.words, "score") for one in PLACEBOS]

@@ -1,0 +1,233 @@
+"""The atlas: every seed and round of every method on every task, on file, and how trials are added to it."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from plumbline.api.repository import find_repository
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.registry.catalogue import catalogue
+from plumbline.registry.references import MethodRef
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from plumbline.analysis.atlas.edition import Cell
+    from plumbline.methods.base import Domain
+    from plumbline.store.spec import TrialSpec
+
+Part = Literal["rounds", "trials", "cells", "tasks"]
+
+STUDY = "atlas"
+
+CORNER = "ATLAS-corner"
+"""The experiment of the quick preset, whose trials are part of no edition."""
+
+
+def atlas(
+    part: Part = "rounds",
+    *,
+    task: str = "",
+    methods: Iterable[str] = (),
+    folder: str | Path | None = None,
+) -> "pd.DataFrame":
+    """Return the atlas: results of every method on every task that it can run on, without running anything.
+
+    Args:
+        part: `rounds`, a row a task, method, seed and round, round 0 being the initial design; `trials`, a row a seed;
+            `cells`, a row a task and method, be it empty; `tasks`, a row a task.
+        task: the only one; all where empty.
+        methods: the only ones; all where empty.
+        folder: of an edition; `results/atlas` of the repository where None.
+
+    Returns:
+        Of `rounds`: `best`, the best noise-free value so far, and `incumbent`, that of the best observation, both to be
+        maximised; `recommended` after the last round; whether the observation lay in the sets of level 50, 80 and 95%
+        (`covered_50` and others), its `pit` and `nll` under the forecast, and `width_80`; seconds of fit, search and
+        evaluation; `regret`, and `share`, the regret in units of that of the initial design. Where a task's optimum is
+        unknown, the best value of any trial stands for it. `results/atlas/README.md` explains all columns.
+
+    Raises:
+        PlumblineError: no atlas there, one of another edition, or an unknown part, task or method.
+
+    Examples:
+        >>> rounds = pb.atlas(task="common-levy-5-0.1", methods=["atlas-logei", "optuna-gp"])
+        >>> rounds.groupby(["method", "round"])["regret"].median().unstack("method")
+    """
+    from plumbline.analysis.atlas.edition import FOLDER, check_edition, read_cells, read_rounds, read_tasks
+    from plumbline.analysis.atlas.scores import trials, with_regret
+
+    if part not in get_args(Part):
+        raise unknown("part of the atlas", part, get_args(Part))
+    place = find_repository() / FOLDER if folder is None else Path(folder)
+    check_edition(place)
+    cells, tasks = read_cells(place), read_tasks(place)
+    if task and task not in set(tasks["task"]):
+        raise unknown("task of the atlas", task, tasks["task"])
+    wanted = list(methods)
+    for method in wanted:
+        if method not in set(cells["method"]):
+            raise unknown("method of the atlas", method, cells["method"].unique())
+    if part == "tasks":
+        return tasks[tasks["task"] == task] if task else tasks
+    here = cells[(cells["task"] == task) if task else cells["task"].notna()]
+    if part == "cells":
+        return here[here["method"].isin(wanted)] if wanted else here
+    # Of all methods: where the optimum is unknown, the best of any trial stands for it.
+    rounds = with_regret(read_rounds(place, here.loc[here["seeds"] > 0, "task"].unique()), tasks)
+    if wanted:
+        rounds = rounds[rounds["method"].isin(wanted)].reset_index(drop=True)
+    return rounds if part == "rounds" else trials(rounds)
+
+
+def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder: str | Path | None = None) -> int:
+    """Add the finished trials of a results folder to the atlas; return how many cells are new or were replaced.
+
+    Args:
+        results: a folder with `trials` and `store`, of runs of the study `atlas` at the preset `paper`, on real data.
+        data: folder of features and trained models; `data` of the repository where None.
+        folder: of the edition; `results/atlas` of the repository where None.
+
+    Raises:
+        PlumblineError: the folder holds another edition, or a result is damaged.
+    """
+    from plumbline.analysis.atlas.edition import FOLDER, add_cells
+
+    repository = find_repository()
+    grid = AtlasGrid(repository)
+    cells = list(finished_cells(grid, Path(results)))
+    at_hand = {str(cell.about["task"]) for cell in cells}
+    cells += empty_cells(grid, at_hand, repository / "data" if data is None else Path(data))
+    return add_cells(repository / FOLDER if folder is None else Path(folder), cells, grid.tasks(), EDITION_FACTS)
+
+
+EDITION_FACTS = {
+    "title": "An atlas of Bayesian optimisation under imperfect models",
+    "creators": ["the plumbline developers"],
+    "licence": "MIT",
+    "protocol": "docs/results/atlas-protocol.md",
+    "study": STUDY,
+    "preset": "paper",
+    "data": "real",
+}
+"""What a deposit of an edition says of itself."""
+
+
+class AtlasGrid:
+    """The trials of the atlas, as its study plans them, and what is known of its tasks."""
+
+    def __init__(self, repository: Path) -> None:
+        from plumbline.study.plan import load_plan
+
+        plan = load_plan({"studies": [STUDY], "preset": "paper", "data": "real"}, repository)
+        self.entries = plan.library
+        self.experiments = [one for name, one in plan.run.experiments.items() if name != CORNER]
+
+    @property
+    def methods(self) -> list[str]:
+        """All methods, in the order of the grid."""
+        return list(dict.fromkeys(spec.method.label for one in self.experiments for spec in one.specs))
+
+    def tasks(self) -> "pd.DataFrame":
+        """Return `tasks.csv` without what only trials tell."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "task": spec.task,
+                "track": one.name.removeprefix("ATLAS-"),
+                "title": one.titles[spec.task],
+                "initial": spec.budget.initial.size,
+                "rounds": spec.budget.rounds,
+            }
+            for one in self.experiments
+            for spec in {spec.task: spec for spec in one.specs}.values()
+        )
+
+
+def finished_cells(grid: AtlasGrid, results: Path) -> "Iterator[Cell]":
+    """Yield the cells all of whose trials are in a results folder."""
+    import pandas as pd
+
+    from plumbline.analysis.atlas.edition import Cell
+    from plumbline.analysis.atlas.rounds import RECORDED, facts_of, rounds_of
+    from plumbline.analysis.evidence.evidence import read_rows
+
+    for experiment in grid.experiments:
+        chunks: dict[tuple[str, str], list[Path]] = {}
+        for chunk in experiment.chunks:
+            pair = chunk.spec.task, chunk.spec.method.label
+            chunks.setdefault(pair, []).append(chunk.path(results / "trials"))
+        for spec, seeds in experiment.trials:
+            paths = chunks[spec.task, spec.method.label]
+            if not all(path.is_file() for path in paths):
+                continue
+            read = [read_rows(path, RECORDED) for path in paths]
+            rows, failed = (pd.concat(frames, ignore_index=True) for frames in zip(*read, strict=True))
+            found = len(rows) > 0
+            keys = rows["key"].astype(str).unique()
+            about = {
+                "task": spec.task,
+                "method": spec.method.label,
+                "class": spec.method.name,
+                "seeds": len(seeds) - len(failed),
+                "failed": len(failed),
+                "empty": "" if found else " ".join(str(failed["error"].iloc[0]).split()),
+                **(provenance_of(spec.method, keys, results / "store") if found else {}),
+            }
+            yield Cell(about, rounds_of(rows) if found else None, facts_of(rows) if found else {})
+
+
+def provenance_of(method: MethodRef, keys: Iterable[str], store: Path) -> dict[str, Any]:
+    """Return commit, versions of the libraries that a method is, and median wall time of trials in a store."""
+    from statistics import median
+
+    from plumbline.store.folder import TrialFolder
+
+    facts = [TrialFolder(store, key).provenance() for key in keys]
+    wanted = catalogue().method[method.name].libraries
+    versions = [{**fact["packages"], **fact["imported"]} for fact in facts]
+    libraries = {f"{name} {found[name]}" for found in versions for name in wanted if name in found}
+    return {
+        "commit": " ".join(sorted({str(fact["commit"])[:12] for fact in facts})),
+        "libraries": "; ".join(sorted(libraries)),
+        "seconds": round(median(fact["wall_seconds"] for fact in facts), 2),
+    }
+
+
+def empty_cells(grid: AtlasGrid, tasks: Iterable[str], data: Path) -> "Iterator[Cell]":
+    """Yield the cells of some tasks that the grid leaves empty, each with the reason that the method gives."""
+    from plumbline.analysis.atlas.edition import Cell
+
+    planned = {(spec.task, spec.method.label) for one in grid.experiments for spec in one.specs}
+    for experiment in grid.experiments:
+        for spec in {spec.task: spec for spec in experiment.specs if spec.task in set(tasks)}.values():
+            domain = domain_of(spec, data)
+            for method in grid.methods:
+                if (spec.task, method) not in planned:
+                    ref = grid.entries.methods[method].ref
+                    about = {"task": spec.task, "method": method, "class": ref.name, "seeds": 0, "failed": 0}
+                    yield Cell({**about, "empty": reason_of(ref, domain)}, None, {})
+
+
+NOT_PLANNED = "not planned: docs/results/atlas-protocol.md says where this method runs"
+
+
+def reason_of(ref: MethodRef, domain: "Domain") -> str:
+    """Return why a method is not on a task: what it says itself, or that it was left out."""
+    from plumbline.methods.base import build_method
+
+    try:
+        build_method(ref.name, ref.options, domain)
+    except PlumblineError as error:
+        reason = " ".join(str(error).split(": use ")[0].split())
+        return re.sub(r"^method '[^']*'(: | is )", "", reason)
+    return NOT_PLANNED
+
+
+def domain_of(spec: "TrialSpec", data: Path) -> "Domain":
+    """Return what methods are told of a task's problem."""
+    from plumbline.trials.trial import Trial
+
+    return Trial(spec.model_copy(update={"method": MethodRef(name="random")}), data).domain

@@ -1,0 +1,97 @@
+"""An edition's files: cells are added, replaced by more seeds, and never by fewer."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from plumbline.analysis.atlas.edition import (
+    CELLS,
+    Cell,
+    add_cells,
+    check_edition,
+    read_cells,
+    read_rounds,
+    read_tasks,
+)
+from plumbline.analysis.atlas.rounds import COLUMNS, LEVELS
+from plumbline.core.errors import PlumblineError
+
+TASKS = pd.DataFrame(
+    {"task": ["bowl", "valley"], "track": "x", "title": ["A bowl", "A valley"], "initial": 2, "rounds": 2}
+)
+
+
+def rounds(seeds: int, best: float = 1.0) -> pd.DataFrame:
+    frame = pd.DataFrame({"seed": np.repeat(range(seeds), 3), "round": [0, 1, 2] * seeds})
+    frame = frame.reindex(columns=list(COLUMNS))
+    frame["best"] = best + frame["round"] / 3
+    frame.loc[frame["round"] > 0, list(LEVELS)] = 1.0
+    return frame
+
+
+def cell(task: str, method: str, seeds: int, best: float = 1.0) -> Cell:
+    about = {"task": task, "method": method, "class": "ei", "seeds": seeds, "failed": 0, "empty": "" if seeds else "no"}
+    facts = {"measure": "value", "optimum": 5.0} if seeds else {}
+    return Cell(about, rounds(seeds, best) if seeds else None, facts)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    new = [cell("bowl", "b", 2, 0.1), cell("bowl", "a", 1), cell("valley", "a", 0)]
+    assert add_cells(tmp_path, new, TASKS, {"licence": "MIT"}) == 3
+    check_edition(tmp_path)
+    assert json.loads((tmp_path / "edition.json").read_text()) == {"edition": "2026.12", "licence": "MIT"}
+    cells = read_cells(tmp_path)
+    assert list(cells) == CELLS
+    assert cells[["task", "method", "seeds"]].to_numpy().tolist() == [
+        ["bowl", "a", 1],
+        ["bowl", "b", 2],
+        ["valley", "a", 0],
+    ]
+    assert read_tasks(tmp_path)["optimum"].tolist() == [5.0, pytest.approx(np.nan, nan_ok=True)]
+    found = read_rounds(tmp_path, ["bowl"])
+    assert list(found) == ["task", "method", *COLUMNS]
+    of_b = found[found["method"] == "b"]
+    np.testing.assert_array_equal(of_b["best"], rounds(2, 0.1)["best"])  # to the last bit
+    np.testing.assert_array_equal(of_b["covered_80"], rounds(2)["covered_80"])
+    assert read_rounds(tmp_path, []).empty
+
+
+def test_more_seeds_replace_fewer_and_not_the_reverse(tmp_path: Path) -> None:
+    add_cells(tmp_path, [cell("bowl", "a", 2, 1.0), cell("bowl", "b", 2, 1.0)], TASKS, {})
+    assert add_cells(tmp_path, [cell("bowl", "a", 1, 9.0), cell("bowl", "b", 3, 9.0)], TASKS, {}) == 1
+    first = read_rounds(tmp_path, ["bowl"]).query("round == 0").groupby("method", observed=True)["best"].first()
+    assert first.to_dict() == {"a": 1.0, "b": 9.0}
+    assert read_cells(tmp_path)["seeds"].tolist() == [2, 3]
+
+
+def test_a_cell_that_was_empty_is_filled(tmp_path: Path) -> None:
+    add_cells(tmp_path, [cell("bowl", "a", 0)], TASKS, {})
+    assert add_cells(tmp_path, [cell("bowl", "a", 1)], TASKS, {}) == 1
+    assert len(read_rounds(tmp_path, ["bowl"])) == 3
+    assert add_cells(tmp_path, [cell("bowl", "a", 0)], TASKS, {}) == 0
+
+
+def test_another_edition_is_refused_by_name(tmp_path: Path) -> None:
+    add_cells(tmp_path, [cell("bowl", "a", 1)], TASKS, {})
+    (tmp_path / "edition.json").write_text('{"edition": "2031.01"}\n')
+    for attempt in (check_edition, lambda folder: add_cells(folder, [], TASKS, {})):
+        with pytest.raises(
+            PlumblineError, match=r"is the atlas 2031\.01; this version of plumbline reads the atlas 2026"
+        ):
+            attempt(tmp_path)
+
+
+def test_no_atlas_and_a_damaged_one(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match="no atlas at"):
+        check_edition(tmp_path)
+    add_cells(tmp_path, [cell("bowl", "a", 1)], TASKS, {})
+    path = tmp_path / "bowl.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(PlumblineError, match=r"bowl\.parquet is corrupt .*: take it from version control"):
+        read_rounds(tmp_path, ["bowl"])
+    (tmp_path / "cells.csv").write_text("task,method\n")
+    with pytest.raises(PlumblineError, match=r"cells\.csv has no column 'class': take it from version control"):
+        read_cells(tmp_path)

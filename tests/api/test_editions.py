@@ -1,0 +1,123 @@
+"""The atlas on file, and how trials are added to it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import plumbline as pb
+from plumbline.analysis.atlas.edition import add_cells
+from plumbline.api.editions import NOT_PLANNED, AtlasGrid, domain_of, empty_cells, finished_cells, reason_of
+from plumbline.api.repository import find_repository
+from plumbline.api.running import run_specs
+from plumbline.core.errors import PlumblineError
+from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
+from plumbline.store import records
+from plumbline.store.spec import Budget, Chunk, Diagnostics, TrialSpec
+
+TASK = "atlas-forrester"
+
+
+def spec_of(method: str) -> TrialSpec:
+    return TrialSpec(
+        problem=ProblemRef(name="forrester"),
+        method=MethodRef(name=method),
+        seed=0,
+        budget=Budget(initial=InitialDesign(design="sobol", size=4), rounds=3),
+        diagnostics=Diagnostics(alphas=(0.5, 0.2, 0.05), recommend=True),
+        task=TASK,
+    )
+
+
+@pytest.fixture(scope="module")
+def grid() -> AtlasGrid:
+    return AtlasGrid(find_repository())
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
+    """An edition of one task with two methods, one of which lacks a seed that failed, and a third that did not end."""
+    results = tmp_path_factory.mktemp("results")
+    chunks = [Chunk(spec=spec_of(name), seeds=(0, 1)) for name in ("random", "ei", "ucb")]
+    for chunk in chunks[:2]:
+        folders = run_specs(chunk.specs(), results / "store", results, "cpu")
+        tables = [folder.table(spec) for folder, spec in zip(folders, chunk.specs(), strict=True)]
+        records.write_table(chunk.path(results / "trials"), records.concatenate(tables))
+    experiment: Any = SimpleNamespace(chunks=chunks, trials=[(chunk.spec, range(2)) for chunk in chunks])
+    some: Any = SimpleNamespace(experiments=[experiment])
+    found = list(finished_cells(some, results))
+    assert [cell.pair for cell in found] == [(TASK, "random"), (TASK, "ei")]
+    empty: Any = SimpleNamespace(
+        experiments=[SimpleNamespace(specs=[chunk.spec for chunk in chunks])],
+        methods=["ei", "atlas-ehvi", "atlas-penalised-ei"],
+        entries=grid.entries,
+    )
+    found += empty_cells(empty, [TASK], results)
+    folder = tmp_path_factory.mktemp("atlas")
+    add_cells(folder, found, grid.tasks(), {"study": "atlas"})
+    return folder
+
+
+def test_rounds(edition: Path) -> None:
+    rounds = pb.atlas(folder=edition)
+    assert rounds.groupby(["task", "method", "seed"], observed=True)["round"].apply(list).tolist() == [[0, 1, 2, 3]] * 4
+    assert (rounds.loc[rounds["round"] == 0, "share"] == 1).all()
+    starts = rounds[rounds["round"] == 0].pivot(index="seed", columns="method", values="best")
+    assert (starts["ei"] == starts["random"]).all(), "methods share the initial design"
+    forecasts = rounds[(rounds["round"] > 0) & (rounds["method"] == "ei")]
+    assert (
+        forecasts[["covered_50", "covered_80", "covered_95", "pit", "nll", "width_80", "fit_seconds"]]
+        .notna()
+        .all(axis=None)
+    )
+    assert rounds.loc[rounds["round"] == 3, "recommended"].notna().all()
+    assert (rounds["regret"] >= 0).all()
+
+
+def test_parts(edition: Path) -> None:
+    assert len(pb.atlas("trials", folder=edition, methods=["ei"])) == 2
+    cells = pb.atlas("cells", folder=edition).set_index("method")
+    assert cells["seeds"].to_dict() == {"random": 2, "ei": 2, "atlas-ehvi": 0, "atlas-penalised-ei": 0}
+    assert cells.loc["atlas-ehvi", "empty"] == "for several objectives; this problem has one objective"
+    assert cells.loc["atlas-penalised-ei", "empty"] == NOT_PLANNED
+    assert cells.loc["ei", "seconds"] > 0
+    tasks = pb.atlas("tasks", task=TASK, folder=edition)
+    assert tasks[["track", "measure"]].to_numpy().tolist() == [["misspecified", "value"]]
+    assert len(pb.atlas("tasks", folder=edition)) == 37
+
+
+def test_what_there_is_not(edition: Path, tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match="unknown part of the atlas 'round': did you mean 'rounds'"):
+        pb.atlas("round", folder=edition)  # type: ignore[arg-type]
+    with pytest.raises(
+        PlumblineError, match="unknown task of the atlas 'atlas-forester': did you mean 'atlas-forrester'"
+    ):
+        pb.atlas(task="atlas-forester", folder=edition)
+    with pytest.raises(PlumblineError, match="unknown method of the atlas 'eii': did you mean 'ei'"):
+        pb.atlas(methods=["eii"], folder=edition)
+    with pytest.raises(PlumblineError, match="no atlas at"):
+        pb.atlas(folder=tmp_path)
+
+
+def test_every_cell_that_is_planned_can_run(grid: AtlasGrid) -> None:
+    """A method that refuses a task would leave a hole; public libraries need not be installed."""
+    for experiment in grid.experiments:
+        if experiment.inputs:
+            continue  # its data are not at hand; methods of a track are the same on all of its tasks
+        spec = experiment.specs[0]
+        domain = domain_of(spec, Path())
+        for one in experiment.specs:
+            if one.task == spec.task:
+                reason = reason_of(one.method, domain)
+                assert reason == NOT_PLANNED or "is not installed" in reason, (one.task, one.method.label, reason)
+
+
+def test_the_grid_is_the_protocol_s(grid: AtlasGrid) -> None:
+    tasks = grid.tasks()
+    single = tasks[~tasks["track"].isin(["constraints", "objectives"])]
+    trials = sum(len(seeds) for one in grid.experiments for _, seeds in one.trials)
+    assert (len(single), trials) == (33, 8_396)
+    text = (find_repository() / "docs/results/atlas-protocol.md").read_text(encoding="utf-8")
+    assert "33" in text
+    assert "8,396" in text
