@@ -17,6 +17,7 @@ import psutil
 import pytest
 from own_packages import write_package
 
+from plumbline.cli.skeletons import write_skeleton
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import Config
 
@@ -302,6 +303,17 @@ def test_braces_in_a_path_are_refused(layout: DryCheckout, field: str) -> None:
 def test_experiments_and_studies_are_targets(layout: DryCheckout, target: str, jobs: dict[str, int]) -> None:
     """And need no job of another experiment."""
     assert layout.todo(target) == jobs
+
+
+def test_a_study_that_is_new_is_a_target(layout: DryCheckout) -> None:
+    paths, (_, command) = write_skeleton("study", "mine", layout.path)
+    try:
+        done = layout.snakemake("--dry-run", *shlex.split(command)[3:])
+    finally:
+        for path in paths:
+            path.unlink()
+    assert command.startswith("snakemake --cores all ")
+    assert jobs(done.stdout) == {"trials": 1, "experiment": 1}, done.stdout
 
 
 def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: DryCheckout) -> None:

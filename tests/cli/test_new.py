@@ -39,6 +39,7 @@ def checkout(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 @pytest.fixture
 def loaded(tmp_path: Path) -> Iterator[Callable[[Path], ModuleType]]:
     """What runs a file as a module of a package; what it registers is forgotten after the test."""
+
     def load(path: Path) -> ModuleType:
         spec = importlib.util.spec_from_file_location("own_skeleton", path)
         assert spec is not None

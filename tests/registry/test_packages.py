@@ -132,6 +132,15 @@ def test_a_name_that_two_packages_declare_is_refused(own_packages: Path) -> None
         assert "ei" in catalogue().listed("method")
 
 
+def test_a_problem_that_ends_in_a_number_is_refused(own_packages: Path) -> None:
+    """It would be a dimension: of `ackley-20` the 20."""
+    write_package(own_packages, problems={"my-bowl-7": "mine.problems"})
+    with pytest.raises(
+        PlumblineError, match=r"my-package 0\.1\.0: problem 'my-bowl-7': a number .*: call it 'my-bowl7'"
+    ):
+        catalogue().find("problem", ProblemRef(name="my-bowl-7").name)
+
+
 def test_a_name_that_we_have_is_refused(own_packages: Path) -> None:
     write_package(own_packages, methods={"ei": "mine.methods"})
     twice = "'ei' is registered twice: by plumbline.methods.gp.single_outcome and by the package my-package 0.1.0"

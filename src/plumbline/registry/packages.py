@@ -67,7 +67,7 @@ def declared(kind: str, name: str) -> Declared | None:
     """Return the declaration of a name; None where no package declares it.
 
     Raises:
-        PlumblineError: two packages declare it, or the declaration names no module.
+        PlumblineError: two packages declare it, it names no module, or the name of a problem ends like a dimension.
     """
     found = _declarations(kind).get(name, [])
     if len(found) > 1:
@@ -78,6 +78,11 @@ def declared(kind: str, name: str) -> Declared | None:
             raise PlumblineError(
                 f"package {one.package}: entry point {name!r} of {GROUPS[kind]!r} is {one.module!r}: "
                 f"write the module that registers the {kind}, `my_package.{kind}s`"
+            )
+        if kind == "problem" and re.search(r"-\d+$", name):
+            raise PlumblineError(
+                f"package {one.package}: problem {name!r}: a number at the end of a name is a dimension: "
+                f"call it {re.sub(r'-(?=[0-9]+$)', '', name)!r}"
             )
         return one
     return None

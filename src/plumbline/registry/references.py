@@ -120,7 +120,7 @@ class ProblemRef(Named):
     def _split_dimension(self) -> Self:
         match = _WITH_DIMENSION.fullmatch(self.name)
         known = catalogue()
-        if match and not known.has("problem", self.name) and known.has("problem", match["family"]):
+        if match and self.name not in known.problem and known.has("problem", match["family"]):
             if self.options.get("dim", int(match["dim"])) != int(match["dim"]):
                 raise ValueError(f"{self.name!r} with option `dim: {self.options['dim']}`: which of the two is meant?")
             object.__setattr__(self, "name", match["family"])
