@@ -40,6 +40,8 @@ def _import(module: str) -> None:
     except PlumblineError:
         raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise PlumblineError(f"there is no module {error.name!r} on Python's path") from error
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
         place = packages.place_in_packages(error) or f"{frames[-1].filename}, line {frames[-1].lineno}"
         raise PlumblineError(f"{module} cannot be imported: {place}: {type(error).__name__}: {error}") from error
