@@ -1,8 +1,10 @@
 """What the tests of the trials, the configuration and the command line share."""
 
 import gc
+import importlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,3 +180,41 @@ def points(bounds: "Tensor") -> "Tensor":
 
     U = torch.rand(5, 1, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
     return bounds[0] + (bounds[1] - bounds[0]) * U
+
+
+@pytest.fixture
+def own_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder of installed packages."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    forget(folder)
+    yield folder
+    forget(folder)
+
+
+@pytest.fixture
+def forget_packages(own_packages: Path) -> Callable[[], None]:
+    """What lets this process look for packages and import them anew, as the next one would."""
+    return lambda: forget(own_packages)
+
+
+def forget(folder: Path) -> None:
+    """Let this process forget the packages of a folder, and what it knows of their source."""
+    from plumbline.methods.base import methods
+    from plumbline.problems.base import problems
+    from plumbline.registry import catalogue, packages, references, source_digest
+    from plumbline.store import keys, provenance
+
+    importlib.invalidate_caches()
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(folder)):
+            del sys.modules[name]
+    for registry in (methods, problems):
+        for name in [name for name, one in registry._entries.items() if one.module not in sys.modules]:
+            del registry._entries[name]
+    catalogue._CHECKED.clear()
+    for module in (catalogue, packages, references, source_digest, keys, provenance):
+        for name, cached in vars(module).items():
+            if hasattr(cached, "cache_clear") and name != "catalogue":  # ours, which takes seconds
+                cached.cache_clear()

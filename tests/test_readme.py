@@ -155,7 +155,7 @@ def test_what_is_added_runs_as_the_pages_say(done, command):
 
 
 def test_a_method_that_is_added_is_listed_with_its_options(done):
-    (command,) = SHOWN
+    (command,) = (words for words in SHOWN if words[-1] == "greedy")
     code, output, errors = done[tuple(command)]
     assert code == 0, errors
     assert "model.kernel" in output

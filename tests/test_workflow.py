@@ -15,7 +15,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from own_packages import write_package
 
+from plumbline.cli.skeletons import write_skeleton
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import Config
 
@@ -303,6 +305,17 @@ def test_experiments_and_studies_are_targets(layout: DryCheckout, target: str, j
     assert layout.todo(target) == jobs
 
 
+def test_a_study_that_is_new_is_a_target(layout: DryCheckout) -> None:
+    paths, (_, command) = write_skeleton("study", "mine", layout.path)
+    try:
+        done = layout.snakemake("--dry-run", *shlex.split(command)[3:])
+    finally:
+        for path in paths:
+            path.unlink()
+    assert command.startswith("snakemake --cores all ")
+    assert jobs(done.stdout) == {"trials": 1, "experiment": 1}, done.stdout
+
+
 def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: DryCheckout) -> None:
     done = layout.snakemake("--dry-run", "--config", "studies=[calibrated]")
     assert "results/quick/only-calibrated/report.html" in done.stdout
@@ -556,6 +569,26 @@ def test_a_comment_runs_nothing_and_code_runs_its_own_jobs(
     assert "branin dice" not in log, "its code is what it was"
     checkout.edit("src/plumbline/trials/trial.py", "range(len(X))", "range(0, len(X))")
     assert checkout.todo()["trials"] == 2, "the loop is everyone's"
+
+
+@pytest.mark.slow
+def test_code_of_a_package_runs_its_jobs_again(
+    source: Checkout, copy_of: Callable[[Checkout], Checkout], tmp_path: Path
+) -> None:
+    package = tmp_path / "site-packages"
+    write_package(package)
+    checkout = copy_of(source)
+    checkout.env["PYTHONPATH"] += f":{package}"
+    checkout.edit("config/methods/tiny.yaml", "{name: flaky}", "{name: my-middle}")
+    checkout.edit("config/tasks/tiny.yaml", "problem: branin", "problem: my-bowl-2")
+    done = checkout.snakemake("TINY-T1")
+    assert done.returncode == 0, done.stdout
+    assert checkout.todo("TINY-T1") == {}
+    unused, helper = package / "mine/unused.py", package / "mine/helper.py"
+    unused.write_text("x = 2\n")
+    assert checkout.todo("TINY-T1") == {}
+    helper.write_text(helper.read_text().replace("return x", "return x / 2"))
+    assert checkout.todo("TINY-T1") == {"trials": 1, "experiment": 1}
 
 
 @pytest.mark.slow

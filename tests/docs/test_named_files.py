@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "plumbline"
 PAGES = sorted([*(ROOT / "docs" / "methods").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")])
-MADE = {"greedy.py", "epsilon.py", "gramacy.py", "straddle.py"}
+MADE = {"greedy.py", "epsilon.py", "gramacy.py", "straddle.py", "steps.py"}
 """Files that readers save."""
 
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

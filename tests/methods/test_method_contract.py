@@ -84,6 +84,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {**QUICK, "acquisition": "botorch.acquisition:qUpperConfidenceBound", "arguments": {"beta": 2.0}},
         {**QUICK, "acquisition": "botorch.acquisition.logei.qLogNoisyExpectedImprovement"},
     ],
+    "ask-tell": [{"optimiser": "ask_tell_cases:Steps"}, {"optimiser": "ask_tell_cases:Batch", "minimise": True}],
     "botorch-loop": [{"num_restarts": 2, "raw_samples": 16}],
     "optuna": [{"sampler": "tpe"}, {"sampler": "gp"}],
     "skopt": [{"acquisition": "gp_hedge"}, {"acquisition": "EI"}],
@@ -91,7 +92,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
 }
 """Options of the methods that cannot be built from none, or that are several methods in one."""
 
-WITHOUT_MODEL = {"random", "sobol", "optuna", "cma-es", "skopt", "ax", "bayesian-optimization", "smac"}
+WITHOUT_MODEL = {"random", "sobol", "optuna", "cma-es", "skopt", "ax", "bayesian-optimization", "smac", "ask-tell"}
 """Methods that predict nothing."""
 
 OF_TWO_OUTCOMES = {"ehvi", "nehvi", "cehvi", "cnehvi"}
@@ -351,7 +352,7 @@ def test_more_points_than_rows_left_are_not_made_up(make_for_tables: Callable[..
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES} - {name for name, _ in CASES_WITH_TABLES}))
 def test_a_table_is_refused_in_one_line_by_methods_of_boxes(name: str) -> None:
-    make = _maker((name, {}))
+    make = _maker((name, _examples(name)[0]))
     with pytest.raises(PlumblineError, match=f"^method {name!r} searches a box; this problem has rows of a table"):
         make(table())
 

@@ -97,7 +97,8 @@ def changed(schema: Json) -> dict[str, list[Any]]:
 def examples(kind: Kind, name: str, of_studies: list[Json]) -> list[Json]:
     """Valid options of a registered name: those of the studies, and each with one option changed."""
     schema = catalogue().find(kind, name).options
-    starts = [options for options in (*of_studies, {}, {"dim": 3}, {"base": "ei"}) if is_valid(kind, name, options)]
+    plain: list[Json] = [{}, {"dim": 3}, {"base": "ei"}, {"optimiser": "module:Class"}]
+    starts = [options for options in (*of_studies, *plain) if is_valid(kind, name, options)]
     more = [
         {**start, option: value}
         for start in starts[-2:]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from own_packages import write_package
 
 from plumbline.core.errors import PlumblineError
 from plumbline.registry import source_digest
@@ -306,3 +307,58 @@ def test_installed_classes_count_by_their_version(cheap_spec: Make, monkeypatch:
     monkeypatch.setattr(keys, "installed_version", lambda name: "999" if name == "networkx" else real(name))
     assert trial_key(spec, NOWHERE) != before
     assert "networkx" in code_outside(spec)["imported"]
+
+
+def test_the_code_of_a_package_that_declares_a_method_counts(
+    cheap_spec: Make, own_packages: Path, forget_packages: Callable[[], None]
+) -> None:
+    """Installed or not: its author edits it. Of its modules, those that the method and the problem import."""
+    write_package(own_packages)
+    (own_packages / "unrelated.py").write_text("x = 1\n")
+
+    def of(method: str, problem: str) -> str:
+        forget_packages()
+        spec = cheap_spec(problem, method, options={})
+        return trial_key(spec, NOWHERE)
+
+    def keys_now() -> list[str]:
+        return [
+            of("my-middle", "branin"),
+            of("random", "my-bowl-2"),
+            of("my-middle", "my-bowl-2"),
+            of("random", "branin"),
+        ]
+
+    def changed(file: str, more: str) -> list[bool]:
+        before, path = keys_now(), own_packages / file
+        text = path.read_text()
+        path.write_text(text + more)
+        after = keys_now()
+        path.write_text(text)
+        return [one != other for one, other in zip(before, after, strict=True)]
+
+    assert len(set(keys_now())) == 4
+    assert changed("mine/methods.py", "x = 1\n") == [True, False, True, False]
+    assert changed("mine/helper.py", "x = 1\n") == [True, False, True, False]
+    assert changed("mine/problems.py", "x = 1\n") == [False, True, True, False]
+    assert changed("mine/unused.py", "y = 1\n") == [False] * 4
+    assert changed("unrelated.py", "y = 1\n") == [False] * 4
+    assert changed("mine/methods.py", "# a comment\n") == [False] * 4
+    before = keys_now()
+    write_package(own_packages, version="0.2.0")
+    assert [one != other for one, other in zip(before, keys_now(), strict=True)] == [True, True, True, False]
+    spec = cheap_spec("my-bowl-2", "my-middle", options={})
+    about = code_outside(spec)
+    assert about["imported"]["my-package"] == "0.2.0"
+    assert set(about["own_code"]) == {"mine", "mine.helper", "mine.methods", "mine.problems"}
+
+
+def test_a_design_counts_the_package_of_its_problem(
+    cheap_spec: Make, own_packages: Path, forget_packages: Callable[[], None]
+) -> None:
+    write_package(own_packages)
+    spec = cheap_spec("my-bowl-2", "random")
+    before = design_key(spec, NOWHERE)
+    (own_packages / "mine/problems.py").open("a").write("x = 1\n")
+    forget_packages()
+    assert design_key(spec, NOWHERE) != before

@@ -51,11 +51,10 @@ def listed_methods() -> Listing:
     repository = find_repository()
     written = read_written(entry_files(repository, "methods"))
     found = load_methods_and_tasks(repository / "config").methods
-    absences = {name: absent(one.libraries) for name, one in catalogue().method.items()}
     rows = [
         (
             *(name, written[one.legend.entry].path.stem, one.legend.label, one.ref.name, one.legend.entry),
-            not absences[one.ref.name],
+            not absent(catalogue().find("method", one.ref.name).libraries),
         )
         for name, one in found.items()
     ]
@@ -173,7 +172,7 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
 
 def _classes(kind: str) -> Iterable[tuple[str, str, str, str]]:
     if kind in get_args(Kind):
-        return [(kind, one.name, one.summary, one.module) for one in getattr(catalogue(), kind).values()]
+        return [(kind, one.name, one.summary, one.place) for one in catalogue().listed(kind).values()]  # type: ignore[arg-type]
     if kind == "metric":
         import plumbline.metrics  # noqa: F401 - enters the metrics
         from plumbline.metrics.registry import METRICS

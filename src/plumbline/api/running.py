@@ -73,7 +73,11 @@ class TrialRequest(NamedTuple):
             if bool(self._of(one)) == bool(self._of(other)):
                 raise PlumblineError(f"give either a {one} (an entry of config/{one}s) or a {other} (registered code)")
         entered = [
-            ("method", self.method_class in entries.methods.keys() - catalogue().method.keys(), self.method_class),
+            (
+                "method",
+                self.method_class in entries.methods and not catalogue().has("method", self.method_class),
+                self.method_class,
+            ),
             ("task", self.problem in entries.tasks and not _is_problem(self.problem), self.problem),
         ]
         for kind, wrong, name in entered:
@@ -126,7 +130,7 @@ class TrialRequest(NamedTuple):
 
 def _is_problem(name: str) -> bool:
     """Return whether a registered problem goes by this name, perhaps with its dimension: `ackley-2`."""
-    return ProblemRef(name=name).name in catalogue().problem
+    return catalogue().has("problem", ProblemRef(name=name).name)
 
 
 def _given(changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,20 +2,27 @@
 
 Building it imports every registered module, which takes seconds; Snakemake reads the configuration at every start and
 in every cluster job. The catalogue is therefore cached in the user's cache folder under a digest of the source.
+
+What other packages declare is not part of it. It is listed when it is looked up, and cached under a digest of their
+source.
 """
 
 import hashlib
 import importlib
 import json
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, Literal
 
 from plumbline.core import files
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.inputs import METHOD
+from plumbline.core.inputs import declared as marked
 from plumbline.core.options import Options, parse
+from plumbline.registry import packages
 from plumbline.registry import source_digest as sources
 from plumbline.registry.registry import Entry, Registry, catalogue_path
 
@@ -34,6 +41,8 @@ class Listing(Options):
         passes_on: features that a wrapper provides if its base does.
         needs: features that a wrapper or portfolio needs of its base or each member; None for other methods.
         libraries: distributions whose versions the results of a method depend on, and which may be absent.
+        distribution: of the package that declares it; empty for this one.
+        code: digest of the source of that package; empty for this one, whose digest the cache has in its path.
     """
 
     name: str
@@ -44,6 +53,13 @@ class Listing(Options):
     passes_on: tuple[str, ...] = ()
     needs: tuple[str, ...] | None = None
     libraries: tuple[str, ...] = ()
+    distribution: str = ""
+    code: str = ""
+
+    @property
+    def place(self) -> str:
+        """The module, and the package where it is another one."""
+        return f"{self.module} (package {self.distribution})" if self.distribution else self.module
 
 
 class Catalogue(Options):
@@ -57,27 +73,79 @@ class Catalogue(Options):
     figure: dict[str, Listing]
     table: dict[str, Listing]
 
-    def find(self, kind: Kind, name: str) -> Listing:
-        """Return the listing of `name`; raise PlumblineError with the nearest name if there is none."""
+    def _own(self, kind: Kind) -> dict[str, Listing]:
         listings: dict[str, Listing] = getattr(self, kind)
-        if name not in listings:
-            raise unknown(kind, name, listings, f"plumbline classes {kind}")
-        return listings[name]
+        return listings
+
+    def has(self, kind: Kind, name: str) -> bool:
+        """Return whether there is a `kind` called `name`, here or in a package that declares it."""
+        return name in self._own(kind) or name in packages.declared_names(kind)
+
+    def find(self, kind: Kind, name: str) -> Listing:
+        """Return the listing of `name`.
+
+        Raises:
+            PlumblineError: there is none, with the nearest name; or the package that declares it is broken.
+        """
+        listings = self._own(kind)
+        if name in listings:
+            return listings[name]
+        if (one := packages.declared(kind, name)) is not None:
+            return _of_package(kind, one)
+        raise unknown(kind, name, [*listings, *packages.declared_names(kind)], f"plumbline classes {kind}")
+
+    def listed(self, kind: Kind) -> dict[str, Listing]:
+        """Return the listings of a kind by name, those of other packages last.
+
+        What is wrong with a package is a warning, and the others are listed.
+        """
+        listings = dict(self._own(kind))
+        for name in packages.declared_names(kind):
+            try:
+                self._refuse_two(kind, name)
+                listings[name] = self.find(kind, name)
+            except PlumblineError as error:
+                warnings.warn(f"{kind} {name!r} is not listed: {error}", stacklevel=2)
+        return listings
+
+    def _refuse_two(self, kind: Kind, name: str) -> None:
+        """Raise PlumblineError if a package declares a name that this one has."""
+        if name in self._own(kind) and (one := packages.declared(kind, name)) is not None:
+            raise PlumblineError(
+                f"{kind} {name!r} is registered twice: by {self._own(kind)[name].module} "
+                f"and by the package {one.package}: rename that of the package"
+            )
 
     def bases(self, name: str) -> list[str]:
         """Return the methods that can be the base or a member of `name`; a wrapper, only if its own base can."""
         needs = self.find("method", name).needs
-        return [] if needs is None else [other for other, one in self.method.items() if _serves(one, needs)]
+        return [] if needs is None else [other for other, one in self.listed("method").items() if _serves(one, needs)]
 
     def wrappers(self, name: str) -> list[str]:
         """Return the wrappers and portfolios that the method `name` can be the base or a member of."""
-        listing = self.find("method", name)
-        return [other for other, one in self.method.items() if one.needs is not None and _serves(listing, one.needs)]
+        found = self.find("method", name)
+        listings = self.listed("method").items()
+        return [other for other, one in listings if one.needs is not None and _serves(found, one.needs)]
+
+    def code_outside(self, kind: Kind, name: str, options: Mapping[str, Any]) -> list[str]:
+        """Return digests of the source of other packages that says what `options` may be; methods inside count."""
+        listing = self.find(kind, name)
+        found = [listing.code] if listing.code else []
+        for one in marked(listing.options, options):
+            if one.mark == METHOD:
+                inner = one.value if isinstance(one.value, Mapping) else {"name": one.value}
+                base, its_options = inner.get("name"), inner.get("options", {})
+                # What is no method is refused when the options are parsed.
+                if isinstance(base, str) and isinstance(its_options, Mapping) and self.has("method", base):
+                    found += self.code_outside("method", base, its_options)
+        return found
 
     def check(self, kind: Kind, name: str, options: dict[str, Any], source: str) -> None:
         """Raise PlumblineError if there is no `kind` called `name`, or if `options` are not its options."""
         try:
+            self._refuse_two(kind, name)
             listing = self.find(kind, name)
+            code = self.code_outside(kind, name, options)
         except PlumblineError as error:
             raise PlumblineError(f"{source}: {error}") from error
         missing = sorted(set(listing.options.get("required", ())) - options.keys())
@@ -90,7 +158,7 @@ class Catalogue(Options):
             )
         where = f"{source}: {kind} {name!r}"
         try:
-            item = json.dumps([kind, name, options], sort_keys=True)
+            item = json.dumps([kind, name, options, *code], sort_keys=True)
         except (TypeError, ValueError, RecursionError) as error:
             raise PlumblineError(f"{where}: options are numbers, texts, lists and mappings: {error}") from error
         once(item, lambda: parse(option_model(kind, name), options, where))
@@ -174,7 +242,25 @@ def _listing(entry: Entry) -> Listing:
 
 
 def _listings(kind: Kind) -> dict[str, Listing]:
-    return {name: _listing(entry) for name, entry in _registry(kind).entries().items()}
+    """Return what this package registers; a module of another may have been imported by then."""
+    entries = _registry(kind).entries()
+    return {name: _listing(one) for name, one in entries.items() if one.module.startswith(f"{sources.PACKAGE}.")}
+
+
+@cache
+def _of_package(kind: Kind, one: packages.Declared) -> Listing:
+    """Return the listing of what another package declares, from the cache if its source is the same."""
+    try:
+        code = sources.source_digest(one.module)
+    except PlumblineError as error:
+        raise PlumblineError(f"package {one.package}: {error}") from error
+
+    def compute() -> str:
+        listing = _listing(_registry(kind)[one.name])
+        return listing.model_copy(update={"distribution": one.distribution, "code": code}).model_dump_json()
+
+    item = json.dumps(["listing", kind, one.name, one.module, one.package, code])
+    return Listing.model_validate_json(remembered(item, compute))
 
 
 _CHECKED: set[str] = set()

@@ -47,7 +47,8 @@ def canonical_options(kind: Kind, name: str, options: Json) -> Json:
 @cache
 def _canonical_text(kind: Kind, name: str, options: str) -> str:
     schema = catalogue().find(kind, name).options
-    item = canonical_json(["canonical options", kind, name, schema, options])
+    code = catalogue().code_outside(kind, name, json.loads(options))
+    item = canonical_json(["canonical options", kind, name, schema, options, *code])
     return remembered(item, lambda: canonical_json(_canonical(kind, name, schema, json.loads(options))))
 
 
@@ -118,7 +119,8 @@ class ProblemRef(Named):
     @model_validator(mode="after")
     def _split_dimension(self) -> Self:
         match = _WITH_DIMENSION.fullmatch(self.name)
-        if match and self.name not in catalogue().problem and match["family"] in catalogue().problem:
+        known = catalogue()
+        if match and self.name not in known.problem and known.has("problem", match["family"]):
             if self.options.get("dim", int(match["dim"])) != int(match["dim"]):
                 raise ValueError(f"{self.name!r} with option `dim: {self.options['dim']}`: which of the two is meant?")
             object.__setattr__(self, "name", match["family"])

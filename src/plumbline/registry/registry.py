@@ -1,7 +1,7 @@
 """Registries of problems and methods: a decorator registers a class or a function, a look-up returns it.
 
 A look-up imports only the module that the catalogue lists for the name: other modules may import libraries that take
-seconds, and most trials need none of them.
+seconds, and most trials need none of them. A name that is none of ours may be one that another package declares.
 """
 
 import importlib
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options
+from plumbline.registry import packages
 from plumbline.registry.source_digest import cache_folder
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -38,11 +39,12 @@ def _import(module: str) -> None:
         raise PlumblineError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
     except PlumblineError:
         raise
-    except Exception as error:
-        last = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")][-1]
-        raise PlumblineError(
-            f"{module} cannot be imported: {last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
-        ) from error
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise PlumblineError(f"there is no module {error.name!r} on Python's path") from error
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+        place = packages.place_in_packages(error) or f"{frames[-1].filename}, line {frames[-1].lineno}"
+        raise PlumblineError(f"{module} cannot be imported: {place}: {type(error).__name__}: {error}") from error
 
 
 def catalogue_path() -> Path:
@@ -60,7 +62,10 @@ def listed_modules(kind: str) -> dict[str, str]:
 
 
 class Registry:
-    """The named members of one package; a module is imported at the first look-up of a name in it."""
+    """The named members of one package, and those that other packages declare.
+
+    A module is imported at the first look-up of a name in it.
+    """
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
@@ -72,9 +77,11 @@ class Registry:
         """Enter the decorated class or function under `name`; its docstring's first line is the summary."""
 
         def enter(build: T) -> T:
-            known = self._entries.get(name)
-            if known is not None and known.module != build.__module__:
-                raise ValueError(f"{self.kind} {name!r} is registered twice: {known.module} and {build.__module__}")
+            outside = build.__module__.partition(".")[0] != self.package.partition(".")[0]
+            listed = self._listed_module(name) if outside else None
+            known = self._entries[name].module if name in self._entries else listed
+            if known not in (None, build.__module__):
+                raise ValueError(f"{self.kind} {name!r} is registered twice: {known} and {build.__module__}")
             line = summary or (build.__doc__ or name).strip().splitlines()[0]
             self._entries[name] = Entry(name, line, build, options, build.__module__)
             return build
@@ -91,16 +98,33 @@ class Registry:
         """Return the entry of `name`.
 
         Raises:
-            PlumblineError: unknown name, with the nearest known one.
+            PlumblineError: unknown name, with the nearest known one; a module that cannot be imported.
         """
         if name not in self._entries:
-            self._listed = self._listed or listed_modules(self.kind)
-            if name in self._listed:
-                _import(self._listed[name])
+            if (module := self._listed_module(name)) is not None:
+                _import(module)
+            elif (one := packages.declared(self.kind, name)) is not None:
+                self._import_declared(one)
         entries = self._entries if name in self._entries else self.entries()
         if name not in entries:
             raise unknown(self.kind, name, entries, f"plumbline classes {self.kind}")
         return entries[name]
+
+    def _listed_module(self, name: str) -> str | None:
+        self._listed = self._listed or listed_modules(self.kind)
+        return self._listed.get(name)
+
+    def _import_declared(self, one: packages.Declared) -> None:
+        """Import the module of another package that registers a name."""
+        try:
+            _import(one.module)
+        except PlumblineError as error:
+            raise PlumblineError(f"package {one.package}: {error}") from error
+        if one.name not in self._entries:
+            raise PlumblineError(
+                f"package {one.package}: {one.module} registers no {self.kind} {one.name!r}: "
+                f"decorate it with `@{self.kind}s.register({one.name!r}, ...)`, or correct the entry point"
+            )
 
     def _modules(self) -> list[str]:
         """Return the modules of the package."""

@@ -5,8 +5,8 @@ the syntax tree without importing; comments, docstrings and layout do not count.
 folder, since computing one takes longer than a short trial.
 
 A method may import modules outside of this package. Those that are installed are named by their versions, in the
-provenance; a user's own (on PYTHONPATH, in the working directory, in an editable installation) count as this package's
-modules do.
+provenance; a user's own (on PYTHONPATH, in the working directory, in an editable installation, or in an installed
+package that declares methods or problems) count as this package's modules do.
 """
 
 import ast
@@ -25,6 +25,7 @@ import platformdirs
 
 from plumbline.core import files
 from plumbline.core.errors import PlumblineError
+from plumbline.registry.packages import top_modules
 
 PACKAGE = "plumbline"
 ROOT = Path(__file__).parents[1]
@@ -48,6 +49,7 @@ NEUTRAL = frozenset(
         "methods.proposal",
         "problems.base",
         "registry.catalogue",
+        "registry.packages",
         "registry.references",
         "registry.registry",
         "registry.source_digest",
@@ -100,9 +102,14 @@ def _spec(module: str) -> ModuleSpec | None:
 
 @cache
 def _installed(top: str) -> bool:
-    """Whether a top-level module is Python's own or an installed package: a version, not its files, says what it is."""
+    """Whether a top-level module is Python's own or an installed package: a version, not its files, says what it is.
+
+    Of an installed package that declares methods or problems, which its author is working on, the files do.
+    """
     if top in sys.stdlib_module_names or top in sys.builtin_module_names:
         return True
+    if top in top_modules():
+        return False
     spec = _spec(top)
     if spec is None:
         return True

@@ -65,7 +65,8 @@ def _parts_of_trial(spec: TrialSpec) -> list[tuple[Kind, str, Json]]:
 
 
 class Dependencies(NamedTuple):
-    """What parts of a trial depend on: modules, files in the data folder, and distributions of libraries, sorted."""
+    """What parts of a trial depend on, sorted: modules, files in the data folder, and distributions of libraries and of
+    the packages that declare them."""
 
     modules: tuple[str, ...]
     inputs: tuple[str, ...]
@@ -86,7 +87,7 @@ def _dependencies(parts: str) -> Dependencies:
     named = {module for part in used for module in named_modules(*part)}
     modules = {listing.module for listing in listings} | named
     paths = {path for part in used for path in input_paths(*part)}
-    libraries = {library for listing in listings for library in listing.libraries}
+    libraries = {library for listing in listings for library in (*listing.libraries, listing.distribution) if library}
     # Installed code has no digest: its version says what it is.
     tops = {module.partition(".")[0] for module in named}
     libraries |= {distribution_of(top) or top for top in tops.intersection(installed(*named))}
@@ -132,10 +133,12 @@ def code_outside(spec: TrialSpec) -> Json:
     """Return what else a trial runs, for its provenance.
 
     `own_code` has the digests of one's own modules outside of this package, by name, and `imported` the versions of
-    installed packages that `provenance` does not name.
+    installed packages that `provenance` does not name, and of the libraries and packages in the trial's key.
     """
     modules = *_of_trial(spec).modules, LOOP
-    return {"own_code": outside(*modules), "imported": versions(*installed(*modules))}
+    in_key = {library: installed_version(library) for library in _of_trial(spec).libraries}
+    known = {library: version for library, version in in_key.items() if version is not None}
+    return {"own_code": outside(*modules), "imported": known | versions(*installed(*modules))}
 
 
 def illustration_digest(kind: str) -> str:
@@ -190,13 +193,13 @@ def _key(about: Json, code: str, inputs: Sequence[str], data: Path, libraries: S
 
 def trial_key(spec: TrialSpec, data: Path) -> str:
     """Return the key of a trial, 16 hex digits: a digest of its spec, its source, its input files and the versions of
-    the libraries that its method is."""
+    the libraries that its method is, and of the packages that declare its methods and problem."""
     return _key(determinants(spec), code_digest(spec), trial_inputs(spec), data, _of_trial(spec).libraries)
 
 
 def design_key(spec: TrialSpec, data: Path) -> str:
     """Return the key of a trial's evaluated initial design, 16 hex digits; it does not depend on the method."""
-    modules, inputs, _ = _dependencies(canonical_json(_parts_of_design(spec)))
+    modules, inputs, libraries = _dependencies(canonical_json(_parts_of_design(spec)))
     parts = determinants(spec)
     about = {"problem": parts["problem"], "seed": parts["seed"], "initial": parts["budget"]["initial"]}
-    return _key(about, _code_digest(modules), inputs, data)
+    return _key(about, _code_digest(modules), inputs, data, libraries)

@@ -159,8 +159,7 @@ class MethodsAndTasks:
 
 def unknown_entry(kind: str, name: str, known: Iterable[str]) -> PlumblineError:
     """Return the error for a method or a task that has no entry, with what it is where a registered class is meant."""
-    registered = "method" if kind == "method" else "problem"
-    if name not in getattr(catalogue(), registered):
+    if not catalogue().has("method" if kind == "method" else "problem", name):
         return unknown(kind, name, known, f"plumbline {kind}s")
     return PlumblineError(
         f"{name!r} is a registered class, no entry of config/{kind}s: "
@@ -196,8 +195,8 @@ def _with(options: Json, path: str, value: Value, source: str) -> Json:
 
 
 def _defaults(problem: str) -> Json:
-    listing = catalogue().problem.get(problem)
-    properties = listing.options.get("properties", {}) if listing else {}
+    known = catalogue()
+    properties = known.find("problem", problem).options.get("properties", {}) if known.has("problem", problem) else {}
     return {name: schema["default"] for name, schema in properties.items() if "default" in schema}
 
 

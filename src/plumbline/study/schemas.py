@@ -130,7 +130,7 @@ def _moved(schema: Any, home: str) -> Any:
 
 def _with_options(schema: Schema, kind: Kind, field: str, definitions: Schema, lenient: bool) -> Schema:
     """Return `schema` with the registered names allowed in `field`, and the options of the one that is named."""
-    listings = getattr(catalogue(), kind)
+    listings = catalogue().listed(kind)
     cases = []
     for name, listing in listings.items():
         place = f"{kind}.{name}"
@@ -148,7 +148,7 @@ def _with_options(schema: Schema, kind: Kind, field: str, definitions: Schema, l
 def _methods() -> Schema:
     whole = _mapping(MethodEntry)
     entry = _lenient(whole["additionalProperties"])
-    entry["properties"]["name"] |= {"enum": list(catalogue().method)}
+    entry["properties"]["name"] |= {"enum": list(catalogue().listed("method"))}
     entry["properties"]["colour"] = {"anyOf": [{"enum": ["", *COLOURS]}, {"pattern": "^#[0-9a-fA-F]{6}$"}]}
     whole["additionalProperties"] = _with_options(entry, "method", "name", whole["$defs"], lenient=True)
     return whole
@@ -165,10 +165,10 @@ def _models() -> Schema:
 def _tasks() -> Schema:
     whole = _mapping(TaskEntry)
     entry = _lenient(whole["additionalProperties"])
-    names = list(catalogue().problem)
+    problems = catalogue().listed("problem")
     # `ackley-2` is short for `ackley` with `dim: 2`.
-    families = "|".join(name for name, one in catalogue().problem.items() if "dim" in one.options.get("properties", {}))
-    entry["properties"]["problem"] |= {"anyOf": [{"enum": names}, {"pattern": f"^({families})-[0-9]+$"}]}
+    families = "|".join(name for name, one in problems.items() if "dim" in one.options.get("properties", {}))
+    entry["properties"]["problem"] |= {"anyOf": [{"enum": list(problems)}, {"pattern": f"^({families})-[0-9]+$"}]}
     whole["additionalProperties"] = _with_options(entry, "problem", "problem", whole["$defs"], lenient=True)
     whole["$defs"] = {
         name: _lenient(definition) if name == "InitialDesign" else definition

@@ -23,6 +23,7 @@ from plumbline.methods.ask import CPU, AskRequest
 from plumbline.methods.base import Method, Proposal, lockstep_size
 from plumbline.problems.base import EvaluationContext, SharedCache
 from plumbline.problems.evaluation import ProblemMetadata
+from plumbline.registry.packages import place_in_packages
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import design_key, trial_key
 from plumbline.store.observers import Observer
@@ -378,7 +379,8 @@ def describe(error: BaseException) -> str:
     """Return a description, in one line, of the error of a trial, with the file and line that raised it."""
     if isinstance(error, PlumblineError):
         return " ".join(str(error).split())
-    where, remedy = place_of(error), REMEDIES.get(type(error).__name__, "see error.json in the trial's folder")
+    where = place_in_packages(error) or place_of(error)
+    remedy = REMEDIES.get(type(error).__name__, "see error.json in the trial's folder")
     if isinstance(error, SystemExit):
         return f"{culprit_of(error)} called sys.exit({error.code!r}) ({where})"
     text = " ".join(str(error).split())[:300]

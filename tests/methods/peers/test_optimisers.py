@@ -12,7 +12,7 @@ from situations import ask, box
 from plumbline.core.history import History
 from plumbline.methods.peers.adapter import OptimiserMethod, quiet
 
-KEPT = [(name, options) for name, options in CASES if name not in ("botorch-loop", "cma-es")]
+KEPT = [(name, options) for name, options in CASES if name not in ("botorch-loop", "cma-es", "ask-tell")]
 LABELS = ["-".join([name, *map(str, options.values())]) for name, options in KEPT]
 
 

@@ -1,6 +1,5 @@
 """Any acquisition function of BoTorch, or of one's own for BoTorch, on our Gaussian process."""
 
-import importlib
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,11 +18,12 @@ from botorch.utils.sampling import manual_seed
 from pydantic import Field, JsonValue, field_validator
 from torch import Size, Tensor
 
-from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.inputs import Code, module_and_name
+from plumbline.core.errors import PlumblineError
+from plumbline.core.inputs import Code
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import IncumbentGPMethod, IncumbentGPOptions
+from plumbline.methods.named_class import class_at, class_path, parameters_of, refuse_arguments
 from plumbline.models.gp.process import GP
 from plumbline.spaces.blocks import Blocks
 from plumbline.spaces.box import Box
@@ -45,10 +45,7 @@ class BoTorchAcquisitionOptions(IncumbentGPOptions):
     @field_validator("acquisition")
     @classmethod
     def _is_a_path(cls, path: str) -> str:
-        module, name = module_and_name(path)
-        if not all(part.isidentifier() for part in [*module.split("."), name]):
-            raise ValueError(f"{path!r} is no class: write `package.module.Class` or `package.module:Class`")
-        return path
+        return class_path(path)
 
 
 def acquisition_class(path: str) -> type[AcquisitionFunction]:
@@ -57,43 +54,14 @@ def acquisition_class(path: str) -> type[AcquisitionFunction]:
     Raises:
         PlumblineError: there is no such module or class, or the class is no concrete acquisition function.
     """
-    module, name = module_and_name(path)
-    try:
-        found = getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # a module that theirs imports
-        raise PlumblineError(f"acquisition {path!r}: there is no module {error.name!r} on Python's path") from error
-    if found is None:
-        raise PlumblineError(f"acquisition {path!r}: module {module!r} has no {name!r}")
-    if not (isinstance(found, type) and issubclass(found, AcquisitionFunction)) or inspect.isabstract(found):
+    found = class_at(path, f"acquisition {path!r}")
+    if not issubclass(found, AcquisitionFunction) or inspect.isabstract(found):
         raise PlumblineError(f"acquisition {path!r} is no class of acquisition functions that can be instantiated")
     return found
 
 
-def parameters_of(made: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a class by name, without `*args` and `**kwargs`."""
-    parameters = inspect.signature(made).parameters
-    return {name: one for name, one in parameters.items() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
-
-
 KNOWN = ("model", "best_f", "X_baseline", "bounds", "sampler", "X_pending")
 """Arguments that the method fills in."""
-
-
-def refuse_arguments(path: str, made: Callable[..., Any], given: Mapping[str, JsonValue]) -> None:
-    """Raise PlumblineError, naming it, for an argument that the class does not take, or one that nobody gives it."""
-    parameters = parameters_of(made)
-    variadic = any(one.kind == one.VAR_KEYWORD for one in inspect.signature(made).parameters.values())
-    for name in given:
-        if name not in parameters and not variadic:
-            raise PlumblineError(f"acquisition {path!r}: {unknown('argument', name, list(parameters))}")
-    for name, one in parameters.items():
-        if one.default is one.empty and name not in given and name not in KNOWN:
-            raise PlumblineError(
-                f"acquisition {path!r} needs an argument {name!r}, which the method does not know: "
-                "give it in `arguments`"
-            )
 
 
 def as_argument(value: JsonValue, parameter: inspect.Parameter | None) -> Any:
@@ -169,7 +137,7 @@ class BoTorchAcquisitionMethod(IncumbentGPMethod):
         """
         super().__init__(domain, options)
         self.made = acquisition_class(options.acquisition)
-        refuse_arguments(options.acquisition, self.made, options.arguments)
+        refuse_arguments(f"acquisition {options.acquisition!r}", self.made, options.arguments, KNOWN)
         space, one_shot = domain.space, issubclass(self.made, OneShotAcquisitionFunction)
         if one_shot and (not isinstance(space, Box) or isinstance(space, Blocks)):
             raise PlumblineError(

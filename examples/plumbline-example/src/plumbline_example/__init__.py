@@ -1,0 +1,1 @@
+"""Methods and a problem for plumbline."""
