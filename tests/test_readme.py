@@ -63,7 +63,9 @@ def package_copy(tmp_path_factory):
     """Return (folder of a copy of the repository, with all that its pages add; function that runs Python there)."""
     folder = tmp_path_factory.mktemp("copy")
     for part in ("src", "config", "workflow", "envs"):
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copytree(
+            ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.egg-info")
+        )  # what is compiled, too
     shutil.copy(ROOT / "Snakefile", folder)
     (folder / "results").mkdir()
     (folder / "results" / "reference").symlink_to(ROOT / "results" / "reference")
