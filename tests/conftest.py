@@ -42,10 +42,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collectstart() -> None:
+    """Look for no garbage while tests are collected: their modules stay."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Leave what the collection has made out of every later search for garbage."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 ROOT = Path(__file__).parents[1]

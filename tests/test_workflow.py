@@ -151,7 +151,8 @@ class Checkout:
 
 FORKS = """
 import json, os, runpy, sys
-import snakemake.cli, plumbline.store.keys, plumbline.study.plan  # once for all runs
+import smart_open, snakemake.cli, snakemake.report.html_reporter, snakemake.storage  # once for all runs
+import plumbline.store.keys, plumbline.study.plan
 
 for line in sys.stdin:
     arguments, output = json.loads(line)

@@ -53,7 +53,7 @@ def test_the_exact_query_is_where_the_improvement_of_an_exact_process_is_greates
 def test_as_many_inducing_points_as_data_ask_where_the_exact_process_does() -> None:
     """Else the distances would say nothing of the approximation."""
     options = FitsOptions(
-        method=EulboMethodOptions(inducing=24, training=TrainingOptions(batch=64, epochs=1_000, failures=200))
+        method=EulboMethodOptions(inducing=24, training=TrainingOptions(batch=64, epochs=500, failures=100))
     )
     _, history = draw(chance(1))
     (found,) = fits([history], options, grid(101), chance(5))

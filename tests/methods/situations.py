@@ -22,6 +22,9 @@ REF_POINT = torch.tensor([150.0, -4.0], dtype=torch.float64)
 QUICK: dict[str, Any] = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "mc_samples": 8}
 """A search that is over soon; its quality is not what is tested."""
 
+QUICK_ASCENT: dict[str, Any] = {**QUICK, "fantasies": 8, "points": 32, "ascent": {"steps": 5}}
+"""The same of the knowledge gradient by stochastic ascent."""
+
 QUICK_CONFORMAL: dict[str, Any] = {
     "posterior": {"candidates": 16},
     "ratio": {"hidden": 8, "steps": 5},

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
-from situations import QUICK, QUICK_CONFORMAL, Situation, ask, box, objective, recommend, table
+from situations import QUICK, QUICK_ASCENT, QUICK_CONFORMAL, Situation, ask, box, objective, recommend, table
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.libraries import absent
@@ -48,7 +48,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "ucb", "options": QUICK}},
         {"base": {"name": "cucb", "options": QUICK_CONFORMAL}},
         {"base": {"name": "locbo", "options": QUICK}},
-        {"base": {"name": "kg-sgd", "options": QUICK}},
+        {"base": {"name": "kg-sgd", "options": QUICK_ASCENT}},
         {"base": {"name": "mes", "options": QUICK}},
         {"base": {"name": "calibrated", "options": {"base": {"name": "ei", "options": QUICK}}}},
     ],
@@ -72,6 +72,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "kernel-selection", "options": {"base": {"name": "nei", "options": QUICK}}}},
         {"base": {"name": "relay", "options": {**QUICK, "members": ["pi", "kg"]}}},
     ],
+    "kg-sgd": [QUICK_ASCENT],
     "hedge": [{**QUICK, "members": ["ei", "ucb", "ts"]}, {**QUICK, "members": ["mes", "kg-sgd", "ei"]}],
     "relay": [{**QUICK, "members": ["nei", "ucb"], "patience": 2}],
     "roulette": [{**QUICK, "members": ["ts", "ucb", "pi"], "factor": 3.0}],

@@ -89,7 +89,7 @@ def untrained() -> SelfiesVAE:
     return model.eval()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def context(data_folder: Path) -> Callable[[int], Context]:
     """Return a context whose generator has the given seed."""
     return lambda seed: Context(data=data_folder, generator=torch.Generator().manual_seed(seed))

@@ -1,6 +1,7 @@
 """What every registered problem must do; a problem registered later is tested without a change here."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar
 
 import pytest
@@ -53,15 +54,17 @@ def _examples(name: str) -> list[dict[str, Any] | None]:
 CASES = [(name, options) for name in problems.entries() for options in _examples(name)]
 
 
-@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
 def build(request: pytest.FixtureRequest, context: Callable[[int], Context]) -> Build:
-    """Build the case's problem, with more options where a test wants some."""
+    """Build the case's problem, with more options where a test wants some; once for all tests where none does."""
     name, options = request.param
     if options is None:
         pytest.fail(f"problem {name!r} needs options: add an example to EXAMPLES in {__file__}")
 
+    plain = cache(lambda: build_problem(name, options, context(0)))
+
     def make(seed: int = 0, **more: Any) -> Problem:
-        return build_problem(name, {**options, **more}, context(seed))
+        return build_problem(name, {**options, **more}, context(seed)) if seed or more else plain()
 
     make.takes_scale = "noise_scale" in problems[name].options.model_fields  # type: ignore[attr-defined]
     make.takes_noise = "noise_std" in problems[name].options.model_fields  # type: ignore[attr-defined]

@@ -107,33 +107,66 @@ def test_the_code_is_that_of_methods_problem_design_and_loop(cheap_spec: Make, m
     assert set(seen.pop()) == {*loop, *wrappers}
 
 
-KEYS = """
+SERVER = """
 import json, os, sys
-import pandas, scipy.stats, seaborn, sklearn.base, torch  # what the package rests on: once for all states of its source
+from plumbline.registry.catalogue import catalogue, option_model
+
+for name in catalogue().method:
+    option_model("method", name)  # imports what the package rests on: once for all states of its source
+for name in [name for name in sys.modules if name.partition(".")[0] == "plumbline"]:
+    del sys.modules[name]
 
 for line in sys.stdin:
     if child := os.fork():
         if os.waitpid(child, 0)[1]:
             print(flush=True)
         continue
+    asked = json.loads(line)
+    sys.path.insert(0, asked["path"])
+    os.environ.update(asked["environment"])
     from pathlib import Path
-    from plumbline.store.keys import trial_key
+    from plumbline.store.keys import code_outside, trial_key
     from plumbline.store.spec import TrialSpec
-    print(*(trial_key(TrialSpec.model_validate_json(text), Path("/nowhere")) for text in json.loads(line)), flush=True)
+    specs = [TrialSpec.model_validate_json(text) for text in asked["specs"]]
+    print(json.dumps([(trial_key(spec, Path("/nowhere")), code_outside(spec)) for spec in specs]), flush=True)
     os._exit(0)
 """
 """Answers each line of specs with a line of keys, by a fork that imports the package as it is then."""
+
+Named = tuple[str, dict[str, dict[str, str]]]
+"""A key, and what is said of the code outside of the package."""
+
+
+class Server:
+    """Keys of trials as a new process has them, in a folder of modules that comes first on Python's path."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+
+    def named(self, path: Path, *specs: TrialSpec, **environment: str) -> list[Named]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        asked = {"path": str(path), "environment": environment, "specs": [spec.model_dump_json() for spec in specs]}
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        return [(key, outside) for key, outside in json.loads(self.process.stdout.readline())]
+
+
+@pytest.fixture(scope="module")
+def server(one_core: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    folder = tmp_path_factory.mktemp("server")
+    with subprocess.Popen([sys.executable, "-c", SERVER], env=one_core, cwd=folder, **pipes) as process:
+        yield Server(process)
 
 
 class Copy:
     """A copy of the package, and the keys of some trials under its source."""
 
-    def __init__(self, path: Path, server: "subprocess.Popen[str]") -> None:
+    def __init__(self, path: Path, server: Server) -> None:
         self.path = path
         self.server = server
-        shutil.copytree(
-            Path(keys.__file__).parents[1], path / "plumbline", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(Path(keys.__file__).parents[1], path / "plumbline")  # with what Python has compiled
 
     def append(self, file: str, text: str) -> None:
         with (self.path / "plumbline" / file).open("a") as stream:
@@ -146,19 +179,12 @@ class Copy:
 
     def keys(self, *specs: TrialSpec) -> list[str]:
         """The keys under the source as it is now."""
-        assert self.server.stdin is not None
-        assert self.server.stdout is not None
-        self.server.stdin.write(json.dumps([spec.model_dump_json() for spec in specs]) + "\n")
-        self.server.stdin.flush()
-        return self.server.stdout.readline().split()
+        return [key for key, _ in self.server.named(self.path, *specs, XDG_CACHE_HOME=str(self.path / "cache"))]
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Copy]:
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", KEYS], env=environment, cwd=tmp_path, **pipes) as server:
-        yield Copy(tmp_path, server)
+def copy(tmp_path: Path, server: Server) -> Copy:
+    return Copy(tmp_path, server)
 
 
 def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, copy: Copy) -> None:
@@ -260,17 +286,7 @@ def test_ones_own_code_outside_of_the_package_counts(
     assert code_outside(spec)["own_code"] == {}
 
 
-PIPE_KEYS = """
-from pathlib import Path
-from plumbline.store.keys import code_outside, trial_key
-from plumbline.store.spec import TrialSpec
-import sys
-spec = TrialSpec.model_validate_json(sys.argv[1])
-print(trial_key(spec, Path("nowhere")), sorted(code_outside(spec)["own_code"]), *code_outside(spec)["imported"])
-"""
-
-
-def test_a_class_that_an_option_names_counts(cheap_spec: Make, tmp_path: Path) -> None:
+def test_a_class_that_an_option_names_counts(cheap_spec: Make, tmp_path: Path, server: Server) -> None:
     """Each key in a process of its own, as when somebody edits a file between two runs."""
     (tmp_path / "mybo").mkdir()
     (tmp_path / "mybo/__init__.py").write_text("")
@@ -278,20 +294,18 @@ def test_a_class_that_an_option_names_counts(cheap_spec: Make, tmp_path: Path) -
     (tmp_path / "mybo/acquire.py").write_text(
         "from mybo.helper import sign\nimport networkx\n\nclass Mine:\n    pass\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
 
-    def said(acquisition: str, base: bool = False) -> list[str]:
+    def said(acquisition: str, base: bool = False) -> Named:
         options: dict[str, Any] = {"acquisition": acquisition}
         method = "botorch-acquisition"
         if base:
             method, options = "trust-region", {"base": {"name": method, "options": options}}
-        spec = cheap_spec("branin", method, options=options).model_dump_json()
-        command = [sys.executable, "-c", PIPE_KEYS, spec]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split(" ", 1)
+        (named,) = server.named(tmp_path, cheap_spec("branin", method, options=options))
+        return named
 
     plain, about = said("mybo.acquire:Mine")
-    assert "['mybo', 'mybo.acquire', 'mybo.helper']" in about
-    assert "networkx" in about
+    assert set(about["own_code"]) == {"mybo", "mybo.acquire", "mybo.helper"}
+    assert "networkx" in about["imported"]
     inside, theirs = said("mybo.acquire:Mine", base=True)[0], said("botorch.acquisition:qSimpleRegret")[0]
     (tmp_path / "mybo/acquire.py").write_text("# a comment\n" + (tmp_path / "mybo/acquire.py").read_text())
     assert said("mybo.acquire:Mine")[0] == plain

@@ -184,11 +184,11 @@ def test_a_checkpoint_is_due_now_and_then(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_it_learns_to_come_back(molecules: Path, tmp_path: Path) -> None:
     """A few molecules by heart: decoding takes each encoding back to its molecule."""
-    strings = readable(read_features(molecules / "features" / f"{SOURCE}.parquet")["smiles"].tolist()[:12], 2)
+    strings = readable(read_features(molecules / "features" / f"{SOURCE}.parquet")["smiles"].tolist()[:6], 2)
     vocabulary = vocabulary_of(strings)
     tokens = [vocabulary.tokens(string) for string in strings]
     sizes = SIZES | {"width": 32, "encoder_hidden": 64, "decoder_hidden": 64, "dropout": 0.0}
-    settings = {"architecture": sizes, "epochs": 400, "batch": 12, "learning_rate": 0.005, "kl_weight": 0.0}
+    settings = {"architecture": sizes, "epochs": 200, "batch": 6, "learning_rate": 0.005, "kl_weight": 0.0}
     options = entry(**settings).options
     with torch.random.fork_rng():
         torch.manual_seed(0)

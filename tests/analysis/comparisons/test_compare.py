@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.analysis.comparisons.compare import Comparison, comparisons
@@ -91,6 +91,7 @@ def test_the_other_way_round_it_is_the_contrary(differences: list[float]) -> Non
     assert (ours.p < 0.05) == (not ours.difference_low <= 0 <= ours.difference_high) or ours.p == pytest.approx(0.05)
 
 
+@settings(max_examples=20)
 @given(st.integers(2, 6), st.integers(0, 1_000))
 def test_p_is_corrected_over_all_comparisons(methods: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

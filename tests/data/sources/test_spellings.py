@@ -8,7 +8,7 @@ import pytest
 from rdkit import Chem, rdBase
 
 from plumbline.data.generated.molecules import DRUGS, generated_molecules
-from plumbline.data.sources.guacamol import OBJECTIVES, score_smiles
+from plumbline.data.sources.guacamol import score_table
 from plumbline.data.sources.molecules import DESCRIPTORS, TARGETS, describe_molecule
 from plumbline.data.sources.spellings import molecule_of
 
@@ -59,9 +59,8 @@ def test_every_column_and_score_is_equal_in_every_spelling(block: int) -> None:
             assert found["smiles"] == expected["smiles"], other
             columns = [*DESCRIPTORS, *TARGETS]
             np.testing.assert_array_equal([found[c] for c in columns], [expected[c] for c in columns], err_msg=other)
-        for objective in OBJECTIVES.values():
-            scores = score_smiles(objective, [smiles, *others])
-            np.testing.assert_allclose(scores, scores[0], rtol=1e-12, err_msg=f"{objective.name} of {smiles}")
+        for objective, scores in score_table([smiles, *others]).items():
+            np.testing.assert_allclose(scores, scores[0], rtol=1e-12, err_msg=f"{objective} of {smiles}")
 
 
 def test_what_names_atoms_is_dropped_and_what_makes_another_molecule_is_kept() -> None:

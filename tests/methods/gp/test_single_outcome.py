@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
 from plumbline.methods.gp.single_outcome import improvement_threshold
 from plumbline.models.gp.fit import KNOWN_NOISE_FLOOR
+from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
 from plumbline.spaces.table import Table
 from plumbline.spaces.with_gradient import Differentiated
@@ -274,20 +277,29 @@ def rough(seed: int) -> Situation:
     return Situation(Domain(Box(bounds), noise_free=True), History(X, function(X), 40))
 
 
+ROUGH_MODEL = {"noise": "declared", "outputscale": "fitted"}
+
+
+@cache
+def rough_and_fitted(seed: int) -> tuple[Situation, GP]:
+    """A rough function and its surrogate, which all methods of one exact process share."""
+    place = rough(seed)
+    return place, build_method("ei", {"model": ROUGH_MODEL}, place.domain).fit(place.history)
+
+
 @pytest.mark.parametrize("name", ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei"])
 def test_a_search_around_the_incumbent_does_no_harm(name: str) -> None:
     """On 30 surrogates; docs/methods/acquisition-functions.md has the counts.
 
     A difference counts from a thousandth on: of a value, and of 1 where values are logarithms.
     """
-    gains, model = [], {"noise": "declared", "outputscale": "fitted"}
+    gains = []
     for seed in range(30):
-        place = rough(seed)
+        place, surrogate = rough_and_fitted(seed)
         plain, around = (
-            build_method(name, {"model": model, "search": {"around_incumbent": one}}, place.domain)
+            build_method(name, {"model": ROUGH_MODEL, "search": {"around_incumbent": one}}, place.domain)
             for one in (None, {})
         )
-        surrogate = plain.fit(place.history)
         round = plain.start_round(place.history, 1, torch.Generator().manual_seed(seed))
         utility = plain.utility(surrogate, round)
         with stream_of_its_own(torch.Generator().manual_seed(seed)):
