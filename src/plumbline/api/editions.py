@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plumbline.methods.base import Domain
     from plumbline.store.spec import TrialSpec
 
-Part = Literal["rounds", "trials", "cells", "tasks"]
+Part = Literal["rounds", "trials", "cells", "tasks", "findings"]
 
 STUDY = "atlas"
 
@@ -36,7 +36,8 @@ def atlas(
 
     Args:
         part: `rounds`, a row a task, method, seed and round, round 0 being the initial design; `trials`, a row a seed;
-            `cells`, a row a task and method, be it empty; `tasks`, a row a task.
+            `cells`, a row a task and method, be it empty; `tasks`, a row a task; `findings`, a row an analysis of the
+            protocol, primary ones first, over tasks of one objective without constraints.
         task: the only one; all where empty.
         methods: the only ones; all where empty.
         folder: of an edition; `results/atlas` of the repository where None.
@@ -78,7 +79,20 @@ def atlas(
     rounds = with_regret(read_rounds(place, here.loc[here["seeds"] > 0, "task"].unique()), tasks)
     if wanted:
         rounds = rounds[rounds["method"].isin(wanted)].reset_index(drop=True)
-    return rounds if part == "rounds" else trials(rounds)
+    if part == "rounds":
+        return rounds
+    found = trials(rounds)
+    return found if part == "trials" else _findings(found, tasks)
+
+
+def _findings(trials: "pd.DataFrame", tasks: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the analyses of the protocol as a table."""
+    import pandas as pd
+
+    from plumbline.analysis.atlas.interventions import Finding, beside, primary
+
+    single = trials[trials["task"].isin(tasks.loc[tasks["measure"] == "value", "task"])]
+    return pd.DataFrame([*primary(single), *beside(single)], columns=list(Finding._fields))
 
 
 def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder: str | Path | None = None) -> int:

@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 AddOption = Annotated[
     Path | None, path_option("--add", help="results of the study atlas, whose finished trials are added")
 ]
+FigureOption = Annotated[Path | None, path_option(help="folder for a figure of the interventions, PNG and SVG")]
 FolderOption = Annotated[Path | None, path_option(help="of an edition; else results/atlas")]
 
 
 @app.command(rich_help_panel=USE)
 def atlas(
     task: Annotated[str, typer.Option(help="its methods by their scores, in the place of all tasks")] = "",
+    findings: Annotated[bool, typer.Option("--findings", help="the analyses of the protocol")] = False,
+    figure: FigureOption = None,
     add: AddOption = None,
     folder: FolderOption = None,
     data: DataOption = DATA,
@@ -29,11 +32,51 @@ def atlas(
 
     if add is not None:
         print(f"{add_to_atlas(add, data=data, folder=folder)} cells added or replaced")
+    if figure is not None:
+        write_figure(atlas("findings", folder=folder), figure)
     cells = atlas("cells", task=task, folder=folder)
-    if task:
+    if findings:
+        print_findings(atlas("findings", folder=folder))
+    elif task:
         print_scores(atlas("trials", task=task, folder=folder), cells)
     else:
         print_tasks(atlas("tasks", folder=folder), cells)
+
+
+def write_figure(findings: "pd.DataFrame", folder: Path) -> None:
+    """Write the figure of the interventions, with the number of tasks that it rests on."""
+    from plumbline.analysis.atlas import figure
+    from plumbline.analysis.atlas.edition import EDITION
+    from plumbline.analysis.atlas.interventions import Finding
+
+    rows = [Finding(*row) for row in findings.itertuples(index=False)]
+    most = max(one.tasks for one in rows)
+    figure.write_figure(rows, f"atlas {EDITION}  ·  means over at most {most} tasks, 95% intervals", folder)
+
+
+OF = {
+    "score": "score",
+    "calibration_error": "calibration error",
+    "correlation": "rank correlation",
+}
+"""Words for what a finding is about."""
+
+
+def print_findings(findings: "pd.DataFrame") -> None:
+    """Print the analyses, a row each."""
+    from plumbline.cli.tables import print_table
+
+    rows = [
+        (
+            *(str(one["analysis"]), OF[str(one["of"])], str(one["tasks"])),
+            *("-" if isnan(one[name]) else f"{one[name]:+.3f}" for name in ("value", "low", "high")),
+            *("" if isnan(one[name]) else f"{one[name]:.3f}" for name in ("p", "p_corrected")),
+        )
+        for one in findings.to_dict("records")
+    ]
+    columns = ("tasks", "mean", "low", "high", "p", "Holm")
+    title = "differences, method minus baseline; of scores and calibration errors less is better"
+    print_table(["analysis", "difference of", *columns], rows, columns, title)
 
 
 def print_tasks(tasks: "pd.DataFrame", cells: "pd.DataFrame") -> None:

@@ -1,0 +1,76 @@
+"""The atlas' answer in one picture: what interventions on the uncertainty do to calibration, and to what is found."""
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS, Finding
+from plumbline.analysis.outputs import style
+from plumbline.core.files import atomic
+
+PANELS = {
+    "calibration_error": "calibration error\n(less is better)",
+    "score": "regret that is left\n(less is better)",
+}
+"""What is compared, with the words of its axis."""
+
+ROWS = [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
+
+LOWER, OPEN, HIGHER = ("blue", "o"), ("grey", "o"), ("red", "s")
+"""Colour and marker of differences whose intervals lie below, around and above zero."""
+
+
+def look(one: Finding) -> tuple[str, str]:
+    """Return colour and marker of a difference."""
+    if one.high < 0:
+        return LOWER
+    return HIGHER if one.low > 0 else OPEN
+
+
+def draw(findings: Sequence[Finding], footer: str) -> Figure:
+    """Draw the differences of calibration errors and of scores, a row an intervention, placebos below a line.
+
+    Args:
+        findings: of `interventions.primary` and `beside`.
+        footer: what they rest on.
+    """
+    by_place = {(one.of, one.analysis): one for one in findings}
+    figure, (axes,) = style.panels(1, len(PANELS), sharey=True)
+    figure.set_size_inches(7.4, 3.9)
+    for ax, (of, words) in zip(axes, PANELS.items(), strict=True):
+        for place, row in enumerate(ROWS):
+            draw_row(ax, place, by_place.get((of, row)))
+        ax.axvline(0, color="0.2", linewidth=0.9, zorder=0)
+        ax.axhline(len(INTERVENTIONS) - 0.5, color="0.8", linewidth=0.8)
+        ax.set_xlabel(f"difference of {words}")
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+    axes[0].set_yticks(range(len(ROWS)), ROWS)
+    axes[0].set_ylim(len(ROWS) - 0.5, -0.5)
+    figure.text(0.5, -0.03, footer, ha="center", fontsize=8, color="0.4")
+    return figure
+
+
+def draw_row(ax: Axes, place: int, one: Finding | None) -> None:
+    """Draw a difference with its interval; nothing where there is none."""
+    if one is None or isnan(one.value):
+        return
+    colour, marker = look(one)
+    ends = [one.low, one.high] if np.isfinite([one.low, one.high]).all() else [one.value] * 2
+    ax.plot(ends, [place, place], color=style.colour(colour), linewidth=1.6)
+    ax.plot(one.value, place, marker, color=style.colour(colour), markersize=6)
+
+
+def write_figure(findings: Sequence[Finding], footer: str, folder: Path) -> None:
+    """Write the picture to `interventions.png` and `interventions.svg` in a folder."""
+    with style.house_style():
+        figure = draw(findings, footer)
+        for kind in ("png", "svg"):
+            with atomic(folder / f"interventions.{kind}") as part:
+                figure.savefig(
+                    part, format=kind, bbox_inches="tight", metadata={"Date": None} if kind == "svg" else None
+                )
