@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -40,7 +41,8 @@ class QuantilePredictive(ABC):
     def interval(self, alpha: float) -> tuple[Tensor, Tensor]:
         """Return the ends of the central interval of level `1 - alpha`: two of `n`."""
         level = torch.full_like(self.mean, alpha / 2)
-        return self.quantile(level), self.quantile(1 - level)
+        low, high = self.quantile(torch.stack([level, 1 - level]))
+        return low, high
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
         """Return 1 where the central interval of level `1 - alpha` holds `y` (`n`), else 0."""
@@ -57,12 +59,11 @@ class QuantilePredictive(ABC):
 
         The loss has a kink at the level of `y`; 32 nodes on either side give about four correct digits.
         """
-        level = self.cdf(y)
-        below = level * (NODES.unsqueeze(-1) + 1) / 2
-        above = level + (1 - level) * (NODES.unsqueeze(-1) + 1) / 2
-        of_below = 2 * below * (y - self.quantile(below))
-        of_above = 2 * (1 - above) * (self.quantile(above) - y)
-        weights = WEIGHTS.unsqueeze(-1) / 2
+        level, shares = self.cdf(y), torch.from_numpy((NODES + 1) / 2).unsqueeze(-1)
+        below, above = level * shares, level + (1 - level) * shares
+        at_below, at_above = self.quantile(torch.stack([below, above]))
+        of_below, of_above = 2 * below * (y - at_below), 2 * (1 - above) * (at_above - y)
+        weights = torch.from_numpy(WEIGHTS / 2).unsqueeze(-1)
         return level * (weights * of_below).sum(dim=0) + (1 - level) * (weights * of_above).sum(dim=0)
 
 
@@ -85,12 +86,12 @@ class LocalisedPredictive(QuantilePredictive):
     threshold: Tensor
     alpha: float
 
-    @property
+    @cached_property
     def outside(self) -> Tensor:
         """The clipped threshold of the distribution: `n`."""
         return self.threshold.clamp(FLOOR, 1.0)
 
-    @property
+    @cached_property
     def half_width(self) -> Tensor:
         """Half the length of the set, in the model's standard deviations: `n`."""
         return -ndtri(self.outside / 2)
@@ -115,6 +116,19 @@ class LocalisedPredictive(QuantilePredictive):
         within = self.half_width * (1 - 2 * tail) / (1 - self.alpha)
         distance = torch.where(tail < self.alpha / 2, beyond, within)
         return self.model_mean + torch.sign(p - 0.5) * self.model_sd * distance
+
+    def interval(self, alpha: float) -> tuple[Tensor, Tensor]:
+        """Return the ends of the central interval of level `1 - alpha`."""
+        half = self.width(alpha) / 2
+        return self.model_mean - half, self.model_mean + half
+
+    def width(self, alpha: float) -> Tensor:
+        """Return the length of the central interval of level `1 - alpha`."""
+        if alpha < self.alpha:
+            half = -ndtri((alpha / self.alpha * self.outside / 2).clamp(max=0.5))
+        else:
+            half = self.half_width * ((1 - alpha) / (1 - self.alpha))
+        return 2 * self.model_sd * half
 
     def cdf(self, y: Tensor) -> Tensor:
         """Return the probability of an observation of at most `y`."""
