@@ -118,15 +118,20 @@ class RecalibratedPredictive(QuantilePredictive):
 
     distribution: ReweightedGaussian[Tensor]
 
+    @cached_property
+    def moments(self) -> tuple[Tensor, Tensor]:
+        """Means and standard deviations of observations."""
+        return self.distribution.moments()
+
     @property
     def mean(self) -> Tensor:
         """Expected observations."""
-        return self.distribution.moments()[0]
+        return self.moments[0]
 
     @property
     def sd(self) -> Tensor:
         """Standard deviations of observations."""
-        return self.distribution.moments()[1]
+        return self.moments[1]
 
     def quantile(self, p: Tensor) -> Tensor:
         """Return the quantiles of levels `p`."""
