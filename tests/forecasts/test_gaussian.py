@@ -36,5 +36,16 @@ def test_antiderivatives_are_such(antiderivative: Callable, function: Callable) 
 def test_means_over_an_interval(mean: Callable, function: Callable, reach: float) -> None:
     """Against quadrature, on both sides of where the series takes over."""
     t, r = torch.linspace(-5, 5, 21, dtype=torch.float64), torch.tensor(reach, dtype=torch.float64)
-    nodes = t.unsqueeze(-1) + r * gaussian.NODES
-    torch.testing.assert_close(mean(t, r), (gaussian.WEIGHTS * function(nodes)).sum(dim=-1) / 2, rtol=1e-8, atol=1e-13)
+    points, weights = torch.from_numpy(gaussian.NODES), torch.from_numpy(gaussian.WEIGHTS)
+    nodes = t.unsqueeze(-1) + r * points
+    torch.testing.assert_close(mean(t, r), (weights * function(nodes)).sum(dim=-1) / 2, rtol=1e-8, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "function", [gaussian.mean_slope, gaussian.mean_density, gaussian.mean_cdf, gaussian.mean_ramp]
+)
+@pytest.mark.parametrize("reach", [0.0, 0.0099, 1.0])
+def test_of_arrays_is_as_of_tensors(function: Callable, reach: float) -> None:
+    t, r = torch.linspace(-5, 5, 21, dtype=torch.float64), torch.full((21,), reach, dtype=torch.float64)
+    found = torch.from_numpy(function(t.numpy(), r.numpy()))
+    torch.testing.assert_close(found, function(t, r), rtol=1e-13, atol=1e-15)

@@ -17,8 +17,11 @@ from plumbline.methods.gp.in_lockstep import of_one_size
 from plumbline.methods.lockstep import JointStep, Turn
 from plumbline.models.gp import fit
 from plumbline.models.gp.maximum import Maximum
+from plumbline.spaces.stepped import Stepped
 
 TOGETHER = 4
+
+NOTHING = History(torch.empty(0, 2).double(), torch.empty(0, 1).double(), 0)
 
 JOINING = [
     (name, options)
@@ -77,6 +80,12 @@ def test_no_digit_of_a_seed_depends_on_its_company(case: Case, q: int) -> None:
 def test_rows_of_a_table_are_chosen_seed_by_seed() -> None:
     place = table()
     assert_the_same(("ei", QUICK), place.domain, [place.history] * 3, 1)
+
+
+def test_steps_of_inputs_are_kept() -> None:
+    space = Stepped(box().domain.bounds, torch.tensor([0.5, 0.0], dtype=torch.float64))
+    histories = [History(space.nearest(rows(7, 30 + i), NOTHING), objective(rows(7, 30 + i)), 5) for i in range(3)]
+    assert_the_same(("ei", QUICK), Domain(space, box().domain.outcomes), histories, 1)
 
 
 @given(

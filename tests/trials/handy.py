@@ -48,7 +48,7 @@ class Pattern(Ration):
         super().__init__()
         self.pattern = cycle(pattern)
 
-    def due(self) -> bool:
+    def due(self, seconds: float) -> bool:
         return next(self.pattern)
 
 

@@ -5,22 +5,20 @@ Values equal BoTorch's; with BoTorch's own classes a search takes six to fifteen
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
 import scipy.special
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from plumbline.models.algebra import Numbers, namespace_of
+from plumbline.core.numbers import Array, Numbers, namespace_of, special_of
 from plumbline.models.gp.marginal import Arrays, together
 from plumbline.models.gp.process import GP
 from plumbline.models.posterior import GaussianProcess
+from plumbline.spaces.abreast import Abreast
 from plumbline.spaces.with_gradient import ClimbEvaluation, Differentiated
-
-Array = NDArray[np.float64]
 
 ClosedForm = Callable[[Any, Any], tuple[Any, Any, Any]]
 """Maps means and standard deviations of f, `b`, to acquisition values and their derivatives in both, `b`.
@@ -48,11 +46,6 @@ class OfParameter:
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 SQRT_2, SQRT_HALF_PI = math.sqrt(2), math.sqrt(math.pi / 2)
-
-
-def special_of(x: Any) -> Any:
-    """Return the module with the special functions of tensors, or with those of arrays."""
-    return torch.special if isinstance(x, Tensor) else scipy.special
 
 
 def log_density(u: Numbers) -> Numbers:
@@ -94,49 +87,42 @@ class AnalyticAcquisition(Differentiated):
     @classmethod
     def evaluation(cls, acquisitions: Sequence[Self], climbs: int) -> ClimbEvaluation:
         """Return the evaluation of acquisition functions of one kind, or of a single one."""
-        return (
-            super().evaluation(acquisitions, climbs) if acquisitions[0].kind is None else Abreast(acquisitions, climbs)
-        )
+        if acquisitions[0].kind is None:
+            return super().evaluation(acquisitions, climbs)
+        functions = AnalyticFunctions.of(acquisitions)
+        return Abreast(functions, len(acquisitions), climbs, functions.processes.points.shape[-1])
 
 
-class Abreast:
-    """The evaluation of analytic acquisition functions of one kind, with the same number of climbs each.
+@dataclass(frozen=True)
+class AnalyticFunctions:
+    """m analytic acquisition functions of one kind.
 
-    All climbs of a function are evaluated while one of them goes on: BLAS may choose its routine by the number of
-    points, and the last digit of one climb would depend on when others end.
-
-    Args:
-        acquisitions: m functions.
-        climbs: r, the number of climbs of each.
+    Attributes:
+        function: maps means, standard deviations and parameters to what a `ClosedForm` returns.
+        parameters: `m x 1`.
+        processes: the GPs.
     """
 
-    def __init__(self, acquisitions: Sequence[AnalyticAcquisition], climbs: int) -> None:
+    function: Callable[[Any, Any, Any], tuple[Any, Any, Any]]
+    parameters: Array
+    processes: Arrays
+
+    @classmethod
+    def of(cls, acquisitions: Sequence[AnalyticAcquisition]) -> Self:
+        """Return the functions together."""
         forms = [cast(OfParameter, one.closed_form) for one in acquisitions]
-        self.function = forms[0].function
-        self.parameters = np.array([[float(form.parameter)] for form in forms])
-        self.processes = together([cast(GP, one.process).arrays for one in acquisitions])
-        self.climbs = climbs
-        self.points = np.zeros((len(acquisitions), climbs, self.processes.points.shape[-1]))
-        self.going = (np.arange(len(acquisitions)), self.processes)
+        parameters = np.array([[float(form.parameter)] for form in forms])
+        return cls(forms[0].function, parameters, together([cast(GP, one.process).arrays for one in acquisitions]))
 
-    def __call__(self, X: Tensor, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return the values at `p x 1 x d` points of the climbs `rows`, `p`, and the derivatives, `p x 1 x d`."""
-        places = np.array(rows)
-        self.points.reshape(-1, self.points.shape[-1])[places] = X[:, 0].numpy()
-        owner = places // self.climbs
-        first = np.append(True, owner[1:] != owner[:-1])
-        going, processes = self._still(owner[first])
-        posterior = processes.marginal_posterior(self.points[going])
-        value, grad_mean, grad_sd = self.function(posterior.mean, posterior.sd, self.parameters[going])
-        gradient = posterior.vjp(grad_mean, grad_sd)
-        at = first.cumsum() - 1, places % self.climbs
-        return torch.from_numpy(value[at]), torch.from_numpy(gradient[at][:, None])
+    def only(self, rows: Sequence[int]) -> Self:
+        """Return the functions with numbers `rows`."""
+        return replace(self, parameters=self.parameters[rows], processes=self.processes.only(rows))
 
-    def _still(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Arrays]:
-        """Return the functions with climbs that go on, `owners`, and their GPs."""
-        if len(owners) != len(self.going[0]):
-            self.going = owners, self.processes.only(owners.tolist())
-        return self.going
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Return the values at `m x b x d` points, `m x b`, and the derivatives, `m x b x d`."""
+        posterior = self.processes.marginal_posterior(X)
+        value, grad_mean, grad_sd = self.function(posterior.mean, posterior.sd, self.parameters)
+        return value, posterior.vjp(grad_mean, grad_sd)
 
 
 def expected_improvement(best: Tensor) -> ClosedForm:

@@ -241,9 +241,9 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
         return Choice(ends[0], utility, surrogate, ends=ends)
 
     def start_search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Climbs | None:
-        """Return the climbs that `search` begins with in a box; None elsewhere."""
+        """Return the climbs that `search` begins with in a box; None elsewhere, steps of inputs included."""
         space = round.space.settle(round.history, Generator().manual_seed(round.seed))
-        if not isinstance(space, Box):
+        if type(space) is not Box:
             return None
         return space.climbs(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
 

@@ -1,12 +1,12 @@
 """Kernels, squared distances, and the gradient of the Cholesky factor."""
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+
+from plumbline.core.numbers import Numbers, namespace_of
 
 COINCIDENT = 1e-7
 """Distance in lengthscales below which two points count as one: rounding errors of distances are about as large."""
@@ -18,15 +18,6 @@ Kernel = Literal["rbf", "matern12", "matern32", "matern52"]
 
 SparseKernel = Literal["rbf", "matern52"]
 """The kernels of SVGPs: smooth enough for gradients with respect to inducing points."""
-
-
-Numbers = TypeVar("Numbers", Tensor, NDArray[np.float64])
-"""A tensor or an array: operations on few numbers take NumPy a third of the time of PyTorch."""
-
-
-def namespace_of(x: Any) -> Any:
-    """Return the module with the functions of tensors, or with those of arrays."""
-    return torch if isinstance(x, Tensor) else np
 
 
 def exponential(x: Numbers) -> Numbers:

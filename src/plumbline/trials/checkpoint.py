@@ -29,7 +29,7 @@ OVER = "the trial starts over"
 
 
 class Ration:
-    """Limits the time spent on saves: one is due when the last took at most `share` of the time since.
+    """Limits the time spent on saves: one is due when the last took at most `share` of the trial's time since.
 
     Args:
         share: share of the time; infinite to save in every round.
@@ -39,19 +39,19 @@ class Ration:
     def __init__(self, share: float = 0.02, clock: Callable[[], float] = perf_counter) -> None:
         self.share = share
         self.clock = clock
-        self._cost, self._since = 0.0, clock()
+        self._cost = self._since = 0.0
 
-    def due(self) -> bool:
-        """Whether a save is due."""
-        return self._cost <= self.share * (self.clock() - self._since)
+    def due(self, seconds: float) -> bool:
+        """Whether a save is due after a step that took the trial, but not others in lockstep with it, `seconds`."""
+        self._since += seconds
+        return self._cost <= self.share * self._since
 
     @contextmanager
     def saving(self) -> Iterator[None]:
         """Measure the save in the block."""
         started = self.clock()
         yield
-        self._since = self.clock()
-        self._cost = self._since - started
+        self._cost, self._since = self.clock() - started, 0.0
 
 
 class Checkpoint:

@@ -206,7 +206,7 @@ class TrialSession:
         assert self.trial is not None
         timing, first = step.timing(seconds), len(self.log)
         self.log.append(step, timing)
-        due = self.checkpoint.ration.due()
+        due = self.checkpoint.ration.due(seconds)
         if due or step.iteration == 1:
             state = self.trial.state()  # a state that cannot be kept is refused before much is lost
         if due:

@@ -24,7 +24,7 @@ def at(value: float) -> torch.Tensor:
 
 def expectation(of: LocalisedPredictive, value: object, low: float = -60, high: float = 60) -> float:
     """Integrate a function of the label under the density, cut at its jumps."""
-    half = float(of.half_width * of.model_sd)
+    half = of.labels.half_width.item() * of.model_sd.item()
     edges = [float(of.model_mean) - half, float(of.model_mean) + half]
     parts = [low, *sorted(min(max(edge, low), high) for edge in edges), high]
     density = lambda y: float(of.log_prob(at(y)).exp()) * value(y)  # type: ignore[operator]  # noqa: E731
@@ -95,3 +95,12 @@ def test_score_is_the_integral_that_defines_it(threshold: float, y: float) -> No
     cdf = of.cdf(torch.from_numpy(grid)).numpy()
     exact = np.trapezoid((cdf - (grid >= y)) ** 2, grid)
     assert of.crps(at(y)).item() == pytest.approx(exact, rel=2e-3)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("z", [-60.0, 60.0])
+def test_the_score_of_what_is_out_of_reach_is_a_distance(z: float) -> None:
+    """The level of such an observation is 0 or 1, whose quantiles are infinite."""
+    of = forecast()
+    far, farther = (of.crps(at(1.5 + 2 * times * z)).item() for times in (1, 2))
+    assert farther - far == pytest.approx(120.0)

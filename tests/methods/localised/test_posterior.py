@@ -315,3 +315,22 @@ def test_next_to_no_gain_leaves_the_mean_and_finite_values() -> None:
     f = made.mean + sd * number([-2.0, 0.0, 1.5]).unsqueeze(-1)
     model = torch.from_numpy(norm.pdf(f, made.mean, sd)).expand(3, 3)
     torch.testing.assert_close(made.density(f), model, rtol=1e-4, atol=0.0)
+
+
+@settings(max_examples=50)
+@given(posteriors(), st.floats(-4, 4), st.floats(1e-6, 1 - 1e-6))
+def test_of_arrays_is_as_of_tensors(made: CalibratedPosterior, u: float, level: float) -> None:
+    parts = made.mean, made.variance, made.noise, made.threshold
+    arrays = CalibratedPosterior(*(part.numpy().reshape(1, 1) for part in parts), made.alpha)
+    best, p = made.mean + u * made.sd_of_value(), number(level)
+    asked = ("expected_improvement_with_slopes", best), ("quantile_with_slopes", p)
+    # Quantiles are exact in their probability: not where there is hardly any, beside a set of hardly any noise.
+    slack = 1e-15 / made.density(made.quantile(p)).item() / made.sd_of_value().item()
+    for (name, argument), tolerance in zip(asked, (0.0, slack), strict=True):
+        value, slopes = getattr(made, name)(argument)
+        same, its_slopes = getattr(arrays, name)(argument.numpy().reshape(1, 1))
+        scale = made.sd_of_value().item()
+        assert same.item() == pytest.approx(value.item(), rel=1e-12, abs=scale * (1e-12 + tolerance))
+        if name.startswith("expected"):
+            for slope, its in zip(slopes(), its_slopes(), strict=True):
+                assert its.item() == pytest.approx(slope.item(), rel=1e-9, abs=1e-12 * max(1.0, scale))

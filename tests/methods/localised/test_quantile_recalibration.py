@@ -1,5 +1,6 @@
 """Reweighted Gaussians against draws, integrals, and the recursion's own promise."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from plumbline.methods.localised.thresholds import OnlineOptions, OnlineThreshol
 
 
 def monotone(R: Tensor) -> Tensor:
-    return monotone_with_vjp(R)[0]
+    return torch.from_numpy(monotone_with_vjp(R.numpy())[0])
 
 
 TARGETS = levels(3)
@@ -34,11 +35,15 @@ def draws(n: int = 400_000) -> Tensor:
 
 
 def test_gradients_of_levels_in_order() -> None:
-    raw = tensor([[0.5, 0.2, 0.9], [-0.1, 1.3, 0.4]], dtype=torch.float64)
-    grad_levels = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
-    leaf = raw.clone().requires_grad_()
-    (expected,) = torch.autograd.grad((grad_levels * monotone(leaf)).sum(), leaf)
-    torch.testing.assert_close(monotone_with_vjp(raw)[1](grad_levels), expected)
+    """Against differences; raw levels outside [0, 1] are constant."""
+    raw = np.array([[0.5, 0.2, 0.9], [-0.1, 1.3, 0.4]])
+    grad_levels = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = monotone_with_vjp(raw)[1](grad_levels)
+    for at in np.ndindex(raw.shape):
+        step = np.zeros_like(raw)
+        step[at] = 1e-6
+        ends = [(grad_levels * monotone_with_vjp(raw + side * step)[0]).sum() for side in (1, -1)]
+        assert found[at] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-7)
 
 
 def test_levels_are_inside_and_symmetric() -> None:
@@ -114,19 +119,17 @@ def draw_half(*, lower: bool) -> Tensor:
 
 def test_gradients_are_those_of_finite_differences() -> None:
     def gain(centre: Tensor, scale: Tensor, recalibrated: Tensor) -> Tensor:
-        return ReweightedGaussian(centre, scale, TARGETS, monotone(recalibrated)).expected_improvement(
+        return ReweightedGaussian(centre, scale, TARGETS, recalibrated).expected_improvement(
             tensor(0.2, dtype=torch.float64)
         )
 
-    inputs = [part.clone().requires_grad_() for part in (CENTRE, SCALE, R)]
+    inputs = [part.clone().requires_grad_() for part in (CENTRE, SCALE, monotone(R))]
     assert torch.autograd.gradcheck(gain, inputs)
 
 
 @settings(max_examples=30)
 @given(st.floats(0.0, 1.0))
 def test_interpolation_is_numpys(x: float) -> None:
-    import numpy as np
-
     grid, values = padded(R), padded(TARGETS).expand(2, -1)
     ours = interpolated(tensor([x, x], dtype=torch.float64), grid, values)
     expected = [np.interp(x, grid[i].numpy(), values[i].numpy()) for i in range(2)]
@@ -160,3 +163,13 @@ def test_slopes_of_expected_improvement(raw: list[float], centre: float, scale: 
     for found, slope in zip(slopes, expected, strict=True):
         # Levels a hair apart have slices with densities of a million.
         torch.testing.assert_close(found.detach(), slope, rtol=1e-7, atol=1e-7 * float(slope.abs().max()) + 1e-10)
+
+
+def test_of_arrays_is_as_of_tensors() -> None:
+    parts, best = (CENTRE, SCALE, TARGETS, monotone(R)), 0.2
+    tensors, arrays = ReweightedGaussian(*parts), ReweightedGaussian(*(part.numpy() for part in parts))
+    of_tensors = tensors.expected_improvement_with_slopes(tensor(best, dtype=torch.float64)), tensors.moments()
+    of_arrays = arrays.expected_improvement_with_slopes(np.array(best)), arrays.moments()
+    for one, other in zip(of_tensors, of_arrays, strict=True):
+        for expected, found in zip(one, other, strict=True):
+            np.testing.assert_allclose(found, expected.numpy(), rtol=1e-12, atol=1e-12)

@@ -1,14 +1,16 @@
 """The unrolled threshold against its recursion, and its limits."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
-from plumbline.methods.localised.thresholds import FLOOR, OnlineOptions, OnlineThreshold
+from plumbline.methods.localised.thresholds import FLOOR, OnlineOptions, OnlineThreshold, thresholds_together
 
 LOCAL = OnlineOptions(kappa=2.0, lengthscale=0.7, forgetting=0.1, eta0=0.3)
 
@@ -117,8 +119,40 @@ def test_its_state_brings_it_back() -> None:
 
 def test_its_gradient_is_that_of_finite_differences() -> None:
     threshold = after(LOCAL, [True, False, True, False])
-    X = torch.rand(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64).requires_grad_()
-    assert torch.autograd.gradcheck(threshold.unclipped, X)
-    grad_thresholds = torch.randn(len(X), 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    (expected,) = torch.autograd.grad((grad_thresholds * threshold.unclipped(X)).sum(), X)
-    torch.testing.assert_close(threshold.unclipped_with_vjp(X.detach())[1](grad_thresholds), expected)
+    X = torch.rand(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    low, width = np.array([[[-1.0, 0.0]]]), np.array([[[2.0, 0.5]]])
+    arrays = replace(threshold.arrays, low=low, width=width)
+    values, vjp = arrays.unclipped_with_vjp(X.numpy()[None])
+    located = (X - torch.from_numpy(low[0])) / torch.from_numpy(width[0])
+    torch.testing.assert_close(torch.from_numpy(values[0]), threshold.unclipped(located), rtol=1e-14, atol=0.0)
+    gradient = vjp(np.ones_like(values))[0]
+    for j in range(2):
+        step = np.zeros((1, 1, 2))
+        step[..., j] = 1e-6
+        ends = [arrays.unclipped_with_vjp(X.numpy() + side * step)[0][0, :, 0] for side in (1, -1)]
+        np.testing.assert_allclose(gradient[:, j], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-9)
+
+
+@given(
+    m=st.integers(1, 4), rounds=st.integers(0, 6), M=st.integers(1, 3), d=st.integers(1, 3), seed=st.integers(0, 999)
+)
+@settings(max_examples=30)
+def test_no_digit_of_a_function_depends_on_its_company(m: int, rounds: int, M: int, d: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    options = OnlineOptions(eta0=0.1, kappa=2.0, lengthscale=0.5)
+    parts = []
+    for _ in range(m):
+        threshold = OnlineThreshold.start(options, torch.linspace(0.2, 0.8, M).double(), d)
+        for _ in range(rounds):
+            events = torch.from_numpy(generator.integers(0, 2, M).astype(float))
+            threshold = threshold.update(torch.from_numpy(generator.random(d)), events)
+        parts.append(threshold.arrays)
+    X, grad = generator.random((m, 5, d)), generator.random((m, 5, M))
+    joint = thresholds_together(parts)
+    values, vjp = joint.unclipped_with_vjp(X)
+    gradient = vjp(grad)
+    for i, part in enumerate(parts):
+        for alone in (part, joint.only([i])):
+            its_values, its_vjp = alone.unclipped_with_vjp(X[i : i + 1])
+            assert np.array_equal(its_values[0], values[i])
+            assert np.array_equal(its_vjp(grad[i : i + 1])[0], gradient[i])

@@ -176,9 +176,8 @@ def gaussian_predictor(process: GP) -> Callable[[Tensor], GaussianPredictive]:
     """Return a map of `n x d` points to the process's forecasts of observations there."""
 
     def predict(points: Tensor) -> GaussianPredictive:
-        with torch.no_grad():
-            mean, variance = process.posterior_moments(points, joint=False)
-            return GaussianPredictive(mean, (variance + process.noise_variance).sqrt())
+        posterior = process.marginal_posterior(points)
+        return GaussianPredictive(posterior.mean, (posterior.sd.square() + process.noise_variance).sqrt())
 
     return predict
 

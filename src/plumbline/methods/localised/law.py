@@ -5,17 +5,17 @@ With labels `z = (y - mu) / S` and values `u = (f - mu) / sqrt(g S^2)`, eq. 28 a
 `z` is uniform on the set `[-zeta, zeta]` with probability `1 - alpha`, and standard Gaussian outside otherwise.
 
 The law is symmetric. It is computed for `u <= 0`, as a sum of positive terms that loses no digits, and reflected;
-docs/methods/localised-erratum.md derives it.
+docs/methods/localised-erratum.md derives it. The numbers are tensors, or arrays as in searches.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic
 
-import torch
-from torch import Tensor
-from torch.special import ndtri
+import numpy as np
 
+from plumbline.core.numbers import Numbers, namespace_of, special_of
 from plumbline.forecasts import gaussian
 
 REACH = 8.0
@@ -30,19 +30,21 @@ HALVINGS = 70
 ROUNDING = 1e-15
 """Tolerance on the probability of a quantile, the accuracy of the distribution function."""
 
-SIDES = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+SIDES = np.array([[1.0], [-1.0]])
 """Signs of labels above and below the set."""
 
-TOWARDS = torch.tensor([-1.0, -1.0, 1.0], dtype=torch.float64)
-UNTIL = REACH * torch.tensor([-1.0, 1.0, 1.0], dtype=torch.float64)
+TOWARDS = np.array([-1.0, -1.0, 1.0])
+UNTIL = REACH * np.array([-1.0, 1.0, 1.0])
 """Factors of u and tau: the kernel's rise above the set begins and ends there, and ends its fall below the set."""
 
-Slopes = Callable[[], tuple[Tensor, ...]]
+LEAST_DENSITY = np.finfo(np.float64).tiny
+
+Slopes = Callable[[], tuple[Numbers, ...]]
 """Computes derivatives when called, so that values alone cost less."""
 
 
 @dataclass(frozen=True)
-class StandardLaw:
+class StandardLaw(Generic[Numbers]):
     """Law of `u`; attributes and arguments broadcast.
 
     Attributes:
@@ -53,23 +55,23 @@ class StandardLaw:
         alpha: mass of the law outside the set.
     """
 
-    rho: Tensor
-    tau: Tensor
-    zeta: Tensor
-    threshold: Tensor
+    rho: Numbers
+    tau: Numbers
+    zeta: Numbers
+    threshold: Numbers
     alpha: float
 
     @cached_property
-    def reach(self) -> Tensor:
+    def reach(self) -> Numbers:
         """Half width of the set's image, in standard deviations of the noise."""
         return self.rho * self.zeta / self.tau
 
     @cached_property
-    def far(self) -> Tensor:
+    def far(self) -> Numbers:
         """The label beyond which the mass is negligible; see `BEYOND`."""
-        return (self.zeta.square() + BEYOND).sqrt()
+        return namespace_of(self.zeta).sqrt(self.zeta * self.zeta + BEYOND)
 
-    def density(self, u: Tensor) -> Tensor:
+    def density(self, u: Numbers) -> Numbers:
         """Return the density of eq. 29.
 
         Inside the set, a uniform label is blurred by noise. Outside, Bayes' rule turns `p(u | z) p(z)` into `phi(u)`
@@ -77,19 +79,19 @@ class StandardLaw:
         """
         inside = gaussian.mean_density(u / self.tau, self.reach) / self.tau
         at = self.rho * u
-        beyond = gaussian.cdf((torch.stack([at, -at]) - self.zeta) / self.tau).sum(0)
+        beyond = gaussian.cdf((at - self.zeta) / self.tau) + gaussian.cdf((-at - self.zeta) / self.tau)
         return self._mixed(inside, gaussian.density(u) * beyond / self.threshold)
 
-    def cdf(self, u: Tensor) -> Tensor:
+    def cdf(self, u: Numbers) -> Numbers:
         """Return `Pr [U <= u]`, to an absolute precision of 1e-13."""
         left = self._left_cdf(_reflected(u))
-        return torch.where(u > 0, 1 - left, left)
+        return namespace_of(u).where(u > 0, 1 - left, left)
 
-    def improvement(self, c: Tensor) -> Tensor:
+    def improvement(self, c: Numbers) -> Numbers:
         """Return `E [c + U]+`; for `c > 0` it exceeds that for `-c` by `c`."""
         return self.improvement_with_slopes(c)[0]
 
-    def improvement_with_slopes(self, c: Tensor) -> tuple[Tensor, Slopes]:
+    def improvement_with_slopes(self, c: Numbers) -> tuple[Numbers, Slopes[Numbers]]:
         """Return `G = E [c + U]+`, and its derivatives in `c`, in the log of the value's scale, and in the threshold.
 
         The derivative in `c` is the distribution function `F`. At fixed noise the derivative of `rho` in the log scale
@@ -97,35 +99,35 @@ class StandardLaw:
         `tau^2 (G - c F) - tau` times the mean density. Outside it is `rho tau^2 phi(zeta) / threshold` times the
         difference of `Phi(t)`. The derivative of `zeta` in the threshold is `-1 / (2 phi(zeta))`.
         """
-        left = _reflected(c)
+        xp, left = namespace_of(c), _reflected(c)
         rho, tau, reach, centre = self.rho, self.tau, self.reach, left / self.tau
         inside = tau * gaussian.mean_ramp(centre, reach)
         t, weights, risen = self._labels_outside(left)
         chance, tail = gaussian.cdf(t), gaussian.cdf(-risen)
-        rising = tau * (weights * (t * chance + gaussian.density(t))).sum((-2, -1))
+        rising = tau * (weights * (t * chance + gaussian.density(t))).sum(-1)
         outside = (rising + left * tail + rho * gaussian.density(risen)) / self.threshold
 
-        def slopes() -> tuple[Tensor, Tensor, Tensor]:
+        def slopes() -> tuple[Numbers, Numbers, Numbers]:
             below_inside = gaussian.mean_cdf(centre, reach)
-            below = self._mixed(below_inside, ((weights * chance).sum((-2, -1)) + tail) / self.threshold)
-            ends = torch.stack([centre - reach, centre + reach])
-            (low, high), (low_ramp, high_ramp) = gaussian.cdf(ends), gaussian.ramp(ends)
+            below = self._mixed(below_inside, ((weights * chance).sum(-1) + tail) / self.threshold)
+            ends = centre - reach, centre + reach
+            (low, high), (low_ramp, high_ramp) = map(gaussian.cdf, ends), map(gaussian.ramp, ends)
             phi_centre, phi_zeta = gaussian.density(centre), gaussian.density(self.zeta)
             grad_scale = self._mixed(
-                tau.square() * (inside - left * below_inside) - tau * gaussian.mean_density(centre, reach),
-                rho * tau.square() * phi_zeta / self.threshold * (high - low),
+                tau * tau * (inside - left * below_inside) - tau * gaussian.mean_density(centre, reach),
+                rho * tau * tau * phi_zeta / self.threshold * (high - low),
             )
             widened = gaussian.widening(
-                low_ramp, high_ramp, inside / tau, reach, phi_centre, (centre.square() - 1) * phi_centre
+                low_ramp, high_ramp, inside / tau, reach, phi_centre, (centre * centre - 1) * phi_centre
             )
             grad_threshold = self._mixed(
                 -rho * widened / (2 * phi_zeta), (tau * (low_ramp + high_ramp) / 2 - outside) / self.threshold
             )
-            return torch.where(c > 0, 1 - below, below), grad_scale, grad_threshold
+            return xp.where(c > 0, 1 - below, below), grad_scale, grad_threshold
 
-        return torch.where(c > 0, c, torch.zeros_like(c)) + self._mixed(inside, outside), slopes
+        return xp.where(c > 0, c, 0.0) + self._mixed(inside, outside), slopes
 
-    def quantile(self, p: Tensor) -> Tensor:
+    def quantile(self, p: Numbers) -> Numbers:
         """Return `u` with `Pr [U <= u] = p`, for `0 < p < 1`.
 
         Newton's steps from the Gaussian of the same variance, and a bisection wherever one leaves the bracket: exact to
@@ -134,85 +136,91 @@ class StandardLaw:
         """
         return self.quantile_with_slopes(p)[0]
 
-    def quantile_with_slopes(self, p: Tensor) -> tuple[Tensor, Callable[[], tuple[Tensor, Tensor]]]:
+    def quantile_with_slopes(self, p: Numbers) -> tuple[Numbers, Callable[[], tuple[Numbers, Numbers]]]:
         """Return the quantile, and its derivatives in the log of the value's scale and in the threshold.
 
         They follow from those of the distribution function by the implicit function theorem. Inside the set, its
         derivative in the log scale is minus the mean of `phi'` minus `u tau` times that of `phi`.
         """
-        upper = p > 0.5
-        tail = torch.where(upper, 1 - p, p)
+        xp, upper = namespace_of(p), p > 0.5
+        tail = xp.where(upper, 1 - p, p)
         u = self._left_quantile(tail)
 
-        def slopes() -> tuple[Tensor, Tensor]:
+        def slopes() -> tuple[Numbers, Numbers]:
             rho, tau, zeta, reach, centre = self.rho, self.tau, self.zeta, self.reach, u / self.tau
             inside = gaussian.mean_cdf(centre, reach)
             outside = (tail - (1 - self.alpha) * inside) / self.alpha
-            near, far = gaussian.density(torch.stack([zeta + rho * u, zeta - rho * u]) / tau)
+            near, far = (gaussian.density((zeta + side * rho * u) / tau) for side in (1, -1))
             grad_scale = self._mixed(
                 -gaussian.mean_slope(centre, reach) - tau * u * gaussian.mean_density(centre, reach),
                 rho * tau * gaussian.density(u) / self.threshold * (near - far),
             )
-            low, high = gaussian.cdf(torch.stack([centre - reach, centre + reach]))
+            low, high = gaussian.cdf(centre - reach), gaussian.cdf(centre + reach)
             phi = gaussian.density(centre)
-            widened = gaussian.widening(low, high, inside, reach, -centre * phi, (3 - centre.square()) * centre * phi)
+            widened = gaussian.widening(low, high, inside, reach, -centre * phi, (3 - centre * centre) * centre * phi)
             grad_threshold = self._mixed(
                 -rho / tau * widened / (2 * gaussian.density(zeta)), ((low + high) / 2 - outside) / self.threshold
             )
-            over = torch.where(upper, 1.0, -1.0) / self.density(u).clamp_min(torch.finfo(u.dtype).tiny)
+            over = xp.where(upper, 1.0, -1.0) / xp.clip(self.density(u), LEAST_DENSITY, None)
             return over * grad_scale, over * grad_threshold
 
-        return torch.where(upper, -u, u), slopes
+        return xp.where(upper, -u, u), slopes
 
-    def _left_quantile(self, tail: Tensor) -> Tensor:
+    def _left_quantile(self, tail: Numbers) -> Numbers:
         """Return the quantile of `0 < tail <= 1 / 2`."""
-        of_labels = (1 - self.alpha) * self.zeta.square() / 3 + self.alpha * (
-            1 + 2 * self.zeta * gaussian.density(self.zeta) / self.threshold
+        xp, zeta = namespace_of(tail), self.zeta
+        of_labels = (1 - self.alpha) * zeta * zeta / 3 + self.alpha * (
+            1 + 2 * zeta * gaussian.density(zeta) / self.threshold
         )
-        high = torch.zeros_like(tail + self.rho + self.tau + self.zeta + self.threshold)
-        low = high - self.zeta - 40.0
-        root = torch.maximum(ndtri(tail) * (self.rho.square() * of_labels + self.tau.square()).sqrt(), low)
+        high = xp.zeros_like(tail + self.rho + self.tau + zeta + self.threshold)
+        low = high - zeta - 40.0
+        spread = xp.sqrt(self.rho * self.rho * of_labels + self.tau * self.tau)
+        root = xp.maximum(special_of(tail).ndtri(tail) * spread, low)
         for _ in range(HALVINGS):
             error = self._left_cdf(root) - tail
-            far = error.abs() > ROUNDING
+            far = abs(error) > ROUNDING
             if not bool(far.any()):
                 break
-            low, high = torch.where(error < 0, root, low), torch.where(error < 0, high, root)
+            low, high = xp.where(error < 0, root, low), xp.where(error < 0, high, root)
             newton = root - error / self.density(root)
-            step = torch.where((low < newton) & (newton < high), newton, (low + high) / 2)
-            root = torch.where(far, step, root)
+            step = xp.where((low < newton) & (newton < high), newton, (low + high) / 2)
+            root = xp.where(far, step, root)
         return root
 
-    def _left_cdf(self, u: Tensor) -> Tensor:
+    def _left_cdf(self, u: Numbers) -> Numbers:
         """Return the distribution function at `u <= 0`."""
         t, weights, risen = self._labels_outside(u)
-        outside = ((weights * gaussian.cdf(t)).sum((-2, -1)) + gaussian.cdf(-risen)) / self.threshold
+        outside = ((weights * gaussian.cdf(t)).sum(-1) + gaussian.cdf(-risen)) / self.threshold
         return self._mixed(gaussian.mean_cdf(u / self.tau, self.reach), outside)
 
-    def _mixed(self, inside: Tensor, outside: Tensor) -> Tensor:
+    def _mixed(self, inside: Numbers, outside: Numbers) -> Numbers:
         return (1 - self.alpha) * inside + self.alpha * outside
 
-    def _labels_outside(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _labels_outside(self, u: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Return a quadrature of `E kernel((u + rho Z) / tau)` over Gaussian labels beyond the set, for `u <= 0`.
 
         The kernel rises from zero within `-+REACH` and follows its asymptote above. Under little noise the rise is a
         step between two nodes of a quadrature over all labels; the quadrature therefore covers the rise alone.
 
         Returns:
-            The kernel's arguments and their weights, `... x 2 x nodes`, above and below the set, and the label, `...`,
+            The kernel's arguments and their weights, `... x (2 nodes)`, above and below the set, and the label, `...`,
             above which the kernel equals its asymptote.
         """
-        u, rho, tau, zeta = (part.unsqueeze(-1) for part in (u, self.rho, self.tau, self.zeta))
+        xp = namespace_of(u)
+        u, rho, tau, zeta, far = (part[..., None] for part in (u, self.rho, self.tau, self.zeta, self.far))
         # Labels below the set: the kernel is already small at the set and falls from there.
-        labels = (u * TOWARDS + tau * UNTIL) / rho
-        start, *ends = torch.maximum(torch.minimum(labels, self.far.unsqueeze(-1)), zeta).split(1, dim=-1)
-        low = torch.stack([start, zeta.expand_as(start)], dim=-2)
-        half = (torch.stack(ends, dim=-2) - low) / 2
-        z = low + half * (1 + gaussian.NODES)
-        t = (u.unsqueeze(-1) + (rho.unsqueeze(-1) * SIDES) * z) / tau.unsqueeze(-1)
-        return t, half * gaussian.WEIGHTS * gaussian.density(z), ends[0].squeeze(-1)
+        ends: Numbers = (u * xp.asarray(TOWARDS) + tau * xp.asarray(UNTIL)) / rho
+        ends = xp.maximum(xp.minimum(ends, far), zeta)
+        start, ends = ends[..., :1], ends[..., 1:]
+        low = xp.concatenate([start, xp.broadcast_to(zeta, start.shape)], -1)
+        half = ((ends - low) / 2)[..., None]
+        z = low[..., None] + half * xp.asarray(1 + gaussian.NODES)
+        t = (u[..., None] + (rho[..., None] * xp.asarray(SIDES)) * z) / tau[..., None]
+        weights = half * xp.asarray(gaussian.WEIGHTS) * gaussian.density(z)
+        nodes = (*ends.shape[:-1], -1)
+        return t.reshape(nodes), weights.reshape(nodes), ends[..., 0]
 
 
-def _reflected(u: Tensor) -> Tensor:
+def _reflected(u: Numbers) -> Numbers:
     """Return `-|u|`, with the slope of its left branch at zero, where `-abs` has none."""
-    return torch.where(u > 0, -u, u)
+    return namespace_of(u).where(u > 0, -u, u)

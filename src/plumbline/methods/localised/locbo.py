@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from plumbline.core.numbers import Array
 from plumbline.core.vjp import with_vjp
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, methods
@@ -16,9 +18,9 @@ from plumbline.methods.composed import Choice, Round
 from plumbline.methods.localised.as_published import Extremes, Inside, Integral, ScriptedImprovement, Tails
 from plumbline.methods.localised.forecasts import LocalisedPredictive, QuantilePredictive
 from plumbline.methods.localised.law import Slopes
-from plumbline.methods.localised.online import OnlineAcquisition, OnlineMethod, OnlineMethodOptions, WithSlopes
+from plumbline.methods.localised.online import Form, OfParameters, OnlineAcquisition, OnlineMethod, OnlineMethodOptions
 from plumbline.methods.localised.posterior import CalibratedPosterior
-from plumbline.methods.localised.thresholds import CoverageBound
+from plumbline.methods.localised.thresholds import CoverageBound, WithVjp, as_they_are
 from plumbline.methods.localised.variants import CODE, DEPARTURES, OnlineDeparture, PosteriorDeparture
 from plumbline.methods.variants import Json, Variant
 from plumbline.models.gp.process import GP
@@ -142,9 +144,10 @@ class LocalisedImprovementMethod(LocalisedMethod):
             return forecast
         return replace(forecast, threshold=torch.minimum(forecast.threshold, 2 - forecast.threshold))
 
-    def admissible(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return the threshold, clipped unless the rules of a script apply."""
-        return super().admissible(raw) if self.options.extremes == "clipped" else (raw, lambda grad: grad)
+    @property
+    def admissible(self) -> Callable[[Array], WithVjp]:
+        """A function that clips thresholds, unless the rules of a script apply."""
+        return super().admissible if self.options.extremes == "clipped" else as_they_are
 
     def incumbent(self, surrogate: GP, round: Round) -> Tensor:
         """Return the observation to improve on, standardised."""
@@ -153,13 +156,11 @@ class LocalisedImprovementMethod(LocalisedMethod):
         queried = surrogate.standardisation.outputs(round.data.Y[round.data.initial :])
         return queried.max() if len(queried) else round.data.Y.new_tensor(NO_INCUMBENT)
 
-    def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
+    def value(self, best: Tensor, noise: Tensor, round: Round) -> Form:
         """Return the expected improvement over the best observation: eq. 30, or that of a published script."""
         options = self.options
         if not options.scripted:
-            return of_posterior(
-                noise, options.alpha, lambda posterior: posterior.expected_improvement_with_slopes(best)
-            )
+            return OfParameters(PosteriorImprovement(options.alpha), float(best), float(noise))
         draws = torch.Generator().manual_seed(round.seed) if options.integral == "redrawn" else None
         improvement = ScriptedImprovement(options.alpha, options.tails, options.inside, options.extremes, draws)
 
@@ -168,12 +169,12 @@ class LocalisedImprovementMethod(LocalisedMethod):
 
         return automatic(closed_form)
 
-    def acquisition(self, process: GP, value: WithSlopes) -> OnlineAcquisition:
+    def acquisition(self, process: GP, form: Form) -> OnlineAcquisition:
         """Return the acquisition function under a process and the current thresholds."""
         if self.options.label_mean == "fitted":
-            return super().acquisition(process, value)
+            return super().acquisition(process, form)
         other = replace(process, at=process.at._replace(constant=0.0))
-        return OnlineAcquisition(process, self.thresholds_with_vjp, value, other)
+        return OnlineAcquisition(process, self.threshold_arrays, self.admissible, form, other)
 
 
 @methods.register("locbo-ucb", LocalisedBoundOptions)
@@ -182,35 +183,63 @@ class LocalisedBoundMethod(LocalisedMethod):
 
     options: LocalisedBoundOptions
 
-    def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
+    def value(self, best: Tensor, noise: Tensor, round: Round) -> Form:
         """Return the quantile of `f`, which does not depend on the best observation."""
-        level = best.new_tensor(self.options.level or 1 - self.options.alpha / 2)
-        return of_posterior(noise, self.options.alpha, lambda posterior: posterior.quantile_with_slopes(level))
+        alpha = self.options.alpha
+        return OfParameters(PosteriorQuantile(alpha, self.options.level or 1 - alpha / 2), float(noise))
 
 
-def of_posterior(
-    noise: Tensor, alpha: float, value: Callable[[CalibratedPosterior], tuple[Tensor, Slopes]]
-) -> WithSlopes:
-    """Return a value of LOCBO's posterior (eq. 29) as a function of moments and thresholds, with derivatives."""
+@dataclass(frozen=True)
+class PosteriorImprovement:
+    """Expected improvement under LOCBO's posterior, eq. 30.
 
-    def closed_form(mean: Tensor, sd: Tensor, thresholds: Tensor) -> tuple[Tensor, Slopes]:
-        posterior = CalibratedPosterior(mean, sd.square() + noise, noise, thresholds.squeeze(-1), alpha)
-        values, posterior_slopes = value(posterior)
+    Attributes:
+        alpha: mass of the posterior outside the set.
+    """
 
-        def slopes() -> tuple[Tensor, ...]:
-            grad_mean, grad_sd, grad_threshold = posterior_slopes()
-            return grad_mean, grad_sd, grad_threshold.unsqueeze(-1)
+    alpha: float
 
-        return values, slopes
+    def __call__(
+        self, mean: Array, sd: Array, thresholds: Array, best: Array, noise: Array
+    ) -> tuple[Array, Slopes[Array]]:
+        """Return values and derivatives; see `Form`."""
+        posterior = CalibratedPosterior(mean, sd * sd + noise, noise, thresholds[..., 0], self.alpha)
+        return of_each_threshold(*posterior.expected_improvement_with_slopes(best))
 
-    return closed_form
+
+@dataclass(frozen=True)
+class PosteriorQuantile:
+    """A quantile of LOCBO's posterior.
+
+    Attributes:
+        alpha: mass of the posterior outside the set.
+        level: of the quantile.
+    """
+
+    alpha: float
+    level: float
+
+    def __call__(self, mean: Array, sd: Array, thresholds: Array, noise: Array) -> tuple[Array, Slopes[Array]]:
+        """Return values and derivatives; see `Form`."""
+        posterior = CalibratedPosterior(mean, sd * sd + noise, noise, thresholds[..., 0], self.alpha)
+        return of_each_threshold(*posterior.quantile_with_slopes(np.full_like(mean, self.level)))
 
 
-def automatic(value: Callable[..., Tensor]) -> WithSlopes:
-    """Return the function with automatic derivatives."""
+def of_each_threshold(values: Array, slopes: Slopes[Array]) -> tuple[Array, Slopes[Array]]:
+    """Return values with their derivatives, that in the only threshold with a dimension of thresholds."""
 
-    def closed_form(*moments: Tensor) -> tuple[Tensor, Slopes]:
-        values, vjp = with_vjp(value, *moments)
-        return values, lambda: vjp(torch.ones_like(values))
+    def of_each() -> tuple[Array, ...]:
+        grad_mean, grad_sd, grad_threshold = slopes()
+        return grad_mean, grad_sd, grad_threshold[..., None]
 
-    return closed_form
+    return values, of_each
+
+
+def automatic(value: Callable[..., Tensor]) -> Form:
+    """Return a function of tensors with automatic derivatives."""
+
+    def form(*moments: Array) -> tuple[Array, Slopes[Array]]:
+        values, vjp = with_vjp(value, *(torch.from_numpy(part) for part in moments))
+        return values.numpy(), lambda: tuple(part.numpy() for part in vjp(torch.ones_like(values)))
+
+    return form

@@ -1,22 +1,26 @@
 """OCBO: quantiles recalibrated online, with or without localisation."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+import numpy as np
 from pydantic import PositiveInt
 from torch import Tensor
 
+from plumbline.core.numbers import Array
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Round
 from plumbline.methods.localised.forecasts import QuantilePredictive
 from plumbline.methods.localised.law import Slopes
-from plumbline.methods.localised.online import OnlineMethod, OnlineMethodOptions, WithSlopes
+from plumbline.methods.localised.online import Form, OfParameters, OnlineMethod, OnlineMethodOptions
 from plumbline.methods.localised.quantile_recalibration import (
     RecalibratedPredictive,
     ReweightedGaussian,
     levels,
     monotone_with_vjp,
 )
+from plumbline.methods.localised.thresholds import WithVjp
 
 
 class RecalibratedOptions(OnlineMethodOptions):
@@ -50,17 +54,29 @@ class RecalibratedMethod(OnlineMethod):
             ReweightedGaussian(plain.mean, plain.sd, self.threshold.targets, self.thresholds_at(X))
         )
 
-    def admissible(self, raw: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return the recalibrated levels in increasing order."""
-        return monotone_with_vjp(raw)
+    @property
+    def admissible(self) -> Callable[[Array], WithVjp]:
+        """A function that brings levels into increasing order."""
+        return monotone_with_vjp
 
-    def value(self, best: Tensor, noise: Tensor, round: Round) -> WithSlopes:
+    def value(self, best: Tensor, noise: Tensor, round: Round) -> Form:
         """Return the expected improvement of an observation (not of f) over the best one."""
+        return OfParameters(RecalibratedImprovement(self.options.levels), float(best), float(noise))
 
-        def improvement(mean: Tensor, sd: Tensor, R: Tensor) -> tuple[Tensor, Slopes]:
-            scale = (sd.square() + noise).sqrt()
-            forecast = ReweightedGaussian(mean, scale, self.threshold.targets, R)
-            value, grad_mean, grad_scale, grad_R = forecast.expected_improvement_with_slopes(best)
-            return value, lambda: (grad_mean, grad_scale * sd / scale, grad_R)
 
-        return improvement
+@dataclass(frozen=True)
+class RecalibratedImprovement:
+    """Expected improvement of an observation with recalibrated quantiles.
+
+    Attributes:
+        levels: number of recalibrated quantile levels.
+    """
+
+    levels: int
+
+    def __call__(self, mean: Array, sd: Array, R: Array, best: Array, noise: Array) -> tuple[Array, Slopes[Array]]:
+        """Return values and derivatives; see `Form`. `R` are the recalibrated levels."""
+        scale = np.sqrt(sd * sd + noise)
+        forecast = ReweightedGaussian(mean, scale, levels(self.levels).numpy(), R)
+        value, grad_mean, grad_scale, grad_R = forecast.expected_improvement_with_slopes(best)
+        return value, lambda: (grad_mean, grad_scale * sd / scale, grad_R)

@@ -5,14 +5,18 @@ with mass `alpha` (eq. 28). Given a label, `f` is Gaussian with mean `g y + (1 -
 
 The density of `f` in the paper's Lemma 3 has errors: its mass is infinite and its units are inconsistent.
 docs/methods/localised-erratum.md lists them and derives the form used here.
+
+The numbers are tensors, or arrays as in searches.
 """
 
 from dataclasses import dataclass
+from typing import Generic
 
 import torch
 from torch import Tensor
 from torch.special import ndtri
 
+from plumbline.core.numbers import Numbers, namespace_of, special_of
 from plumbline.methods.localised.law import Slopes, StandardLaw
 
 TINY = 1e-12
@@ -20,7 +24,7 @@ TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class CalibratedPosterior:
+class CalibratedPosterior(Generic[Numbers]):
     """LOCBO's posterior of `f` at points of any shape; every attribute and argument broadcasts to it.
 
     With several values at each point, their dimension comes first.
@@ -33,80 +37,80 @@ class CalibratedPosterior:
         alpha: mass of the posterior outside the set.
     """
 
-    mean: Tensor
-    variance: Tensor
-    noise: Tensor
-    threshold: Tensor
+    mean: Numbers
+    variance: Numbers
+    noise: Numbers
+    threshold: Numbers
     alpha: float
 
     @property
-    def signal_share(self) -> Tensor:
+    def signal_share(self) -> Numbers:
         """Share of the predictive variance that is not noise: `g`."""
-        return ((self.variance - self.noise) / self.variance).clamp(TINY, 1.0)
+        return namespace_of(self.variance).clip((self.variance - self.noise) / self.variance, TINY, 1.0)
 
     @property
-    def noise_share(self) -> Tensor:
+    def noise_share(self) -> Numbers:
         """Share of the predictive variance that is noise: `1 - g`."""
-        return (self.noise / self.variance).clamp(TINY, 1.0)
+        return namespace_of(self.variance).clip(self.noise / self.variance, TINY, 1.0)
 
     @property
-    def half_width(self) -> Tensor:
+    def half_width(self) -> Numbers:
         """Half the length of the set: zero where the threshold is one."""
-        return self._zeta() * self.variance.sqrt()
+        return self._zeta() * namespace_of(self.variance).sqrt(self.variance)
 
-    def sd_of_value(self) -> Tensor:
+    def sd_of_value(self) -> Numbers:
         """Return the standard deviation of `f` under the model."""
-        return (self.variance * self.signal_share).sqrt()
+        return namespace_of(self.variance).sqrt(self.variance * self.signal_share)
 
-    def sd_given_label(self) -> Tensor:
+    def sd_given_label(self) -> Numbers:
         """Return the standard deviation of `f` given a label, the same for all labels."""
-        return self.sd_of_value() * self.noise_share.sqrt()
+        return self.sd_of_value() * namespace_of(self.variance).sqrt(self.noise_share)
 
-    def expected_improvement(self, best: Tensor) -> Tensor:
+    def expected_improvement(self, best: Numbers) -> Numbers:
         """Return the expected improvement over `best`; eq. 30."""
         return self.expected_improvement_with_slopes(best)[0]
 
-    def expected_improvement_with_slopes(self, best: Tensor) -> tuple[Tensor, Slopes]:
+    def expected_improvement_with_slopes(self, best: Numbers) -> tuple[Numbers, Slopes[Numbers]]:
         """Return the same, and its derivatives in the mean, in the standard deviation of `f` at fixed noise, and in
         the threshold."""
         sd = self.sd_of_value()
         c = (self.mean - best) / sd
         improvement, law_slopes = self._law().improvement_with_slopes(c)
 
-        def slopes() -> tuple[Tensor, Tensor, Tensor]:
+        def slopes() -> tuple[Numbers, Numbers, Numbers]:
             grad_c, grad_scale, grad_threshold = law_slopes()
             return grad_c, improvement - c * grad_c + grad_scale, sd * grad_threshold
 
         return sd * improvement, slopes
 
-    def density(self, f: Tensor) -> Tensor:
+    def density(self, f: Numbers) -> Numbers:
         """Return the density at `f`; eq. 29."""
         sd = self.sd_of_value()
         return self._law().density((f - self.mean) / sd) / sd
 
-    def cdf(self, f: Tensor) -> Tensor:
+    def cdf(self, f: Numbers) -> Numbers:
         """Return the mass up to `f`, the integral of eq. 29."""
         return self._law().cdf((f - self.mean) / self.sd_of_value())
 
-    def quantile(self, p: Tensor) -> Tensor:
+    def quantile(self, p: Numbers) -> Numbers:
         """Return the quantile of level `p`, for `0 < p < 1`.
 
         `cdf(quantile(p))` is `p` within 1e-12 plus the density times the spacing of floats at it and at the mean.
         """
         return self.quantile_with_slopes(p)[0]
 
-    def quantile_with_slopes(self, p: Tensor) -> tuple[Tensor, Slopes]:
+    def quantile_with_slopes(self, p: Numbers) -> tuple[Numbers, Slopes[Numbers]]:
         """Return the same, and its derivatives, like those of `expected_improvement_with_slopes`."""
         sd = self.sd_of_value()
         u, law_slopes = self._law().quantile_with_slopes(p)
 
-        def slopes() -> tuple[Tensor, Tensor, Tensor]:
+        def slopes() -> tuple[Numbers, Numbers, Numbers]:
             grad_scale, grad_threshold = law_slopes()
-            return torch.ones_like(u), u + grad_scale, sd * grad_threshold
+            return namespace_of(u).ones_like(u), u + grad_scale, sd * grad_threshold
 
         return self.mean + sd * u, slopes
 
-    def sample(self, n: int, generator: torch.Generator) -> Tensor:
+    def sample(self: "CalibratedPosterior[Tensor]", n: int, generator: torch.Generator) -> Tensor:
         """Return `n` draws of `f` at each point, first dimension: for integrands without a closed form."""
         shape = (n, *torch.broadcast_shapes(self.mean.shape, self.variance.shape, self.threshold.shape))
         u, v, w = (torch.rand(shape, generator=generator, dtype=torch.float64) for _ in range(3))
@@ -117,10 +121,11 @@ class CalibratedPosterior:
         label = torch.where(u < self.alpha, self.mean + torch.where(w < 0.5, -tail, tail), inside)
         return self.mean + self.signal_share * (label - self.mean) + self.sd_given_label() * eps
 
-    def _zeta(self) -> Tensor:
+    def _zeta(self) -> Numbers:
         """Return half the length of the set in standard deviations of a label."""
-        return -ndtri(self.threshold / 2)
+        return -special_of(self.threshold).ndtri(self.threshold / 2)
 
-    def _law(self) -> StandardLaw:
+    def _law(self) -> StandardLaw[Numbers]:
         """Return the posterior in standard units."""
-        return StandardLaw(self.signal_share.sqrt(), self.noise_share.sqrt(), self._zeta(), self.threshold, self.alpha)
+        rho, tau = (namespace_of(share).sqrt(share) for share in (self.signal_share, self.noise_share))
+        return StandardLaw(rho, tau, self._zeta(), self.threshold, self.alpha)

@@ -7,17 +7,19 @@ The paper's eq. 21 moves `R(p)` by the share of observations above the quantile;
 its own eq. 16 and 22. Here `R(p)` moves by the share below.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.special import ndtri
 
+from plumbline.core.numbers import Array, Numbers, namespace_of, special_of
 from plumbline.forecasts import gaussian
 from plumbline.methods.localised.forecasts import QuantilePredictive
-from plumbline.methods.localised.thresholds import FLOOR
+from plumbline.methods.localised.thresholds import FLOOR, WithVjp
 
 END = 40.0
 """Substitute for infinity, in standard deviations: the mass beyond is zero in double precision."""
@@ -28,7 +30,7 @@ def levels(count: int) -> Tensor:
     return torch.arange(1, count + 1, dtype=torch.float64) / (count + 1)
 
 
-def monotone_with_vjp(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+def monotone_with_vjp(R: Array) -> WithVjp:
     """Sort levels (`... x M`) inside (0, 1), at least `FLOOR` apart, so that slices have densities.
 
     The online updates of neighbouring levels may cross; sorting them never makes a quantile worse (rearrangement:
@@ -37,20 +39,21 @@ def monotone_with_vjp(R: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     Returns:
         Levels, and their vector-Jacobian product; it is zero for levels outside [0, 1].
     """
-    inside = R.clamp(0.0, 1.0)
-    ordered, places = inside.sort(dim=-1)
-    M = R.shape[-1]
-    ramp, share = FLOOR * torch.arange(1, M + 1, dtype=R.dtype), 1 - FLOOR * (M + 1)
+    inside, M = R.clip(0.0, 1.0), R.shape[-1]
+    places = inside.argsort(-1)
+    ramp, share = FLOOR * np.arange(1, M + 1), 1 - FLOOR * (M + 1)
 
-    def vjp(grad_levels: Tensor) -> Tensor:
-        return torch.zeros_like(R).scatter_(-1, places, share * grad_levels) * (inside == R)
+    def vjp(grad_levels: Array) -> Array:
+        grad_R = np.zeros_like(R)
+        np.put_along_axis(grad_R, places, share * grad_levels, -1)
+        return grad_R * (inside == R)
 
-    return ramp + share * ordered, vjp
+    return ramp + share * np.take_along_axis(inside, places, -1), vjp
 
 
 @dataclass(frozen=True)
-class ReweightedGaussian:
-    """Gaussians whose slices are reweighted; of any shape `...`.
+class ReweightedGaussian(Generic[Numbers]):
+    """Gaussians whose slices are reweighted; of any shape `...`. The numbers are tensors, or arrays as in searches.
 
     Attributes:
         centre: `...`, the model's mean.
@@ -59,51 +62,50 @@ class ReweightedGaussian:
         recalibrated: `... x M`, increasing in (0, 1): the model's levels at these quantiles.
     """
 
-    centre: Tensor
-    scale: Tensor
-    targets: Tensor
-    recalibrated: Tensor
+    centre: Numbers
+    scale: Numbers
+    targets: Numbers
+    recalibrated: Numbers
 
     @cached_property
-    def edges(self) -> Tensor:
+    def edges(self) -> Numbers:
         """Ends of the slices in standard deviations: `... x (M + 2)`."""
-        z = ndtri(self.recalibrated)
-        end = torch.full_like(z[..., :1], END)
-        return torch.cat([-end, z, end], dim=-1)
+        xp, z = namespace_of(self.centre), special_of(self.centre).ndtri(self.recalibrated)
+        end = xp.full_like(z[..., :1], END)
+        return xp.concatenate([-end, z, end], -1)
 
     @cached_property
-    def weights(self) -> Tensor:
+    def weights(self) -> Numbers:
         """Factors of the model's density in each slice: `... x (M + 1)`."""
-        return padded(self.targets).diff() / padded(self.recalibrated).diff(dim=-1)
+        return widths(self.targets) / widths(self.recalibrated)
 
-    def expected_improvement(self, best: Tensor) -> Tensor:
+    def expected_improvement(self, best: Numbers) -> Numbers:
         """Return the expected improvement over `best` (a number), summed over slices: `...`."""
         return self.expected_improvement_with_slopes(best)[0]
 
-    def expected_improvement_with_slopes(self, best: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def expected_improvement_with_slopes(self, best: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """Return the same with its derivatives in centre and scale, `...`, and in the recalibrated levels, `... x M`.
 
         A level is the end of two slices. It moves their edge, where the improvement is `centre + scale z - best`, and
         changes their weights, which are inverse to their lengths.
         """
-        a = torch.maximum(self.edges, ((best - self.centre) / self.scale).unsqueeze(-1))
+        xp = namespace_of(self.centre)
+        a = xp.maximum(self.edges, ((best - self.centre) / self.scale)[..., None])
         # Over a slice: (centre - best) times its mass, and the scale times its first moment.
-        mass, moment = gaussian.cdf(-a).diff(dim=-1).neg(), gaussian.density(a).diff(dim=-1).neg()
-        ahead, scale = (self.centre - best).unsqueeze(-1), self.scale.unsqueeze(-1)
+        mass, moment = -xp.diff(gaussian.cdf(-a)), -xp.diff(gaussian.density(a))
+        ahead, scale = (self.centre - best)[..., None], self.scale[..., None]
         terms = self.weights * (ahead * mass + scale * moment)
-        at_edges = (ahead + scale * self.edges[..., 1:-1]).clamp_min(0.0)
-        grad_levels = (terms / padded(self.recalibrated).diff(dim=-1)).diff(dim=-1) - self.weights.diff(
-            dim=-1
-        ) * at_edges
-        value = terms.sum(dim=-1).clamp_min(0.0)
-        return value, (self.weights * mass).sum(dim=-1), (self.weights * moment).sum(dim=-1), grad_levels
+        at_edges = xp.clip(ahead + scale * self.edges[..., 1:-1], 0.0, None)
+        grad_levels = xp.diff(terms / widths(self.recalibrated)) - xp.diff(self.weights) * at_edges
+        value = xp.clip(terms.sum(-1), 0.0, None)
+        return value, (self.weights * mass).sum(-1), (self.weights * moment).sum(-1), grad_levels
 
-    def moments(self) -> tuple[Tensor, Tensor]:
+    def moments(self) -> tuple[Numbers, Numbers]:
         """Return the mean and the standard deviation, both `...`."""
-        z, phi = self.edges, gaussian.density(self.edges)
-        first = -(self.weights * phi.diff(dim=-1)).sum(dim=-1)
-        second = (self.weights * (gaussian.cdf(z) - z * phi).diff(dim=-1)).sum(dim=-1)
-        return self.centre + self.scale * first, self.scale * (second - first.square()).clamp_min(0.0).sqrt()
+        xp, z, phi = namespace_of(self.centre), self.edges, gaussian.density(self.edges)
+        first = -(self.weights * xp.diff(phi)).sum(-1)
+        second = (self.weights * xp.diff(gaussian.cdf(z) - z * phi)).sum(-1)
+        return self.centre + self.scale * first, self.scale * xp.sqrt(xp.clip(second - first * first, 0.0, None))
 
 
 @dataclass(frozen=True)
@@ -114,17 +116,22 @@ class RecalibratedPredictive(QuantilePredictive):
         distribution: distribution of shape `n`.
     """
 
-    distribution: ReweightedGaussian
+    distribution: ReweightedGaussian[Tensor]
+
+    @cached_property
+    def moments(self) -> tuple[Tensor, Tensor]:
+        """Means and standard deviations of observations."""
+        return self.distribution.moments()
 
     @property
     def mean(self) -> Tensor:
         """Expected observations."""
-        return self.distribution.moments()[0]
+        return self.moments[0]
 
     @property
     def sd(self) -> Tensor:
         """Standard deviations of observations."""
-        return self.distribution.moments()[1]
+        return self.moments[1]
 
     def quantile(self, p: Tensor) -> Tensor:
         """Return the quantiles of levels `p`."""
@@ -148,9 +155,16 @@ class RecalibratedPredictive(QuantilePredictive):
         return weight.log() - 0.5 * z.square() - of.scale.log() - 0.5 * torch.log(z.new_tensor(2 * torch.pi))
 
 
-def padded(p: Tensor) -> Tensor:
+def padded(p: Numbers) -> Numbers:
     """Return levels (`... x M`) with 0 before and 1 after them."""
-    return torch.nn.functional.pad(torch.nn.functional.pad(p, (1, 0), value=0.0), (0, 1), value=1.0)
+    xp = namespace_of(p)
+    zero = xp.zeros_like(p[..., :1])
+    return cast(Numbers, xp.concatenate([zero, p, zero + 1], -1))
+
+
+def widths(p: Numbers) -> Numbers:
+    """Return the distances between increasing levels (`... x M`), with 0 before and 1 after them: `... x (M + 1)`."""
+    return cast(Numbers, namespace_of(p).diff(padded(p)))
 
 
 def interpolated(x: Tensor, grid: Tensor, values: Tensor) -> Tensor:

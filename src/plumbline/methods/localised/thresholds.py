@@ -1,15 +1,18 @@
 """Online conformal thresholds, one for all inputs or localised by a kernel; LOCBO, sections III-B and IV-B."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.numbers import Array
 from plumbline.core.options import Options
 
 FLOOR = 1e-6
@@ -51,10 +54,80 @@ class OnlineOptions(Options):
         return eta
 
 
-def clipped_with_vjp(thresholds: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+WithVjp = tuple[Array, Callable[[Array], Array]]
+"""Numbers, and their vector-Jacobian product."""
+
+
+def clipped_with_vjp(thresholds: Array) -> WithVjp:
     """Clip thresholds to [FLOOR, 1], with the vector-Jacobian product, which is zero in those outside."""
-    clipped = thresholds.clamp(FLOOR, 1.0)
+    clipped = thresholds.clip(FLOOR, 1.0)
     return clipped, lambda grad_clipped: grad_clipped * (clipped == thresholds)
+
+
+def as_they_are(thresholds: Array) -> WithVjp:
+    """Return thresholds as they are."""
+    return thresholds, lambda grad: grad
+
+
+@dataclass(frozen=True)
+class ThresholdArrays:
+    """What m functions need of their M thresholds each, after t - 1 rounds.
+
+    Attributes:
+        options: options of the recursions, the same for all.
+        low, width: origin and unit of the kernel's inputs, `m x 1 x d`.
+        constants: c_t, `m x 1 x M`.
+        centres: the inputs so far in lengthscales, `m x (t - 1) x d`.
+        norms: their squared norms, `m x 1 x (t - 1)`.
+        across: `2 centres'`, `m x d x (t - 1)`.
+        coefficients: the steps there, decayed since, `m x (t - 1) x M`.
+    """
+
+    options: OnlineOptions
+    low: Array
+    width: Array
+    constants: Array
+    centres: Array
+    norms: Array
+    across: Array
+    coefficients: Array
+
+    @property
+    def local(self) -> bool:
+        """Whether thresholds depend on inputs."""
+        return self.options.kappa > 0 and self.centres.shape[1] > 0
+
+    def only(self, rows: Sequence[int]) -> "ThresholdArrays":
+        """Return the thresholds of the functions with numbers `rows`."""
+        return ThresholdArrays(self.options, *(part[rows] for part in self._parts()))
+
+    def unclipped_with_vjp(self, X: Array) -> WithVjp:
+        """Return the thresholds of eq. 23 at points of each function, `m x b x d`: `m x b x M`."""
+        if not self.local:
+            return np.repeat(self.constants, X.shape[1], 1), lambda _: np.zeros_like(X)
+        A = (X - self.low) / self.width / self.options.lengthscale
+        # -|a - c|^2 by one product for all pairs: the squared distance, unlike the distance, loses no digits this way.
+        exponent = A @ self.across
+        exponent -= self.norms
+        exponent -= np.square(A).sum(-1, keepdims=True)
+        kernel = np.exp(exponent, out=exponent)
+
+        def vjp(grad_thresholds: Array) -> Array:
+            weights = grad_thresholds @ self.coefficients.mT
+            weights *= kernel
+            grad_A = weights @ self.centres - weights.sum(-1, keepdims=True) * A
+            return 2 * self.options.kappa / self.options.lengthscale * grad_A / self.width
+
+        return self.constants + self.options.kappa * (kernel @ self.coefficients), vjp
+
+    def _parts(self) -> list[Array]:
+        return [self.low, self.width, self.constants, self.centres, self.norms, self.across, self.coefficients]
+
+
+def thresholds_together(parts: Sequence[ThresholdArrays]) -> ThresholdArrays:
+    """Return the thresholds of all functions, which have had as many rounds and have the same options."""
+    columns = zip(*(part._parts() for part in parts), strict=True)
+    return ThresholdArrays(parts[0].options, *(np.concatenate(column) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -104,31 +177,29 @@ class OnlineThreshold:
             coefficients=torch.cat([decayed, step.unsqueeze(0)]),
         )
 
+    @cached_property
+    def arrays(self) -> ThresholdArrays:
+        """The thresholds as arrays, with m = 1, in the units of the inputs."""
+        centres = (self.centres / self.options.lengthscale).numpy()
+        return ThresholdArrays(
+            self.options,
+            np.zeros((1, 1, centres.shape[-1])),
+            np.ones((1, 1, centres.shape[-1])),
+            self.constants.numpy()[None, None],
+            centres[None],
+            np.square(centres).sum(-1)[None, None],
+            np.ascontiguousarray(2.0 * centres.T)[None],
+            self.coefficients.numpy()[None],
+        )
+
     def unclipped(self, X: Tensor) -> Tensor:
         """Return the thresholds of eq. 23 at `... x d`: `... x M`; they may leave (0, 1]."""
-        return self.unclipped_with_vjp(X)[0]
-
-    def unclipped_with_vjp(self, X: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """Return the same and its vector-Jacobian product, from `... x M` to the points."""
-        if self.options.kappa == 0 or len(self.centres) == 0:
-            return self.constants.expand(*X.shape[:-1], len(self.constants)), lambda _: torch.zeros_like(X)
-        lengthscale, kappa = self.options.lengthscale, self.options.kappa
-        A, C = (X / lengthscale).reshape(-1, X.shape[-1]), self.centres / lengthscale
-        # -|a - c|^2 by one product for all pairs: the squared distance, unlike the distance, loses no digits this way.
-        exponent = torch.addmm(-C.square().sum(dim=-1), A, C.mT, alpha=2.0)
-        kernel = torch.exp(exponent - A.square().sum(dim=-1, keepdim=True))
-        local = (kernel @ self.coefficients).reshape(*X.shape[:-1], -1)
-
-        def vjp(grad_thresholds: Tensor) -> Tensor:
-            weights = grad_thresholds.reshape(len(A), -1) @ self.coefficients.mT * kernel
-            grad_A = weights @ C - weights.sum(dim=-1, keepdim=True) * A
-            return (2 * kappa / lengthscale * grad_A).reshape(X.shape)
-
-        return self.constants + kappa * local, vjp
+        thresholds, _ = self.arrays.unclipped_with_vjp(X.reshape(1, -1, X.shape[-1]).numpy())
+        return torch.from_numpy(thresholds).reshape(*X.shape[:-1], -1)
 
     def __call__(self, X: Tensor) -> Tensor:
         """Return the thresholds at `... x d`, clipped to [FLOOR, 1]: `... x M`."""
-        return clipped_with_vjp(self.unclipped(X))[0]
+        return self.unclipped(X).clamp(FLOOR, 1.0)
 
     def state(self) -> dict[str, Tensor]:
         """Return the state that changes from round to round."""
