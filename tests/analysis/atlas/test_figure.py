@@ -1,0 +1,38 @@
+"""The picture of the interventions: colours say which way, and what is unknown is left out."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+from plumbline.analysis.atlas.figure import HIGHER, LOWER, OPEN, ROWS, draw, look, write_figure
+from plumbline.analysis.atlas.interventions import Finding
+from plumbline.analysis.outputs import style
+
+NAN = float("nan")
+
+
+def finding(low: float, high: float, of: str = "score", analysis: str = ROWS[0]) -> Finding:
+    return Finding(analysis, of, 9, (low + high) / 2, low, high, 0.5)
+
+
+@pytest.mark.parametrize(("ends", "seen"), [((-2, -1), LOWER), ((-1, 1), OPEN), ((1, 2), HIGHER)])
+def test_look(ends: tuple[float, float], seen: tuple[str, str]) -> None:
+    assert look(finding(*ends)) == seen
+
+
+def test_each_known_difference_is_drawn_in_its_row() -> None:
+    found = [finding(-2, -1), finding(1, 2, "calibration_error", ROWS[-1]), Finding(ROWS[1], "score", 1, *[NAN] * 4)]
+    with style.house_style():
+        figure = draw(found, "made")
+    errors, scores = figure.axes
+    points = [[line.get_ydata()[0] for line in ax.lines if len(line.get_ydata()) == 1] for ax in (errors, scores)]
+    assert points == [[len(ROWS) - 1], [0]]
+    assert [tick.get_text() for tick in errors.get_yticklabels()] == ROWS
+    plt.close(figure)
+
+
+def test_both_files_are_written(tmp_path: Path) -> None:
+    write_figure([finding(-2, -1)], "made", tmp_path)
+    assert (tmp_path / "interventions.png").stat().st_size > 5_000
+    assert "recalibrated in closed form" in (tmp_path / "interventions.svg").read_text(encoding="utf-8")

@@ -1,0 +1,57 @@
+"""The command of the atlas."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import check_one_line
+from made_atlas import made_edition
+
+import plumbline as pb
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_edition(tmp_path_factory.mktemp("atlas"))
+
+
+def test_tasks(run: Run, edition: Path) -> None:
+    code, out, _ = run("atlas", "--folder", edition)
+    assert code == 0
+    rows = [line.split() for line in out.splitlines()[2:]]
+    assert [row[1] for row in rows] == [f"task-{i}" for i in range(6)]
+    methods, empty, trials = map(int, rows[0][-3:])
+    assert (empty, trials) == (1, 3 * methods)
+
+
+def test_scores_of_a_task(run: Run, edition: Path) -> None:
+    code, out, _ = run("atlas", "--task", "task-1", "--folder", edition)
+    assert code == 0
+    names = [line.split()[0] for line in out.splitlines()[2:]]
+    assert set(names[:2]) == {"atlas-cei", "atlas-cucb"}, "the best first"
+    assert out.splitlines()[-1] == "ax: for other tasks"
+
+
+def test_findings_and_their_figure(run: Run, edition: Path, tmp_path: Path) -> None:
+    code, out, _ = run("atlas", "--findings", "--figure", tmp_path, "--folder", edition)
+    assert code == 0
+    assert (tmp_path / "interventions.png").is_file()
+    conformal = next(line for line in out.splitlines() if re.match(r"conformal +score", line))
+    mean, low, high, p, corrected = map(float, conformal.split()[-5:])
+    assert low < mean < high < 0
+    assert p < corrected < 0.05
+    table = pb.atlas("findings", folder=edition)
+    assert table.loc[0, "analysis"] == "recalibrated, models trained on each split"
+    assert table["p_corrected"].notna().sum() == 9
+    errors = table[table["of"] == "calibration_error"].set_index("analysis")
+    assert errors.loc["recalibrated in closed form", "high"] < 0
+
+
+def test_no_atlas(run: Run, tmp_path: Path) -> None:
+    check_one_line(run("atlas", "--folder", tmp_path / "none"), "no atlas at")
+    check_one_line(
+        run("atlas", "--folder", made_edition(tmp_path / "a", 2, 3), "--task", "task-7"), "unknown task of the atlas"
+    )
