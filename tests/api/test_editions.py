@@ -48,12 +48,13 @@ def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
     some: Any = SimpleNamespace(experiments=[experiment])
     found = list(finished_cells(some, results))
     assert [cell.pair for cell in found] == [(TASK, "random"), (TASK, "ei")]
+    found = [cell._replace(facts={**cell.facts, "inputs": 1}) for cell in found]
     empty: Any = SimpleNamespace(
         experiments=[SimpleNamespace(specs=[chunk.spec for chunk in chunks])],
         methods=["ei", "atlas-ehvi", "atlas-penalised-ei"],
         entries=grid.entries,
     )
-    found += empty_cells(empty, [TASK], results)
+    found += empty_cells(empty, {TASK: domain_of(chunks[0].spec, results)})
     folder = tmp_path_factory.mktemp("atlas")
     add_cells(folder, found, grid.tasks(), {"study": "atlas"})
     return folder

@@ -1,7 +1,7 @@
 """The atlas: every seed and round of every method on every task, on file, and how trials are added to it."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -89,10 +89,11 @@ def _findings(trials: "pd.DataFrame", tasks: "pd.DataFrame") -> "pd.DataFrame":
     """Return the analyses of the protocol as a table."""
     import pandas as pd
 
-    from plumbline.analysis.atlas.interventions import Finding, beside, primary
+    from plumbline.analysis.atlas.interventions import Finding, beside, primary, secondary
 
     single = trials[trials["task"].isin(tasks.loc[tasks["measure"] == "value", "task"])]
-    return pd.DataFrame([*primary(single), *beside(single)], columns=list(Finding._fields))
+    found = [*primary(single), *beside(single), *secondary(single, tasks)]
+    return pd.DataFrame(found, columns=list(Finding._fields))
 
 
 def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder: str | Path | None = None) -> int:
@@ -110,9 +111,12 @@ def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder:
 
     repository = find_repository()
     grid = AtlasGrid(repository)
-    cells = list(finished_cells(grid, Path(results)))
-    at_hand = {str(cell.about["task"]) for cell in cells}
-    cells += empty_cells(grid, at_hand, repository / "data" if data is None else Path(data))
+    specs = {spec.task: spec for one in grid.experiments for spec in one.specs}
+    finished = list(finished_cells(grid, Path(results)))
+    at_hand = repository / "data" if data is None else Path(data)
+    domains = {task: domain_of(specs[task], at_hand) for task in dict.fromkeys(cell.pair[0] for cell in finished)}
+    cells = [cell._replace(facts={**cell.facts, "inputs": domains[cell.pair[0]].bounds.shape[-1]}) for cell in finished]
+    cells += empty_cells(grid, domains)
     return add_cells(repository / FOLDER if folder is None else Path(folder), cells, grid.tasks(), EDITION_FACTS)
 
 
@@ -210,19 +214,22 @@ def provenance_of(method: MethodRef, keys: Iterable[str], store: Path) -> dict[s
     }
 
 
-def empty_cells(grid: AtlasGrid, tasks: Iterable[str], data: Path) -> "Iterator[Cell]":
-    """Yield the cells of some tasks that the grid leaves empty, each with the reason that the method gives."""
+def empty_cells(grid: AtlasGrid, domains: "Mapping[str, Domain]") -> "Iterator[Cell]":
+    """Yield the cells of some tasks that the grid leaves empty, each with the reason that the method gives.
+
+    Args:
+        grid: the trials of the atlas.
+        domains: of problems, by task.
+    """
     from plumbline.analysis.atlas.edition import Cell
 
     planned = {(spec.task, spec.method.label) for one in grid.experiments for spec in one.specs}
-    for experiment in grid.experiments:
-        for spec in {spec.task: spec for spec in experiment.specs if spec.task in set(tasks)}.values():
-            domain = domain_of(spec, data)
-            for method in grid.methods:
-                if (spec.task, method) not in planned:
-                    ref = grid.entries.methods[method].ref
-                    about = {"task": spec.task, "method": method, "class": ref.name, "seeds": 0, "failed": 0}
-                    yield Cell({**about, "empty": reason_of(ref, domain)}, None, {})
+    for task, domain in domains.items():
+        for method in grid.methods:
+            if (task, method) not in planned:
+                ref = grid.entries.methods[method].ref
+                about = {"task": task, "method": method, "class": ref.name, "seeds": 0, "failed": 0}
+                yield Cell({**about, "empty": reason_of(ref, domain)}, None, {})
 
 
 NOT_PLANNED = "not planned: docs/results/atlas-protocol.md says where this method runs"

@@ -58,6 +58,8 @@ OF = {
     "score": "score",
     "calibration_error": "calibration error",
     "correlation": "rank correlation",
+    "early": "score",
+    "final": "regret",
 }
 """Words for what a finding is about."""
 
@@ -68,7 +70,7 @@ def print_findings(findings: "pd.DataFrame") -> None:
 
     rows = [
         (
-            *(str(one["analysis"]), OF[str(one["of"])], str(one["tasks"])),
+            *(str(one["analysis"]), str(one["where"]), OF[str(one["of"])], str(one["tasks"])),
             *("-" if isnan(one[name]) else f"{one[name]:+.3f}" for name in ("value", "low", "high")),
             *("" if isnan(one[name]) else f"{one[name]:.3f}" for name in ("p", "p_corrected")),
         )
@@ -76,7 +78,7 @@ def print_findings(findings: "pd.DataFrame") -> None:
     ]
     columns = ("tasks", "mean", "low", "high", "p", "Holm")
     title = "differences, method minus baseline; of scores and calibration errors less is better"
-    print_table(["analysis", "difference of", *columns], rows, columns, title)
+    print_table(["analysis", "where", "difference of", *columns], rows, columns, title)
 
 
 def print_tasks(tasks: "pd.DataFrame", cells: "pd.DataFrame") -> None:

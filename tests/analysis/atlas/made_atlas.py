@@ -40,4 +40,4 @@ def _cell(task: str, method: str, starts: np.ndarray, rng: np.random.Generator) 
             frame[name] = np.where(frame["round"] > 0, hit, np.nan)
         frames.append(frame)
     about = {"task": task, "method": method, "class": "ei", "seeds": len(starts), "failed": 0, "empty": ""}
-    return Cell(about, pd.concat(frames), {"measure": "value", "optimum": 0.0})
+    return Cell(about, pd.concat(frames), {"measure": "value", "optimum": 0.0, "inputs": 2})

@@ -34,7 +34,7 @@ def rounds(seeds: int, best: float = 1.0) -> pd.DataFrame:
 
 def cell(task: str, method: str, seeds: int, best: float = 1.0) -> Cell:
     about = {"task": task, "method": method, "class": "ei", "seeds": seeds, "failed": 0, "empty": "" if seeds else "no"}
-    facts = {"measure": "value", "optimum": 5.0} if seeds else {}
+    facts = {"measure": "value", "optimum": 5.0, "inputs": 2} if seeds else {}
     return Cell(about, rounds(seeds, best) if seeds else None, facts)
 
 

@@ -13,6 +13,7 @@ from plumbline.analysis.atlas.interventions import (
     differences,
     mean_over_tasks,
     primary,
+    secondary,
     within_methods,
 )
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
@@ -97,6 +98,23 @@ def test_what_stands_beside() -> None:
     assert [one.of for one in found].count("calibration_error") == len(INTERVENTIONS) + len(PLACEBOS)
     assert all(np.isnan(one.p_corrected) for one in found)
     assert np.isnan(mean_over_tasks(pd.Series([1.0]), "one task", "score").low)
+
+
+def test_parts_of_the_tasks_pairs_and_rounds() -> None:
+    """An effect of one pair on one track shows there alone."""
+    trials = made(np.random.default_rng(4), tasks=16).assign(early=0.0)
+    tasks = pd.DataFrame({"task": [f"t{i}" for i in range(16)], "track": ["noisy"] * 8 + ["clean"] * 8, "inputs": 2})
+    here = trials["task"].isin([f"t{i}" for i in range(8)]) & (trials["method"] == "atlas-cei")
+    trials.loc[here, "score"] -= 3
+    found = {(one.analysis, one.where): one for one in secondary(trials, tasks)}
+    assert found["conformal", "track noisy"].high < 0
+    assert found["conformal", "track noisy"].tasks == 8
+    assert abs(found["conformal", "track clean"].value) < 0.5
+    assert found["conformal", "1 to 3 inputs"].tasks == 16
+    assert ("conformal", "more than 10 inputs") not in found
+    pairs = [found["conformal", words] for words in ("atlas-cei less atlas-ei", "atlas-cucb less atlas-ucb-level")]
+    assert pairs[0].value < -1 < pairs[1].value
+    assert found["conformal", "first ten rounds"].value == 0
 
 
 def test_all_methods_of_the_analyses_are_in_the_configuration() -> None:

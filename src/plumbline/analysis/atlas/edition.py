@@ -30,8 +30,11 @@ PAIR = ["task", "method"]
 CELLS = [*PAIR, "class", "seeds", "failed", "empty", "commit", "libraries", "seconds"]
 """Columns of `cells.csv`: `empty` is the reason of a cell without trials, `seconds` the median wall time of a trial."""
 
-TASKS = ["task", "track", "title", "initial", "rounds", "measure", "optimum"]
-"""Columns of `tasks.csv`: `measure` is what `best` is, `optimum` its greatest value, empty where unknown."""
+FACTS = ["measure", "optimum", "inputs"]
+"""What a task's trials tell: what `best` is, its greatest value, empty where unknown, and the number of inputs."""
+
+TASKS = ["task", "track", "title", "initial", "rounds", *FACTS]
+"""Columns of `tasks.csv`."""
 
 EXACT = ("best", "incumbent")
 """Columns that are kept to the last bit: regrets are their differences from the optimum."""
@@ -60,7 +63,7 @@ class Cell(NamedTuple):
     Attributes:
         about: its row in `cells.csv`.
         rounds: with `rounds.COLUMNS`; None of an empty cell.
-        facts: what its trials tell of the task, `measure` and `optimum`; empty of an empty cell.
+        facts: of its task, `FACTS`; empty of an empty cell.
     """
 
     about: Mapping[str, Any]
@@ -159,7 +162,7 @@ def _with_facts(tasks: pd.DataFrame, folder: Path, cells: Sequence[Cell]) -> pd.
     """Return `tasks.csv` with what trials told, now or before."""
     before = read_tasks(folder) if (folder / "tasks.csv").is_file() else pd.DataFrame(columns=TASKS)
     told = pd.DataFrame([{"task": cell.pair[0], **cell.facts} for cell in cells if cell.facts])
-    known = pd.concat([before.loc[before["measure"].notna(), ["task", "measure", "optimum"]], told])
+    known = pd.concat([before.loc[before["measure"].notna(), ["task", *FACTS]], told])
     return tasks.merge(known.drop_duplicates("task", keep="last"), on="task", how="left")[TASKS]
 
 

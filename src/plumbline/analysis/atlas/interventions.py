@@ -58,11 +58,12 @@ class Finding(NamedTuple):
 
     Attributes:
         analysis: what is measured, in words.
-        of: `score` for a difference of scores, `calibration_error` for one of calibration errors, or `correlation`.
+        of: the column of trials whose difference it is (`score`, `calibration_error`, ...), or `correlation`.
         tasks: number of them.
         value, low, high: the mean and its interval; NaN with fewer than two tasks.
         p: two-sided, of a mean of zero.
         p_corrected: by Holm's method over the primary analyses; NaN of one that is none.
+        where: the part of the tasks, rounds or pairs that it is about; empty for all.
     """
 
     analysis: str
@@ -73,13 +74,14 @@ class Finding(NamedTuple):
     high: float
     p: float
     p_corrected: float = np.nan
+    where: str = ""
 
 
 def mean_over_tasks(values: pd.Series, analysis: str, of: str) -> Finding:
     """Return the mean of a number a task; tasks without one are left out."""
     known = values.dropna().to_numpy(dtype=float)
     if len(known) < 2:
-        return Finding(analysis, of, len(known), *[np.nan] * 4)
+        return Finding(analysis, of, len(known), value=np.nan, low=np.nan, high=np.nan, p=np.nan)
     mean = Mean(known, f"atlas {analysis} {of}")
     p = min(1.0, 2 * min(mean.p_above(0.0), mean.p_below(0.0)))
     return Finding(analysis, of, len(known), mean.value, *mean.interval(), p)
@@ -149,3 +151,35 @@ def beside(trials: pd.DataFrame) -> list[Finding]:
         for one in (*INTERVENTIONS, *PLACEBOS)
     ]
     return found + [mean_over_tasks(differences(trials, one.pairs, "score"), one.words, "score") for one in PLACEBOS]
+
+
+DIMENSIONS = {"1 to 3 inputs": (1, 3), "4 to 10 inputs": (4, 10), "more than 10 inputs": (11, 10**9)}
+"""Groups of tasks by the number of their inputs."""
+
+
+def secondary(trials: pd.DataFrame, tasks: pd.DataFrame) -> list[Finding]:
+    """Return the secondary analyses: parts of the tasks, single pairs, and other measures of what is found.
+
+    Args:
+        trials: as of `primary`.
+        tasks: as `edition.read_tasks` returns them.
+    """
+    about = tasks.set_index("task")
+    groups = {f"track {track}": of.index for track, of in about.groupby("track", sort=False)}
+    for words, (low, high) in DIMENSIONS.items():
+        groups[words] = about.index[about["inputs"].between(low, high)]
+    parts = {words: trials[trials["task"].isin(names)] for words, names in groups.items()}
+    found = []
+    for one in INTERVENTIONS:
+        for words, part in parts.items():
+            if len(part):
+                found.append(_at(differences(part, one.pairs, "score"), one.words, "score", words))
+        for pair in one.pairs if len(one.pairs) > 1 else ():
+            found.append(_at(differences(trials, [pair], "score"), one.words, "score", f"{pair[0]} less {pair[1]}"))
+        for metric, words in (("early", "first ten rounds"), ("final", "after the last round")):
+            found.append(_at(differences(trials, one.pairs, metric), one.words, metric, words))
+    return found
+
+
+def _at(values: pd.Series, analysis: str, of: str, where: str) -> Finding:
+    return mean_over_tasks(values, f"{analysis}, {where}", of)._replace(analysis=analysis, where=where)
