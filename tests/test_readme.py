@@ -149,6 +149,7 @@ class Done(NamedTuple):
     stderr: str
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ADDED, ids=lambda command: " ".join(command[1:6]))
 def test_what_is_added_runs_as_the_pages_say(done, command):
     code, _, errors = done[tuple(command)]

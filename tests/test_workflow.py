@@ -224,14 +224,15 @@ def layout(root: Path, tmp_path_factory: pytest.TempPathFactory, one_core: dict[
     checkout.close()
 
 
+@pytest.mark.slow
 def test_lint(layout: DryCheckout) -> None:
     done = layout.snakemake("--lint")
     assert done.returncode == 0, done.stdout
     assert "Congratulations, your workflow is in a good condition!" in done.stdout
 
 
-# The paper's preset has a job a seed, and takes longer than the other two together.
-@pytest.mark.parametrize("preset", ["quick", "desk", pytest.param("paper", marks=pytest.mark.slow)])
+# Desk and paper have hundreds and thousands of jobs.
+@pytest.mark.parametrize("preset", ["quick", *(pytest.param(one, marks=pytest.mark.slow) for one in ("desk", "paper"))])
 def test_every_preset_is_a_graph_of_short_commands(layout: DryCheckout, preset: str) -> None:
     """Linux takes 128 kB in one argument, which 50,000 names of files are not."""
     config = [] if preset == "quick" else ["--configfile", f"config/{preset}.yaml"]

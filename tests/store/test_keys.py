@@ -187,6 +187,7 @@ def copy(tmp_path: Path, server: Server) -> Copy:
     return Copy(tmp_path, server)
 
 
+@pytest.mark.slow
 def test_only_what_a_trial_uses_changes_its_key(cheap_spec: Make, copy: Copy) -> None:
     plain = cheap_spec("branin", "ei", options={})
     wrapped = cheap_spec("branin", "trust-region", options={"base": {"name": "cucb", "options": {"alpha": 0.3}}})
@@ -323,6 +324,7 @@ def test_installed_classes_count_by_their_version(cheap_spec: Make, monkeypatch:
     assert "networkx" in code_outside(spec)["imported"]
 
 
+@pytest.mark.slow
 def test_the_code_of_a_package_that_declares_a_method_counts(
     cheap_spec: Make, own_packages: Path, forget_packages: Callable[[], None]
 ) -> None:
