@@ -235,10 +235,11 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Dat
 
 def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
     """The number of claims of each document with each verdict, as a Markdown table with a row of totals."""
-    studies = list(studies)
     verdict_of = claims.drop_duplicates("claim").set_index("claim")["verdict"]
     found = {
-        study.title: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study])) for study in studies
+        study.title: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study]))
+        for study in studies
+        if study.claims
     }
     found[ALL] = sum(found.values(), Counter())
     columns = [one for one in (*get_args(Verdict), NOT_JUDGED) if found[ALL][one]]
