@@ -79,7 +79,7 @@ def bench(
 
     Raises:
         PlumblineError: an unknown name, an atlas of another edition, code that cannot be imported, no task that it can
-            run on, or no trial that ended well.
+            run on, or no trial that ended well, but for `trials`.
 
     Examples:
         >>> pb.bench("straddle:Straddle", tasks="noisy", options={"arguments": {"level": -20}})
@@ -98,6 +98,8 @@ def bench(
         folder,
     )
     result = bench.compared(list(bench.run(repository / "results/store" if store is None else Path(store), cores)))
+    if table != "trials" and len(result.failures) == len(bench.specs) and result.own["score"].isna().all():
+        raise PlumblineError(result.failures[0])
     found = {"differences": result.frame(), "standing": result.standing, "trials": result.own}[table]
     found.attrs["notes"] = [*bench.notes, *result.failures]
     return found
@@ -247,7 +249,8 @@ class Bench:
         wanted = tasks_named(list(tasks), every[every["task"].isin(self.cells["task"])])
         self.specs, reasons = self._specs(grid.specs(), wanted)
         if not self.specs:
-            raise PlumblineError(f"{target}: no task that it can run on: {next(iter(reasons.values()))}")
+            where = f" ({self.method.place})" if self.method.place else ""
+            raise PlumblineError(f"{target}: no task that it can run on: {next(iter(reasons.values()))}{where}")
         self.titles = dict(zip(every["task"], every["title"], strict=True))
         self.here = self.cells[self.cells["task"].isin(self.specs)]
         self.against = self._against(list(against))
@@ -320,11 +323,7 @@ class Bench:
         return found, atlas("tasks", folder=self.folder)
 
     def compared(self, done: list[TaskTrials]) -> Compared:
-        """Return one's own method among those on file, on the tasks of which some trial ended well.
-
-        Raises:
-            PlumblineError: none did.
-        """
+        """Return one's own method among those on file, on the tasks of which some trial ended well."""
         import pandas as pd
 
         from plumbline.analysis.atlas.scores import TRIAL, trials, with_regret
@@ -333,8 +332,6 @@ class Bench:
         mine = self.method.name
         failures = [line for one in done if (line := self.failure(one))]
         frames = {one.task: one.rounds for one in done if one.rounds is not None}
-        if not frames:
-            raise PlumblineError(failures[0])
         on_file, tasks = self.on_file
         rounds = pd.concat([on_file[on_file["task"].isin(frames)], *frames.values()], ignore_index=True)
         found = trials(with_regret(rounds, tasks))

@@ -44,6 +44,10 @@ def bench(
     from plumbline.cli.trial import settings_of
 
     refuse_losses([path for path in (csv, latex, figure, paragraph) if path is not None], folders=[store])
+    if figure is not None:  # before hours of trials
+        from plumbline.analysis.atlas.forest import format_of
+
+        format_of(figure)
     found = Bench(target, names_in(tasks), seeds, names_in(against), settings_of(option), data, folder)
     for note in found.notes:
         print(note)
@@ -52,8 +56,9 @@ def bench(
         done.append(one)
         print(task_line(found, one), flush=True)
     result = found.compared(done)
-    print_result(found, result)
-    write_result(found, result, csv, latex, figure, paragraph)
+    if len(result.standing):
+        print_result(found, result)
+        write_result(found, result, csv, latex, figure, paragraph)
     if result.failures:
         count = sum(len(one.failures) for one in done)
         raise PlumblineError(f"{count} of {len(done) * found.seeds} trials failed, the first one: {result.failures[0]}")
@@ -69,6 +74,8 @@ def task_line(bench: "Bench", one: "TaskTrials") -> str:
     if one.rounds is None:
         return bench.failure(one)
     result = bench.compared([one])
+    if result.standing.empty:
+        return f"{one.task}: no score: the initial designs have the optimum"
     own = result.standing.set_index("method").loc[bench.method.name]
     line = f"{one.task}: score {own['score']:.3g}, rank {own['rank']:.0f} of {len(result.standing)}"
     return "; ".join([line, *result.failures])

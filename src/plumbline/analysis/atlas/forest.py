@@ -1,5 +1,6 @@
 """The forest plot of a method's paired differences from others of the atlas, as wide as a column of a paper."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,11 +17,18 @@ from plumbline.core.files import atomic
 WIDTH = 3.3
 """Of a column, in inches."""
 
-LINE = 0.24
+LINE = 0.28
 """Height of a task, in inches."""
+
+LONGEST = 20
+"""Letters in a line of a task's title."""
 
 SPREAD = 0.6
 """Share of the height of a line that its dots take."""
+
+
+METADATA: Mapping[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+"""Formats of the figure, without a date: two drawings of the same differences are the same file."""
 
 
 def forest(differences: Sequence[Difference], mine: str, titles: Mapping[str, str]) -> Figure:
@@ -55,9 +63,9 @@ def forest(differences: Sequence[Difference], mine: str, titles: Mapping[str, st
     ax.set_ylim(len(lines) - 0.5, -0.5)
     reach = _reach(there)
     ax.set_xlim(-reach, reach)
-    ax.set_yticks(range(len(lines)), [titles.get(one, one) for one in lines])
+    ax.set_yticks(range(len(lines)), [textwrap.fill(titles.get(one, one), LONGEST) for one in lines])
     ax.tick_params(labelsize=7)
-    ax.set_xlabel(f"score of {mine}, difference (below 0: better)", fontsize=7)
+    figure.supxlabel(f"difference of scores; below 0 {mine} is better", fontsize=7)
     figure.legend(loc="outside upper center", ncols=2, fontsize=7)
     return figure
 
@@ -69,21 +77,30 @@ def _reach(differences: Sequence[Difference]) -> float:
     return max(1.1 * dots, 1.2 * float(np.quantile(ends, 0.8)) if len(ends) else 0.0) or 1.0
 
 
-def write_forest(path: Path, differences: Sequence[Difference], mine: str, titles: Mapping[str, str]) -> None:
-    """Write the figure in the format of the file's suffix, such as `.pdf`.
+def format_of(path: Path) -> str:
+    """Return the format that the suffix of a figure's file stands for.
 
     Raises:
-        PlumblineError: a suffix that is no format.
+        PlumblineError: none.
     """
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in METADATA:
+        allowed = ", ".join(f".{one}" for one in METADATA)
+        raise PlumblineError(f"figure {path}: its suffix is no format: name it {allowed}")
+    return kind
+
+
+def write_forest(path: Path, differences: Sequence[Difference], mine: str, titles: Mapping[str, str]) -> None:
+    """Write the figure in the format of the file's suffix.
+
+    Raises:
+        PlumblineError: the suffix is no format.
+    """
+    kind = format_of(path)
     with style.house_style():
         figure = forest(differences, mine, titles)
         try:
-            kind = path.suffix.removeprefix(".")
-            if kind not in figure.canvas.get_supported_filetypes():
-                raise PlumblineError(f"figure {path}: {kind or 'no suffix'} is no format: name it .pdf, .svg or .png")
-            # Without a date two drawings of the same differences are the same file.
-            metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
             with atomic(path) as part:
-                figure.savefig(part, format=kind, metadata=metadata, bbox_inches=None)
+                figure.savefig(part, format=kind, metadata=METADATA[kind], bbox_inches=None)
         finally:
             plt.close(figure)

@@ -26,11 +26,11 @@ def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
         mine: the method that says which tasks.
 
     Returns:
-        A row a method: `method`, `rank` by `score`, and the means of `MEASURED`, first over seeds, then over tasks.
-        Ties share the better rank.
+        A row a method, none without such a task: `method`, `rank` by `score`, and the means of `MEASURED`, first over
+        seeds, then over tasks. Ties share the better rank.
     """
     of_task = trials.groupby(["method", "task"], observed=True)[list(MEASURED)].mean().dropna(subset="score")
-    tasks = of_task.loc[mine].index
+    tasks = of_task.index[of_task.index.get_level_values("method") == mine].get_level_values("task")
     here = of_task[of_task.index.isin(tasks, level="task")].groupby(level="method")
     means = here.mean()[here.size() == len(tasks)].sort_values("score", kind="stable")
     means.insert(0, "rank", means["score"].rank(method="min").astype(int))
