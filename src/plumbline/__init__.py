@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from plumbline.api import (
         PlumblineError,
         atlas,
+        bench,
         claims,
         classes,
         compare,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PlumblineError",
     "atlas",
+    "bench",
     "claims",
     "classes",
     "compare",

@@ -5,29 +5,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from made_edition import TASK, cells_of, run_chunk, spec_of
 
 import plumbline as pb
 from plumbline.analysis.atlas.edition import add_cells
-from plumbline.api.editions import NOT_PLANNED, AtlasGrid, domain_of, empty_cells, finished_cells, reason_of
+from plumbline.api.editions import NOT_PLANNED, AtlasGrid, domain_of, empty_cells, reason_of
 from plumbline.api.repository import find_repository
-from plumbline.api.running import run_specs
 from plumbline.core.errors import PlumblineError
-from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
-from plumbline.store import records
-from plumbline.store.spec import Budget, Chunk, Diagnostics, TrialSpec
-
-TASK = "atlas-forrester"
-
-
-def spec_of(method: str) -> TrialSpec:
-    return TrialSpec(
-        problem=ProblemRef(name="forrester"),
-        method=MethodRef(name=method),
-        seed=0,
-        budget=Budget(initial=InitialDesign(design="sobol", size=4), rounds=3),
-        diagnostics=Diagnostics(alphas=(0.5, 0.2, 0.05), recommend=True),
-        task=TASK,
-    )
+from plumbline.store.spec import Chunk
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +26,8 @@ def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
     results = tmp_path_factory.mktemp("results")
     chunks = [Chunk(spec=spec_of(name), seeds=(0, 1)) for name in ("random", "ei", "ucb")]
     for chunk in chunks[:2]:
-        folders = run_specs(chunk.specs(), results / "store", results, "cpu")
-        tables = [folder.table(spec) for folder, spec in zip(folders, chunk.specs(), strict=True)]
-        records.write_table(chunk.path(results / "trials"), records.concatenate(tables))
-    experiment: Any = SimpleNamespace(chunks=chunks, trials=[(chunk.spec, range(2)) for chunk in chunks])
-    some: Any = SimpleNamespace(experiments=[experiment])
-    found = list(finished_cells(some, results))
+        run_chunk(chunk, results)
+    found = cells_of(chunks, results)
     assert [cell.pair for cell in found] == [(TASK, "random"), (TASK, "ei")]
     found = [cell._replace(facts={**cell.facts, "inputs": 1}) for cell in found]
     empty: Any = SimpleNamespace(

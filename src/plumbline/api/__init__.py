@@ -4,6 +4,7 @@ Every function returns a pandas table, but for `show`, which prints. A method or
 `config/methods` and `config/tasks`; a class is registered code, which entries name and give options.
 """
 
+from plumbline.api.benching import bench
 from plumbline.api.comparing import compare, seeds
 from plumbline.api.editions import atlas
 from plumbline.api.experiment_runs import runs
@@ -15,6 +16,7 @@ from plumbline.core.errors import PlumblineError
 __all__ = [
     "PlumblineError",
     "atlas",
+    "bench",
     "claims",
     "classes",
     "compare",

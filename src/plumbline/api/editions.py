@@ -147,6 +147,10 @@ class AtlasGrid:
         """All methods, in the order of the grid."""
         return list(dict.fromkeys(spec.method.label for one in self.experiments for spec in one.specs))
 
+    def specs(self) -> "dict[str, TrialSpec]":
+        """Return a spec of each task, of any method, with seed 0."""
+        return {spec.task: spec for one in self.experiments for spec in one.specs}
+
     def tasks(self) -> "pd.DataFrame":
         """Return `tasks.csv` without what only trials tell."""
         import pandas as pd
@@ -237,6 +241,11 @@ NOT_PLANNED = "not planned: docs/results/atlas-protocol.md says where this metho
 
 def reason_of(ref: MethodRef, domain: "Domain") -> str:
     """Return why a method is not on a task: what it says itself, or that it was left out."""
+    return refusal_of(ref, domain) or NOT_PLANNED
+
+
+def refusal_of(ref: MethodRef, domain: "Domain") -> str:
+    """Return why a method cannot run on a task, in its own words; empty where it can."""
     from plumbline.methods.base import build_method
 
     try:
@@ -244,7 +253,7 @@ def reason_of(ref: MethodRef, domain: "Domain") -> str:
     except PlumblineError as error:
         reason = " ".join(str(error).split(": use ")[0].split())
         return re.sub(r"^method '[^']*'(: | is )", "", reason)
-    return NOT_PLANNED
+    return ""
 
 
 def domain_of(spec: "TrialSpec", data: Path) -> "Domain":

@@ -31,8 +31,8 @@ class Entry:
     module: str
 
 
-def _import(module: str) -> None:
-    """Import a module that registers names; raise PlumblineError with the file and line of an error."""
+def import_module(module: str) -> None:
+    """Import a module of somebody's own; raise PlumblineError with the file and line of an error."""
     try:
         importlib.import_module(module)
     except SyntaxError as error:
@@ -91,7 +91,7 @@ class Registry:
     def entries(self) -> dict[str, Entry]:
         """Return every entry by name, in alphabetical order."""
         for module in self._modules():
-            _import(module)
+            import_module(module)
         return dict(sorted(self._entries.items()))
 
     def __getitem__(self, name: str) -> Entry:
@@ -102,7 +102,7 @@ class Registry:
         """
         if name not in self._entries:
             if (module := self._listed_module(name)) is not None:
-                _import(module)
+                import_module(module)
             elif (one := packages.declared(self.kind, name)) is not None:
                 self._import_declared(one)
         entries = self._entries if name in self._entries else self.entries()
@@ -117,7 +117,7 @@ class Registry:
     def _import_declared(self, one: packages.Declared) -> None:
         """Import the module of another package that registers a name."""
         try:
-            _import(one.module)
+            import_module(one.module)
         except PlumblineError as error:
             raise PlumblineError(f"package {one.package}: {error}") from error
         if one.name not in self._entries:

@@ -85,6 +85,11 @@ def comparisons(
     """
     blocks = blocks_of(table, methods, task, metric, of)
     _refuse_single_seeds(blocks, methods)
+    return compared(blocks, location)
+
+
+def compared(blocks: "Sequence[Block]", location: Location) -> list[Comparison]:
+    """Return the comparisons of all blocks, whose p-values are corrected together."""
     rows = [row for block in blocks for row in block.rows(location)]
     tested = [i for i, row in enumerate(rows) if not np.isnan(row.p)]
     for i, p in zip(tested, holm([rows[i].p for i in tested]), strict=True):
@@ -139,6 +144,10 @@ class Block(NamedTuple):
     better: Better
     series: dict[str, pd.Series]
 
+    def values(self, method: str) -> Array:
+        """Return the values of a method that its mean or median is of: `n`."""
+        return self.series[method].to_numpy(dtype=float)
+
     @property
     def place(self) -> tuple[str, str]:
         """Metric and task."""
@@ -161,11 +170,11 @@ class Block(NamedTuple):
     def rows(self, location: Location) -> Iterator[Comparison]:
         """Yield a comparison a method."""
         baseline = next(iter(self.series))
-        for method, values in self.series.items():
+        for method in self.series:
+            values = self.values(method)
             level, low, high = np.nan, np.nan, np.nan
             if len(values):
-                numbers = values.to_numpy(dtype=float)
-                found = value([Sample(numbers, None)], location, f"{self.task} {self.metric} {method}")
+                found = value([Sample(values, None)], location, f"{self.task} {self.metric} {method}")
                 level, (low, high) = found.value, found.interval()
             apart, pairs = (None, len(values)) if method == baseline else self.apart(method, baseline, location)
             ends = apart.interval() if apart else (np.nan, np.nan)
@@ -192,9 +201,9 @@ class Block(NamedTuple):
         """Return the best method of those with two seeds or more; empty where there is none, or no direction."""
         sign = {"higher": 1, "lower": -1, "": 0}[self.better]
         levels = {
-            name: sign * float(values.mean() if location == "mean" else values.median())
-            for name, values in self.series.items()
-            if len(values) > 1
+            name: sign * float(np.mean(values) if location == "mean" else np.median(values))
+            for name in self.series
+            if len(values := self.values(name)) > 1
         }
         return max(levels, key=lambda name: levels[name]) if sign and levels else ""
 

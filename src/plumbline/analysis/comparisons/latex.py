@@ -9,7 +9,7 @@ import pandas as pd
 HEADERS = ["method", "seeds", "{location}, 95\\% interval", "difference, 95\\% interval", "$p$", "Holm"]
 
 
-def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
+def latex_table(frame: pd.DataFrame, location: str = "mean", note: str = "") -> str:
     """Return comparisons as a floating table with a caption, for the package booktabs.
 
     The best method of each metric and task is bold, and so are those that are not significantly different from it.
@@ -17,6 +17,7 @@ def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
     Args:
         frame: as `plumbline.api.compare` returns it.
         location: `mean` or `median`: what its numbers are.
+        note: a sentence at the end of the caption.
     """
     lines = ["\\begin{table}", "\\centering", "\\begin{tabular}{lrrrrr}", "\\toprule"]
     lines.append(" & ".join(HEADERS).format(location=location) + " \\\\")
@@ -25,7 +26,8 @@ def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
         heading = f"{metric} on {task}{f' ({better} is better)' if better else ''}"
         lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{escaped(heading)}}} \\\\"]
         lines += [" & ".join(_cells(row)) + " \\\\" for row in rows.to_dict("records")]
-    lines += ["\\bottomrule", "\\end{tabular}", f"\\caption{{{caption(frame, location)}}}", "\\end{table}"]
+    words = " ".join(filter(None, [caption(frame, location), escaped(note)]))
+    lines += ["\\bottomrule", "\\end{tabular}", f"\\caption{{{words}}}", "\\end{table}"]
     return "\n".join(lines) + "\n"
 
 

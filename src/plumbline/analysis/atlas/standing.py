@@ -1,0 +1,118 @@
+"""Where a method stands among those of the atlas: its mean score and its rank, and differences paired by seed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from plumbline.analysis.atlas.interventions import differences, mean_over_tasks
+from plumbline.analysis.comparisons.compare import Block, two_sided
+from plumbline.analysis.comparisons.effects import ALL
+from plumbline.statistics.multiple_tests import holm
+
+Array = NDArray[np.float64]
+
+MEASURED = ("score", "final", "calibration_error", "seconds")
+"""Columns of trials whose means a standing has."""
+
+
+def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
+    """Return the methods that have every task that one of them has a score on, the lowest mean score first.
+
+    Args:
+        trials: as `scores.trials` returns them.
+        mine: the method that says which tasks.
+
+    Returns:
+        A row a method, none without such a task: `method`, `rank` by `score`, and the means of `MEASURED`, first over
+        seeds, then over tasks. Ties share the better rank.
+    """
+    of_task = trials.groupby(["method", "task"], observed=True)[list(MEASURED)].mean().dropna(subset="score")
+    tasks = of_task.index[of_task.index.get_level_values("method") == mine].get_level_values("task")
+    here = of_task[of_task.index.isin(tasks, level="task")].groupby(level="method")
+    means = here.mean()[here.size() == len(tasks)].sort_values("score", kind="stable")
+    means.insert(0, "rank", means["score"].rank(method="min").astype(int))
+    return means.reset_index()
+
+
+class Difference(NamedTuple):
+    """A mean difference of scores, one's own minus another method's: below zero, one's own is better.
+
+    Attributes:
+        against: the other method.
+        task: of it, or `ALL`: the mean over tasks, each of which counts once.
+        pairs: seeds that both have on the task; over all tasks, the number of tasks.
+        difference, low, high: the mean and its 95% interval, over seeds or over tasks; NaN where fewer than two.
+        p: two-sided, of no difference.
+        p_corrected: by Holm's method over all other methods, of the means over tasks; NaN of a task.
+    """
+
+    against: str
+    task: str
+    pairs: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_corrected: float = np.nan
+
+
+def paired_differences(trials: pd.DataFrame, mine: str, against: Sequence[str]) -> list[Difference]:
+    """Return the differences of scores from each other method: over all tasks, then a task each.
+
+    Args:
+        trials: as `scores.trials` returns them.
+        mine: one's own method.
+        against: the others.
+    """
+    blocks = score_blocks(trials, [mine, *against])
+    over, of_tasks = [], []
+    for other in against:
+        mean = mean_over_tasks(differences(trials, [(mine, other)], "score"), f"{mine} {other}", "score")
+        over.append(Difference(other, ALL, mean.tasks, mean.value, mean.low, mean.high, mean.p))
+        of_tasks.append([_of_task(block, mine, other) for block in blocks if block.task != ALL])
+    corrected = holm([1.0 if np.isnan(one.p) else one.p for one in over])
+    over = [one._replace(p_corrected=one.p if np.isnan(one.p) else p) for one, p in zip(over, corrected, strict=True)]
+    return [one for mean, rows in zip(over, of_tasks, strict=True) for one in (mean, *rows) if one.pairs]
+
+
+def _of_task(block: Block, mine: str, other: str) -> Difference:
+    apart, pairs = block.apart(mine, other, "mean")
+    if apart is None:
+        ours, theirs = block.paired(mine, other)
+        return Difference(other, block.task, pairs, float(np.mean(ours - theirs)) if pairs else np.nan, *[np.nan] * 3)
+    return Difference(other, block.task, pairs, apart.value, *apart.interval(), two_sided(apart))
+
+
+class OverTasks(Block):
+    """The scores of all tasks, by task and seed: a task counts once, with its mean over seeds."""
+
+    def values(self, method: str) -> Array:
+        """Return the mean of each task."""
+        return self.series[method].groupby(level="task").mean().to_numpy(dtype=float)
+
+    def paired(self, method: str, baseline: str) -> tuple[Array, Array]:
+        """Return the means of each task over the seeds that two methods both have."""
+        both = pd.concat([self.series[method], self.series[baseline]], axis=1, join="inner")
+        ours, theirs = both.groupby(level="task").mean().to_numpy(dtype=float).T
+        return ours, theirs
+
+
+def score_blocks(trials: pd.DataFrame, methods: Sequence[str]) -> list[Block]:
+    """Return the scores of some methods on each task that the first of them has a score on, and then on all of them.
+
+    On all tasks a method has those that the first has too.
+    """
+    known = trials.dropna(subset="score").set_index(["task", "seed"])
+    own = known[known["method"] == methods[0]]
+    tasks = list(dict.fromkeys(own.index.get_level_values("task")))
+    series = {
+        name: known.loc[(known["method"] == name) & known.index.isin(tasks, level="task"), "score"] for name in methods
+    }
+    of_tasks = [
+        Block("score", task, "lower", {name: one[one.index.isin([task], level="task")] for name, one in series.items()})
+        for task in tasks
+    ]
+    return [*of_tasks, OverTasks("score", ALL, "lower", series)]

@@ -1,0 +1,452 @@
+"""A method of one's own in the table of the atlas: it alone is run, and compared with the results on file."""
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from plumbline.api.editions import AtlasGrid, atlas, domain_of, refusal_of
+from plumbline.api.repository import find_repository
+from plumbline.api.running import Options, one_thread, seed_numbers
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.inputs import module_and_name
+from plumbline.core.libraries import installed_version
+from plumbline.core.nested import merge
+from plumbline.registry.catalogue import catalogue
+from plumbline.registry.references import MethodRef
+from plumbline.registry.registry import import_module
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from plumbline.analysis.atlas.standing import Difference
+    from plumbline.store.folder import TrialFolder
+    from plumbline.store.spec import TrialSpec
+    from plumbline.study.methods_and_tasks import MethodsAndTasks
+
+Table = Literal["differences", "standing", "trials"]
+
+SURROGATE_OF = "atlas-logei"
+"""The entry whose Gaussian process acquisition functions share."""
+
+USUAL = ("atlas-logei", "atlas-ucb", "botorch-loop")
+"""Methods that one's own is compared with where nothing is said, as far as they are on file."""
+
+LIBRARIES = ("plumbline", "torch", "botorch", "gpytorch", "numpy", "scipy")
+"""Whose versions a paper states."""
+
+
+def bench(
+    target: str,
+    *,
+    tasks: str | Iterable[str] = (),
+    seeds: int | None = None,
+    against: Iterable[str] = (),
+    options: Options | None = None,
+    table: Table = "differences",
+    cores: int | None = None,
+    store: str | Path | None = None,
+    data: str | Path | None = None,
+    folder: str | Path | None = None,
+) -> "pd.DataFrame":
+    """Run a method of one's own on tasks of the atlas, and compare it with the methods on file there.
+
+    Tasks, budgets, initial designs and noise are the atlas' own, so that seeds are paired. Trials that are in the store
+    are not run again, and one that was interrupted goes on from where it was.
+
+    Args:
+        target: the path of a class, `my_package.module:MyClass`, of acquisition functions of BoTorch, which then have
+            the atlas' Gaussian process, or of optimisers with `ask` and `tell`; an entry of config/methods; or a
+            registered class.
+        tasks: of the atlas, or tracks of it such as `noisy`; all that have results on file where empty.
+        seeds: how many, 0, 1, ...; those on file where None.
+        against: methods on file to compare with; log EI, UCB and BoTorch's loop where empty.
+        options: of the method, nested, laid over those that it has: `{"arguments": {"level": 0.5}}`.
+        table: `differences`, `standing` or `trials`.
+        cores: processes that run trials; all of the machine where None.
+        store: the folder of all trials; `results/store` of the repository where None.
+        data: the folder of built features; `data` of the repository where None.
+        folder: of an edition of the atlas; `results/atlas` of the repository where None.
+
+    Returns:
+        Of `differences`, a row a method on file and task, `all tasks` first: `against`, `task`, `pairs`, the
+        `difference` of scores, one's own minus the other's, with its 95% interval `low` to `high`; two-sided `p`, and
+        of all tasks `p_corrected` by Holm's method. Scores are shares of the initial regret, so that a difference below
+        zero is better. Of `standing`, a row a method that has all of the tasks: `method`, `rank`, and its means of
+        `score`, `final`, `calibration_error` and `seconds` a round. Of `trials`, a row a task and seed of one's own,
+        with `error`, empty unless the trial failed. The attribute `attrs["notes"]` has lines on what was left out.
+
+    Raises:
+        PlumblineError: an unknown name, an atlas of another edition, code that cannot be imported, no task that it can
+            run on, or no trial that ended well, but for `trials`.
+
+    Examples:
+        >>> pb.bench("straddle:Straddle", tasks="noisy", options={"arguments": {"level": -20}})
+        >>> pb.bench("steps:Steps", tasks=["common-levy-5-0.1"], table="standing").query("method == 'Steps'")
+    """
+    if table not in get_args(Table):
+        raise unknown("table", table, get_args(Table))
+    repository = find_repository()
+    bench = Bench(
+        target,
+        [tasks] if isinstance(tasks, str) else tasks,
+        seeds,
+        against,
+        options or {},
+        repository / "data" if data is None else Path(data),
+        folder,
+    )
+    result = bench.compared(list(bench.run(repository / "results/store" if store is None else Path(store), cores)))
+    if table != "trials" and len(result.failures) == len(bench.specs) and result.own["score"].isna().all():
+        raise PlumblineError(result.failures[0])
+    found = {"differences": result.frame(), "standing": result.standing, "trials": result.own}[table]
+    found.attrs["notes"] = [*bench.notes, *result.failures]
+    return found
+
+
+class OwnMethod(NamedTuple):
+    """A method of one's own.
+
+    Attributes:
+        name: in tables.
+        ref: what is run.
+        place: file and line of its class; empty where it is named by no path.
+    """
+
+    name: str
+    ref: MethodRef
+    place: str = ""
+
+
+def own_method(target: str, options: Options, entries: "MethodsAndTasks") -> OwnMethod:
+    """Return what a target stands for: an entry, a registered class, or a class by its path.
+
+    Raises:
+        PlumblineError: nothing of this name, code that cannot be imported, or a class that is none of both kinds.
+    """
+    if target in entries.methods:
+        ref = entries.methods[target].ref
+        return OwnMethod(target, ref.model_copy(update={"options": merge(ref.options, dict(options))}))
+    if catalogue().has("method", target):
+        return OwnMethod(target, MethodRef(name=target, options=dict(options)))
+    module, name = module_and_name(target)
+    if not module or not name:
+        raise unknown(
+            "target",
+            target,
+            [*entries.methods, *catalogue().method],
+            "plumbline methods",
+        )
+    import_module(module)
+    kind, known = kind_of_class(target)
+    if kind == "botorch-acquisition":
+        known["model"] = entries.methods[SURROGATE_OF].ref.options["model"]
+    return OwnMethod(name, MethodRef(name=kind, options=merge(known, dict(options))), place_of_class(target))
+
+
+def kind_of_class(target: str) -> tuple[str, dict[str, object]]:
+    """Return the registered method that a class at a path runs as, with the option that names the class.
+
+    Raises:
+        PlumblineError: there is no such class, or it is none that a method takes.
+    """
+    from botorch.acquisition import AcquisitionFunction
+
+    from plumbline.methods.base import Method
+    from plumbline.methods.named_class import class_at
+
+    found = class_at(target, f"class {target!r}")
+    if issubclass(found, Method):
+        raise PlumblineError(f"class {target!r} is a method of plumbline: give the name that it is registered by")
+    if issubclass(found, AcquisitionFunction):
+        return "botorch-acquisition", {"acquisition": target}
+    if all(callable(getattr(found, name, None)) for name in ("ask", "tell")):
+        return "ask-tell", {"optimiser": target}
+    raise PlumblineError(
+        f"class {target!r} is neither an acquisition function of BoTorch (a subclass of AcquisitionFunction) nor an "
+        "optimiser with `ask()` and `tell(x, y)`"
+    )
+
+
+def place_of_class(target: str) -> str:
+    """Return the file and line of the class at a path."""
+    from plumbline.methods.named_class import class_at
+
+    found = class_at(target, f"class {target!r}")
+    return f"{inspect.getsourcefile(found)}, line {inspect.getsourcelines(found)[1]}"
+
+
+class TaskTrials(NamedTuple):
+    """The trials of one's own method on a task.
+
+    Attributes:
+        task: its name.
+        rounds: of those that ended well, as `analysis.atlas.edition.read_rounds` returns them; None of none.
+        failures: why each of the others failed, by seed.
+    """
+
+    task: str
+    rounds: "pd.DataFrame | None"
+    failures: Mapping[int, str]
+
+
+class Compared(NamedTuple):
+    """One's own method among those on file.
+
+    Attributes:
+        trials: of all methods, as `analysis.atlas.scores.trials` returns them.
+        own: those of one's own, with `error`.
+        standing: as `analysis.atlas.standing.standing` returns it.
+        differences: as `analysis.atlas.standing.paired_differences` returns them.
+        failures: a line a task with failed trials.
+    """
+
+    trials: "pd.DataFrame"
+    own: "pd.DataFrame"
+    standing: "pd.DataFrame"
+    differences: "list[Difference]"
+    failures: list[str]
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the differences as a table."""
+        import pandas as pd
+
+        from plumbline.analysis.atlas.standing import Difference
+
+        return pd.DataFrame(self.differences, columns=Difference._fields)
+
+
+class Bench:
+    """What is run and what it is compared with.
+
+    Attributes:
+        method: one's own.
+        titles: of the tasks that it runs on, by name.
+        against: the methods that it is compared with.
+        seeds: their number.
+        notes: lines on tasks that were left out, seeds without a pair, and versions that differ from those on file.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        tasks: Iterable[str],
+        seeds: int | None,
+        against: Iterable[str],
+        options: Options,
+        data: Path,
+        folder: str | Path | None = None,
+    ) -> None:
+        """Find out what is meant, and on which tasks it can run; nothing is run yet. See `bench`."""
+        self.folder, self.data = folder, data
+        self.cells = atlas("cells", folder=folder).query("seeds > 0")
+        every = atlas("tasks", folder=folder)
+        grid = AtlasGrid(find_repository())
+        self.method = own_method(target, options, grid.entries)
+        if self.method.name in set(self.cells["method"]):
+            self.method = self.method._replace(name=f"{self.method.name} (run here)")
+        wanted = tasks_named(list(tasks), every[every["task"].isin(self.cells["task"])])
+        self.specs, reasons = self._specs(grid.specs(), wanted)
+        if not self.specs:
+            where = f" ({self.method.place})" if self.method.place else ""
+            raise PlumblineError(f"{target}: no task that it can run on: {next(iter(reasons.values()))}{where}")
+        self.titles = dict(zip(every["task"], every["title"], strict=True))
+        self.here = self.cells[self.cells["task"].isin(self.specs)]
+        self.against = self._against(list(against))
+        paired = int(self.here.loc[self.here["method"].isin(self.against), "seeds"].max())
+        self.seeds = len(seed_numbers(paired if seeds is None else seeds))
+        self.notes = [f"{task}: left out: {reason}" for task, reason in reasons.items()]
+        if self.seeds > paired:
+            self.notes.append(
+                f"seeds {paired} to {self.seeds - 1}: run, and unpaired: {', '.join(self.against)} have none on file"
+            )
+        self.notes += changed_versions(self.here[self.here["method"].isin(self.against)])
+
+    def _specs(
+        self, specs: "Mapping[str, TrialSpec]", wanted: list[str]
+    ) -> "tuple[dict[str, TrialSpec], dict[str, str]]":
+        """Return the spec of each task that the method can run on, and the reasons of the others."""
+        found: dict[str, TrialSpec] = {}
+        reasons: dict[str, str] = {}
+        for task in wanted:
+            spec = specs[task].model_copy(update={"method": self.method.ref})
+            spec.check("method")
+            try:
+                reason = refusal_of(self.method.ref, domain_of(spec, self.data))
+            except PlumblineError as error:  # its data are not there
+                reason = str(error)
+            except Exception:  # of the user's code: the trials will say where
+                reason = ""
+            if reason:
+                reasons[task] = reason
+            else:
+                found[task] = spec
+        return found, reasons
+
+    def _against(self, names: list[str]) -> list[str]:
+        """Return the methods on file that are compared with."""
+        there = sorted(set(self.here["method"]))
+        for name in names:
+            if name not in there:
+                raise unknown("method on file on these tasks", name, there, "plumbline atlas")
+        found = list(dict.fromkeys(names)) or [name for name in USUAL if name in there]
+        if not found:
+            raise PlumblineError(
+                f"none of {', '.join(USUAL)} is on file on these tasks: name others by `against`: {', '.join(there)}"
+            )
+        return found
+
+    def run(self, store: Path, cores: int | None = None) -> Iterator[TaskTrials]:
+        """Run what is not in the store, and yield the trials of each task as they are finished.
+
+        Args:
+            store: the folder of all trials.
+            cores: processes; all cores of the machine where None, and with 1 this process.
+
+        Raises:
+            PlumblineError: the number of cores is below 1, or the machine killed a process.
+        """
+        specs = [spec.with_seed(seed) for spec in self.specs.values() for seed in range(self.seeds)]
+        folders = run_each(specs, store, self.data, cores)
+        for task, spec in self.specs.items():
+            done = [(spec.with_seed(seed), next(folders)) for seed in range(self.seeds)]
+            yield task_trials(task, self.method, done)
+
+    @cached_property
+    def on_file(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
+        """Rounds of the methods on file on the tasks, and the tasks of the edition."""
+        import pandas as pd
+
+        rounds = [atlas("rounds", task=task, folder=self.folder) for task in self.specs]
+        found = pd.concat(rounds, ignore_index=True).astype({"task": str, "method": str})
+        return found, atlas("tasks", folder=self.folder)
+
+    def compared(self, done: list[TaskTrials]) -> Compared:
+        """Return one's own method among those on file, on the tasks of which some trial ended well."""
+        import pandas as pd
+
+        from plumbline.analysis.atlas.scores import TRIAL, trials, with_regret
+        from plumbline.analysis.atlas.standing import paired_differences, standing
+
+        mine = self.method.name
+        failures = [line for one in done if (line := self.failure(one))]
+        frames = {one.task: one.rounds for one in done if one.rounds is not None}
+        on_file, tasks = self.on_file
+        rounds = pd.concat([on_file[on_file["task"].isin(frames)], *frames.values()], ignore_index=True)
+        found = trials(with_regret(rounds, tasks))
+        failed = pd.DataFrame(
+            [(one.task, mine, seed, error) for one in done for seed, error in one.failures.items()],
+            columns=[*TRIAL, "error"],
+        )
+        own = pd.concat([found[found["method"] == mine].assign(error=""), failed], ignore_index=True)
+        return Compared(
+            found,
+            own.sort_values(TRIAL, ignore_index=True),
+            standing(found, mine),
+            paired_differences(found, mine, self.against),
+            failures,
+        )
+
+    def failure(self, one: TaskTrials) -> str:
+        """Return how many trials failed on a task, and why the first did, with file and line; empty where none did."""
+        if not one.failures:
+            return ""
+        reason = next(iter(one.failures.values()))
+        file = self.method.place.partition(",")[0]
+        where = f" ({self.method.place})" if file and file not in reason else ""
+        return f"{one.task}: {len(one.failures)} of {self.seeds} trials failed: {reason}{where}"
+
+    def latex(self, result: Compared) -> str:
+        """Return the scores as a LaTeX table, each beside one's own, with the best one and its equals in bold."""
+        import pandas as pd
+
+        from plumbline.analysis.atlas.standing import score_blocks
+        from plumbline.analysis.comparisons.compare import Comparison, compared
+        from plumbline.analysis.comparisons.latex import latex_table
+
+        blocks = score_blocks(result.trials, [self.method.name, *self.against])
+        note = "Over all tasks: of means over seeds, paired by task, of which there are so many as stands under seeds."
+        return latex_table(pd.DataFrame(compared(blocks, "mean"), columns=Comparison._fields), "mean", note)
+
+    def paragraph(self, result: Compared) -> str:
+        """Return what a paper says of the comparison, as Markdown, with a BibTeX entry."""
+        from plumbline.analysis.atlas.edition import EDITION
+        from plumbline.analysis.atlas.paragraph import Protocol, methods_paragraph
+        from plumbline.analysis.comparisons.effects import ALL
+
+        libraries = dict.fromkeys([*LIBRARIES, *catalogue().find("method", self.method.ref.name).libraries])
+        pairs = [one.pairs for one in result.differences if one.task != ALL]
+        protocol = Protocol(
+            self.method.name,
+            self.against,
+            [self.titles[task] for task in self.specs],
+            [(spec.budget.initial.size, spec.budget.rounds) for spec in self.specs.values()],
+            self.seeds,
+            (min(pairs, default=0), max(pairs, default=0)),
+            EDITION,
+            {name: version for name in libraries if (version := installed_version(name)) is not None},
+        )
+        return methods_paragraph(protocol, find_repository() / "CITATION.cff")
+
+
+def tasks_named(names: list[str], tasks: "pd.DataFrame") -> list[str]:
+    """Return the tasks that are named, or whose track is, in the order of the atlas; all where nothing is.
+
+    Raises:
+        PlumblineError: a name that is neither.
+    """
+    known = {*tasks["task"], *tasks["track"]}
+    for name in names:
+        if name not in known:
+            raise unknown("task or track of the atlas", name, known, "plumbline atlas")
+    wanted = tasks["task"].isin(names) | tasks["track"].isin(names)
+    return [str(one) for one in (tasks[wanted] if names else tasks)["task"]]
+
+
+def changed_versions(cells: "pd.DataFrame") -> list[str]:
+    """Return a line for each method on file with other versions of its libraries than are installed."""
+    lines = []
+    for method, libraries in cells.dropna(subset="libraries").groupby("method")["libraries"]:
+        on_file = sorted({one for text in libraries for one in str(text).split("; ") if one})
+        other = [
+            f"{one} (installed: {installed_version(one.split(' ')[0]) or 'none'})"
+            for one in on_file
+            if installed_version(one.split(" ")[0]) != one.split(" ")[-1]
+        ]
+        if other:
+            lines.append(f"{method} is on file with {', '.join(other)}")
+    return lines
+
+
+def run_each(specs: "list[TrialSpec]", store: Path, data: Path, cores: int | None) -> "Iterator[TrialFolder]":
+    """Run or resume trials, and yield their folders in their order; see `Bench.run`."""
+    from joblib import cpu_count
+
+    from plumbline.trials.processes import run_in_processes
+    from plumbline.trials.runner import run_trial
+
+    processes = cpu_count() if cores is None else cores
+    if processes < 1:
+        raise PlumblineError(f"cores: one or more (got {cores})")
+    if processes > 1:
+        yield from run_in_processes(specs, store, data, processes)
+        return
+    for spec in specs:
+        with one_thread():
+            folder = run_trial(spec, store, data)
+        yield folder
+
+
+def task_trials(task: str, method: OwnMethod, done: "list[tuple[TrialSpec, TrialFolder]]") -> TaskTrials:
+    """Return what is known of finished trials on a task."""
+    from plumbline.analysis.atlas.rounds import rounds_of
+    from plumbline.metrics.frames import frame_of
+    from plumbline.store import records
+
+    failures = {spec.seed: " ".join(folder.reason().split()) for spec, folder in done if folder.failed}
+    tables = [folder.table(spec) for spec, folder in done if not folder.failed]
+    if not tables:
+        return TaskTrials(task, None, failures)
+    rounds = rounds_of(frame_of(records.concatenate(tables)))
+    return TaskTrials(task, rounds.assign(task=task, method=method.name), failures)

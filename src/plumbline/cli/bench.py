@@ -1,0 +1,147 @@
+"""The command that puts a method of one's own into the table of the atlas."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from plumbline.cli.app import DATA, STORE, USE, DataOption, StoreOption, app, path_option, refuse_losses
+from plumbline.core.errors import PlumblineError
+
+if TYPE_CHECKING:
+    from plumbline.api.benching import Bench, Compared, TaskTrials
+
+TasksOption = Annotated[str, typer.Option(help="of the atlas, or tracks, such as noisy; else all", metavar="A,B,...")]
+AgainstOption = Annotated[
+    str, typer.Option(help="methods on file; else atlas-logei, atlas-ucb, botorch-loop", metavar="A,B,...")
+]
+CsvFile = Annotated[Path | None, path_option("--csv", help="write the differences as CSV")]
+LatexFile = Annotated[Path | None, path_option("--latex", help="write a table as LaTeX, with booktabs")]
+FigureFile = Annotated[Path | None, path_option("--figure", help="draw the differences: .pdf, .svg or .png")]
+ParagraphFile = Annotated[Path | None, path_option("--paragraph", help="write what was run as Markdown, with BibTeX")]
+
+
+@app.command(rich_help_panel=USE)
+def bench(
+    target: Annotated[str, typer.Argument(help="my_package.module:MyClass, an entry of config/methods, or a class")],
+    tasks: TasksOption = "",
+    seeds: Annotated[int | None, typer.Option(help="0, 1, ...; else as many as are on file")] = None,
+    against: AgainstOption = "",
+    option: Annotated[
+        list[str] | None, typer.Option("--option", "-p", help="an option of the method, as path=value")
+    ] = None,
+    cores: Annotated[int | None, typer.Option(help="processes that run trials; else all of the machine")] = None,
+    csv: CsvFile = None,
+    latex: LatexFile = None,
+    figure: FigureFile = None,
+    paragraph: ParagraphFile = None,
+    folder: Annotated[Path | None, path_option(help="of an edition of the atlas; else results/atlas")] = None,
+    store: StoreOption = STORE,
+    data: DataOption = DATA,
+) -> None:
+    """Run your own method on tasks of the atlas, and say where it stands among the methods on file."""
+    from plumbline.api.benching import Bench
+    from plumbline.cli.trial import settings_of
+
+    refuse_losses([path for path in (csv, latex, figure, paragraph) if path is not None], folders=[store])
+    if figure is not None:  # before hours of trials
+        from plumbline.analysis.atlas.forest import format_of
+
+        format_of(figure)
+    found = Bench(target, names_in(tasks), seeds, names_in(against), settings_of(option), data, folder)
+    for note in found.notes:
+        print(note)
+    done = []
+    for one in found.run(store, cores):
+        done.append(one)
+        print(task_line(found, one), flush=True)
+    result = found.compared(done)
+    if len(result.standing):
+        print_result(found, result)
+        write_result(found, result, csv, latex, figure, paragraph)
+    if result.failures:
+        count = sum(len(one.failures) for one in done)
+        raise PlumblineError(f"{count} of {len(done) * found.seeds} trials failed, the first one: {result.failures[0]}")
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def task_line(bench: "Bench", one: "TaskTrials") -> str:
+    """Return a line on the trials of a task: the mean score with its rank on it, or why they failed."""
+    if one.rounds is None:
+        return bench.failure(one)
+    result = bench.compared([one])
+    if result.standing.empty:
+        return f"{one.task}: no score: the initial designs have the optimum"
+    own = result.standing.set_index("method").loc[bench.method.name]
+    line = f"{one.task}: score {own['score']:.3g}, rank {own['rank']:.0f} of {len(result.standing)}"
+    return "; ".join([line, *result.failures])
+
+
+def print_result(bench: "Bench", result: "Compared") -> None:
+    """Print the place among the methods on file, and the differences."""
+    from plumbline.cli.comparing import interval, print_words, probability
+    from plumbline.cli.tables import print_table, written
+
+    names = ["rank", "score", "final", "calibration", "seconds"]
+    rows = [
+        [str(row["method"]), str(row["rank"])]
+        + [written(row[name], 3) for name in ("score", "final", "calibration_error", "seconds")]
+        for row in result.standing.to_dict("records")
+        if row["method"] in (bench.method.name, *bench.against) or row["rank"] == 1
+    ]
+    count = result.own.loc[result.own["score"].notna(), "task"].nunique()
+    print()
+    print_table(
+        ["method", *names], rows, names, f"of {len(result.standing)} methods that have all tasks ({count}); 0 is best"
+    )
+    for other in bench.against:
+        here = [one for one in result.differences if one.against == other]
+        cells = [
+            [
+                one.task,
+                str(one.pairs),
+                f"{written(one.difference, 3)} {interval(one.low, one.high)}".strip(),
+                probability(one.p),
+                probability(one.p_corrected),
+            ]
+            for one in here
+        ]
+        numbers = ["pairs", "difference", "p", "Holm"]
+        print()
+        print_table(["task", *numbers], cells, numbers, f"score of {bench.method.name} less {other}'s")
+    print()
+    for line in (
+        "score: share of the initial regret that is left, mean over rounds; final: after the last round",
+        "difference: below 0 yours is better; paired by seed, and over all tasks by task; intervals: 95%",
+        f"p: two-sided; Holm: corrected for {len(bench.against)} methods",
+        "seconds: fit and search of a round, those on file on another machine",
+    ):
+        print_words(line)
+
+
+def write_result(
+    bench: "Bench",
+    result: "Compared",
+    csv: Path | None,
+    latex: Path | None,
+    figure: Path | None,
+    paragraph: Path | None,
+) -> None:
+    """Write the files that were asked for."""
+    from plumbline.core.files import atomic, write_text
+
+    if csv is not None:
+        with atomic(csv) as part:
+            result.frame().to_csv(part, index=False)
+    if latex is not None:
+        write_text(latex, bench.latex(result))
+    if figure is not None:
+        from plumbline.analysis.atlas.forest import write_forest
+
+        write_forest(figure, result.differences, bench.method.name, bench.titles)
+    if paragraph is not None:
+        write_text(paragraph, bench.paragraph(result))

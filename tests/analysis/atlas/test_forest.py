@@ -1,0 +1,41 @@
+"""The forest plot has a line a task, and is as wide as a column."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plumbline.analysis.atlas.forest import WIDTH, forest, format_of, write_forest
+from plumbline.analysis.atlas.standing import ALL, Difference
+from plumbline.core.errors import PlumblineError
+
+DIFFERENCES = [
+    Difference("logei", ALL, 2, -0.1, -0.2, 0.0, 0.05, 0.05),
+    Difference("logei", "branin", 3, -0.2, -0.3, -0.1, 0.01),
+    Difference("logei", "levy-5", 3, 0.0, -np.inf, np.inf, 1.0),
+    Difference("ucb", ALL, 1, np.nan, np.nan, np.nan, np.nan),
+    Difference("ucb", "branin", 1, 0.3, np.nan, np.nan, np.nan),
+]
+
+
+def test_a_line_a_task_and_the_mean_last() -> None:
+    figure = forest(DIFFERENCES, "Mine", {"branin": "Branin"})
+    (ax,) = figure.axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Branin", "levy-5", ALL]
+    assert figure.get_size_inches()[0] == WIDTH
+    low, high = ax.get_xlim()
+    assert low == -high
+    assert high > 0.3
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "svg"])
+def test_two_drawings_are_the_same_file(tmp_path: Path, suffix: str) -> None:
+    one, other = tmp_path / f"one.{suffix}", tmp_path / f"other.{suffix}"
+    for path in one, other:
+        write_forest(path, DIFFERENCES, "Mine", {})
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_suffix_that_is_no_format_is_refused() -> None:
+    with pytest.raises(PlumblineError, match=r"forest\.doc: its suffix is no format: name it \.pdf, \.svg, \.png"):
+        format_of(Path("forest.doc"))

@@ -1,0 +1,78 @@
+"""A method of one's own among those on file, against numbers by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from plumbline.analysis.atlas.standing import ALL, paired_differences, score_blocks, standing
+from plumbline.analysis.comparisons.compare import compared
+
+
+def trials_of(**scores: dict[str, list[float]]) -> pd.DataFrame:
+    """Return trials with these scores, by method and task; seeds are 0, 1, ..."""
+    rows = [
+        (task, method, seed, score, score / 2, 0.1, 1.0)
+        for method, of_task in scores.items()
+        for task, numbers in of_task.items()
+        for seed, score in enumerate(numbers)
+    ]
+    return pd.DataFrame(rows, columns=["task", "method", "seed", "score", "final", "calibration_error", "seconds"])
+
+
+TRIALS = trials_of(
+    mine={"a": [0.1, 0.3], "b": [0.5, 0.7, 0.6], "c": [np.nan]},
+    good={"a": [0.2, 0.1], "b": [0.1, 0.2], "c": [0.0]},
+    tied={"a": [0.2, 0.2], "b": [0.6]},
+    part={"a": [0.0, 0.0]},
+)
+
+
+def test_ranks_are_among_the_methods_that_have_all_tasks_of_one_s_own() -> None:
+    found = standing(TRIALS, "mine")
+    assert found[["method", "rank"]].to_numpy().tolist() == [["good", 1], ["mine", 2], ["tied", 2]]
+    assert found["score"].tolist() == pytest.approx([0.15, 0.4, 0.4])
+    assert found["final"].tolist() == pytest.approx([0.075, 0.2, 0.2])
+
+
+def test_nothing_stands_anywhere_without_a_score() -> None:
+    nothing = trials_of(mine={"a": [np.nan]}, good={"a": [0.5]})
+    assert standing(nothing, "mine").empty
+    assert paired_differences(nothing, "mine", ["good"]) == []
+
+
+def test_differences_are_paired_by_seed_and_a_task_counts_once() -> None:
+    over, a, b = paired_differences(TRIALS, "mine", ["good"])
+    assert (over.task, a.task, b.task) == (ALL, "a", "b")
+    assert (over.pairs, a.pairs, b.pairs) == (2, 2, 2)
+    assert (a.difference, b.difference) == pytest.approx((0.05, 0.45))
+    assert over.difference == pytest.approx(0.25)
+    assert over.p_corrected == over.p
+    assert np.isnan([a.p_corrected, b.p_corrected]).all()
+
+
+def test_one_pair_has_no_interval() -> None:
+    *_, b = paired_differences(TRIALS, "mine", ["tied"])
+    assert (b.pairs, b.difference) == (1, pytest.approx(-0.1))
+    assert np.isnan([b.low, b.high, b.p]).all()
+
+
+def test_p_values_of_means_over_tasks_are_corrected_for_the_methods() -> None:
+    rng = np.random.default_rng(0)
+    mine = {f"t{i}": rng.normal(size=3).tolist() for i in range(8)}
+    better = {task: (np.array(one) - 1).tolist() for task, one in mine.items()}
+    other = {task: rng.normal(size=3).tolist() for task in mine}
+    found = paired_differences(trials_of(mine=mine, better=better, other=other), "mine", ["better", "other"])
+    first, second = (one for one in found if one.task == ALL)
+    assert first.p_corrected == pytest.approx(min(1.0, 2 * first.p))
+    assert first.p_corrected < 0.05 < second.p_corrected
+
+
+def test_the_table_over_all_tasks_has_their_means() -> None:
+    *_, over = score_blocks(TRIALS, ["mine", "good", "part"])
+    assert over.values("mine") == pytest.approx([0.2, 0.6])
+    assert over.paired("good", "mine") == (pytest.approx([0.15, 0.15]), pytest.approx([0.2, 0.6]))
+    rows = {row.method: row for row in compared([over], "mean")}
+    assert (rows["good"].pairs, rows["good"].difference) == (2, pytest.approx(-0.25))
+    assert (rows["part"].seeds, rows["part"].pairs) == (1, 1)
+    assert np.isnan(rows["part"].difference)
+    assert rows["good"].among_best
