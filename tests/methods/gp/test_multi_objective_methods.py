@@ -48,7 +48,7 @@ def test_without_a_reference_point_the_error_says_so(name: str) -> None:
     place = Situation(Domain(Box(BOX)), PLACES["box"].history)
     with pytest.raises(PlumblineError, match="is for several objectives; this problem has one objective") as caught:
         make(name, place)
-    assert "cei, cnei" in str(caught.value)
+    assert {"cei", "cnei"} <= set(str(caught.value).replace(",", "").split())
 
 
 @pytest.mark.parametrize("name", OPTIONS)
