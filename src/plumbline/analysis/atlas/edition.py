@@ -98,7 +98,10 @@ def check_edition(folder: Path) -> None:
     """Raise PlumblineError where a folder holds no atlas, or one of another edition."""
     path = folder / "edition.json"
     if not path.is_file():
-        raise PlumblineError(f"no atlas at {folder}: {REMEDY}, or make one with `plumbline atlas --add results`")
+        raise PlumblineError(
+            f"no atlas at {folder}: `plumbline atlas --add results` makes one of trials of the study atlas "
+            "(docs/guide/atlas.md)"
+        )
     there = read_json(path, ("edition",), REMEDY)["edition"]
     if there != EDITION:
         raise PlumblineError(f"{folder} is the atlas {there}; this version of plumbline reads the atlas {EDITION}")
