@@ -44,7 +44,7 @@ def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
 def test_rounds(edition: Path) -> None:
     rounds = pb.atlas(folder=edition)
     assert rounds.groupby(["task", "method", "seed"], observed=True)["round"].apply(list).tolist() == [[0, 1, 2, 3]] * 4
-    assert (rounds.loc[rounds["round"] == 0, "share"] == 1).all()
+    assert (rounds.loc[rounds["round"] == 0, "normalised_regret"] == 1).all()
     starts = rounds[rounds["round"] == 0].pivot(index="seed", columns="method", values="best")
     assert (starts["ei"] == starts["random"]).all(), "methods share the initial design"
     forecasts = rounds[(rounds["round"] > 0) & (rounds["method"] == "ei")]

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -313,14 +312,12 @@ class Bench:
             done = [(spec.with_seed(seed), next(folders)) for seed in range(self.seeds)]
             yield task_trials(task, self.method, done)
 
-    @cached_property
-    def on_file(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
-        """Rounds of the methods on file on the tasks, and the tasks of the edition."""
-        import pandas as pd
+    def on_file(self) -> "pd.DataFrame":
+        """Return the rounds of the methods on file on the tasks."""
+        from plumbline.analysis.atlas.edition import FOLDER, read_rounds
 
-        rounds = [atlas("rounds", task=task, folder=self.folder) for task in self.specs]
-        found = pd.concat(rounds, ignore_index=True).astype({"task": str, "method": str})
-        return found, atlas("tasks", folder=self.folder)
+        folder = find_repository() / FOLDER if self.folder is None else Path(self.folder)
+        return read_rounds(folder, self.specs).astype({"task": str, "method": str})
 
     def compared(self, done: list[TaskTrials]) -> Compared:
         """Return one's own method among those on file, on the tasks of which some trial ended well."""
@@ -332,9 +329,9 @@ class Bench:
         mine = self.method.name
         failures = [line for one in done if (line := self.failure(one))]
         frames = {one.task: one.rounds for one in done if one.rounds is not None}
-        on_file, tasks = self.on_file
+        on_file = self.on_file()
         rounds = pd.concat([on_file[on_file["task"].isin(frames)], *frames.values()], ignore_index=True)
-        found = trials(with_regret(rounds, tasks))
+        found = trials(with_regret(rounds))
         failed = pd.DataFrame(
             [(one.task, mine, seed, error) for one in done for seed, error in one.failures.items()],
             columns=[*TRIAL, "error"],

@@ -46,8 +46,9 @@ def atlas(
         Of `rounds`: `best`, the best noise-free value so far, and `incumbent`, that of the best observation, both to be
         maximised; `recommended` after the last round; whether the observation lay in the sets of level 50, 80 and 95%
         (`covered_50` and others), its `pit` and `nll` under the forecast, and `width_80`; seconds of fit, search and
-        evaluation; `regret`, and `share`, the regret in units of that of the initial design. Where a task's optimum is
-        unknown, the best value of any trial stands for it. `results/atlas/README.md` explains all columns.
+        evaluation; the trial's `optimum`, `regret`, and `normalised_regret`, in units of that of the initial design.
+        Where the optimum is unknown, the best value of any trial on the task stands for it.
+        `results/atlas/README.md` explains all columns.
 
     Raises:
         PlumblineError: no atlas there, one of another edition, or an unknown part, task or method.
@@ -76,7 +77,7 @@ def atlas(
     if part == "cells":
         return here[here["method"].isin(wanted)] if wanted else here
     # Of all methods: where the optimum is unknown, the best of any trial stands for it.
-    rounds = with_regret(read_rounds(place, here.loc[here["seeds"] > 0, "task"].unique()), tasks)
+    rounds = with_regret(read_rounds(place, here.loc[here["seeds"] > 0, "task"].unique()))
     if wanted:
         rounds = rounds[rounds["method"].isin(wanted)].reset_index(drop=True)
     if part == "rounds":
@@ -111,7 +112,7 @@ def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder:
 
     repository = find_repository()
     grid = AtlasGrid(repository)
-    specs = {spec.task: spec for one in grid.experiments for spec in one.specs}
+    specs = grid.specs()
     finished = list(finished_cells(grid, Path(results)))
     at_hand = repository / "data" if data is None else Path(data)
     domains = {task: domain_of(specs[task], at_hand) for task in dict.fromkeys(cell.pair[0] for cell in finished)}
@@ -173,7 +174,7 @@ def finished_cells(grid: AtlasGrid, results: Path) -> "Iterator[Cell]":
     import pandas as pd
 
     from plumbline.analysis.atlas.edition import Cell
-    from plumbline.analysis.atlas.rounds import RECORDED, facts_of, rounds_of
+    from plumbline.analysis.atlas.rounds import RECORDED, measure_of, rounds_of
     from plumbline.analysis.evidence.evidence import read_rows
 
     for experiment in grid.experiments:
@@ -198,7 +199,8 @@ def finished_cells(grid: AtlasGrid, results: Path) -> "Iterator[Cell]":
                 "empty": "" if found else " ".join(str(failed["error"].iloc[0]).split()),
                 **(provenance_of(spec.method, keys, results / "store") if found else {}),
             }
-            yield Cell(about, rounds_of(rows) if found else None, facts_of(rows) if found else {})
+            facts = {"measure": measure_of(list(rows["roles"].iloc[0]))} if found else {}
+            yield Cell(about, rounds_of(rows) if found else None, facts)
 
 
 def provenance_of(method: MethodRef, keys: Iterable[str], store: Path) -> dict[str, Any]:

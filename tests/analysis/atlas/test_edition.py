@@ -34,7 +34,7 @@ def rounds(seeds: int, best: float = 1.0) -> pd.DataFrame:
 
 def cell(task: str, method: str, seeds: int, best: float = 1.0) -> Cell:
     about = {"task": task, "method": method, "class": "ei", "seeds": seeds, "failed": 0, "empty": "" if seeds else "no"}
-    facts = {"measure": "value", "optimum": 5.0, "inputs": 2} if seeds else {}
+    facts = {"measure": "value", "inputs": 2} if seeds else {}
     return Cell(about, rounds(seeds, best) if seeds else None, facts)
 
 
@@ -50,7 +50,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ["bowl", "b", 2],
         ["valley", "a", 0],
     ]
-    assert read_tasks(tmp_path)["optimum"].tolist() == [5.0, pytest.approx(np.nan, nan_ok=True)]
+    assert read_tasks(tmp_path)["inputs"].tolist() == [2.0, pytest.approx(np.nan, nan_ok=True)]
     found = read_rounds(tmp_path, ["bowl"])
     assert list(found) == ["task", "method", *COLUMNS]
     of_b = found[found["method"] == "b"]

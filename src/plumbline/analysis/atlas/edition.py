@@ -30,14 +30,14 @@ PAIR = ["task", "method"]
 CELLS = [*PAIR, "class", "seeds", "failed", "empty", "commit", "libraries", "seconds"]
 """Columns of `cells.csv`: `empty` is the reason of a cell without trials, `seconds` the median wall time of a trial."""
 
-FACTS = ["measure", "optimum", "inputs"]
-"""What a task's trials tell: what `best` is, its greatest value, empty where unknown, and the number of inputs."""
+FACTS = ["measure", "inputs"]
+"""What a task's trials tell: what `best` is, and the number of inputs."""
 
 TASKS = ["task", "track", "title", "initial", "rounds", *FACTS]
 """Columns of `tasks.csv`."""
 
-EXACT = ("best", "incumbent")
-"""Columns that are kept to the last bit: regrets are their differences from the optimum."""
+EXACT = ("optimum", "best", "incumbent")
+"""Columns that are kept to the last bit: regrets are differences of them."""
 
 
 def _kind(name: str) -> arrow.DataType:

@@ -19,17 +19,18 @@ DIGITS = 3
 """Significant digits of forecasts' scores, widths and seconds, which are not known to more."""
 
 SECONDS_KEPT = ("fit_seconds", "acquire_seconds", "evaluate_seconds")
+"""Columns of seconds."""
 
 COLUMNS = (
-    *("seed", "round", "best", "incumbent", "recommended"),
+    *("seed", "round", "optimum", "best", "incumbent", "recommended"),
     *(*LEVELS, "pit", "nll", "width_80"),
     *SECONDS_KEPT,
 )
 """Columns of a cell; `results/atlas/README.md` has their meaning."""
 
 RECORDED = (
-    *columns_of(("best_f", "incumbent_f", "regret", "penalty_regret", "incumbent_regret", "hypervolume")),
-    *("alpha", "covered", "pit", "nll", "width", "notes", *SECONDS_KEPT),
+    *columns_of(("best_f", "incumbent_f", "penalty_regret", "incumbent_regret", "hypervolume")),
+    *("optimum", "alpha", "covered", "pit", "nll", "width", "notes", *SECONDS_KEPT),
 )
 """Columns of records that a cell is made of."""
 
@@ -39,13 +40,6 @@ def measure_of(roles: list[str]) -> str:
     if roles.count("objective") > 1:
         return "hypervolume"
     return "value" if set(roles) == {"objective"} else "penalised"
-
-
-def facts_of(rows: pd.DataFrame) -> dict[str, str | float]:
-    """Return what records tell of their task: the measure of what is best, and its greatest value, NaN if unknown."""
-    measure = measure_of(list(rows["roles"].iloc[0]))
-    optimum = {"value": float(rows["optimum"].iloc[0]), "penalised": 0.0, "hypervolume": np.nan}[measure]
-    return {"measure": measure, "optimum": optimum}
 
 
 def rounds_of(rows: pd.DataFrame) -> pd.DataFrame:
@@ -67,7 +61,10 @@ def rounds_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def columns_of_values(rows: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return best value, incumbent and recommendation at the end of each round, by seed and round."""
+    """Return optimum, best value, incumbent and recommendation at the end of each round, by seed and round.
+
+    The optimum is a trial's own, NaN where unknown: seeds of a random function or a random pool have others.
+    """
     measure = measure_of(list(rows["roles"].iloc[0]))
     best, incumbent = {
         "value": ("best_f", "incumbent_f"),
@@ -76,7 +73,9 @@ def columns_of_values(rows: pd.DataFrame) -> dict[str, pd.Series]:
     }[measure]
     sign = -1.0 if measure == "penalised" else 1.0
     of_best = at_ends(rows, metric(rows, best))
+    of_optimum = at_ends(rows, rows["optimum"])
     return {
+        "optimum": {"value": of_optimum, "penalised": 0.0 * of_best, "hypervolume": np.nan * of_best}[measure],
         "best": sign * of_best,
         "incumbent": of_best * np.nan if incumbent is None else sign * at_ends(rows, metric(rows, incumbent)),
         "recommended": at_ends(rows, pd.Series(lookup(rows["notes"], "recommended_f"), index=rows.index)),

@@ -3,7 +3,6 @@
 docs/results/atlas-protocol.md, "Metrics".
 """
 
-import numpy as np
 import pandas as pd
 
 from plumbline.analysis.atlas.rounds import LEVELS
@@ -14,30 +13,27 @@ EARLY = 10
 """Number of rounds of the score of the first rounds."""
 
 
-def with_regret(rounds: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return rounds with the columns `regret` and `share`, the regret in units of that of the initial design.
+def with_regret(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Return rounds with their `regret`, and `normalised_regret`, in units of that of the initial design.
 
-    Where a task's optimum is unknown, the best value of any trial stands for it. `share` is NaN where the initial
-    design has the optimum.
+    Where a trial's optimum is unknown, the best value of any trial on the task stands for it. The normalised regret is
+    NaN where the initial design has the optimum.
 
     Args:
         rounds: as `edition.read_rounds` returns them, with all methods of a task.
-        tasks: as `edition.read_tasks` returns them.
     """
-    found = rounds.groupby("task", observed=True)["best"].max()
-    known = tasks.set_index("task")["optimum"].reindex(found.index.astype(str)).to_numpy()
-    greatest = np.fmax(known, found.to_numpy())  # a value may be a rounding error beyond the optimum
-    regret = greatest[found.index.get_indexer(pd.Index(rounds["task"]))] - rounds["best"]
+    found = rounds.groupby("task", observed=True)["best"].transform("max")
+    regret = (rounds["optimum"].fillna(found) - rounds["best"]).clip(lower=0)  # a value may be a rounding error beyond
     first = regret.where(rounds["round"] == 0)
     begun = first.groupby([rounds[name] for name in TRIAL], observed=True).transform("first")
-    return rounds.assign(regret=regret, share=(regret / begun).where(begun > 0))
+    return rounds.assign(regret=regret, normalised_regret=(regret / begun).where(begun > 0))
 
 
 def trials(rounds: pd.DataFrame) -> pd.DataFrame:
     """Return a row a trial.
 
-    The columns are `task`, `method`, `seed`; `score`, the share of the initial regret that is left, its mean over the
-    rounds, `early` that of the first ten, and `final` the share after the last; `calibration_error`, `first_half` that
+    The columns are `task`, `method`, `seed`; `score`, the mean normalised regret over the rounds, `early` that of
+    the first ten, and `final` that after the last; `calibration_error`, `first_half` that
     of the first half, and the mean `nll`; and `seconds` of fit and search, the median over rounds.
 
     Args:
@@ -48,9 +44,9 @@ def trials(rounds: pd.DataFrame) -> pd.DataFrame:
     last = of["round"].transform("max")
     found = pd.DataFrame(
         {
-            "score": of["share"].mean(),
-            "early": queries[queries["round"] <= EARLY].groupby(TRIAL, observed=True)["share"].mean(),
-            "final": of["share"].last(),
+            "score": of["normalised_regret"].mean(),
+            "early": queries[queries["round"] <= EARLY].groupby(TRIAL, observed=True)["normalised_regret"].mean(),
+            "final": of["normalised_regret"].last(),
             "calibration_error": calibration_error(queries),
             "first_half": calibration_error(queries[queries["round"] <= last / 2]),
             "nll": of["nll"].mean(),
