@@ -32,11 +32,12 @@ def atlas(
 
     if add is not None:
         print(f"{add_to_atlas(add, data=data, folder=folder)} cells added or replaced")
-    if figure is not None:
-        write_figure(atlas("findings", folder=folder), figure)
+    found = atlas("findings", folder=folder) if findings or figure is not None else None
+    if found is not None and figure is not None:
+        write_figure(found, figure)
     cells = atlas("cells", task=task, folder=folder)
-    if findings:
-        print_findings(atlas("findings", folder=folder))
+    if found is not None and findings:
+        print_findings(found)
     elif task:
         print_scores(atlas("trials", task=task, folder=folder), cells)
     else:
@@ -72,12 +73,12 @@ def print_findings(findings: "pd.DataFrame") -> None:
         (
             *(str(one["analysis"]), str(one["where"]), OF[str(one["of"])], str(one["tasks"])),
             *("-" if isnan(one[name]) else f"{one[name]:+.3f}" for name in ("value", "low", "high")),
-            *("" if isnan(one[name]) else f"{one[name]:.3f}" for name in ("p", "p_corrected")),
+            *("" if isnan(one["p_corrected"]) else f"{one[name]:.3f}" for name in ("p", "p_corrected")),
         )
         for one in findings.to_dict("records")
     ]
     columns = ("tasks", "mean", "low", "high", "p", "Holm")
-    title = "differences, method minus baseline; of scores and calibration errors less is better"
+    title = "differences, method minus baseline, less is better; p of primary analyses alone"
     print_table(["analysis", "where", "difference of", *columns], rows, columns, title)
 
 

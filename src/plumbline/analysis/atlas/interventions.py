@@ -141,7 +141,10 @@ def primary(trials: pd.DataFrame) -> list[Finding]:
     found = [mean_over_tasks(differences(trials, one.pairs, "score"), one.words, "score") for one in INTERVENTIONS]
     found += [mean_over_tasks(of(trials), words, "correlation") for words, of in CORRELATIONS.items()]
     corrected = holm([1.0 if np.isnan(one.p) else one.p for one in found])
-    return [one._replace(p_corrected=float(p)) for one, p in zip(found, corrected, strict=True)]
+    # What could not be tested counts in the correction, and has no probability of its own.
+    return [
+        one._replace(p_corrected=p if np.isfinite(one.p) else np.nan) for one, p in zip(found, corrected, strict=True)
+    ]
 
 
 def beside(trials: pd.DataFrame) -> list[Finding]:

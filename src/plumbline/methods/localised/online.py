@@ -281,14 +281,7 @@ class OnlineMethod(LockstepMethod, SurrogateMethod[GP]):
         return self.refit_schedule.process(data)
 
     def fit_each(self, X: Tensor, Y: Tensor, near: GP | None = None, without_warning: bool = False) -> list[GP | None]:
-        """Return `fit` of each of m data sets of one size, batched; None where only `fit` itself can tell.
-
-        Args:
-            X: `m x n x d`.
-            Y: `m x n x 1`.
-            near: `fit` of data that hardly differ, at whose hyperparameters the fits start; None for the usual start.
-            without_warning: whether a fit that would warn is left to `fit`.
-        """
+        """Return `fit` of each of m data sets, `m x n x d` and `m x n x 1`, as `GPMethod.fit_each` does."""
         if self.options.refit_every > 1:
             return [None] * len(X)
         return fit_each(X, Y, self.domain.bounds, self.options.model, None, near, without_warning)
