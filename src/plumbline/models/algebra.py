@@ -149,6 +149,41 @@ def cholesky_vjp(factor: Tensor, grad_factor: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(factor.mT, left, upper=True)
 
 
+def slope_derivative(r2: Tensor, kernel: Kernel) -> Tensor:
+    """Return the derivative of the slope in the squared distance; zero where it is infinite, at coinciding points.
+
+    Second derivatives in the points are finite for Matern-3/2: this one is multiplied by squared differences there.
+    """
+    if kernel == "rbf":
+        return -0.5 * (-0.5 * r2).exp()
+    if kernel == "matern52":
+        return -25.0 / 6 * (-(5 * r2).sqrt()).exp()
+    apart = r2.sqrt().clamp_min(COINCIDENT)
+    if kernel == "matern32":
+        s = 3**0.5 * apart
+        value = -4.5 * (-s).exp() / s
+    else:
+        value = -0.5 * (1 + apart) * (-apart).exp() / apart**3
+    return torch.where(r2.sqrt() < COINCIDENT, 0.0, value)
+
+
+class _Slope(torch.autograd.Function):
+    """Slopes that autograd differentiates, once."""
+
+    @staticmethod
+    def forward(ctx: Any, r2: Tensor, slope: Tensor, kernel: Kernel) -> Tensor:
+        ctx.save_for_backward(r2)
+        ctx.kernel = kernel
+        return slope.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (r2,) = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            raise RuntimeError("a GP's posterior is differentiable twice, not three times")
+        return gradient * slope_derivative(r2, ctx.kernel), None, None
+
+
 class _Correlation(torch.autograd.Function):
     """Correlations that autograd differentiates without NaN where points coincide; the slope is not differentiable."""
 
@@ -156,16 +191,22 @@ class _Correlation(torch.autograd.Function):
     def forward(ctx: Any, r2: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         correlation, slope = CORRELATIONS[kernel](r2)
         slope = slope.clone() if slope is correlation else slope
-        ctx.save_for_backward(slope)
+        ctx.save_for_backward(r2, slope)
+        ctx.kernel = kernel
         ctx.mark_non_differentiable(slope)
         return correlation, slope
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None]:
-        (slope,) = ctx.saved_tensors
+        r2, slope = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            slope = _Slope.apply(r2, slope, ctx.kernel)
         return gradient * slope * -0.5, None
 
 
 def correlations(r2: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
-    """Return correlations at squared distances of any shape, and slopes `-2 dk/dr2`; differentiable once."""
+    """Return correlations at squared distances of any shape, and slopes `-2 dk/dr2`.
+
+    Autograd differentiates the correlations twice, and the slopes not at all.
+    """
     return _Correlation.apply(r2, kernel) if r2.requires_grad else CORRELATIONS[kernel](r2)

@@ -16,7 +16,7 @@ from plumbline.models.algebra import Kernel, cholesky_vjp, correlations, squared
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.marginal import LEAST_VARIANCE, Arrays, MarginalPosterior
-from plumbline.models.gp.single_task import single_task_gp
+from plumbline.models.gp.single_task import ClosedFormGP, single_task_gp
 from plumbline.models.standardisation import Standardisation, standardisation_of
 
 
@@ -144,12 +144,14 @@ class GP:
     def as_botorch(self) -> SingleTaskGP:
         """Return the GP as BoTorch's `SingleTaskGP`, in eval mode, with the same posterior in the problem's units.
 
-        It can be conditioned and fantasised from, and trained on. A factor of predictive standard deviations is
-        absorbed into prior variance and noise. GPyTorch solves exactly up to 800 observations, and raises variances
-        below 1e-10 to it, in the units of the observations, but not covariances.
+        It can be conditioned and fantasised from, and trained on; from then on GPyTorch answers, which solves exactly
+        up to 800 observations. A factor of predictive standard deviations is absorbed into prior variance and noise.
+        GPyTorch's distributions raise variances below 1e-10 to it, in the units of the observations, but not
+        covariances.
         """
         same = self.absorbed
-        return single_task_gp(same.U, same.y, same.standardisation, same.kernel, same.at)
+        model = single_task_gp(same.U, same.y, same.standardisation, same.kernel, same.at, ClosedFormGP)
+        return model.answered_by(same)
 
     @cached
     def scaled(self) -> Tensor:
