@@ -69,6 +69,16 @@ def test_parts(edition: Path) -> None:
     assert len(pb.atlas("tasks", folder=edition)) == 37
 
 
+def test_ranks_and_profiles(edition: Path) -> None:
+    ranks = pb.atlas("ranks", folder=edition)
+    assert set(ranks["cost"]) == {"", "1 second", "1 minute", "1 hour", "1 day"}
+    assert set(ranks.loc[ranks["cost"] == "", "track"]) == {"all", "misspecified"}
+    assert ranks.groupby(["cost", "track"])["beaten"].sum().tolist() == pytest.approx([1.0] * 6)
+    profiles = pb.atlas("profiles", folder=edition)
+    assert set(profiles["method"]) == {"random", "ei"}
+    assert profiles["share"].between(0, 1).all()
+
+
 def test_what_there_is_not(edition: Path, tmp_path: Path) -> None:
     with pytest.raises(PlumblineError, match="unknown part of the atlas 'round': did you mean 'rounds'"):
         pb.atlas("round", folder=edition)  # type: ignore[arg-type]

@@ -55,3 +55,10 @@ def test_no_atlas(run: Run, tmp_path: Path) -> None:
     check_one_line(
         run("atlas", "--folder", made_edition(tmp_path / "a", 2, 3), "--task", "task-7"), "unknown task of the atlas"
     )
+
+
+def test_ranks(run: Run, edition: Path) -> None:
+    code, out, _ = run("atlas", "--ranks", "--folder", edition)
+    assert code == 0
+    assert "1 second" in out
+    assert "misspecified" in out

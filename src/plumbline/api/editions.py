@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plumbline.methods.base import Domain
     from plumbline.store.spec import TrialSpec
 
-Part = Literal["rounds", "trials", "cells", "tasks", "findings"]
+Part = Literal["rounds", "trials", "cells", "tasks", "findings", "ranks", "profiles"]
 
 STUDY = "atlas"
 
@@ -37,7 +37,9 @@ def atlas(
     Args:
         part: `rounds`, a row a task, method, seed and round, round 0 being the initial design; `trials`, a row a seed;
             `cells`, a row a task and method, be it empty; `tasks`, a row a task; `findings`, a row an analysis of the
-            protocol, primary ones first, over tasks of one objective without constraints.
+            protocol, primary ones first, over tasks of one objective without constraints; `ranks`, the share of the
+            other methods that each leaves behind, by track and by what an evaluation costs; `profiles`, shares of
+            trials that are solved.
         task: the only one; all where empty.
         methods: the only ones; all where empty.
         folder: of an edition; `results/atlas` of the repository where None.
@@ -82,8 +84,37 @@ def atlas(
         rounds = rounds[rounds["method"].isin(wanted)].reset_index(drop=True)
     if part == "rounds":
         return rounds
+    if part == "profiles":
+        return _profiles(rounds)
     found = trials(rounds)
-    return found if part == "trials" else _findings(found, tasks)
+    if part == "trials":
+        return found
+    return _ranks(rounds, found, tasks) if part == "ranks" else _findings(found, tasks)
+
+
+def _ranks(rounds: "pd.DataFrame", trials: "pd.DataFrame", tasks: "pd.DataFrame") -> "pd.DataFrame":
+    """Return standings on all tasks and on each track by score, and on all tasks by what an evaluation costs."""
+    import pandas as pd
+
+    from plumbline.analysis.atlas.ranks import COSTS, at_cost, standings
+
+    there = tasks[tasks["measure"].notna()]
+    every = {"all": there["task"]}
+    tracks = {str(track): of["task"] for track, of in there.groupby("track", sort=False)}
+    by_cost = {words: standings(at_cost(rounds, cost), every) for words, cost in COSTS.items()}
+    found = {"": standings(trials, every | tracks), **by_cost}
+    return pd.concat(found, names=["cost"]).reset_index(level="cost").reset_index(drop=True)
+
+
+def _profiles(rounds: "pd.DataFrame") -> "pd.DataFrame":
+    """Return performance and data profiles in one table: `profile`, `method`, `at` and `share`."""
+    import pandas as pd
+
+    from plumbline.analysis.atlas.ranks import data_profile, performance_profile
+
+    ends = performance_profile(rounds).rename(columns={"within": "at"}).assign(profile="performance")
+    solved = data_profile(rounds).rename(columns={"spent": "at"}).assign(profile="data")
+    return pd.concat([ends, solved], ignore_index=True)[["profile", "method", "at", "share"]]
 
 
 def _findings(trials: "pd.DataFrame", tasks: "pd.DataFrame") -> "pd.DataFrame":

@@ -22,6 +22,7 @@ FolderOption = Annotated[Path | None, path_option(help="of an edition; else resu
 def atlas(
     task: Annotated[str, typer.Option(help="its methods by their scores, in the place of all tasks")] = "",
     findings: Annotated[bool, typer.Option("--findings", help="the analyses of the protocol")] = False,
+    ranks: Annotated[bool, typer.Option("--ranks", help="who is good at what: by track and cost")] = False,
     figure: FigureOption = None,
     add: AddOption = None,
     folder: FolderOption = None,
@@ -38,6 +39,8 @@ def atlas(
     cells = atlas("cells", task=task, folder=folder)
     if found is not None and findings:
         print_findings(found)
+    elif ranks:
+        print_ranks(atlas("ranks", folder=folder))
     elif task:
         print_scores(atlas("trials", task=task, folder=folder), cells)
     else:
@@ -80,6 +83,25 @@ def print_findings(findings: "pd.DataFrame") -> None:
     columns = ("tasks", "mean", "low", "high", "p", "Holm")
     title = "differences, method minus baseline, less is better; p of primary analyses alone"
     print_table(["analysis", "where", "difference of", *columns], rows, columns, title)
+
+
+def print_ranks(ranks: "pd.DataFrame") -> None:
+    """Print the share of the other methods that each leaves behind, those first that do so most on all tasks."""
+    from plumbline.cli.tables import print_table
+
+    by_track = ranks[ranks["cost"] == ""].assign(column=lambda rows: rows["track"])
+    by_cost = ranks[ranks["cost"] != ""].assign(column=lambda rows: rows["cost"])
+    for title, part in {
+        "share of the other methods with more regret, mean over tasks, %, by track": by_track,
+        "the same in equal time, if an evaluation takes": by_cost,
+    }.items():
+        columns = [str(one) for one in dict.fromkeys(part["column"])]
+        table = part.pivot(index="method", columns="column", values="beaten").sort_values(columns[0], ascending=False)
+        rows = [
+            (str(name), *("-" if isnan(share) else f"{100 * share:.0f}" for share in shares))
+            for name, shares in zip(table.index, table[columns].to_numpy().tolist(), strict=True)
+        ]
+        print_table(["method", *columns], rows, columns, title)
 
 
 def print_tasks(tasks: "pd.DataFrame", cells: "pd.DataFrame") -> None:
