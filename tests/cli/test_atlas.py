@@ -61,4 +61,4 @@ def test_ranks(run: Run, edition: Path) -> None:
     code, out, _ = run("atlas", "--ranks", "--folder", edition)
     assert code == 0
     assert "1 second" in out
-    assert "misspecified" in out
+    assert "track" in out
