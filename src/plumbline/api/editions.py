@@ -60,6 +60,8 @@ def atlas(
         >>> rounds.groupby(["method", "round"])["regret"].median().unstack("method")
     """
     from plumbline.analysis.atlas.edition import FOLDER, check_edition, read_cells, read_rounds, read_tasks
+    from plumbline.analysis.atlas.interventions import findings
+    from plumbline.analysis.atlas.ranks import profiles, ranks
     from plumbline.analysis.atlas.scores import trials, with_regret
 
     if part not in get_args(Part):
@@ -85,47 +87,11 @@ def atlas(
     if part == "rounds":
         return rounds
     if part == "profiles":
-        return _profiles(rounds)
+        return profiles(rounds)
+    if part == "ranks":
+        return ranks(rounds, tasks)
     found = trials(rounds)
-    if part == "trials":
-        return found
-    return _ranks(rounds, found, tasks) if part == "ranks" else _findings(found, tasks)
-
-
-def _ranks(rounds: "pd.DataFrame", trials: "pd.DataFrame", tasks: "pd.DataFrame") -> "pd.DataFrame":
-    """Return standings on all tasks and on each track by score, and on all tasks by what an evaluation costs."""
-    import pandas as pd
-
-    from plumbline.analysis.atlas.ranks import COSTS, at_cost, standings
-
-    there = tasks[tasks["measure"].notna()]
-    every = {"all": there["task"]}
-    tracks = {str(track): of["task"] for track, of in there.groupby("track", sort=False)}
-    by_cost = {words: standings(at_cost(rounds, cost), every) for words, cost in COSTS.items()}
-    found = {"": standings(trials, every | tracks), **by_cost}
-    return pd.concat(found, names=["cost"]).reset_index(level="cost").reset_index(drop=True)
-
-
-def _profiles(rounds: "pd.DataFrame") -> "pd.DataFrame":
-    """Return performance and data profiles in one table: `profile`, `method`, `at` and `share`."""
-    import pandas as pd
-
-    from plumbline.analysis.atlas.ranks import data_profile, performance_profile
-
-    ends = performance_profile(rounds).rename(columns={"within": "at"}).assign(profile="performance")
-    solved = data_profile(rounds).rename(columns={"spent": "at"}).assign(profile="data")
-    return pd.concat([ends, solved], ignore_index=True)[["profile", "method", "at", "share"]]
-
-
-def _findings(trials: "pd.DataFrame", tasks: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the analyses of the protocol as a table."""
-    import pandas as pd
-
-    from plumbline.analysis.atlas.interventions import Finding, beside, primary, secondary
-
-    single = trials[trials["task"].isin(tasks.loc[tasks["measure"] == "value", "task"])]
-    found = [*primary(single), *beside(single), *secondary(single, tasks)]
-    return pd.DataFrame(found, columns=list(Finding._fields))
+    return found if part == "trials" else findings(found, tasks)
 
 
 def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder: str | Path | None = None) -> int:

@@ -79,6 +79,7 @@ STORE = Path("results/store")
 TRIALS = Path("results/trials")
 DATA = Path("data")
 REFERENCE = Path("results/reference")
+ATLAS = Path("results/atlas")
 
 
 def read_plan(config: str) -> "Plan":

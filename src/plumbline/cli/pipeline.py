@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from plumbline.cli.app import (
+    ATLAS,
     CONFIG,
     DATA,
     REFERENCE,
@@ -290,14 +291,17 @@ def pages(
     output: Annotated[Path, path_option("--output", "-o", help="folder of the pages")] = Path("docs/results"),
     config: ConfigOption = CONFIG,
     reference: Annotated[Path, path_option(help="folder of the reference results")] = REFERENCE,
+    atlas: Annotated[Path, path_option(help="folder of the atlas, read where a template asks for it")] = ATLAS,
 ) -> None:
-    """Write the result pages from their templates, with the numbers of the reference results."""
+    """Write the result pages from their templates, with the numbers of the reference results and of the atlas."""
+    from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
     from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
 
     if output.resolve() == templates.resolve():
         raise PlumblineError(f"output {output} is the folder of the templates: name another folder")
     numbers = ReferenceNumbers(existing_folder(reference, "reference results"), read_plan(config).studies.values())
-    written = write_result_pages(result_pages(existing_folder(templates, "templates"), numbers), output)
+    made = result_pages(existing_folder(templates, "templates"), numbers, AtlasNumbers(atlas))
+    written = write_result_pages(made, output)
     print("\n".join(map(str, written)) or "all pages are current")
 
 

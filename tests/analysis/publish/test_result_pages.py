@@ -8,17 +8,10 @@ import made_evidence as made
 import pandas as pd
 import pytest
 
+from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
+from plumbline.analysis.publish.estimates import Estimate, percent, percent_interval, rounded, with_interval
 from plumbline.analysis.publish.reference import read_claims
-from plumbline.analysis.publish.result_pages import (
-    Estimate,
-    ReferenceNumbers,
-    percent,
-    percent_interval,
-    result_pages,
-    rounded,
-    with_interval,
-    write_result_pages,
-)
+from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import load_plan
@@ -160,7 +153,8 @@ def test_pages_that_are_current_are_left_alone(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def committed() -> dict[str, Any]:
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    return result_pages(TEMPLATES, ReferenceNumbers(ROOT / "results" / "reference", plan.studies.values()))
+    numbers = ReferenceNumbers(ROOT / "results" / "reference", plan.studies.values())
+    return result_pages(TEMPLATES, numbers, AtlasNumbers(ROOT / "results" / "atlas"))
 
 
 def test_the_committed_pages_are_current(committed: dict[str, str]) -> None:

@@ -186,3 +186,15 @@ def secondary(trials: pd.DataFrame, tasks: pd.DataFrame) -> list[Finding]:
 
 def _at(values: pd.Series, analysis: str, of: str, where: str) -> Finding:
     return mean_over_tasks(values, f"{analysis}, {where}", of)._replace(analysis=analysis, where=where)
+
+
+def findings(trials: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Return all analyses, primary ones first, a row each with the columns of `Finding`.
+
+    Args:
+        trials: as `scores.trials` returns them; those of several objectives or with constraints are left out.
+        tasks: as of `secondary`.
+    """
+    single = trials[trials["task"].isin(tasks.loc[tasks["measure"] == "value", "task"])]
+    found = [*primary(single), *beside(single), *secondary(single, tasks)]
+    return pd.DataFrame(found, columns=list(Finding._fields))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.atlas.scores import TRIAL
+from plumbline.analysis.atlas.scores import TRIAL, trials
 
 COSTS: Mapping[str, float] = {"1 second": 1.0, "1 minute": 60.0, "1 hour": 3600.0, "1 day": 86400.0}
 """What an evaluation may cost, in seconds."""
@@ -125,3 +125,28 @@ def data_profile(rounds: pd.DataFrame) -> pd.DataFrame:
 def _share(of_trials: pd.Series) -> pd.Series:
     """Return the mean over tasks of the share of seeds, by method."""
     return of_trials.groupby(level=["method", "task"], observed=True).mean().groupby(level="method").mean()
+
+
+def ranks(rounds: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Return `standings` on all tasks and each track by score, and on all tasks by what an evaluation costs.
+
+    Args:
+        rounds: as `scores.with_regret` returns them.
+        tasks: as `edition.read_tasks` returns them.
+
+    Returns:
+        The columns of `standings`, and `cost`, a key of `COSTS`, empty where evaluations are counted.
+    """
+    there = tasks[tasks["measure"].notna()]
+    every = {"all": there["task"]}
+    tracks = {str(track): of["task"] for track, of in there.groupby("track", sort=False)}
+    by_cost = {words: standings(at_cost(rounds, cost), every) for words, cost in COSTS.items()}
+    found = {"": standings(trials(rounds), every | tracks), **by_cost}
+    return pd.concat(found, names=["cost"]).reset_index(level="cost").reset_index(drop=True)
+
+
+def profiles(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Return performance and data profiles in one table: `profile`, `method`, `at` and `share`."""
+    ends = performance_profile(rounds).rename(columns={"within": "at"}).assign(profile="performance")
+    solved = data_profile(rounds).rename(columns={"spent": "at"}).assign(profile="data")
+    return pd.concat([ends, solved], ignore_index=True)[["profile", "method", "at", "share"]]

@@ -6,19 +6,26 @@ number that no file of the reference results has stands as text, and a comment b
 from.
 """
 
-import math
 import re
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from scipy.stats import ttest_1samp
 
+from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
+from plumbline.analysis.publish.estimates import (
+    Estimate,
+    interval,
+    percent,
+    percent_interval,
+    rounded,
+    with_interval,
+)
 from plumbline.analysis.publish.reference import (
     IN_DOUBT,
     doubt_table,
@@ -39,63 +46,6 @@ LINK = "../../results/reference"
 """From a page to the reference results."""
 
 HEADER = "<!-- Made from {template} by `plumbline pages`: edit the template. -->\n\n"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95% interval; NaN where there is none.
-
-    Attributes:
-        value, low, high: the estimate and the ends of its interval.
-        median: over the seeds.
-        share: of the seeds: on the claimed side of a test, or where the first of two methods has the higher value.
-        seeds: how many.
-    """
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    median: float = math.nan
-    share: float = math.nan
-    seeds: int = 0
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __neg__(self) -> "Estimate":
-        """The same difference the other way round; the share of the seeds stays."""
-        return replace(self, value=-self.value, low=-self.high, high=-self.low, median=-self.median)
-
-    def __sub__(self, shift: float) -> "Estimate":
-        """The distance to `shift`: of a ratio, the excess over one."""
-        parts = {name: getattr(self, name) - shift for name in ("value", "low", "high", "median")}
-        return replace(self, **parts)
-
-
-def rounded(value: SupportsFloat, digits: int) -> str:
-    """A number to `digits` decimals, without the zero before its point: `-.05`."""
-    text = f"{round(float(value), digits) + 0.0:,.{digits}f}"
-    return re.sub(r"^(-?)0\.", r"\1.", text)
-
-
-def interval(estimate: Estimate, digits: int) -> str:
-    """The ends of a 95% interval: `.51 to 1.75`."""
-    return f"{rounded(estimate.low, digits)} to {rounded(estimate.high, digits)}"
-
-
-def with_interval(estimate: Estimate, digits: int) -> str:
-    """An estimate and its interval: `1.11 (.51 to 1.75)`."""
-    return f"{rounded(estimate.value, digits)} ({interval(estimate, digits)})"
-
-
-def percent(value: SupportsFloat, digits: int = 0) -> str:
-    """A share in percent: `84%`."""
-    return f"{rounded(100 * float(value), digits)}%"
-
-
-def percent_interval(estimate: Estimate, digits: int = 0) -> str:
-    """The ends of an interval of a share, in percent: `75% to 91%`."""
-    return f"{percent(estimate.low, digits)} to {percent(estimate.high, digits)}"
 
 
 FILTERS: dict[str, Callable[..., str]] = {
@@ -331,15 +281,20 @@ def line_of(error: Exception, template: Path) -> int:
     return getattr(error, "lineno", None) or (found[-1] if found else None) or 1
 
 
-def result_pages(templates: Path, numbers: ReferenceNumbers) -> dict[str, str]:
+def result_pages(templates: Path, *numbers: ReferenceNumbers | AtlasNumbers) -> dict[str, str]:
     """The result pages by file name.
+
+    Args:
+        templates: folder of the templates.
+        numbers: what they may ask.
 
     Raises:
         PlumblineError: an expression of a template that cannot be filled in, with its file and line.
     """
     environment = Environment(loader=FileSystemLoader(templates), undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals.clear()  # Jinja's own would fill in numbers that are on no file
-    environment.globals.update(numbers.functions())
+    for one in numbers:
+        environment.globals.update(one.functions())
     environment.filters.update(FILTERS)
     pages = {}
     for template in sorted(templates.glob("*.md")):

@@ -1,0 +1,137 @@
+"""What templates of pages ask of an edition of the atlas."""
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from plumbline.analysis.atlas.edition import check_edition, read_cells, read_rounds, read_tasks
+from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS, findings
+from plumbline.analysis.atlas.ranks import ranks
+from plumbline.analysis.atlas.scores import trials, with_regret
+from plumbline.analysis.publish.estimates import Estimate, rounded, with_interval
+from plumbline.analysis.publish.markdown import table
+from plumbline.core.errors import unknown
+
+
+class AtlasNumbers:
+    """Numbers and tables of an edition, each computed once.
+
+    Args:
+        folder: of the edition.
+
+    Raises:
+        PlumblineError: on the first call, where there is no edition, or another one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """What a template can call, by name."""
+        return {name: getattr(self, name) for name in dir(self) if name.startswith("atlas_")}
+
+    def atlas_finding(self, analysis: str, of: str = "score", where: str = "") -> Estimate:
+        """One analysis of the protocol, with its interval over tasks.
+
+        Raises:
+            PlumblineError: there is no such analysis.
+        """
+        one = self._finding(analysis, of, where)
+        return Estimate(float(one["value"]), float(one["low"]), float(one["high"]))
+
+    def atlas_p(self, analysis: str, of: str = "score") -> float:
+        """The probability of a primary analysis, by Holm's method over all of them."""
+        return float(self._finding(analysis, of, "")["p_corrected"])
+
+    def atlas_interventions(self) -> str:
+        """The interventions as a table: what they do to calibration, and what the search leaves."""
+        rows = []
+        for one in (*INTERVENTIONS, *PLACEBOS):
+            score = self._finding(one.words, "score", "")
+            rows.append(
+                {
+                    "intervention": one.words,
+                    "tasks": str(int(score["tasks"])),
+                    "calibration error": with_interval(self.atlas_finding(one.words, "calibration_error"), 3),
+                    "regret that is left": with_interval(self.atlas_finding(one.words), 3),
+                    "p, Holm": _p(float(score["p_corrected"])),
+                }
+            )
+        return table(pd.DataFrame(rows))
+
+    def atlas_ranking(self, most: int) -> str:
+        """The first methods on all tasks, with the share of the others that they leave behind, by track, in percent."""
+        here = self._ranks[self._ranks["cost"] == ""]
+        return _shares(here.assign(column=here["track"]), most)
+
+    def atlas_costs(self, most: int) -> str:
+        """The same on all tasks by what an evaluation costs, those first that are so where it costs least."""
+        here = self._ranks[self._ranks["cost"] != ""]
+        return _shares(here.assign(column=here["cost"]), most)
+
+    def atlas_total(self, of: str) -> float:
+        """How many `tasks`, `methods`, `trials`, `failed` trials and `empty` cells there are, and core-`hours`.
+
+        Raises:
+            PlumblineError: there is no such number.
+        """
+        cells = self._cells
+        there = cells[cells["seeds"] > 0]
+        totals = {
+            "tasks": there["task"].nunique(),
+            "methods": there["method"].nunique(),
+            "trials": there["seeds"].sum(),
+            "failed": cells["failed"].sum(),
+            "empty": (cells["seeds"] == 0).sum(),
+            "hours": (there["seconds"] * there["seeds"]).sum() / 3600.0,
+        }
+        if of not in totals:
+            raise unknown("number of the atlas", of, totals)
+        return float(totals[of])
+
+    @cached_property
+    def _cells(self) -> pd.DataFrame:
+        check_edition(self._folder)
+        return read_cells(self._folder)
+
+    @cached_property
+    def _tasks(self) -> pd.DataFrame:
+        return read_tasks(self._folder)
+
+    @cached_property
+    def _rounds(self) -> pd.DataFrame:
+        cells = self._cells
+        return with_regret(read_rounds(self._folder, cells.loc[cells["seeds"] > 0, "task"].unique()))
+
+    @cached_property
+    def _findings(self) -> pd.DataFrame:
+        return findings(trials(self._rounds), self._tasks)
+
+    @cached_property
+    def _ranks(self) -> pd.DataFrame:
+        return ranks(self._rounds, self._tasks)
+
+    def _finding(self, analysis: str, of: str, where: str) -> pd.Series:
+        found = self._findings
+        here = found[(found["analysis"] == analysis) & (found["of"] == of) & (found["where"] == where)]
+        if here.empty:
+            raise unknown("analysis of the atlas", analysis, found["analysis"].unique())
+        return here.iloc[0]
+
+
+def _p(value: float) -> str:
+    if np.isnan(value):
+        return "–"
+    return "< .001" if value < 0.001 else rounded(value, 3)
+
+
+def _shares(standings: pd.DataFrame, most: int) -> str:
+    """Return shares in percent, a row a method and a column each, the first `most` by the first column."""
+    columns = [str(one) for one in dict.fromkeys(standings["column"])]
+    shares = standings.pivot(index="method", columns="column", values="beaten")[columns]
+    first = shares.sort_values(columns[0], ascending=False, kind="stable").head(most)
+    return table((100 * first).map(lambda share: "–" if np.isnan(share) else f"{share:.0f}").reset_index())

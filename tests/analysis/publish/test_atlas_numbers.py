@@ -1,0 +1,64 @@
+"""Numbers of an edition of the atlas in pages."""
+
+import re
+from pathlib import Path
+
+import pytest
+from made_atlas import METHODS, made_edition
+
+from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS
+from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
+from plumbline.analysis.publish.result_pages import result_pages
+from plumbline.core.errors import PlumblineError
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_edition(tmp_path_factory.mktemp("atlas"))
+
+
+@pytest.fixture(scope="module")
+def numbers(edition: Path) -> AtlasNumbers:
+    return AtlasNumbers(edition)
+
+
+def rows(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+
+
+def test_interventions_have_their_known_effects(numbers: AtlasNumbers) -> None:
+    assert numbers.atlas_finding("conformal").high < 0
+    assert numbers.atlas_finding("recalibrated in closed form", "calibration_error").high < 0
+    assert numbers.atlas_p("conformal") < 0.05
+    head, _, *found = rows(numbers.atlas_interventions())
+    assert head == ["intervention", "tasks", "calibration error", "regret that is left", "p, Holm"]
+    assert [row[0] for row in found] == [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
+    assert found[-1][-1] == "–", "a placebo is not tested"
+    assert all(re.fullmatch(r"-?(\d+)?\.\d{3} \(.+ to .+\)", row[3]) for row in found)
+
+
+def test_the_best_methods_come_first(numbers: AtlasNumbers) -> None:
+    head, _, *found = rows(numbers.atlas_ranking(4))
+    assert head == ["method", "all", "made"]
+    assert {row[0] for row in found[:2]} == {"atlas-cei", "atlas-cucb"}
+    assert len(found) == 4
+    assert rows(numbers.atlas_costs(2))[0] == ["method", "1 second", "1 minute", "1 hour", "1 day"]
+
+
+def test_totals(numbers: AtlasNumbers) -> None:
+    found = [numbers.atlas_total(of) for of in ("tasks", "methods", "trials", "failed", "empty")]
+    assert found == [6, len(METHODS), 18 * len(METHODS), 0, 6]
+
+
+def test_what_there_is_not(numbers: AtlasNumbers, tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match="unknown number of the atlas 'trial': did you mean 'trials'"):
+        numbers.atlas_total("trial")
+    with pytest.raises(PlumblineError, match="unknown analysis of the atlas 'conformed': did you mean 'conformal'"):
+        numbers.atlas_finding("conformed")
+    with pytest.raises(PlumblineError, match="no atlas at"):
+        AtlasNumbers(tmp_path).atlas_total("trials")
+
+
+def test_a_page_may_ask_for_them(numbers: AtlasNumbers, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("{{ atlas_total('tasks')|f(0) }} tasks, {{ atlas_finding('conformal')|est(2) }}")
+    assert result_pages(tmp_path, numbers)["page.md"].splitlines()[-1].startswith("6 tasks, -.")
