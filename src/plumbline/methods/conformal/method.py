@@ -20,6 +20,7 @@ from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import (
     LogRatio,
     RatioClassifier,
+    RatioClassifiers,
     RatioOptions,
     fit_ratio,
     no_shift,
@@ -205,7 +206,7 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
         """
         data = acquisition.processes[0].U
         dim, generator = data.shape[-1], round.generator
-        classifier = RatioClassifier(dim, self.options.ratio, generator)
+        classifier = RatioClassifier(RatioClassifiers.drawn(dim, self.options.ratio, generator))
         options = self.options.search
         first = starts(lambda U: acquisition.values_in_cube(walk.in_domain(U)), dim, round.q, options, generator)
         learning = acquisition.under(classifier)
