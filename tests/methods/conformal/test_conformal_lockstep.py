@@ -123,3 +123,20 @@ def test_chains_of_data_sets_of_one_size_walk_together(
     monkeypatch.setattr("plumbline.methods.conformal.method.walked", counting)
     ConformalMethod.ask_many(asked("cucb", {}, box().domain, [9, 9, 7, 9], 4, q))
     assert sorted(numbers, reverse=True) == walks
+
+
+def test_the_models_of_a_round_are_not_fitted_again_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    (request,) = asked("cucb", {}, box().domain, [9], 1)
+    method = request.method
+    assert isinstance(method, ConformalMethod)
+    method.ask(request.history, 1, request.stream)
+    fresh = build_method("cucb", QUICK_CONFORMAL, box().domain).predictor(request.history)
+    fits = []
+    fit = ConformalMethod.fit
+    monkeypatch.setattr(ConformalMethod, "fit", lambda self, data: fits.append(len(data)) or fit(self, data))
+    again, rest = method.predictor(request.history), method.predictor(History(rows(5, 1), objective(rows(5, 1))))
+    assert fits == [5]
+    assert fresh is not None
+    X = rows(4, 3)
+    assert torch.equal(again(X).mean, fresh(X).mean)
+    assert not torch.equal(rest(X).mean, fresh(X).mean)

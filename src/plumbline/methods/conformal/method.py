@@ -14,8 +14,8 @@ from torch import Generator, Tensor
 from plumbline.core.alpha import Alpha, alpha_at
 from plumbline.core.history import History
 from plumbline.core.seeding import draw_seed
-from plumbline.methods.base import Predictor, Takes, methods
-from plumbline.methods.composed import Choice, Round, Steps, SurrogateMethod
+from plumbline.methods.base import Predictor, Proposal, Takes, methods
+from plumbline.methods.composed import Choice, Round, Steps, SurrogateMethod, complete_rows
 from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import (
@@ -138,6 +138,7 @@ class ConformalMethod(LockstepMethod, SurrogateMethod[list[GP]]):
     takes: ClassVar[Takes] = "one objective"
     provides = SurrogateMethod.provides | {"gp", "lengthscales", "kernel", "lockstep"}
     options: ConformalOptions
+    _latest: tuple[History, list[GP]] | None = None
 
     @abstractmethod
     def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
@@ -209,6 +210,20 @@ class ConformalMethod(LockstepMethod, SurrogateMethod[list[GP]]):
         """Return the best state of all chains."""
         ends = self._ends(found)
         return Choice(ends[0], found.acquisition, surrogate, ends=ends)
+
+    def propose(self, choice: Choice[list[GP]], forecast: Predictor, round: Round) -> Proposal:
+        """Return the proposal of a choice; the models are kept until the next one."""
+        self._latest = round.data, choice.surrogate
+        return super().propose(choice, forecast, round)
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` alone, for points distributed like its own; by the last round's models
+        where they are those of these data."""
+        if self._latest is not None:
+            data, (fitted_to, surrogate) = complete_rows(history), self._latest
+            if torch.equal(data.X, fitted_to.X) and torch.equal(data.Y, fitted_to.Y):
+                return self.predictive(surrogate)
+        return super().predictor(history)
 
     def predictive(self, surrogate: list[GP]) -> Predictor:
         """Return predictions for points distributed like the data: no shift."""
