@@ -296,6 +296,52 @@ def test_a_run_says_how_many_seeds_take_steps_jointly(
     assert sizes == [3, 3, 3, 1, 1, 1]
 
 
+CONFORMAL: dict[str, Any] = {
+    "posterior": {"candidates": 16},
+    "ratio": {"hidden": 8},
+    "search": {"chains": 2, "steps": 6, "burn_in": 2, "raw_samples": 8},
+}
+"""Options of a conformal method whose rounds are cheap."""
+
+
+@pytest.mark.parametrize("method", ["cei", "cucb"])
+def test_conformal_seeds_in_lockstep_end_with_the_bytes_of_seeds_alone(
+    method: str, cheap_spec: Make, tmp_path: Path
+) -> None:
+    """Also after interruptions, which leave the seeds at different rounds, and where one of them fails."""
+    specs = [cheap_spec("branin", method, options=CONFORMAL, seed=seed, rounds=3) for seed in range(3)]
+    expected = [bytes_of(run_trial(spec, tmp_path / "alone", tmp_path)) for spec in specs]
+    store = tmp_path / "store"
+    for iteration, point in ((1, "after the save"), (2, "before the answer")):
+        with interrupted(iteration, point, KeyboardInterrupt()) as raised, suppress(KeyboardInterrupt):
+            run_trials(specs, store, tmp_path, ration=each, lockstep=3)
+        assert raised
+    assert [bytes_of(folder) for folder in run_trials(specs, store, tmp_path, lockstep=3)] == expected
+
+
+def test_of_conformal_seeds_in_lockstep_only_those_fail_that_raise(
+    cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are asked again one by one, by methods that know nothing of the first attempt."""
+    from plumbline.methods.conformal.method import ConformalMethod
+
+    specs = [cheap_spec("branin", "cucb", options=CONFORMAL, seed=seed, rounds=3) for seed in range(3)]
+    expected = [bytes_of(run_trial(spec, tmp_path / "alone", tmp_path)) for spec in specs]
+    bad, starting = stream_of(specs[1], 2), ConformalMethod.start_walk
+
+    def start_walk(self: Any, utility: Any, round: Any) -> Any:
+        if round.generator.initial_seed() == bad:
+            raise NotPSDError("out of tune")
+        return starting(self, utility, round)
+
+    monkeypatch.setattr(ConformalMethod, "start_walk", start_walk)
+    folders = run_trials(specs, tmp_path / "store", tmp_path, lockstep=3)
+    assert [folder.failed for folder in folders] == [False, True, False]
+    assert [bytes_of(folder) for folder in folders if not folder.failed] == [*expected[:1], *expected[2:]]
+    last = rows_of(folders[1])[-1]
+    assert (last["iteration"], last["status"]) == (2, "error")
+
+
 def test_the_same_seed_twice_is_one_trial(choir: Callable[..., list[TrialSpec]], tmp_path: Path) -> None:
     one, two = choir(2)
     folders = run_trials([one, two, one], tmp_path, tmp_path)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import pytest
@@ -9,13 +10,14 @@ import torch
 from botorch.acquisition import ExpectedImprovement
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from ratio_cases import differentiable
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from plumbline.acquisition.hypervolume.improvement import hypervolume_improvement
 from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
 from plumbline.methods.conformal.baseline import draw_baseline
-from plumbline.methods.conformal.density_ratio import RatioOptions, fit_ratio, no_shift
+from plumbline.methods.conformal.density_ratio import RatioClassifier, RatioOptions, fit_ratio, no_shift
 from plumbline.methods.conformal.expectation import Improvement, UpperBound
 from plumbline.methods.conformal.scores import augment, conformity_mass, importance_weights, powers, quadratics
 from plumbline.models.gp.likelihood import Hyperparameters
@@ -188,7 +190,9 @@ def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Ten
     systems = [augment(process, U) for process in acquisition.processes]
     draws = acquisition.draw(systems)
     mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
-    weights = importance_weights(acquisition.log_ratio(data), acquisition.log_ratio(U))
+    ratio = acquisition.log_ratio
+    log_ratio = partial(differentiable, ratio) if isinstance(ratio, RatioClassifier) else ratio
+    weights = importance_weights(log_ratio(data), log_ratio(U))
     z = draws.z.expand(len(U), -1, -1, -1)
     conforms = torch.sigmoid(quadratics(systems) / tau @ powers(z).mT.unsqueeze(1))
     mass = (weights[..., None, :-1] @ conforms).squeeze(-2) + weights[..., -1:]

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, rows, table
 
 from plumbline.core.errors import PlumblineError
@@ -28,7 +26,7 @@ from plumbline.methods.conformal.method import (
     standardised,
     warn_of_noise_at_bound,
 )
-from plumbline.methods.conformal.search import Walk, WorthlessRowsWarning, draw_rows, leaders
+from plumbline.methods.conformal.search import WorthlessRowsWarning
 from plumbline.methods.conformal.sets import ConformalPredictive
 from plumbline.models.gp.fit import ModelOptions, fit_outcomes, fit_process
 from plumbline.spaces.box import Box
@@ -329,25 +327,6 @@ def test_the_bound_is_wilsons() -> None:
     assert utility.value(f, mean).item() == 2.0  # of 1.0 and 2.0 the greatest in the batch
 
 
-def test_rows_are_drawn_with_replacement() -> None:
-    drawn = draw_rows(torch.arange(6.0).reshape(3, 2), 60, torch.Generator().manual_seed(0))
-    assert drawn.shape == (60, 2)
-    assert {tuple(row) for row in drawn.tolist()} == {(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)}
-
-
-def test_gradients_in_a_region_are_in_units_of_the_region() -> None:
-    walk = Walk(torch.tensor([[0.0, 1.0], [2.0, 4.0]]).double(), torch.tensor([[-2.0, 0.0], [2.0, 10.0]]).double())
-    U = torch.rand(3, 1, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
-
-    def height(V: torch.Tensor) -> torch.Tensor:
-        return (V.square() * torch.tensor([1.0, 3.0])).sum(dim=(-2, -1))
-
-    expected = height(walk.in_domain(U))
-    value, gradient = walk.with_gradient(lambda V: (height(V), 2 * V * torch.tensor([1.0, 3.0])))(U.detach())
-    torch.testing.assert_close(value, expected.detach())
-    torch.testing.assert_close(gradient, *torch.autograd.grad(expected.sum(), U))
-
-
 def test_raw_inputs_are_refused_where_chains_walk() -> None:
     with pytest.raises(PlumblineError, match="leave `inputs: cube`"):
         build_method("cei", {"model": {"inputs": "raw"}}, box().domain)
@@ -390,15 +369,6 @@ def test_the_published_search_asks_for_the_best_state_inside(name: str, polish: 
     assert proposal.X.shape == (q, 2)
     assert (place.domain.bounds[0] <= proposal.X).all()
     assert (place.domain.bounds[1] >= proposal.X).all()
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=12))
-def test_each_chain_is_led_by_its_best_state(states: list[tuple[int, int]]) -> None:
-    chains, values = (torch.tensor(column) for column in zip(*states, strict=True))
-    led = leaders(values.double(), chains)
-    best = {chain: max(value for other, value in states if other == chain) for chain, _ in states}
-    assert dict(zip(chains[led].tolist(), values[led].tolist(), strict=True)) == best
-    assert values[led].tolist() == sorted(best.values(), reverse=True)
 
 
 def test_the_best_state_is_no_worse_than_the_end_of_the_same_chains() -> None:

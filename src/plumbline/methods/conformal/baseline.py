@@ -11,6 +11,9 @@ from plumbline.methods.conformal.scores import Augmented, Cotangents, cholesky, 
 from plumbline.models.algebra import cholesky_vjp
 from plumbline.models.gp.process import GP
 
+LEAST_OF_CONDITIONAL = 1e-8
+"""What is added to variances of f, at the data and given its values there, so that they have a Cholesky factor."""
+
 
 @dataclass(frozen=True)
 class BaselineDraws:
@@ -48,7 +51,7 @@ class BaselineDraws:
         noise, dual_values = self.processes[outcome].noise, self.dual[..., outcome]
         inverse_root = self.inverse_roots[outcome]
         half = system.cross @ inverse_root.mT
-        root = cholesky(diagonal_minus(half.new_tensor(1e-8), half @ half.mT - system.prior))
+        root = cholesky(diagonal_minus(half.new_tensor(LEAST_OF_CONDITIONAL), half @ half.mT - system.prior))
         f = system.constant + (system.cross @ dual_values.mT).mT + for_f @ root.mT
         away = f + noise.sqrt() * for_noise - system.mean.unsqueeze(1)
         z = away @ system.dual_root
@@ -81,7 +84,7 @@ def draw_baseline(processes: Sequence[GP], k: int, generator: Generator, distinc
     values, duals, roots = [], [], []
     for process in processes:
         K = process.prior(process.U, process.U)
-        root = psd_safe_cholesky(K, jitter=1e-8)
+        root = psd_safe_cholesky(K, jitter=LEAST_OF_CONDITIONAL)
         inverse = torch.linalg.solve_triangular(root, torch.eye(len(K), dtype=K.dtype), upper=False)
         base = torch.randn(distinct or k, len(K), generator=generator, dtype=K.dtype)
         noise = process.noise.sqrt() * torch.randn(*base.shape, generator=generator, dtype=K.dtype)

@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Protocol
 
+import numpy as np
 import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from scipy.special import expit
 from torch import Generator, Tensor
 
+from plumbline.core.numbers import Array
 from plumbline.core.options import Options
 from plumbline.core.vjp import VJP, with_vjp
 from plumbline.methods.conformal.scores import importance_weights
@@ -85,57 +89,144 @@ ADAM = (0.9, 0.999, 1e-8)
 """Decay rates of the first and second moments, and epsilon; Kingma & Ba (2015)."""
 
 
-class RatioClassifier:
-    """A classifier of data against queries: under equal class weights its logit is the log density ratio.
+class RatioClassifiers:
+    """m classifiers of data against queries, in arrays: under equal class weights a logit is a log density ratio.
 
     Ratios come from a moving average of the parameters that starts at zero, that is, at no shift; CBO, section 4.3 and
-    Algorithm 4. Layers are views of one parameter vector, so that an update takes few operations.
+    Algorithm 4. Layers are views of vectors of parameters, so that an update takes few operations. The numbers of a
+    classifier do not depend on the others, to the last bit.
+
+    Args:
+        vectors: `5 x m x p`: parameters, their moving average, gradients, and Adam's first and second moments.
+        dim: `d`.
+        options: of all classifiers.
+        steps: updates so far.
 
     Attributes:
-        parameters: newest parameters.
-        averaged: moving average of the parameters.
+        parameters: newest parameters, `m x p`.
+        averaged: moving average of the parameters, likewise.
     """
 
-    def __init__(self, dim: int, options: RatioOptions, generator: Generator) -> None:
-        """Make a classifier of points in the unit cube of dimension `dim`; `generator` draws its initial parameters."""
-        self.options = options
-        sizes = (dim, options.hidden, options.hidden, 1)
-        vectors = torch.zeros(
-            5, sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes)), dtype=torch.float64
-        )
+    def __init__(self, vectors: Array, dim: int, options: RatioOptions, steps: int = 0) -> None:
+        self.vectors, self.dim, self.options, self.steps = vectors, dim, options, steps
         self.parameters, self.averaged, self._gradient, self._first, self._second = vectors
-        self._newest, self._slopes, self._mean = (
-            _layers(vector, sizes) for vector in (self.parameters, self._gradient, self.averaged)
+        self._spare = np.empty_like(self.parameters)
+        self._newest, self._mean, self._slopes = (
+            _layers(each, sizes_of(dim, options)) for each in (self.parameters, self.averaged, self._gradient)
         )
-        self._steps = 0
-        for weight, bias in self._newest:
-            bound = 1 / math.sqrt(weight.shape[0])
-            weight.uniform_(-bound, bound, generator=generator)
-            bias.uniform_(-bound, bound, generator=generator)
 
-    def update(self, data: Tensor, queries: Tensor) -> None:
-        """Take one step of Adam on all of `data` (`n x d`) and `queries` (`m x d`).
+    @classmethod
+    def drawn(cls, dim: int, options: RatioOptions, generator: Generator) -> "RatioClassifiers":
+        """Return one classifier of points in the unit cube of dimension `dim`, with initial parameters by torch's rule.
+
+        Weights, then biases, of each layer are uniform within one over the root of its inputs.
+        """
+        parts = []
+        for inputs, outputs in pairwise(sizes_of(dim, options)):
+            bound = 1 / math.sqrt(inputs)
+            for size in (inputs * outputs, outputs):
+                parts.append(torch.empty(size, dtype=torch.float64).uniform_(-bound, bound, generator=generator))
+        parameters = torch.cat(parts).numpy()
+        vectors = np.zeros((5, 1, len(parameters)))
+        vectors[0] = parameters
+        return cls(vectors, dim, options)
+
+    @classmethod
+    def together(cls, parts: Sequence["RatioClassifiers"]) -> "RatioClassifiers":
+        """Return copies of the classifiers of all parts, which have the same options and numbers of updates."""
+        first = parts[0]
+        return cls(np.concatenate([part.vectors for part in parts], axis=1), first.dim, first.options, first.steps)
+
+    def only(self, row: int) -> "RatioClassifiers":
+        """Return a copy of the classifier with number `row`."""
+        return RatioClassifiers(self.vectors[:, [row]], self.dim, self.options, self.steps)
+
+    def update(self, data: Array, queries: Array) -> None:
+        """Take one step of Adam on all of `data` (`m x n x d`) and `queries` (`m x r x d`).
 
         The loss is the weighted sum of `softplus(logit)` over the data and of `softplus(-logit)` over the queries, by
         the class weights; the gradient includes the weight decay.
         """
-        of_datum, of_query = self.options.class_weights(len(data), len(queries))
-        with torch.no_grad():
-            x = torch.cat([data, queries]).mul_(2).sub_(1)
-            layers = self._newest
-            first, second, logits = _activations(layers, x)
-            grad_logits = logits.sigmoid()
-            of_data, of_queries = grad_logits.split([len(data), len(queries)])
-            of_data.mul_(of_datum)
-            of_queries.sub_(1).mul_(of_query)
-            grad_second, grad_first = _vjp(layers, first, second, grad_logits)
-            for (grad_weight, grad_bias), inputs, grad_outputs in zip(
-                self._slopes, (x, first, second), (grad_first, grad_second, grad_logits.unsqueeze(-1)), strict=True
-            ):
-                torch.mm(inputs.mT, grad_outputs, out=grad_weight)
-                torch.sum(grad_outputs, dim=0, out=grad_bias)
-            self._descend()
-            self.averaged.lerp_(self.parameters, self.options.ema)
+        n = data.shape[-2]
+        of_datum, of_query = self.options.class_weights(n, queries.shape[-2])
+        x = np.concatenate([data, queries], axis=-2)
+        x *= 2
+        x -= 1
+        first, second, logits = _activations(self._newest, x)
+        grad_logits = expit(logits)
+        grad_logits[:, :n] *= of_datum
+        grad_logits[:, n:] -= 1
+        grad_logits[:, n:] *= of_query
+        grad_second, grad_first = _vjp(self._newest, first, second, grad_logits)
+        for (grad_weight, grad_bias), inputs, grad_outputs in zip(
+            self._slopes, (x, first, second), (grad_first, grad_second, grad_logits[..., None]), strict=True
+        ):
+            np.matmul(grad_outputs.mT, inputs, out=grad_weight)
+            np.sum(grad_outputs, axis=-2, keepdims=True, out=grad_bias)
+        self._descend()
+        change = np.subtract(self.parameters, self.averaged, out=self._spare)
+        change *= self.options.ema
+        self.averaged += change
+
+    def with_vjp(self, U: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Return the clipped log ratios at `m x r x d` points, and their VJP in the first b of them.
+
+        The latter maps `m x b` to `m x b x d`; it is zero where ratios are clipped.
+        """
+        limit = math.log(self.options.clip)
+        first, second, logits = _activations(self._mean, 2 * U - 1)
+        clipped = np.minimum(np.maximum(logits, -limit), limit)
+
+        def vjp(grad_ratio: Array) -> Array:
+            b = grad_ratio.shape[-1]
+            grad_logits = grad_ratio * (logits[:, :b] == clipped[:, :b])
+            _, grad_first = _vjp(self._mean, first[:, :b], second[:, :b], grad_logits)
+            return 2 * (grad_first @ self._mean[0][0])
+
+        return clipped, vjp
+
+    def _descend(self) -> None:
+        """Take Adam's step along the gradients; Kingma & Ba (2015), algorithm 1, with its biases in the step's size."""
+        self.steps += 1
+        of_first, of_second, eps = ADAM
+        gradient, spare = self._gradient, self._spare
+        gradient += np.multiply(self.parameters, self.options.weight_decay, out=spare)
+        np.subtract(gradient, self._first, out=spare)
+        self._first += np.multiply(spare, 1 - of_first, out=spare)
+        self._second *= of_second
+        np.square(gradient, out=spare)
+        self._second += np.multiply(spare, 1 - of_second, out=spare)
+        bias = math.sqrt(1 - of_second**self.steps)
+        np.sqrt(self._second, out=spare)
+        spare += eps * bias
+        np.divide(self._first, spare, out=spare)
+        size = self.options.learning_rate * bias / (1 - of_first**self.steps)
+        self.parameters -= np.multiply(spare, size, out=spare)
+
+
+@dataclass(frozen=True)
+class RatioClassifier:
+    """One classifier of data against queries, as a log density ratio of tensors; see `RatioClassifiers`.
+
+    Attributes:
+        arrays: the same as arrays, with m = 1.
+    """
+
+    arrays: RatioClassifiers
+
+    @property
+    def parameters(self) -> Tensor:
+        """Newest parameters, `p`."""
+        return torch.from_numpy(self.arrays.parameters[0])
+
+    @property
+    def averaged(self) -> Tensor:
+        """Moving average of the parameters, `p`."""
+        return torch.from_numpy(self.arrays.averaged[0])
+
+    def update(self, data: Tensor, queries: Tensor) -> None:
+        """Take one step of Adam on all of `data` (`n x d`) and `queries` (`m x d`)."""
+        self.arrays.update(data.numpy()[None], queries.numpy()[None])
 
     def __call__(self, U: Tensor) -> Tensor:
         """Return the clipped log ratios at `... x d`."""
@@ -143,66 +234,64 @@ class RatioClassifier:
 
     def with_vjp(self, U: Tensor) -> tuple[Tensor, VJP]:
         """Return the log ratios and their vector-Jacobian product, which is zero where they are clipped."""
-        layers, limit = self._mean, math.log(self.options.clip)
-        first, second, logits = _activations(layers, 2 * U.reshape(-1, U.shape[-1]) - 1)
-        clipped = logits.clamp(-limit, limit)
+        ratio, vjp = self.arrays.with_vjp(U.detach().reshape(1, -1, U.shape[-1]).numpy())
 
-        def vjp(grad_ratio: Tensor) -> tuple[Tensor]:
-            grad_logits = grad_ratio.reshape(-1) * (logits == clipped)
-            _, grad_first = _vjp(layers, first, second, grad_logits)
-            return (2 * (grad_first @ layers[0][0].mT).view(U.shape),)
+        def in_tensors(grad_ratio: Tensor) -> tuple[Tensor]:
+            return (torch.from_numpy(vjp(grad_ratio.reshape(1, -1).numpy())).view(U.shape),)
 
-        return clipped.view(U.shape[:-1]), vjp
+        return torch.from_numpy(ratio).view(U.shape[:-1]), in_tensors
 
     def clipped(self, U: Tensor) -> float:
         """Return the share of points whose ratio is clipped."""
-        return float((self(U).abs() >= math.log(self.options.clip)).double().mean())
-
-    def _descend(self) -> None:
-        """Take Adam's step along the gradient; Kingma & Ba (2015), algorithm 1."""
-        self._steps += 1
-        first, second, eps = ADAM
-        gradient = self._gradient.add_(self.parameters, alpha=self.options.weight_decay)
-        self._first.lerp_(gradient, 1 - first)
-        self._second.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        scale = (self._second / (1 - second**self._steps)).sqrt_().add_(eps)
-        step = self.options.learning_rate / (1 - first**self._steps)
-        self.parameters.addcdiv_(self._first, scale, value=-step)
+        return float((self(U).abs() >= math.log(self.arrays.options.clip)).double().mean())
 
 
-Layers = Sequence[tuple[Tensor, Tensor]]
-"""Weights (`inputs x outputs`) and biases."""
+def sizes_of(dim: int, options: RatioOptions) -> tuple[int, ...]:
+    """Return the numbers of inputs, of units of the two hidden layers, and of outputs."""
+    return dim, options.hidden, options.hidden, 1
 
 
-def _layers(vector: Tensor, sizes: Sequence[int]) -> Layers:
-    """Return the parameters of layers with `sizes` units as views of a vector."""
+Layers = Sequence[tuple[Array, Array]]
+"""Weights, `m x outputs x inputs` as in torch's own layers, and biases, `m x 1 x outputs`."""
+
+
+def _layers(vectors: Array, sizes: Sequence[int]) -> Layers:
+    """Return the parameters of layers with `sizes` units as views of vectors, `m x p`."""
     layers, start = [], 0
     for inputs, outputs in pairwise(sizes):
         middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
-        # Transposed views: memory is laid out as in torch's own layers, so that initial draws agree with theirs.
-        layers.append((vector[start:middle].view(outputs, inputs).mT, vector[middle:end]))
+        layers.append((vectors[:, start:middle].reshape(-1, outputs, inputs), vectors[:, None, middle:end]))
         start = end
     return layers
 
 
-def _activations(layers: Layers, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the activations of the two hidden layers, `r x hidden`, and the logits, `r`, of rows `r x d`."""
+def _activations(layers: Layers, x: Array) -> tuple[Array, Array, Array]:
+    """Return the activations of the two hidden layers, `m x r x hidden`, and the logits, `m x r`, of `m x r x d`."""
     (W1, b1), (W2, b2), (W3, b3) = layers
-    first = torch.addmm(b1, x, W1).relu_()
-    second = torch.addmm(b2, first, W2).relu_()
-    return first, second, torch.addmm(b3, second, W3).view(-1)
+    first = x @ W1.mT
+    first += b1
+    np.maximum(first, 0.0, out=first)
+    second = first @ W2.mT
+    second += b2
+    np.maximum(second, 0.0, out=second)
+    logits = second @ W3.mT
+    logits += b3
+    return first, second, logits[..., 0]
 
 
-def _vjp(layers: Layers, first: Tensor, second: Tensor, grad_logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Map a gradient in the logits to those in the second and first hidden layers before their rectifiers."""
+def _vjp(layers: Layers, first: Array, second: Array, grad_logits: Array) -> tuple[Array, Array]:
+    """Map gradients in the logits to those in the second and first hidden layers before their rectifiers."""
     (_, _), (W2, _), (W3, _) = layers
-    grad_second = torch.outer(grad_logits, W3.view(-1)).mul_(second.sign())
-    return grad_second, (grad_second @ W2.mT).mul_(first.sign())
+    grad_second = grad_logits[..., None] * W3
+    grad_second *= second > 0
+    grad_first = grad_second @ W2
+    grad_first *= first > 0
+    return grad_second, grad_first
 
 
 def fit_ratio(data: Tensor, queries: Tensor, options: RatioOptions, generator: Generator) -> RatioClassifier:
     """Return a classifier trained for `options.steps` on fixed samples: a candidate pool, or draws of known queries."""
-    classifier = RatioClassifier(data.shape[-1], options, generator)
+    classifier = RatioClassifier(RatioClassifiers.drawn(data.shape[-1], options, generator))
     for _ in range(options.steps):
         classifier.update(data, queries)
     return classifier

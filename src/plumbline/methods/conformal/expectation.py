@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from plumbline.core.numbers import Array
 from plumbline.core.vjp import VJP, with_vjp
 
 TINY = 1e-12
@@ -148,11 +150,37 @@ def _log_complement_slope(log_p: Tensor) -> Tensor:
     return torch.where(log_p > -TINY, 0.0, -torch.expm1(-log_p.clamp_max(-TINY)).reciprocal())
 
 
+Heights = Callable[..., tuple[Array, Callable[[Array], tuple[Array, Array]]]]
+"""An integrand of single points of one outcome, in arrays: maps f minus its mean, `m x b x k`, the mean, `m x b x 1`,
+and the integrand's parameters to values, `m x b x k`, and their VJP in the first two."""
+
+
+def improvements(away: Array, mean: Array, best: Array) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
+    """Return the improvement over `best`, `m x 1 x 1` or `m x 1 x k`: `Heights`."""
+    improvement = np.maximum(away + (mean - best), 0.0)
+
+    def vjp(grad: Array) -> tuple[Array, Array]:
+        grad_f = grad * (improvement > 0)
+        return grad_f, grad_f.sum(-1, keepdims=True)
+
+    return improvement, vjp
+
+
+def upper_bounds(away: Array, mean: Array) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
+    """Return `mean + |mean - f|`: `Heights`."""
+    return mean + np.abs(away), lambda grad: (grad * np.sign(away), grad.sum(-1, keepdims=True))
+
+
 @dataclass(frozen=True)
 class Improvement:
     """The improvement of the best point of a batch over `best`, a number or one a draw (`k`)."""
 
     best: Tensor
+
+    @property
+    def at_single_points(self) -> tuple[Heights, tuple[Array, ...]]:
+        """The same of single points of one outcome, with its parameters."""
+        return improvements, (self.best.reshape(1, 1, -1).numpy(),)
 
     def __call__(self, f: Tensor, mean: Tensor) -> Tensor:
         """Return `max(max_q f - best, 0)`."""
@@ -168,6 +196,11 @@ class Improvement:
 @dataclass(frozen=True)
 class UpperBound:
     """The bound of a batch reparameterised as by Wilson et al. (2017): `max_q mean + |mean - f|`."""
+
+    @property
+    def at_single_points(self) -> tuple[Heights, tuple[Array, ...]]:
+        """The same of single points of one outcome, with its parameters."""
+        return upper_bounds, ()
 
     def __call__(self, f: Tensor, mean: Tensor) -> Tensor:
         """Return the bound."""

@@ -31,6 +31,7 @@ class ConformalHypervolumeMethod(ConformalMethod):
     """Conformal optimisation of several outcomes."""
 
     takes = "several objectives"
+    provides = ConformalMethod.provides - {"lockstep"}
     options: ConformalHypervolumeOptions
 
     def _predictor(self, processes: Sequence[GP], log_ratio: LogRatio) -> Predictor:

@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal, get_args
 
 import torch
@@ -13,36 +14,36 @@ from torch import Generator, Tensor
 from plumbline.core.alpha import Alpha, alpha_at
 from plumbline.core.history import History
 from plumbline.core.seeding import draw_seed
-from plumbline.methods.base import Predictor, Takes, methods
-from plumbline.methods.composed import Choice, Round, SurrogateMethod
+from plumbline.methods.base import Predictor, Proposal, Takes, methods
+from plumbline.methods.composed import Choice, Round, Steps, SurrogateMethod, complete_rows
 from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import (
     LogRatio,
     RatioClassifier,
+    RatioClassifiers,
     RatioOptions,
     fit_ratio,
     no_shift,
     weights_at,
 )
 from plumbline.methods.conformal.expectation import Improvement, UpperBound
+from plumbline.methods.conformal.in_lockstep import searches
 from plumbline.methods.conformal.scores import Augmented, augment, effective_sample_size, quadratics
 from plumbline.methods.conformal.search import (
     VALUED_AT_ONCE,
     LangevinOptions,
-    Walk,
     WorthlessRowsWarning,
-    askable,
-    draw_rows,
-    langevin,
-    leaders,
     starts,
     values_of_rows,
 )
 from plumbline.methods.conformal.sets import ConformalPredictive
 from plumbline.methods.conformal.variants import CODE, DEPARTURES, ConformalDeparture, IncumbentDeparture
+from plumbline.methods.conformal.walks import Chains, Walk, Walked, leaders, walked
+from plumbline.methods.gp.in_lockstep import fits
+from plumbline.methods.lockstep import JointStep, LockstepMethod
 from plumbline.methods.variants import Json, Variant, VariantOptions
-from plumbline.models.gp.fit import ModelOptions, fit_outcomes, unknowns_of
+from plumbline.models.gp.fit import ModelOptions, fit_each, fit_outcomes, unknowns_of
 from plumbline.models.gp.process import GP
 from plumbline.spaces.table import Table, best_rows
 
@@ -131,12 +132,13 @@ class ConformalImprovementOptions(ConformalIncumbentOptions):
     jitter: NonNegativeFloat = 0.0
 
 
-class ConformalMethod(SurrogateMethod[list[GP]]):
+class ConformalMethod(LockstepMethod, SurrogateMethod[list[GP]]):
     """Conformal optimisation; a subclass gives the integrand of its acquisition function."""
 
     takes: ClassVar[Takes] = "one objective"
-    provides = SurrogateMethod.provides | {"gp", "lengthscales", "kernel"}
+    provides = SurrogateMethod.provides | {"gp", "lengthscales", "kernel", "lockstep"}
     options: ConformalOptions
+    _latest: tuple[History, list[GP]] | None = None
 
     @abstractmethod
     def integrand(self, processes: Sequence[GP], data: History, alpha: float, generator: Generator) -> Integrand:
@@ -150,6 +152,15 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
     def fit(self, data: History) -> list[GP]:
         """Return one model an outcome."""
         return fit_outcomes(data, self.domain.bounds, self.options.model)
+
+    def fit_each(
+        self, X: Tensor, Y: Tensor, near: GP | None = None, without_warning: bool = False
+    ) -> list[list[GP] | None]:
+        """Return `fit` of each of m data sets, `m x n x d` and `m x n x 1`, as `GPMethod.fit_each` does."""
+        if type(self).fit is not ConformalMethod.fit or Y.shape[-1] > 1:
+            return [None] * len(X)
+        found = fit_each(X, Y, self.domain.bounds, self.options.model, None, near, without_warning)
+        return [None if process is None else [process] for process in found]
 
     def utility(self, surrogate: list[GP], round: Round) -> ConformalAcquisition:
         """Return the acquisition function under the conformal posterior, before its density ratio is learned."""
@@ -165,18 +176,54 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
             draw_seed(round.generator),
         )
 
+    @property
+    def steps(self) -> Steps[list[GP]]:
+        """The steps; seeds in lockstep fit their models, and their chains walk together."""
+        steps = super().steps
+        usual = type(self).search is ConformalMethod.search
+        return replace(
+            steps,
+            fit_round=JointStep(self, fits, steps.fit_round),
+            search=JointStep(self, searches, steps.search) if usual else steps.search,
+        )
+
     def search(self, utility: ConformalAcquisition, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
         """Maximise the acquisition function; the choice holds it under the ratio learned on the way; Algorithm 4."""
         space = round.space.settle(round.history, round.generator)
         if isinstance(space, Table) and round.space.finite:
             utility = utility.under(self._ratio_of_rows(utility, space.rows, round.generator))
-        else:
-            walk = Walk(round.space.bounds, self.domain.bounds)
-            utility, states, chains = self._walk(utility, walk, round)
-            if not isinstance(space, Table):
-                ends = self._ends(utility, walk, states, chains)
-                return Choice(ends[0], utility, surrogate, ends=ends)
-        return self._best_rows(utility, space.rows, surrogate, round)
+            return self._best_rows(utility, space.rows, surrogate, round)
+        (found,) = walked([self.start_walk(utility, round)])
+        if isinstance(space, Table):
+            return self._best_rows(found.acquisition, space.rows, surrogate, round)
+        return self.end_walk(found, surrogate)
+
+    def start_walk(self, utility: ConformalAcquisition, round: Round) -> Chains:
+        """Return the chains that a search in a box begins with."""
+        dim, options = self.domain.bounds.shape[-1], self.options.search
+        walk = Walk(round.space.bounds, self.domain.bounds)
+        classifier = RatioClassifiers.drawn(dim, self.options.ratio, round.generator)
+        first = starts(lambda U: utility.values_in_cube(walk.in_domain(U)), dim, round.q, options, round.generator)
+        return Chains(utility, walk, classifier, first, options, round.generator)
+
+    def end_walk(self, found: Walked, surrogate: list[GP]) -> Choice[list[GP]]:
+        """Return the best state of all chains."""
+        ends = self._ends(found)
+        return Choice(ends[0], found.acquisition, surrogate, ends=ends)
+
+    def propose(self, choice: Choice[list[GP]], forecast: Predictor, round: Round) -> Proposal:
+        """Return the proposal of a choice; the models are kept until the next one."""
+        self._latest = round.data, choice.surrogate
+        return super().propose(choice, forecast, round)
+
+    def predictor(self, history: History) -> Predictor:
+        """Return predictions from `history` alone, for points distributed like its own; by the last round's models
+        where they are those of these data."""
+        if self._latest is not None:
+            data, (fitted_to, surrogate) = complete_rows(history), self._latest
+            if torch.equal(data.X, fitted_to.X) and torch.equal(data.Y, fitted_to.Y):
+                return self.predictive(surrogate)
+        return super().predictor(history)
 
     def predictive(self, surrogate: list[GP]) -> Predictor:
         """Return predictions for points distributed like the data: no shift."""
@@ -196,28 +243,9 @@ class ConformalMethod(SurrogateMethod[list[GP]]):
         """Return the lengthscales of the first outcome's kernel."""
         return surrogate[0].lengthscale
 
-    def _walk(
-        self, acquisition: ConformalAcquisition, walk: "Walk", round: Round
-    ) -> tuple[ConformalAcquisition, Tensor, Tensor]:
-        """Return the acquisition function under a ratio learned on Langevin chains, with the chains' states.
-
-        The states are `n x q x d`, the chain of each is `n`; see `askable`.
-        """
-        data = acquisition.processes[0].U
-        dim, generator = data.shape[-1], round.generator
-        classifier = RatioClassifier(dim, self.options.ratio, generator)
-        options = self.options.search
-        first = starts(lambda U: acquisition.values_in_cube(walk.in_domain(U)), dim, round.q, options, generator)
-        learning = acquisition.under(classifier)
-
-        def learn(visited: Tensor) -> None:
-            classifier.update(data, draw_rows(walk.in_domain(visited.reshape(-1, dim)), len(data), generator))
-
-        objective = walk.with_gradient(learning.value_and_gradient_in_cube)
-        return learning, *askable(first, langevin(objective, first, options, generator, learn), options)
-
-    def _ends(self, acquisition: ConformalAcquisition, walk: "Walk", states: Tensor, chains: Tensor) -> Tensor:
+    def _ends(self, found: Walked) -> Tensor:
         """Return the best state of each chain, polished if asked to: `r x q x d`, the best of all first."""
+        acquisition, walk, (states, chains) = found.acquisition, found.walk, found.states
         low, high = walk.bounds
         search = self.options.search
         parts = walk.in_domain(states).split(VALUED_AT_ONCE)

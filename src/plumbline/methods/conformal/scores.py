@@ -22,6 +22,9 @@ from torch import Tensor
 from plumbline.models.algebra import cholesky_vjp
 from plumbline.models.gp.process import GP
 
+LEAST_SQUARE = 1e-30
+"""Least variance whose root is taken: smaller ones are rounding errors."""
+
 
 @dataclass(frozen=True)
 class Augmented:
@@ -109,7 +112,7 @@ def diagonal_minus(number: Tensor, S: Tensor) -> Tensor:
 def cholesky(S: Tensor) -> Tensor:
     """Return the lower Cholesky factor of `... x q x q`; a square root at q = 1, which is cheaper."""
     if S.shape[-1] == 1:
-        return S.clamp_min(1e-30).sqrt()
+        return S.clamp_min(LEAST_SQUARE).sqrt()
     eye = torch.eye(S.shape[-1], dtype=S.dtype)
     return torch.linalg.cholesky(S + 1e-12 * S.diagonal(dim1=-2, dim2=-1).mean(dim=-1)[..., None, None] * eye)
 

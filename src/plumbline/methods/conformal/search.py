@@ -1,13 +1,11 @@
-"""Stochastic gradient Langevin dynamics in the unit cube, with a density ratio learned on the way.
+"""Stochastic gradient Langevin dynamics in the unit cube.
 
 Default steps are plain Langevin steps, as in CBO's Algorithm 4. The published code (88f337f) departs from it; each
 departure is an option, and the entries `*-code` of `config/methods/conformal.yaml` combine them.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -15,16 +13,18 @@ import torch
 from botorch.optim.initializers import initialize_q_batch
 from botorch.utils.sampling import draw_sobol_samples
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from scipy.special import expit
 from torch import Generator, Tensor
 
+from plumbline.core.numbers import Array
 from plumbline.core.options import Options
 from plumbline.core.seeding import draw_seed
 from plumbline.methods.conformal.acquisition import ConformalAcquisition
 
 Objective = Callable[[Tensor], Tensor]
 """Maps `b x q x d` points of the unit cube to `b` values."""
-WithGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Maps such points to values and gradients, `b` and `b x q x d`."""
+WithGradient = Callable[[Array], tuple[Array, Array]]
+"""Maps `m x b x q x d` points of the cubes of m searches to values and gradients, `m x b` and `m x b x q x d`."""
 
 
 FLOOR = 1 / 16
@@ -81,24 +81,24 @@ class LangevinOptions(Options):
         return self.temperature / math.sqrt(dim) if self.cooled else self.temperature
 
 
-def reflect(U: Tensor) -> Tensor:
+def reflect(U: Array) -> Array:
     """Reflect points at the faces of the unit cube until they are inside."""
-    return 1 - (1 - U.remainder(2)).abs()
+    return 1 - np.abs(1 - np.remainder(U, 2))
 
 
-def bounced(U: Tensor) -> Tensor:
+def bounced(U: Array) -> Array:
     """Return the sign, 1 or -1, that `reflect` gives to the velocity in each coordinate."""
-    return torch.where(U.remainder(2) > 1, -1.0, 1.0)
+    return np.where(np.remainder(U, 2) > 1, -1.0, 1.0)
 
 
-def wall_force(U: Tensor) -> Tensor:
-    """Return the force of the soft walls on points `b x q x d`.
+def wall_force(U: Array) -> Array:
+    """Return the force of the soft walls on the points of m searches, `m x b x q x d`.
 
     It is the gradient of `-100 (mean sigmoid(-U / .01) + mean sigmoid((U - 1) / .01))`, with means over all chains,
-    points and coordinates; it vanishes far outside the cube.
+    points and coordinates of a search; it vanishes far outside the cube.
     """
-    low, high = (-U / THICKNESS).sigmoid(), ((U - 1) / THICKNESS).sigmoid()
-    return WALL / THICKNESS / U.numel() * (low * (1 - low) - high * (1 - high))
+    low, high = expit(-U / THICKNESS), expit((U - 1) / THICKNESS)
+    return WALL / THICKNESS / U[0].size * (low * (1 - low) - high * (1 - high))
 
 
 def starts(objective: Objective, dim: int, q: int, options: LangevinOptions, generator: Generator) -> Tensor:
@@ -117,41 +117,45 @@ def starts(objective: Objective, dim: int, q: int, options: LangevinOptions, gen
 
 def langevin(
     objective: WithGradient,
-    U: Tensor,
+    U: Array,
     options: LangevinOptions,
-    generator: Generator,
-    after_step: Callable[[Tensor], None] = lambda visited: None,
-) -> Tensor:
-    """Return the iterates of Langevin chains, `steps x chains x q x d`; CBO, Algorithm 4.
+    generators: Sequence[Generator],
+    after_step: Callable[[Array], None] = lambda visited: None,
+) -> Array:
+    """Return the iterates of the Langevin chains of m searches, `m x steps x chains x q x d`; CBO, Algorithm 4.
 
     With friction `c` chains have a velocity `V`, initially zero: `V <- (1 - c) V + rate * gradient + noise`,
     `U <- U + V`, with noise of variance `2 c * rate * temperature`. With soft walls they may leave the cube.
 
     Args:
-        objective: unnormalised log density, with its gradient.
-        U: `chains x q x d` starts.
+        objective: unnormalised log densities, with their gradients.
+        U: `m x chains x q x d` starts.
         options: options of the chains.
-        generator: source of the noise.
-        after_step: receives all iterates since the burn-in, `t x chains x q x d`, after each later step.
+        generators: sources of the noise, one a search.
+        after_step: receives all iterates since the burn-in, `m x t x chains x q x d`, after each later step.
     """
     temperature, momentum = options.temperature_in(U.shape[-1]), 1 - options.friction
-    visited, velocity = U.new_empty(options.steps, *U.shape), torch.zeros_like(U)
+    visited, velocity = np.empty((len(U), options.steps, *U.shape[1:])), np.zeros_like(U)
+    noise = np.empty_like(U)
+    draws = [torch.from_numpy(one) for one in noise]
     for step in range(options.steps):
         _, gradient = objective(U)
-        gradient = gradient.nan_to_num(0.0)
+        if not np.isfinite(gradient).all():
+            gradient = np.nan_to_num(gradient)
         if options.bounds == "walls":
             gradient = gradient + wall_force(U)
         rate = options.rate(step)
-        noise = torch.randn(U.shape, generator=generator, dtype=U.dtype)
+        for one, generator in zip(draws, generators, strict=True):
+            one.normal_(generator=generator)
         velocity = momentum * velocity + rate * gradient + math.sqrt(2 * options.friction * rate * temperature) * noise
         U = U + velocity
         if options.bounds == "reflect":
             velocity, U = velocity * bounced(U), reflect(U)
         elif options.bounds == "clamp":
-            U = U.clamp(0.0, 1.0)
-        visited[step] = U
+            U = U.clip(0.0, 1.0)
+        visited[:, step] = U
         if step >= options.burn_in:
-            after_step(visited[options.burn_in : step + 1])
+            after_step(visited[:, options.burn_in : step + 1])
     return visited
 
 
@@ -181,61 +185,7 @@ class WorthlessRowsWarning(UserWarning):
     """Every row of a table has an acquisition value of exactly zero, as where no conformal set is bounded."""
 
 
-@dataclass(frozen=True)
-class Walk:
-    """The chains' unit cube, scaled from `bounds`, beside the models', scaled from `domain` (both `2 x d`)."""
-
-    bounds: Tensor
-    domain: Tensor
-
-    @cached_property
-    def everywhere(self) -> bool:
-        """Whether both cubes agree, as they do outside a search region."""
-        return torch.equal(self.bounds, self.domain)
-
-    def in_domain(self, U: Tensor) -> Tensor:
-        """Map points of the walk's cube (`... x d`) to the models' cube."""
-        if self.everywhere:
-            return U
-        low, high = self._ends
-        return low + (high - low) * U
-
-    def with_gradient(self, objective: WithGradient) -> WithGradient:
-        """Return the objective on the walk's cube, of one with gradients in the models' cube."""
-        if self.everywhere:
-            return objective
-        low, high = self._ends
-
-        def in_walk(U: Tensor) -> tuple[Tensor, Tensor]:
-            value, gradient = objective(self.in_domain(U))
-            return value, (high - low) * gradient
-
-        return in_walk
-
-    @cached_property
-    def _ends(self) -> Tensor:
-        """The corners of the walk's cube in the models' cube, `2 x d`."""
-        return (self.bounds - self.domain[0]) / (self.domain[1] - self.domain[0])
-
-
-def leaders(values: Tensor, chains: Tensor) -> Tensor:
-    """Return the index of the best state of each chain, the greatest first.
-
-    Args:
-        values: values of the states, `n`.
-        chains: chain of each state, `n`.
-    """
-    order = values.argsort(descending=True, stable=True)
-    _, first = np.unique(chains[order].numpy(), return_index=True)
-    return order[torch.from_numpy(first).sort().values]
-
-
 def values_of_rows(acquisition: ConformalAcquisition, rows: Tensor) -> Tensor:
     """Return the value of each of `n x d` rows as a batch of its own: `n`."""
     with torch.no_grad():
         return torch.cat([acquisition.values(part) for part in rows.unsqueeze(-2).split(VALUED_AT_ONCE)])
-
-
-def draw_rows(rows: Tensor, n: int, generator: Generator) -> Tensor:
-    """Return `n x d` rows of `m x d`, drawn with replacement."""
-    return rows[torch.randint(len(rows), (n,), generator=generator)]

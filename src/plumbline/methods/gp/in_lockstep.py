@@ -14,22 +14,24 @@ from plumbline.methods.ask import event_names, every_warning
 from plumbline.methods.composed import Choice
 from plumbline.methods.lockstep import Turn
 from plumbline.models.gp.fit import ELEMENTS
-from plumbline.models.gp.process import GP
 from plumbline.spaces.box import ends_of_each
 
 
-def fits(turns: Sequence[Turn]) -> list[GP | None]:
-    """Return the GP of each round, fitted together where data sets have one size; None for one to be fitted alone."""
-    found: list[GP | None] = [None] * len(turns)
+def fits(turns: Sequence[Turn]) -> list[Any | None]:
+    """Return the surrogate of each round by `fit_each` of its method, fitted together where data sets have one size.
+
+    None for one to be fitted alone.
+    """
+    found: list[Any | None] = [None] * len(turns)
     data = [turn.arguments[0].data for turn in turns]
     for rows in of_one_size({row: len(one) for row, one in enumerate(data)}):
         X, Y = torch.stack([data[row].X for row in rows]), torch.stack([data[row].Y for row in rows])
         with warnings.catch_warnings(record=True) as caught, every_warning():
-            processes = turns[0].method.fit_each(X, Y, without_warning=True)
+            surrogates = turns[0].method.fit_each(X, Y, without_warning=True)
         if event_names(caught):  # nobody knows whose they are
             continue
-        for row, process in zip(rows, processes, strict=True):
-            found[row] = process
+        for row, surrogate in zip(rows, surrogates, strict=True):
+            found[row] = surrogate
     return found
 
 
@@ -49,14 +51,16 @@ def searches(turns: Sequence[Turn]) -> list[Choice[Any] | None]:
     return found
 
 
-def of_one_size(sizes: Mapping[int, int]) -> list[list[int]]:
+def of_one_size(sizes: Mapping[int, int], most: int | None = None) -> list[list[int]]:
     """Return the numbers of data sets in groups of one size, whose covariances together fit the processor's cache.
 
     Args:
         sizes: the number of observations of each.
+        most: greatest size of a group; None for no other limit.
     """
     parts = []
     for size in sorted(set(sizes.values())):
         rows, step = [row for row, other in sizes.items() if other == size], max(1, ELEMENTS // size**2)
+        step = step if most is None else min(step, most)
         parts += [rows[first : first + step] for first in range(0, len(rows), step)]
     return parts

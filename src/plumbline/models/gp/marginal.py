@@ -83,7 +83,7 @@ class Arrays:
         half = correlation @ self.half
         variance = np.maximum(self.outputscale - np.square(half).sum(-1), LEAST_VARIANCE)
         location = self.constant + (half @ self.whitened)[..., 0]
-        return ArraysPosterior(self, scaled, slope, half, location, np.sqrt(variance))
+        return ArraysPosterior(self, scaled, correlation, slope, half, location, np.sqrt(variance))
 
 
 def together(parts: Sequence[Arrays]) -> Arrays:
@@ -101,13 +101,15 @@ class ArraysPosterior:
     Attributes:
         processes: the GPs.
         scaled: `m x b x d`, the points in lengthscales.
-        slope: `m x b x n`, `-2 dk/dr^2` of their correlations with the data.
+        correlation: `m x b x n`, their correlations with the data.
+        slope: `m x b x n`, `-2 dk/dr^2` of these.
         half: `m x b x n`, `R^-1 k`.
         location, spread: means and standard deviations of f, `m x b`, in standardised units.
     """
 
     processes: Arrays
     scaled: Array
+    correlation: Array
     slope: Array
     half: Array
     location: Array

@@ -1,0 +1,33 @@
+"""Searches of conformal methods that several seeds take jointly: their chains walk together.
+
+What a seed gets does not depend on its company, to the last bit.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from plumbline.methods.composed import Choice
+from plumbline.methods.conformal.walks import walked
+from plumbline.methods.gp.in_lockstep import of_one_size
+from plumbline.methods.lockstep import Turn
+from plumbline.spaces.box import Box
+
+AT_ONCE = 8
+"""Greatest number of searches whose chains walk together: the classifiers of more do not fit the processor's cache."""
+
+
+def searches(turns: Sequence[Turn]) -> list[Choice[Any] | None]:
+    """Return the choice of each search; None for one to be taken alone: outside of boxes, of batches, or where the
+    acquisition function has no form in arrays."""
+    started = {}
+    for row, turn in enumerate(turns):
+        utility, _, round = turn.arguments
+        if type(round.space) is Box and round.q == 1 and utility.single_points() is not None:
+            with turn.isolated():
+                started[row] = turn.method.start_walk(utility, round)
+    found: list[Choice[Any] | None] = [None] * len(turns)
+    for rows in of_one_size({row: len(turns[row].arguments[-1].data) for row in started}, AT_ONCE):
+        for row, end in zip(rows, walked([started[row] for row in rows]), strict=True):
+            with turns[row].isolated():
+                found[row] = turns[row].method.end_walk(end, turns[row].arguments[1])
+    return found
