@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -238,6 +239,31 @@ def test_the_learning_rate_rises_and_falls() -> None:
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert 0 < rates[-1] < 1e-3
     assert learning_rate(0, 5, 0, 0.3) == 0.3
+
+
+def test_more_molecules_are_learnt_and_none_of_them_is_held_out(
+    molecules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are in both data sets are learnt once, or held out."""
+    own = read_features(molecules / "features" / f"{SOURCE}.parquet")["smiles"].tolist()
+    new = ["OCCOCCO", "NCCNCCN"]
+    how = Features.model_validate({"kind": "smiles", "rows": 9})
+    for name, table in (("own", own), ("others", own[:5] + new)):
+        dataset = Dataset(name=name, title="T", licence="none", citation="none", features=how)
+        write_features(pd.DataFrame({"smiles": table}), tmp_path / "features" / f"{name}.parquet", dataset)
+    learnt = []
+
+    def spied(self: Training, checkpoint: Checkpoint) -> list[dict[str, float]]:
+        strings = [[self.model.vocabulary.string(one) for one in part] for part in (self.tokens, self.held)]
+        learnt.append(strings)
+        return []
+
+    monkeypatch.setattr(Training, "run", spied)
+    for more in (None, "own", "others"):
+        trained(tmp_path, tmp_path / f"{more}.npz", dataset="own", more=more)
+    alone, twice, with_more = learnt
+    assert twice == alone
+    assert with_more == [alone[0] + [selfies_of(one) for one in new], alone[1]]
 
 
 def test_what_cannot_be_read_is_left_out_and_counted(caplog: pytest.LogCaptureFixture) -> None:
