@@ -96,6 +96,19 @@ def test_it_leaves_a_model_and_its_curves(whole: Path) -> None:
     assert not list(whole.parent.glob(".*")), "nothing is left of the checkpoint"
 
 
+def test_a_gpu_trains_and_decodes_alike(whole: Path, molecules: Path, tmp_path: Path, gpu: torch.device) -> None:
+    train("small", {"small": entry()}, molecules, tmp_path / "small.npz", gpu)
+    here, there = (read_curves(path)[-1] for path in (whole, tmp_path / "small.npz"))
+    assert there["cross_entropy"] == pytest.approx(here["cross_entropy"], abs=0.1), "dropout draws other numbers there"
+    assert there["reconstruction"] == pytest.approx(here["reconstruction"], abs=0.2)
+    model = read_selfies_vae(whole)
+    Z = torch.randn(30, model.architecture.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    strings = model.decode(Z)
+    same = [one == other for one, other in zip(strings, model.to(gpu).decode(Z), strict=True)]
+    assert sum(same) >= 28, "ties to seven digits aside"
+    torch.testing.assert_close(model.encode(["CCOCC"]), read_selfies_vae(whole).encode(["CCOCC"]), rtol=1e-3, atol=1e-3)
+
+
 def test_the_same_entry_is_the_same_file(whole: Path, molecules: Path, tmp_path: Path) -> None:
     before = torch.get_rng_state()
     assert trained(molecules, tmp_path / "again.npz") == whole.read_bytes()

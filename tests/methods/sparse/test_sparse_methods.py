@@ -291,6 +291,20 @@ def test_company_makes_no_difference(name: str, wrapped: bool, q: int) -> None:
             alone[i], together[i] = (method, history), (together[i][0], history)
 
 
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds_in_lockstep_on_a_gpu_ask_for_the_same(name: str, wrapped: bool, q: int, gpu: torch.device) -> None:
+    place = box()
+    there, here = (group(name, place, wrapped) for _ in range(2))
+    asked = [replace(question(m, h, q, i), device=gpu) for i, (m, h) in enumerate(there)]
+    for answer, (method, history), seed in zip(type(there[0][0]).ask_many(asked), here, range(3), strict=True):
+        assert isinstance(answer, Proposal)
+        own = ask(method, history, q, seed)
+        torch.testing.assert_close(answer.X, own.X, rtol=1e-5, atol=1e-5)
+        assert answer.X.device.type == "cpu"
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_company_with_as_many_data_makes_no_difference(name: str, wrapped: bool) -> None:
