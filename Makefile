@@ -11,7 +11,7 @@ PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-all soak bench peers docs lint format clean
+.PHONY: study test test-all test-gpu soak bench peers docs lint format clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -39,6 +39,12 @@ test: $(VENV)/installed
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak"
 	$(BIN)/python -m pytest -m slurm
+
+# What takes a device, on a GPU: every test that needs one is skipped without it, and says so. The last part times seeds in
+# lockstep on the GPU and on a core.
+test-gpu: $(VENV)/installed
+	$(BIN)/python -m pytest -m gpu --ignore tests/benchmarks
+	$(BIN)/python -m pytest tests/benchmarks -m gpu --benchmark-only -s
 
 # A small study whose processes are killed a hundred times, some ten minutes.
 soak: $(VENV)/installed

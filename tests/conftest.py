@@ -17,6 +17,7 @@ from hypothesis import settings
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 if TYPE_CHECKING:
+    import torch
     from botorch.models import SingleTaskGP
     from torch import Tensor
 
@@ -56,6 +57,23 @@ def pytest_collection_finish() -> None:
 ROOT = Path(__file__).parents[1]
 CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
 """Options that make a round of a Gaussian-process method cost a fraction of a second."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a GPU, for `make test-gpu`."""
+    for item in items:
+        if "gpu" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.gpu)
+
+
+@pytest.fixture(scope="session")
+def gpu() -> "torch.device":
+    """A GPU; without one the test is skipped."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    return torch.device("cuda")
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,10 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "mes", "options": QUICK}},
         {"base": {"name": "calibrated", "options": {"base": {"name": "ei", "options": QUICK}}}},
     ],
+    "informed-search": [
+        {"base": {"name": "logei", "options": QUICK}},
+        {"base": {"name": "trust-region", "options": {"base": {"name": "ucb", "options": QUICK}}}},
+    ],
     "exploit": [
         {"base": {"name": "jes", "options": QUICK}},
         {"base": {"name": "ei", "options": QUICK}, "gamma": 1.0},

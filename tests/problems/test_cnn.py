@@ -198,6 +198,14 @@ def test_it_trains_where_it_is_told(digits: Images, tmp_path: Path, monkeypatch:
     assert seen == ["meta"]
 
 
+def test_trials_train_on_a_gpu(
+    data_folder: Path, tmp_path: Path, cheap_spec: Callable[..., TrialSpec], gpu: torch.device
+) -> None:
+    (folder,) = run_trials([trial(cheap_spec)], tmp_path, data_folder, device=gpu)
+    assert not folder.failed
+    assert folder.provenance()["device"] == torch.cuda.get_device_name(gpu)
+
+
 def test_the_runner_tells_it_where(
     data_folder: Path, tmp_path: Path, cheap_spec: Callable[..., TrialSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:

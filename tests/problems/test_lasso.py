@@ -14,9 +14,21 @@ from plumbline.core.errors import PlumblineError
 from plumbline.data.generated.dna import generated_dna
 from plumbline.data.sources import dna
 from plumbline.data.sources.dna import read_dna
+from plumbline.problems import lasso
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
-from plumbline.problems.lasso import FOLDS, RANGE, WeightedLasso, error_on_held, make_fold, make_folds, weighted_lasso
+from plumbline.problems.lasso import (
+    FOLDS,
+    RANGE,
+    Fold,
+    WeightedLasso,
+    descended,
+    error_on_held,
+    exchanged,
+    make_fold,
+    make_folds,
+    weighted_lasso,
+)
 
 TABLE = generated_dna(300, 0)
 DIGITS, LABELS = TABLE[list(dna.COLUMNS)].to_numpy(), TABLE[dna.LABEL].to_numpy()
@@ -33,17 +45,52 @@ def inputs(draw: st.DrawFn) -> np.ndarray:
     return np.where(rng.uniform(size=180) < edge, np.sign(x), x)
 
 
-@given(x=inputs())
-@settings(max_examples=40)
-def test_coefficients_satisfy_the_conditions_of_optimality(x: np.ndarray) -> None:
+def check_optimality(fold: Fold, w: np.ndarray, b: np.ndarray, slack: np.ndarray) -> None:
     """The gradient of the squares is w_j against a coefficient that is not zero, and at most that otherwise."""
-    w = MADE.penalties(x)
-    b = weighted_lasso(FOLD, w)
-    gradient = FOLD.X.T @ (FOLD.y - FOLD.X @ b) / len(FOLD.y)
-    slack = 2e-3 * np.maximum(w, 1e-3)
+    gradient = fold.X.T @ (fold.y - fold.X @ b) / len(fold.y)
     assert (np.abs(gradient) <= w + slack).all()
     used = b != 0
     assert (np.abs(gradient - np.sign(b) * w)[used] <= slack[used]).all()
+
+
+@given(x=inputs())
+@settings(max_examples=40)
+def test_coefficients_satisfy_the_conditions_of_optimality(x: np.ndarray) -> None:
+    w = MADE.penalties(x)
+    check_optimality(FOLD, w, weighted_lasso(FOLD, w), 1e-8 * (1 + w))
+    check_optimality(FOLD, w, descended(FOLD, w), 2e-3 * np.maximum(w, 1e-3))
+
+
+@given(x=inputs())
+@settings(max_examples=20)
+def test_the_exchange_ends_where_the_descent_does(x: np.ndarray) -> None:
+    w = MADE.penalties(x)
+    exact, near = exchanged(FOLD, w), descended(FOLD, w)
+    assert exact is not None
+    errors = [float(np.mean((FOLD.y_held - FOLD.X_held @ b) ** 2)) for b in (exact, near)]
+    assert errors[0] == pytest.approx(errors[1], abs=5e-6), "held-out error of a single fold"
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(3, 12), twins=st.booleans())
+@settings(max_examples=60)
+def test_fewer_rows_than_columns_and_equal_columns_are_solved(seed: int, n: int, twins: bool) -> None:
+    """By the descent where the equations of the exchange have no single solution."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, 8)), rng.normal(size=n)
+    if twins:
+        X[:, 1] = X[:, 0]
+    fold, w = make_fold(X, y, X, y), np.exp(rng.uniform(-5, 0, 8))
+    exact = exchanged(fold, w)
+    if exact is not None:
+        check_optimality(fold, w, exact, 1e-8 * (1 + w))
+    check_optimality(fold, w, weighted_lasso(fold, w), np.full(8, 3e-2))
+
+
+def test_what_the_exchange_does_not_finish_the_descent_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = MADE.penalties(np.zeros(180))
+    assert exchanged(FOLD, w, most=1) is None
+    monkeypatch.setattr(lasso, "exchanged", lambda fold, w: None)
+    np.testing.assert_array_equal(weighted_lasso(FOLD, w), descended(FOLD, w))
 
 
 @pytest.mark.parametrize(("w", "share"), [(1e-6, 1.0), (0.5, 0.75), (3.0, 0.0)])
@@ -82,7 +129,7 @@ def test_what_has_not_converged_is_an_error() -> None:
         pytest.warns(ConvergenceWarning),
         pytest.raises(PlumblineError, match="not converged in 3 sweeps: penalties") as caught,
     ):
-        weighted_lasso(FOLD, w, most_sweeps=3)
+        descended(FOLD, w, most_sweeps=3)
     assert "\n" not in str(caught.value)
 
 
@@ -122,6 +169,14 @@ class TestRealData:
 
     def test_the_greatest_penalty(self, real: WeightedLasso) -> None:
         assert real.alpha_max == pytest.approx(1.1052941176470588, rel=1e-12)
+
+    @settings(max_examples=5)
+    @given(x=inputs())
+    def test_values_of_exchange_and_descent(self, real: WeightedLasso, x: np.ndarray) -> None:
+        w = real.penalties(x)
+        exact = np.mean([error_on_held(fold, w) for fold in real._folds])
+        near = np.mean([np.mean((fold.y_held - fold.X_held @ descended(fold, w)) ** 2) for fold in real._folds])
+        assert exact == pytest.approx(near, abs=1e-6)
 
     @pytest.mark.parametrize(
         ("x", "error"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -93,6 +94,19 @@ def test_it_leaves_a_model_and_its_curves(whole: Path) -> None:
             "seed": 0,
         }
     assert not list(whole.parent.glob(".*")), "nothing is left of the checkpoint"
+
+
+def test_a_gpu_trains_and_decodes_alike(whole: Path, molecules: Path, tmp_path: Path, gpu: torch.device) -> None:
+    train("small", {"small": entry()}, molecules, tmp_path / "small.npz", gpu)
+    here, there = (read_curves(path)[-1] for path in (whole, tmp_path / "small.npz"))
+    assert there["cross_entropy"] == pytest.approx(here["cross_entropy"], abs=0.1), "dropout draws other numbers there"
+    assert there["reconstruction"] == pytest.approx(here["reconstruction"], abs=0.2)
+    model = read_selfies_vae(whole)
+    Z = torch.randn(30, model.architecture.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    strings = model.decode(Z)
+    same = [one == other for one, other in zip(strings, model.to(gpu).decode(Z), strict=True)]
+    assert sum(same) >= 28, "ties to seven digits aside"
+    torch.testing.assert_close(model.encode(["CCOCC"]), read_selfies_vae(whole).encode(["CCOCC"]), rtol=1e-3, atol=1e-3)
 
 
 def test_the_same_entry_is_the_same_file(whole: Path, molecules: Path, tmp_path: Path) -> None:
@@ -238,6 +252,31 @@ def test_the_learning_rate_rises_and_falls() -> None:
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert 0 < rates[-1] < 1e-3
     assert learning_rate(0, 5, 0, 0.3) == 0.3
+
+
+def test_more_molecules_are_learnt_and_none_of_them_is_held_out(
+    molecules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are in both data sets are learnt once, or held out."""
+    own = read_features(molecules / "features" / f"{SOURCE}.parquet")["smiles"].tolist()
+    new = ["OCCOCCO", "NCCNCCN"]
+    how = Features.model_validate({"kind": "smiles", "rows": 9})
+    for name, table in (("own", own), ("others", own[:5] + new)):
+        dataset = Dataset(name=name, title="T", licence="none", citation="none", features=how)
+        write_features(pd.DataFrame({"smiles": table}), tmp_path / "features" / f"{name}.parquet", dataset)
+    learnt = []
+
+    def spied(self: Training, checkpoint: Checkpoint) -> list[dict[str, float]]:
+        strings = [[self.model.vocabulary.string(one) for one in part] for part in (self.tokens, self.held)]
+        learnt.append(strings)
+        return []
+
+    monkeypatch.setattr(Training, "run", spied)
+    for more in (None, "own", "others"):
+        trained(tmp_path, tmp_path / f"{more}.npz", dataset="own", more=more)
+    alone, twice, with_more = learnt
+    assert twice == alone
+    assert with_more == [alone[0] + [selfies_of(one) for one in new], alone[1]]
 
 
 def test_what_cannot_be_read_is_left_out_and_counted(caplog: pytest.LogCaptureFixture) -> None:

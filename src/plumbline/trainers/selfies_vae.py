@@ -37,6 +37,7 @@ class SelfiesVaeOptions(Options):
 
     Attributes:
         dataset: data set whose table of features has the molecules, in its column `smiles`.
+        more: another data set, whose molecules are learnt besides; none of it is held out, nor learnt where held out.
         architecture: sizes of the model.
         epochs: number of passes over the molecules.
         batch: number of molecules per step.
@@ -49,6 +50,7 @@ class SelfiesVaeOptions(Options):
     """
 
     dataset: Annotated[str, Input("features/{}.parquet")]
+    more: Annotated[str, Input("features/{}.parquet")] | None = None
     architecture: Architecture = Architecture()
     epochs: PositiveInt = 100
     batch: PositiveInt = 128
@@ -66,16 +68,17 @@ def selfies_vae(options: SelfiesVaeOptions, context: TrainingContext) -> Trained
     Raises:
         PlumblineError: the features are missing, or have no or too few molecules.
     """
-    table = read_features(context.data / "features" / f"{options.dataset}.parquet")
-    if "smiles" not in table:
-        raise PlumblineError(f"dataset {options.dataset!r} has no column smiles: it is not of molecules")
-    strings = readable(table["smiles"].tolist(), options.architecture.vectors)
+    strings = molecules_of(options.dataset, options.architecture, context)
     if len(strings) <= options.holdout:
         raise PlumblineError(f"{len(strings)} molecules, {options.holdout} of them held out: lower `holdout`")
     seed = draw_seed(context.generator)
     order = torch.randperm(len(strings), generator=context.generator).tolist()
+    strings = [strings[i] for i in order]
+    if options.more is not None:
+        known = set(strings)
+        strings += [one for one in molecules_of(options.more, options.architecture, context) if one not in known]
     vocabulary = vocabulary_of(strings)
-    tokens = [vocabulary.tokens(strings[i]) for i in order]
+    tokens = [vocabulary.tokens(string) for string in strings]
     identity = [options.model_dump(mode="json"), seed, source_digest(__name__), short_digest("\n".join(strings))]
     checkpoint = Checkpoint(context.unfinished, canonical_json(identity))
     with torch.random.fork_rng(), rdBase.BlockLogs():
@@ -88,6 +91,18 @@ def selfies_vae(options: SelfiesVaeOptions, context: TrainingContext) -> Trained
         checkpoint.remove()
 
     return Trained(write)
+
+
+def molecules_of(dataset: str, architecture: Architecture, context: TrainingContext) -> list[str]:
+    """Return the molecules of a data set as SELFIES.
+
+    Raises:
+        PlumblineError: the features are missing, or have no molecules.
+    """
+    table = read_features(context.data / "features" / f"{dataset}.parquet")
+    if "smiles" not in table:
+        raise PlumblineError(f"dataset {dataset!r} has no column smiles: it is not of molecules")
+    return readable(table["smiles"].tolist(), architecture.vectors)
 
 
 def readable(smiles: Sequence[str], least: int) -> list[str]:

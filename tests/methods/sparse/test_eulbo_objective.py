@@ -127,6 +127,23 @@ def test_the_query_sees_the_process_as_it_has_become(recorded: Callable[[], tupl
     assert (gradient * direction.flatten(1)).sum().item() == pytest.approx(((up - down) / (2 * h)).item(), rel=1e-5)
 
 
+@pytest.mark.parametrize("going", [[0, 1], [1]])
+@pytest.mark.parametrize("refines", ["all", "variational"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_stays_on_its_device(name: str, refines: Any, going: list[int]) -> None:
+    """On the device `meta`, which has no values, and refuses tensors of the CPU beside its own."""
+    meta = torch.device("meta")
+    utility, k = utilities(2)[name]
+    tensors = {one: there.to(meta) for one, there in vars(utility).items() if isinstance(there, torch.Tensor)}
+    rows, points, boxes = (one.to(meta) for one in (rows_of(2), uniform(2, k, 2), boxes_of(2)))
+    options = EulboOptions(refines=refines)
+    step = eulbo_step(rows, points, boxes, LAYOUT, "rbf", replace(utility, **tensors), "elbo", options)
+    drawn = Batch(*(one[going].to(meta) for one in batch(2)))
+    assert step(going, drawn, [0] * len(going)).device == meta
+    with pytest.raises(RuntimeError, match="meta"):
+        step(going, drawn._replace(X=torch.zeros(drawn.X.shape).double()), [0] * len(going))
+
+
 def test_turns_by_epoch(recorded: Callable[[], tuple[Recorder, Recorder]]) -> None:
     """Processes in even epochs, queries in odd ones; seeds may be in different ones."""
     utility, k = utilities(3)["improvement"]

@@ -2,7 +2,7 @@
 
 import io
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -23,10 +23,11 @@ from plumbline.methods.sparse.method import (
     SparseMethod,
     WarmStartKeptWarning,
 )
-from plumbline.methods.sparse.options import DEPARTURES, SparseOptions
+from plumbline.methods.sparse.options import DEPARTURES, PlacedOptions
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation
+from plumbline.models.svgp.inducing import Baseline
 from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.spaces.box import Box
 
@@ -122,6 +123,20 @@ def test_moss_places_inducing_points_anew_among_the_data() -> None:
     assert inducing(old) == first
 
 
+def test_quality_over_the_worst_mean_is_that_of_many_data() -> None:
+    """Over the best mean all but a few have next to none."""
+    place, X = box(n=60), rows(60, 0)
+    history = History(X, -100 * (X - X.mean(0)).square().sum(-1, keepdim=True), 60)
+    training = {"epochs": 300, "learning_rate": 0.05, "failures": 300, "batch": 60}
+    shares = []
+    for baseline in get_args(Baseline):
+        method = made("moss-ei", place, baseline=baseline, training=training)
+        quality = method.quality(method.fit(history), X)
+        shares.append(float((quality > 0.1 * quality.max()).double().mean()))
+    assert shares[0] < 0.3
+    assert shares[1] > 0.8
+
+
 def inducing_at_first(place: Situation) -> set[tuple[float, ...]]:
     method = made("moss-ei", place)
     round = Round(place.history, place.history, place.domain.space, 1, torch.Generator().manual_seed(0))
@@ -152,7 +167,7 @@ def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
     bounds = torch.tensor([[0.0] * 6, [1.0] * 6], dtype=torch.float64)
     X = Box(bounds).draw(100, History(bounds[:0], bounds[:0, :1]), torch.Generator().manual_seed(0))
     history = History(X, torch.sin(5 * X).sum(-1, keepdim=True), 100)
-    options = SparseOptions(variant=("frozen-inducing",), training=TrainingOptions(epochs=10))
+    options = PlacedOptions(variant=("frozen-inducing",), training=TrainingOptions(epochs=10))
     process = PlacedImprovement(Domain(Box(bounds)), options).fit(history)
     assert process.stale is not None
     points = Box(bounds).draw(2000, history, torch.Generator().manual_seed(1)).unsqueeze(-2)
@@ -274,6 +289,20 @@ def test_company_makes_no_difference(name: str, wrapped: bool, q: int) -> None:
             }
             history = history.join(own.X, objective(own.X))
             alone[i], together[i] = (method, history), (together[i][0], history)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds_in_lockstep_on_a_gpu_ask_for_the_same(name: str, wrapped: bool, q: int, gpu: torch.device) -> None:
+    place = box()
+    there, here = (group(name, place, wrapped) for _ in range(2))
+    asked = [replace(question(m, h, q, i), device=gpu) for i, (m, h) in enumerate(there)]
+    for answer, (method, history), seed in zip(type(there[0][0]).ask_many(asked), here, range(3), strict=True):
+        assert isinstance(answer, Proposal)
+        own = ask(method, history, q, seed)
+        torch.testing.assert_close(answer.X, own.X, rtol=1e-5, atol=1e-5)
+        assert answer.X.device.type == "cpu"
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

@@ -174,8 +174,7 @@ def test_a_training_that_is_killed_ends_with_the_same_bytes(lesson: Lesson, last
     assert all(torch.equal(a, b) for a, b in zip(resumed.weights, whole.weights, strict=True))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_comes_to_much_the_same() -> None:
+def test_a_gpu_comes_to_much_the_same(gpu: torch.device) -> None:
     images = generated_digits(20, np.random.default_rng(0))
-    errors = [Training(Lesson.of(images, torch.device(name)), GOOD, 10, 0).run() for name in ("cpu", "cuda")]
+    errors = [Training(Lesson.of(images, device), GOOD, 10, 0).run() for device in (CPU, gpu)]
     assert abs(errors[0] - errors[1]) < 0.1

@@ -121,6 +121,15 @@ def test_padding_changes_no_encoding(model: SelfiesVAE) -> None:
     assert (together[0] - together[1]).abs().max() > 0.1
 
 
+def test_it_computes_where_its_parameters_are() -> None:
+    """On the device `meta`, which has no values, and refuses tensors of the CPU beside its own."""
+    with torch.random.fork_rng():
+        model = SelfiesVAE(PUBLISHED, TINY).to("meta")
+    tokens = torch.zeros(3, 7, dtype=torch.long, device="meta")
+    mean, sd = model.posterior(tokens)
+    assert {one.device.type for one in (mean, sd, model.logits(mean, tokens))} == {"meta"}
+
+
 def test_the_decoder_sees_no_future(model: SelfiesVAE, points: torch.Tensor) -> None:
     z = points[:1].float().reshape(1, 3, 16)
     tokens = padded([model.tokens(MOLECULES[0])], 1)

@@ -1,5 +1,7 @@
 """Where inducing points go, and the best beliefs about them."""
 
+from typing import get_args
+
 import pytest
 import torch
 from botorch.acquisition import ExpectedImprovement
@@ -12,7 +14,7 @@ from plumbline.models.algebra import SparseKernel
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp import inducing
-from plumbline.models.svgp.inducing import best_beliefs, greedy_dpp, improvement_quality, place_inducing
+from plumbline.models.svgp.inducing import Baseline, best_beliefs, greedy_dpp, improvement_quality, place_inducing
 from plumbline.models.svgp.objective import Batch, Layout, initial_row
 from plumbline.models.svgp.process import SVGP
 
@@ -119,14 +121,16 @@ def test_inducing_points_whose_covariance_has_no_factor_are_refused() -> None:
 
 
 @pytest.mark.parametrize("noisy", [False, True])
-def test_the_quality_is_botorchs_expected_improvement(noisy: bool) -> None:
-    """Of f, or of observations."""
+@pytest.mark.parametrize("baseline", get_args(Baseline))
+def test_the_quality_is_botorchs_expected_improvement(baseline: Baseline, noisy: bool) -> None:
+    """Of f, or of observations, over the best or the worst mean."""
     process = SVGP(random_rows(1, LAYOUT)[0], LAYOUT, "rbf", Standardisation(torch.zeros(2), torch.ones(2), 3.0, 2.0))
     X = uniform(7, 2, seed=4)
     model = ProcessModel(process, noisy=noisy)
-    best = model.posterior(X.unsqueeze(-2)).mean.max()
-    expected = ExpectedImprovement(model, best)(X.unsqueeze(-2))
-    torch.testing.assert_close(improvement_quality(process, X, noisy), expected, rtol=1e-8, atol=1e-10)
+    means = model.posterior(X.unsqueeze(-2)).mean
+    over = means.max() if baseline == "greatest mean" else means.min()
+    expected = ExpectedImprovement(model, over)(X.unsqueeze(-2))
+    torch.testing.assert_close(improvement_quality(process, X, noisy, baseline), expected, rtol=1e-8, atol=1e-10)
 
 
 def test_points_to_fill_up_with_may_come_first() -> None:

@@ -45,6 +45,41 @@ def test_a_pass_draws_every_datum_once(n: int, size: int, seed: int) -> None:
         assert set(lengths[:-1]) <= {size}
 
 
+@given(st.integers(1, 40), st.integers(1, 15), st.integers(1, 50))
+def test_a_short_pass_draws_other_data_each_time(n: int, size: int, pass_size: int) -> None:
+    data, length = source(n), min(n, pass_size)
+    passes = []
+    for _ in range(30):
+        seen, over = [], False
+        while not over:
+            _, y, over = data.draw(size, pass_size)
+            seen += y.tolist()
+        assert len(seen) == len(set(seen)) == length
+        passes.append(frozenset(seen))
+    assert len(set(passes)) > 1 or length == n
+    assert frozenset().union(*passes[:10]) <= set(range(n))
+
+
+def test_a_short_pass_costs_the_same_however_many_data() -> None:
+    """Its mean is of its own data, and the data that share the divergence are still all of them."""
+    options, told = TrainingOptions(batch=8, epochs=4, failures=4, pass_size=20), []
+
+    def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> torch.Tensor:
+        told.append(batch.data.tolist())
+        return torch.ones(len(going), dtype=torch.float64)
+
+    how = train([source(50), source(500)], options, step)
+    assert [one.best for one in how] == pytest.approx([1.0, 1.0])
+    assert [one.epochs for one in how] == [4, 4]
+    assert told == [[50, 500]] * (4 * 3)
+
+
+def test_a_pass_of_more_than_all_data_is_one_of_all() -> None:
+    long, usual = (climb([source(30)], TrainingOptions(batch=8, pass_size=size)) for size in (30, None))
+    assert torch.equal(long[0], usual[0])
+    assert long[1] == usual[1]
+
+
 def test_passes_are_shuffled_anew_and_by_their_seed() -> None:
     def order(data: Shuffled) -> list[float]:
         return data.draw(20)[1].tolist()

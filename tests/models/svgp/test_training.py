@@ -66,6 +66,19 @@ def test_what_is_not_free_does_not_move() -> None:
     assert (row[free] != start[0][free]).all()
 
 
+def test_a_gpu_trains_alike(gpu: torch.device) -> None:
+    """To rounding, for as many passes; seeds of other lengths leave one after another."""
+    sizes, start = (30, 20, 40), starts(30, 20, 40)
+    cpu, there = (fit(start.to(device), LAYOUT, "rbf", on(device, *sizes), "elbo", OPTIONS) for device in ("cpu", gpu))
+    assert there.trained[0].device.type == "cuda"
+    assert there.epochs == cpu.epochs
+    torch.testing.assert_close(there.trained[0].cpu(), cpu.trained[0], rtol=1e-6, atol=1e-6)
+
+
+def on(device: torch.device | str, *sizes: int) -> Callable[[], list[Shuffled]]:
+    return lambda: [Shuffled(one.X.to(device), one.y.to(device), one.generator) for one in sources(*sizes)()]
+
+
 def test_a_step_of_some_parameters_stays_on_its_device() -> None:
     """That of the processes, wherever the caller made the mask: here one without values, as any machine has it."""
     rows = starts(30).to("meta")

@@ -66,6 +66,22 @@ def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def curves_of_seeds(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return `metrics` of each trial by iteration, where they differ from the iteration before; the last one always.
+
+    The best value so far changes seldom, so that a curve of a thousand rounds takes some twenty rows.
+    """
+    frames = [pd.DataFrame(columns=[*PAIR, "metric", "seed", "iteration", "value"])]
+    for task, method in found.pairs:
+        for metric in metrics:
+            for seed, whole in by_round(found.trials(task, method), metric).iterrows():
+                present = whole.dropna()
+                curve = present[present.ne(present.shift()) | (present.index == present.index.max())]
+                about = {"task": task, "method": method, "metric": metric, "seed": seed}
+                frames.append(pd.DataFrame({**about, "iteration": curve.index, "value": curve.to_numpy()}))
+    return pd.concat(frames[1:] or frames, ignore_index=True)
+
+
 def combined_provenance(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return one provenance of many trials: each value that occurs, once, and the wall time of all."""
     facts = list(facts)
@@ -345,6 +361,7 @@ WRITTEN = (
     "{0}-table.csv",
     "{0}-illustration.csv",
     "{0}-curves.parquet",
+    "{0}-seeds.parquet",
     "{0}-runs.parquet",
     "provenance.json",
     "illustration-provenance.json",
@@ -399,6 +416,7 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
         return None
     if drawn:
         write_frame(home / f"{name}-curves.parquet", curves(found, drawn))
+        write_frame(home / f"{name}-seeds.parquet", curves_of_seeds(found, drawn))
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,

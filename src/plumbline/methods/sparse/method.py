@@ -27,7 +27,7 @@ from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, Predictor, methods
 from plumbline.methods.composed import Choice, Round, Steps, SurrogateMethod
 from plumbline.methods.lockstep import JointStep, LockstepMethod
-from plumbline.methods.sparse.options import LAST, SparseOptions
+from plumbline.methods.sparse.options import LAST, PlacedOptions, SparseOptions
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation, standardisation_of
 from plumbline.models.svgp.inducing import best_beliefs, improvement_quality, place_inducing
@@ -261,13 +261,19 @@ class ElboImprovement(SparseMethod):
     """Expected improvement under an SVGP trained by the ELBO."""
 
 
-@methods.register("moss-ei", SparseOptions)
+@methods.register("moss-ei", PlacedOptions)
 class PlacedImprovement(SparseMethod):
     """`elbo-ei` with inducing points placed anew in each round where data are diverse and good (Moss et al., 2023).
 
     The variational distribution of the new inducing values starts at its optimum, in closed form. The published code
     chooses points only from those of the round before, so that they never change: `frozen-inducing`.
     """
+
+    options: PlacedOptions
+
+    def quality(self, process: SVGP, X: Tensor) -> Tensor:
+        """Return the quality of points by which inducing points are placed, `n`; `X` is `n x d`, in the bounds."""
+        return improvement_quality(process, X, self.options.noisy, self.options.baseline)
 
     def start(self, round: Round) -> SVGP:
         """Return the process of the last round, at new inducing points."""
@@ -277,8 +283,7 @@ class PlacedImprovement(SparseMethod):
         X = before.standardisation.inputs(round.data.X)
         spare = before.parameters.inducing.squeeze(0)
         with torch.no_grad():
-            quality = improvement_quality(before, round.data.X, self.options.noisy)
-            Z = place_inducing(X, before.layout, before, quality, spare)
+            Z = place_inducing(X, before.layout, before, self.quality(before, round.data.X), spare)
             row = before.row.clone()
             parts = before.layout.parts(row.unsqueeze(0))
             parts.inducing.copy_(Z)
@@ -302,6 +307,6 @@ class PlacedImprovement(SparseMethod):
         row = process.row.clone()
         inducing = process.layout.parts(row.unsqueeze(0)).inducing
         Z = process.parameters.inducing.squeeze(0)
-        quality = improvement_quality(process, process.standardisation.points(Z), self.options.noisy)
+        quality = self.quality(process, process.standardisation.points(Z))
         inducing.copy_(place_inducing(Z, process.layout, process, quality, Z, fill_first=True))
         return replace(process, row=row, stale=process.factor)

@@ -9,6 +9,7 @@ from plumbline.core.options import Options
 from plumbline.methods.sparse.reading import Reading
 from plumbline.methods.variants import Variant, departures_of
 from plumbline.models.algebra import SparseKernel
+from plumbline.models.svgp.inducing import Baseline
 from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.models.svgp.objective import Objective
 from plumbline.spaces.search import SearchOptions
@@ -101,3 +102,14 @@ class SparseOptions(Options):
         if "failures-in-total" in self.departures:
             return self.training.model_copy(update={"counted": "in total", "epochs": self.training.epochs + 1})
         return self.training
+
+
+class PlacedOptions(SparseOptions):
+    """Options of methods that place inducing points anew in each round.
+
+    Attributes:
+        baseline: what the quality of a datum, its expected improvement, is over: the greatest posterior mean, or the
+            least, as in the library of Moss et al.
+    """
+
+    baseline: Baseline = "greatest mean"

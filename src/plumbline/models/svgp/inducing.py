@@ -1,6 +1,7 @@
 """Placement of inducing points by a greedy, quality-weighted determinantal point process, and their optimal `q(u)`."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from botorch.utils.probability.utils import ndtr, phi
@@ -73,19 +74,25 @@ def place_inducing(
     return torch.cat(parts_in_order[::-1] if fill_first else parts_in_order)
 
 
-def improvement_quality(process: SVGP, X: Tensor, noisy: bool = False) -> Tensor:
-    """Return the expected improvement of points over the greatest posterior mean among them: `n`.
+Baseline = Literal["greatest mean", "least mean"]
+"""What the improvement of a point is over: the greatest posterior mean among the points, or the least."""
 
-    Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone.
+
+def improvement_quality(process: SVGP, X: Tensor, noisy: bool = False, baseline: Baseline = "greatest mean") -> Tensor:
+    """Return the expected improvement of points over the greatest or the least posterior mean among them: `n`.
+
+    Moss et al. (2023), section 4; BoTorch's `ExpectedImprovementQualityFunction`, from marginals alone. Over the
+    greatest mean most points have next to no quality; the library of Moss et al. takes the least, which spreads points.
 
     Args:
         process: the SVGP of the previous round.
         X: `n x d`, in the problem's bounds.
         noisy: whether improvement is that of observations instead of f.
+        baseline: what it is over.
     """
     mean, variance = process.posterior_moments(X.unsqueeze(-2), joint=False)
     mean, sd = mean.squeeze(-1), (variance.squeeze(-1) + noisy * process.noise_variance).sqrt()
-    u = (mean - mean.max()) / sd
+    u = (mean - (mean.max() if baseline == "greatest mean" else mean.min())) / sd
     return (sd * (phi(u) + u * ndtr(u))).clamp_min(0.0)
 
 

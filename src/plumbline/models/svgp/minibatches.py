@@ -27,6 +27,8 @@ class TrainingOptions(Options):
         epochs: greatest number of passes through the data.
         failures: number of passes without a new best value after which training has converged.
         counted: whether such passes are counted in a row (the paper) or in total (its code).
+        pass_size: greatest number of data of a pass, drawn anew for each; None for all data (the paper). With it the
+            cost of a training does not grow with the data, and convergence is judged as often as with so many.
     """
 
     learning_rate: PositiveFloat = 0.01
@@ -35,6 +37,7 @@ class TrainingOptions(Options):
     epochs: PositiveInt = 30
     failures: PositiveInt = 3
     counted: Literal["in a row", "in total"] = "in a row"
+    pass_size: PositiveInt | None = None
 
 
 @dataclass
@@ -83,10 +86,14 @@ class Shuffled:
     generator: Generator
     _left: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.long))
 
-    def draw(self, size: int) -> tuple[Tensor, Tensor, bool]:
-        """Return the next minibatch (`k x d` and `k`, `k <= size`), and whether it ends a pass."""
+    def draw(self, size: int, pass_size: int | None = None) -> tuple[Tensor, Tensor, bool]:
+        """Return the next minibatch (`k x d` and `k`, `k <= size`), and whether it ends a pass.
+
+        A pass is over `pass_size` of the data; None for all.
+        """
         if not len(self._left):
-            self._left = torch.randperm(len(self.y), generator=self.generator).to(self.X.device)
+            shuffled = torch.randperm(len(self.y), generator=self.generator)
+            self._left = shuffled[:pass_size].to(self.X.device)
         rows, self._left = self._left[:size], self._left[size:]
         return self.X[rows], self.y[rows], not len(self._left)
 
@@ -110,12 +117,12 @@ def train(sources: Sequence[Shuffled], options: TrainingOptions, step: Step) -> 
     going = list(range(len(sources)))
     sums = torch.zeros(len(sources), dtype=sources[0].y.dtype, device=sources[0].y.device)
     while going:
-        drawn = {i: sources[i].draw(options.batch) for i in going}
+        drawn = {i: sources[i].draw(options.batch, options.pass_size) for i in going}
         for members in _alike(drawn):
             X, y = torch.stack([drawn[i][0] for i in members]), torch.stack([drawn[i][1] for i in members])
             data = X.new_tensor([len(sources[i].y) for i in members])
             values = step(members, Batch(X, y, data), [progress[i].epochs for i in members])
-            sums[members] += values * (y.shape[-1] / data)
+            sums[members] += values * (y.shape[-1] / data.clamp_max(options.pass_size or math.inf))
         ended = [i for i in going if drawn[i][2]]
         if ended:
             over = {i for i, mean in zip(ended, sums[ended].tolist(), strict=True) if progress[i].after(mean, options)}
