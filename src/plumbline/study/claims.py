@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from plumbline.core.nested import merge
 from plumbline.core.options import Options, distinct
+from plumbline.study.verdicts import Undecidable
 
 _AFTER = "@"
 
@@ -199,7 +200,7 @@ class Beyond(Options):
         because: the reason.
     """
 
-    verdict: Literal["cannot fail", "does not apply"]
+    verdict: Undecidable
     because: str
 
 

@@ -13,8 +13,6 @@ from plumbline.analysis.verdicts.verdict import (
     COLUMNS,
     FEW_SEEDS,
     MIN_SEEDS,
-    Outcome,
-    Verdict,
     claim_rows,
     counts,
     probabilities,
@@ -24,6 +22,7 @@ from plumbline.analysis.verdicts.verdict import (
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import TAIL, Mean
 from plumbline.study.claims import Claim, ClaimTest
+from plumbline.study.verdicts import Outcome, Verdict
 
 TEST = made.TEST
 

@@ -6,7 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
 from plumbline.analysis.publish.markdown import cell
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference, runs_for_outputs, runs_from_records
-from plumbline.analysis.verdicts.verdict import COLUMNS, Outcome, Verdict, by_number, counts
+from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, counts
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.metrics.registry import by_round, columns_of
@@ -27,6 +27,7 @@ from plumbline.store.records import read_table, write_frame
 from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
+from plumbline.study.verdicts import OUTCOMES, VERDICTS
 
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
@@ -131,8 +132,8 @@ JUDGE_AGAIN = "`plumbline claims` or `plumbline reference` writes it again"
 
 WORDINGS: dict[str, tuple[str, ...]] = {
     "role": ("primary", "secondary"),
-    "outcome": get_args(Outcome),
-    "verdict": get_args(Verdict),
+    "outcome": OUTCOMES,
+    "verdict": VERDICTS,
 }
 """Columns of a table of claims that hold one of some words."""
 
@@ -242,7 +243,7 @@ def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
         if study.claims
     }
     found[ALL] = sum(found.values(), Counter())
-    columns = [one for one in (*get_args(Verdict), NOT_JUDGED) if found[ALL][one]]
+    columns = [one for one in (*VERDICTS, NOT_JUDGED) if found[ALL][one]]
     lines = [f"| | {' | '.join(columns)} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
     for title, count in found.items():
         cells = [str(count[one] or "–") for one in columns]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -12,11 +12,7 @@ from plumbline.analysis.verdicts.small_sample_rates import chance_rate, claimed_
 from plumbline.statistics.inference import TAIL, Inference
 from plumbline.statistics.multiple_tests import holm
 from plumbline.study.claims import Claim, ClaimTest, Stuck
-
-Outcome = Literal["holds", "fails", "open"]
-Verdict = Literal[
-    "reproduced", "partly", "not reproduced", "inconclusive at this scale", "cannot fail", "does not apply"
-]
+from plumbline.study.verdicts import Outcome, Verdict
 
 COLUMNS = [
     "claim",
