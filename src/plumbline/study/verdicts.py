@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, get_args
 
-Outcome = Literal["holds", "fails", "alike", "open", "cannot show"]
+Outcome = Literal["holds", "fails", "too small", "open", "cannot show"]
 """What a part of a test comes to."""
 
 Undecidable = Literal["cannot fail", "does not apply"]
@@ -19,7 +19,7 @@ Verdict = Literal[
     "mixed",
     "not reproduced",
     "smaller than published",
-    "alike",
+    "too small to matter",
     "inconclusive at this scale",
     "cannot fail",
     "does not apply",
@@ -33,24 +33,24 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 UNDECIDABLE: tuple[Undecidable, ...] = get_args(Undecidable)
 
-OUTCOME_MEANINGS: Mapping[Outcome, str] = MappingProxyType(
+OUTCOME_MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         "holds": "Such data are improbable if the part is false.",
         "fails": "Such data are improbable if the part is true.",
-        "alike": "The sign is open, and an effect that matters is excluded.",
+        "too small": "Its sign is open, and an effect that matters is excluded.",
         "open": "These data cannot tell.",
         "cannot show": "No data from these runs could show the part, or refute it.",
     }
 )
 
-MEANINGS: Mapping[Verdict, str] = MappingProxyType(
+MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         "reproduced": "Every part of the primary test holds.",
         "partly": "Some parts hold and none fails; or all that were run hold, and others were not run.",
         "mixed": "Some parts hold and others fail.",
         "not reproduced": "No part holds, and at least one fails.",
         "smaller than published": "No part fails, and an effect of the published size is excluded, of whatever sign.",
-        "alike": "No part holds or fails, and in every part an effect that matters is excluded.",
+        "too small to matter": "No part holds or fails, and in every part an effect that matters is excluded.",
         "inconclusive at this scale": "No part holds or fails, and no size is excluded: these data cannot tell.",
         "cannot fail": "The claim is true of any data, so no experiment can refute it.",
         "does not apply": "The claim is about something that this study does not run.",

@@ -140,7 +140,7 @@ VERDICT_COLOURS: dict[Verdict, str] = {
     "mixed": "purple",
     "not reproduced": "red",
     "smaller than published": "orange",
-    "alike": "sky",
+    "too small to matter": "sky",
     "inconclusive at this scale": "grey",
 }
 """The colours of verdicts, in figures and on pages; a verdict on a claim that is not tested has none."""

@@ -13,8 +13,9 @@ from plumbline.analysis.publish.markdown import escaped
 from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.reference import NOT_JUDGED, read_claims, read_doubts, seeds_of
 from plumbline.analysis.verdicts.part_results import describe
+from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS
-from plumbline.analysis.verdicts.verdict import by_number, counts
+from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.metrics.registry import find_metric
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
@@ -266,7 +267,7 @@ def claim_page(
         first=None if first is None else first.to_dict(),
         seeds="" if first is None else seeds_of(decisive),
         doubts=doubts.to_dict("records"),
-        experiments={one: study.experiments[one] for one in claim.experiments},
+        experiments={one: study.experiments[one] for one in claim.all_experiments},
         reference=reference,
         there=there,
         reply=reply,
