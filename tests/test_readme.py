@@ -235,7 +235,10 @@ def test_the_readme_names_no_experiment_before_it_says_what_such_names_mean():
 VERDICTS = {
     "reproduced": "reproduced",
     "partly": "partly",
+    "mixed": "mixed",
     "not reproduced": "not reproduced",
+    "smaller than published": "smaller",
+    "too small to matter": "smaller",
     "inconclusive at this scale": "inconclusive",
     "cannot fail": "not decidable",
     "does not apply": "not decidable",

@@ -99,7 +99,7 @@ def test_tests_that_share_fields_are_written_once() -> None:
     assert [(test.task, test.method, test.baseline) for test in tests] == [
         ("t", "a", "b"), ("t", "a", "c"), ("u", "a", "b"), ("u", "a", "c"), ("v", "d", None),
     ]  # fmt: skip
-    assert {test.published for test in tests} == {"so"}
+    assert {str(test.published) for test in tests} == {"so"}
     assert tests[0].trials == (("t", "a"), ("t", "b"))
 
 
@@ -310,3 +310,55 @@ def test_a_document_of_which_nothing_is_run() -> None:
     study = parse(Study, toy() | {"experiments": {}, "claims": {"K2": toy()["claims"]["K2"]}}, "toy")
     study.check("toy")
     assert (study.claims["K2"].experiments, study.claims["K2"].tests) == ((), ())
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("changes", "least"),
+        [
+            ({"published": "a lot"}, None),
+            ({"published": {"words": "half", "ratio": 0.5}}, ("ratio", 0.5)),
+            ({"published": {"ratio": 0.5, "error": 0.1}}, ("ratio", 0.6)),
+            ({"published": {"value": -2.0, "error": 0.5}}, ("value", -1.5)),
+            ({"direction": "greater", "published": {"value": 2.0, "error": 0.5}}, ("value", 1.5)),
+            ({"direction": "greater", "published": {"ratio": 1.2, "error": 0.05}}, ("ratio", 1.15)),
+        ],
+    )
+    def test_a_published_size_is_as_weak_as_it_may_be(
+        self, changes: dict[str, Any], least: tuple[str, float] | None
+    ) -> None:
+        (test,) = claim({**TEST, "statistic": "difference", "baseline": "grid", "threshold": 0.0, **changes}).tests
+        size = test.published_size
+        assert (size is None) == (least is None)
+        if size is not None and least is not None:
+            assert getattr(size, least[0]) == pytest.approx(least[1])
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"published": {"ratio": 0.9, "error": 0.2}}, "give its `words` alone"),
+            ({"published": {"value": -1.0, "error": 1.0}}, "give its `words` alone"),
+            ({"matters": {"ratio": 1.1}}, "give its `words` alone"),
+            ({"matters": {}}, "give a `value` or a `ratio`"),
+            ({"matters": {"value": -1.0, "ratio": 0.5}}, "not both"),
+            ({"direction": "within", "range": [0, 1], "matters": {"value": 0.5}}, "a range has none"),
+            ({"published": {"ratio": -0.5}}, "greater than 0"),
+            ({"published": {"word": "half"}}, "unknown field 'word'"),
+        ],
+    )
+    def test_one_that_says_nothing_is_one_line(self, changes: dict[str, Any], message: str) -> None:
+        with pytest.raises(PlumblineError, match=message) as error:
+            claim({**TEST, "statistic": "difference", "baseline": "grid", "threshold": 0.0, **changes})
+        assert "\n" not in str(error.value)
+
+    def test_its_words_name_the_place(self) -> None:
+        (test,) = claim({**TEST, "published": {"words": "half", "source": "table 2"}}).tests
+        assert str(test.published) == "half (table 2)"
+        assert str(claim(TEST).tests[0].published) == ""
+
+
+def test_a_claim_rests_on_fresh_experiments_once_all_are_there() -> None:
+    one = claim(TEST).model_copy(update={"fresh": ("N1", "N2")})
+    assert one.rests_on(["F1", "N1"]) == ("F1",)
+    assert one.rests_on(["F1", "N1", "N2"]) == ("N1", "N2")
+    assert claim(TEST).rests_on([]) == ("F1",)

@@ -12,7 +12,8 @@ import yaml
 
 from plumbline.analysis.evidence.runs import COLUMNS
 from plumbline.analysis.verdicts.judge import ExperimentRuns, judge
-from plumbline.analysis.verdicts.verdict import MIN_SEEDS, runnable_tests
+from plumbline.analysis.verdicts.rule import MIN_SEEDS
+from plumbline.analysis.verdicts.verdict import runnable_tests
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import SHARES
@@ -86,8 +87,22 @@ def test_no_two_claims_have_one_name(plans: dict[str, Plan]) -> None:
 
 
 def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
-    for name in ("desk", "paper"):
-        assert list(plans[name].run.experiments) == plans[name].names()
+    """Those with fresh seeds are of one of them: who runs the desk does not look at seeds that are to decide."""
+    studies = plans["paper"].studies.values()
+    fresh = {name for study in studies for name, one in study.experiments.items() if one.first_seed}
+    built = {preset: set(plans[preset].run.experiments) for preset in ("desk", "paper")}
+    for experiments in built.values():
+        assert experiments - fresh == set(plans["paper"].names()) - fresh
+    assert (built["desk"] ^ built["paper"]) == fresh
+    assert {name for study in studies for claim in study.claims.values() for name in claim.fresh} == fresh
+
+
+def test_no_other_experiment_has_a_fresh_seed(plans: dict[str, Plan]) -> None:
+    for study in plans["paper"].studies.values():
+        for experiment in study.experiments.values():
+            blocks = [block for grid in experiment.grids().values() for block in grid]
+            assert experiment.first_seed == 0 or experiment.first_seed >= 1000
+            assert all((block.seeds or experiment.seeds) <= 1000 for block in blocks if not experiment.first_seed)
 
 
 def test_quick_needs_no_download(plans: dict[str, Plan]) -> None:
@@ -126,8 +141,9 @@ def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
         asked = dict.fromkeys(
             run
             for claim in plan.study_of(experiment).claims.values()
-            if experiment in claim.experiments
-            for found in [runnable_tests(claim, {pair for name in claim.experiments for pair in plan.whole_grid(name)})]
+            for names in claim.evidence
+            if experiment in names
+            for found in [runnable_tests(claim, {pair for name in names for pair in plan.whole_grid(name)})]
             if found is not None
             for run in found.runs
             if run[:2] in here
@@ -135,7 +151,7 @@ def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
         rows = [(*one, seed, *np.exp(rng.normal(size=3)), 9, 9, 12) for one in asked for seed in range(5)]
         return ExperimentRuns(pd.DataFrame(rows, columns=COLUMNS), "paper", "synthetic")
 
-    found = judge(plan.studies.values(), drawn)
+    found = judge(plan.studies.values(), plan.library, drawn)
     claims = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiments}
     assert set(found["claim"]) == claims
     assert found[["ours", "low", "high", "p"]].notna().all(axis=None)
@@ -177,7 +193,7 @@ def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
 
 
 def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None:
-    for name in plans["paper"].names():
+    for name in plans["paper"].run.experiments:
         figure = plans["paper"].experiment(name).figure
         if figure is None or figure.kind in ("final-dots", "run-ends", "paired-effects", "mean-ranks"):
             continue  # nothing is drawn, or each dot, or column of dots, has its words

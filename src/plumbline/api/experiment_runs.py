@@ -99,6 +99,6 @@ def metrics_of(study: "Study", experiment: str) -> list[str]:
             options = parse(registry[output.kind].options, output.options, f"{registry.kind} of {experiment}")
             assert isinstance(options, OutputOptions)
             found += options.names().metrics
-    claims = (claim for claim in study.claims.values() if experiment in claim.experiments)
+    claims = (claim for claim in study.claims.values() if experiment in claim.all_experiments)
     found += [split_metric(test.metric)[0] for claim in claims for test in claim.tests]
     return list(dict.fromkeys(found)) or ["regret"]

@@ -282,7 +282,7 @@ def reference(
             raise PlumblineError("name the results to publish: --folder results/<preset>")
         chosen = [loaded.resolve(name) for name in dict.fromkeys(experiments)]
         keep(chosen, existing_folder(folder, "results"), store, output, replace)
-    keep_verdicts(loaded.studies.values(), output)
+    keep_verdicts(loaded.studies.values(), loaded.library, output)
 
 
 @app.command(rich_help_panel=WORKFLOW)

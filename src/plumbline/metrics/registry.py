@@ -33,6 +33,7 @@ class Metric:
         compute: rows to a value a row, NaN where it is not defined.
         streamed: whether MLflow gets it.
         better: which direction is better, empty where neither is: coverage has a level to meet.
+        best: the best value there can be, where that is known beforehand.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Metric:
     compute: Callable[[pd.DataFrame], Array | pd.Series]
     streamed: bool = False
     better: Better = ""
+    best: float | None = None
 
 
 METRICS: dict[str, Metric] = {}
@@ -52,7 +54,7 @@ NOTE = "notes."
 
 
 def enter(
-    kind: Kind, *reads: str, streamed: bool = False, better: Better = ""
+    kind: Kind, *reads: str, streamed: bool = False, better: Better = "", best: float | None = None
 ) -> Callable[[Callable[[pd.DataFrame], Array | pd.Series]], Callable[[pd.DataFrame], Array | pd.Series]]:
     """Register the decorated function; `reads` names columns, or other metrics whose columns it needs."""
 
@@ -61,7 +63,7 @@ def enter(
         columns = tuple(dict.fromkeys(column for names in nested for column in names))
         summary = (compute.__doc__ or "").strip().splitlines()[0].removeprefix("Return ").rstrip(".")
         name = compute.__name__
-        METRICS[name] = Metric(name, summary, columns, kind, compute, streamed, better)
+        METRICS[name] = Metric(name, summary, columns, kind, compute, streamed, better, best)
         return compute
 
     return enter

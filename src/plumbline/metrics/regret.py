@@ -84,7 +84,7 @@ def _violation(rows: pd.DataFrame) -> Array:
     return np.maximum(-inequalities, 0.0).sum(axis=1) + np.abs(equalities).sum(axis=1)
 
 
-@enter("query", "f", "roles", "optimum", better="lower")
+@enter("query", "f", "roles", "optimum", better="lower", best=0.0)
 def instant_regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the noise-free value of this evaluation.
 
@@ -94,7 +94,7 @@ def instant_regret(rows: pd.DataFrame) -> Array:
     return np.maximum(gap, 0.0) + _violation(rows) if _constrained(rows) else gap
 
 
-@enter("running", "best_f", "optimum", streamed=True, better="lower")
+@enter("running", "best_f", "optimum", streamed=True, better="lower", best=0.0)
 def regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the best noise-free value so far."""
     return _optimum(rows) - np.asarray(best_f(rows))
@@ -111,7 +111,7 @@ def queries_to_optimum(rows: pd.DataFrame) -> pd.Series:
     return looked_for.astype(float).groupby(rows["seed"]).cumsum().where(~np.isnan(_optimum(rows)))
 
 
-@enter("round", "optimum", "notes", better="lower")
+@enter("round", "optimum", "notes", better="lower", best=0.0)
 def inference_regret(rows: pd.DataFrame) -> Array:
     """Return the optimum minus the noise-free value of the point that the method holds to be it, where that was noted.
 
@@ -120,21 +120,21 @@ def inference_regret(rows: pd.DataFrame) -> Array:
     return _optimum(rows) - lookup(rows["notes"], "recommended_f")
 
 
-@enter("running", "y", "instant_regret", streamed=True, better="lower")
+@enter("running", "y", "instant_regret", streamed=True, better="lower", best=0.0)
 def incumbent_regret(rows: pd.DataFrame) -> Array:
     """Return the regret of the best observation so far, as `instant_regret` has it."""
     best = _feasible_objective(rows, "y")
     return of_trials(rows, incumbents, best, np.asarray(instant_regret(rows)))
 
 
-@enter("running", "instant_regret", better="lower")
+@enter("running", "instant_regret", better="lower", best=0.0)
 def cumulative_regret(rows: pd.DataFrame) -> pd.Series:
     """Return the sum of regrets of all queries so far; the initial design does not count."""
     asked = queries(rows)
     return metric(asked, "instant_regret").groupby(asked["seed"]).cumsum()
 
 
-@enter("running", "cumulative_regret", better="lower")
+@enter("running", "cumulative_regret", better="lower", best=0.0)
 def cumulative_regret_area(rows: pd.DataFrame) -> pd.Series:
     """Return the area under the curve of cumulative regret so far, over the number of queries: its mean."""
     return running_mean(metric(rows, "cumulative_regret"), rows)
@@ -162,7 +162,7 @@ def regrets_of_rest(values: Array, greater: Array, equal: Array, after: Array, b
     return found
 
 
-@enter("running", "f", "roles", "optimum", "notes", better="lower")
+@enter("running", "f", "roles", "optimum", "notes", better="lower", best=0.0)
 def ranking_regret(rows: pd.DataFrame) -> pd.Series:
     """Return the sum of regrets of all queries so far, each against the best row of a table that is left (CBO, C.3).
 
@@ -174,7 +174,7 @@ def ranking_regret(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(values, index=asked.index)
 
 
-@enter("running", "ranking_regret", better="lower")
+@enter("running", "ranking_regret", better="lower", best=0.0)
 def ranking_regret_area(rows: pd.DataFrame) -> pd.Series:
     """Return the area under the curve of ranking regret so far, over the number of queries: its mean."""
     return running_mean(metric(rows, "ranking_regret"), rows)
@@ -192,7 +192,7 @@ def feasible(rows: pd.DataFrame) -> Array:
     return np.asarray(_feasible(rows, "f"), dtype=np.float64) if _constrained(rows) else np.full(len(rows), np.nan)
 
 
-@enter("running", "instant_regret", streamed=True, better="lower")
+@enter("running", "instant_regret", streamed=True, better="lower", best=0.0)
 def penalty_regret(rows: pd.DataFrame) -> Array:
     """Return the least `instant_regret` so far; NaN without constraints."""
     if not _constrained(rows):
@@ -218,7 +218,7 @@ def regrets_of_rows(rows: Array, regrets: Array) -> Array:
     return np.where(named, regrets[np.where(named, rows, 0).astype(int)], np.nan)
 
 
-@enter("running", "instant_regret", "notes", better="lower")
+@enter("running", "instant_regret", "notes", better="lower", best=0.0)
 def recommended_regret(rows: pd.DataFrame) -> Array:
     """Return the `instant_regret` of the point that is recommended after a round, as the method noted it in the next.
 

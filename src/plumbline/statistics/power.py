@@ -29,12 +29,13 @@ MOST = 1_000
 """Seeds that are simulated at most; of more, only this is said."""
 
 
-def seen(samples: Array, name: str) -> NDArray[np.bool_]:
-    """Return whether the test says of each sample that its mean is above zero, at a two-sided level of .05.
+def seen(samples: Array, name: str, tail: float = TAIL) -> NDArray[np.bool_]:
+    """Return whether the test says of each sample that its mean is above zero.
 
     Args:
         samples: `studies x n`.
         name: what resamples are seeded by.
+        tail: level of the test on its side.
     """
     n = samples.shape[1]
     means = samples.mean(axis=1)
@@ -46,7 +47,7 @@ def seen(samples: Array, name: str) -> NDArray[np.bool_]:
     with np.errstate(divide="ignore"):
         score = means / np.sqrt(variance / (n - 1))
     p = np.maximum(stdtr(n - 1, -score), (np.count_nonzero(scores >= score, axis=0) + 1) / (SCORES + 1))
-    return p <= TAIL
+    return p <= tail
 
 
 class Power:
@@ -56,20 +57,22 @@ class Power:
         differences: `n` on file, not all one value.
         effect: a mean difference other than zero; it counts as seen where it is significant and has its sign.
         name: what draws are seeded by.
+        tail: level of the test on its side.
     """
 
-    def __init__(self, differences: Array, effect: float, name: str) -> None:
+    def __init__(self, differences: Array, effect: float, name: str, tail: float = TAIL) -> None:
         centred = differences - differences.mean()
         self.shape = np.sign(effect) * centred / centred.std()
         self.effect = abs(effect) / float(differences.std(ddof=1))
         self.name = name
+        self.tail = tail
         self.of = lru_cache(maxsize=None)(self._of)
 
     def _of(self, seeds: int) -> float:
         """Return the power with so many seeds, at least two."""
         rng = np.random.default_rng(stream_seed(f"power {self.name}", seeds, "bootstrap"))
         samples = (self.draw(rng, (BLOCK, seeds)) + self.effect for _ in range(BLOCKS))
-        return float(np.mean([seen(block, f"{self.name} {i}") for i, block in enumerate(samples)]))
+        return float(np.mean([seen(block, f"{self.name} {i}", self.tail) for i, block in enumerate(samples)]))
 
     def draw(self, rng: np.random.Generator, size: tuple[int, int]) -> Array:
         """Return differences of mean zero and deviation one: those on file, blurred by their standard error."""
@@ -82,7 +85,7 @@ class Power:
 
         The search widens a bracket around the normal approximation, and halves it.
         """
-        high = int(min(approximate_seeds(self.effect, power) + 2, MOST))
+        high = int(min(approximate_seeds(self.effect, power, self.tail) + 2, MOST))
         low = max(4 * high // 5, 2)
         while self.of(high) < power:
             if high == MOST:
@@ -98,17 +101,18 @@ class Power:
     def more(self, power: float) -> float:
         """Return how many seeds the simulation adds to the normal approximation; none where it ends at `MOST`."""
         seeds = self.seeds(power)
-        return seeds - float(approximate_seeds(self.effect, power)) if np.isfinite(seeds) else 0.0
+        return seeds - float(approximate_seeds(self.effect, power, self.tail)) if np.isfinite(seeds) else 0.0
 
 
-def approximate_seeds(effect: Array | float, power: float) -> Array | float:
-    """Return the seeds that Student's two-sided test of level .05 takes for normal differences; Guenther (1981).
+def approximate_seeds(effect: Array | float, power: float, tail: float = TAIL) -> Array | float:
+    """Return the seeds that Student's test takes for normal differences; Guenther (1981).
 
     Args:
         effect: in standard deviations of the differences.
         power: the probability to see it.
+        tail: level of the test on its side.
     """
-    level, reach = ndtri(1 - TAIL), ndtri(power)
+    level, reach = ndtri(1 - tail), ndtri(power)
     with np.errstate(divide="ignore"):
         return (level + reach) ** 2 / np.square(effect) + level**2 / 2
 

@@ -170,16 +170,19 @@ def check_output(kind: Kind, output: Output, grid: Grid, library: MethodsAndTask
 def check_claim(claim: Claim, grids: Mapping[str, Grid], source: str) -> None:
     """Raise PlumblineError where a test speaks of trials that no preset has, or of what cannot be measured.
 
+    Fresh experiments need the trials of the primary test alone.
+
     Args:
         claim: what is checked.
-        grids: by experiment that the claim rests on.
+        grids: by experiment of one set that the claim may rest on.
         source: what errors begin with.
     """
     for (one, first), (other, second) in combinations(grids.items(), 2):
         for task, method in sorted(set(first).intersection(second)):
             raise PlumblineError(f"{source}: {one} and {other} both run {method!r} on {task!r}: which of them counts?")
     grid = {pair for grid in grids.values() for pair in grid}
-    for test in claim.tests:
+    decisive = [test for tests in claim.primary for test in tests.each()]
+    for test in decisive if tuple(grids) == claim.fresh else claim.tests:
         _check_trials(test, grid, source)
     metrics = sorted({test.metric for test in claim.tests} | ({claim.stuck.metric} if claim.stuck else set()))
     statistics = sorted(
@@ -211,7 +214,8 @@ def check_metrics(metrics: Iterable[str], source: str) -> None:
 
 
 def _check_trials(test: ClaimTest, grid: Grid, source: str) -> None:
-    for task, method in test.trials:
+    floors = () if test.floor is None else tuple((task, test.floor) for task in test.tasks)
+    for task, method in (*test.trials, *floors):
         _check_among("task", task, {task for task, _ in grid}, source)
         _check_among("method", method, {method for _, method in grid}, source)
         if (task, method) not in grid:

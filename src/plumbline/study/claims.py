@@ -1,6 +1,6 @@
 """Claims and the tests that decide about them."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import product
 from typing import Annotated, Any, Literal, Self
 
@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from plumbline.core.nested import merge
 from plumbline.core.options import Options, distinct
+from plumbline.study.verdicts import Undecidable
 
 _AFTER = "@"
 
@@ -29,6 +30,53 @@ Of = Literal["last", "mean", "median"]
 """Summary of a run: its last value, or the mean or the median of the values of its rounds."""
 
 
+class Size(Options):
+    """A size of an effect: a value of the tested statistic, or a ratio of means where the statistic is a difference.
+
+    Attributes:
+        value: of the statistic.
+        ratio: the method's mean divided by the baseline's, in the place of `value`.
+    """
+
+    value: float | None = None
+    ratio: float | None = Field(default=None, gt=0)
+
+    @property
+    def given(self) -> float | None:
+        """The number, of whichever kind; None where there is none."""
+        return self.value if self.ratio is None else self.ratio
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        if self.value is not None and self.ratio is not None:
+            raise ValueError("give a `value` of the statistic or a `ratio` of means, not both")
+        return self
+
+
+class Published(Size):
+    """What the document says of the tested quantity: in words, and as a size where it gives one.
+
+    Attributes:
+        words: its own, or what is read off a figure.
+        source: section, table or figure; the claim's own where it is empty.
+        error: how far off the size may be: half a unit of the last digit of a number in the text, and what one may be
+            wrong by in reading a figure, its error bars included.
+        evaluations: of a run, after which the document has this size; null for its end.
+    """
+
+    words: str = ""
+    source: str = ""
+    error: float = Field(default=0.0, ge=0)
+    evaluations: int | None = Field(default=None, ge=1)
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.source})" if self.source else self.words
+
+
+def _in_words(written: Any) -> Any:
+    return {"words": written} if isinstance(written, str) else written
+
+
 class Criterion(Options):
     """The statistic of one or several tests, and the value that the claim expects.
 
@@ -48,7 +96,10 @@ class Criterion(Options):
         options: of the statistic.
         after: share of the rounds after which the method's runs are read, the baseline's at their end: tests whether
             the method is faster.
-        published: the document's value, where a text, a table or a figure gives it.
+        published: the document's value, where a text, a table or a figure gives it: words, or a size too.
+        matters: the least effect that we hold to matter: half of the document's size where it gives one.
+        floor: a method, such as random search, that is no search at all: that methods are alike shows nothing where it
+            would pass for alike too.
     """
 
     name: str = ""
@@ -60,7 +111,9 @@ class Criterion(Options):
     direction: Literal["less", "greater", "within"]
     threshold: float = 0.0
     range: tuple[float, float] | None = None
-    published: str = ""
+    published: Annotated[Published, BeforeValidator(_in_words, json_schema_input_type=Published | str)] = Published()
+    matters: Size | None = None
+    floor: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -69,6 +122,29 @@ class Criterion(Options):
             raise ValueError("`range: [low, high]` is for `direction: within`, and that needs one")
         if self.range is not None and self.range[0] >= self.range[1]:
             raise ValueError("the `range` ends where it begins, or before")
+        return self
+
+    @property
+    def published_size(self) -> Size | None:
+        """The least effect that agrees with the document's size; None where it gives none."""
+        given, error = self.published.given, self.published.error
+        if given is None:
+            return None
+        least = given + error if self.direction == "less" else given - error
+        return Size(value=least) if self.published.ratio is None else Size(ratio=least)
+
+    @model_validator(mode="after")
+    def _sizes_on_the_claimed_side(self) -> Self:
+        for name, size in (("published", self.published_size), ("matters", self.matters)):
+            if size is None:
+                continue
+            if self.direction == "within":
+                raise ValueError(f"`{name}` has a size: a range has none, only `words`")
+            if size.given is None:
+                raise ValueError(f"`{name}`: give a `value` or a `ratio`")
+            none = self.threshold if size.ratio is None or self.statistic == "ratio" else 1.0
+            if (size.given >= none) if self.direction == "less" else (size.given <= none):
+                raise ValueError(f"`{name}`, less its error, is not beyond the threshold: give its `words` alone")
         return self
 
     @model_validator(mode="after")
@@ -113,8 +189,9 @@ class ClaimTest(Criterion):
 
     @property
     def runs(self) -> tuple[tuple[str, str, str], ...]:
-        """The (task, method, metric) of the runs that the test needs."""
-        return tuple((task, method, self.metric_of(method)) for task, method in self.trials)
+        """The (task, method, metric) of the runs that the test needs, and of those of its floor."""
+        floors = () if self.floor is None else tuple((task, self.floor) for task in self.tasks)
+        return tuple((task, method, self.metric_of(method)) for task, method in (*self.trials, *floors))
 
     def metric_of(self, method: str) -> str:
         """Return the metric of a method's runs, with the share of the rounds after which it is read."""
@@ -199,7 +276,7 @@ class Beyond(Options):
         because: the reason.
     """
 
-    verdict: Literal["cannot fail", "does not apply"]
+    verdict: Undecidable
     because: str
 
 
@@ -222,6 +299,7 @@ class Claim(Options):
         sentence: the document's own, in short.
         seeds: the document's; 0 where it says nothing, or has none.
         experiments: whose trials it rests on, all of them together.
+        fresh: experiments with seeds that nobody has seen; once all of them are on file, it rests on them alone.
         primary: the test that decides, with a part for each task and pair. Of several the first is taken whose trials a
             preset runs in whole.
         secondary: tests that are shown beside it, without influence on the verdict.
@@ -234,6 +312,7 @@ class Claim(Options):
     sentence: str = ""
     seeds: int = Field(default=0, ge=0)
     experiments: Names = ()
+    fresh: Names = ()
     primary: Annotated[
         tuple[ClaimTests, ...],
         BeforeValidator(_alternatives, json_schema_input_type=ClaimTests | tuple[ClaimTests, ...]),
@@ -253,6 +332,20 @@ class Claim(Options):
             return data
         shared = {name: value for name, value in first.items() if name != "parts"}
         return {**data, "secondary": [_like(shared, test) for test in data["secondary"]]}
+
+    @property
+    def evidence(self) -> tuple[Names, ...]:
+        """The sets of experiments that it may rest on, one at a time."""
+        return tuple(names for names in (self.experiments, self.fresh) if names)
+
+    @property
+    def all_experiments(self) -> Names:
+        """The experiments of all its sets."""
+        return (*self.experiments, *self.fresh)
+
+    def rests_on(self, there: Container[str]) -> Names:
+        """The experiments that it rests on, given those that are `there`."""
+        return self.fresh if self.fresh and all(one in there for one in self.fresh) else self.experiments
 
     @property
     def tests(self) -> tuple[ClaimTest, ...]:

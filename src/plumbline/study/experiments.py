@@ -18,7 +18,7 @@ MAX_SEEDS = 10_000
 
 
 class Block(Options):
-    """Tasks crossed with methods; seeds 0, 1, ... are the same in all blocks, which pairs what is compared.
+    """Tasks crossed with methods; seeds are the same in all blocks, which pairs what is compared.
 
     Attributes:
         tasks: names of tasks, or of families of them.
@@ -74,6 +74,7 @@ class Experiment(Options):
         chosen: settings that the document leaves open, and what was chosen.
         grid: blocks of tasks and methods.
         seeds: so many trials of each method on each task.
+        first_seed: of these; experiments with fresh seeds begin where no other has been.
         diagnostics: what is checked of the model at every query.
         illustration: what is computed for the figure besides trials, or in their place (see `plumbline.illustrations`).
         figure: its kind, with its options.
@@ -89,6 +90,7 @@ class Experiment(Options):
     chosen: str = ""
     grid: tuple[Block, ...] = ()
     seeds: int = Field(default=1, ge=1, le=MAX_SEEDS)
+    first_seed: int = Field(default=0, ge=0, le=1_000_000)
     diagnostics: Diagnostics = Diagnostics()
     illustration: Output | None = None
     figure: Output | None = None
@@ -174,7 +176,7 @@ class Study(Options):
                 raise PlumblineError(
                     f"{source}: claim {name}: give both `experiments` and `primary`, or neither: not run"
                 )
-            for one in claim.experiments:
+            for one in claim.all_experiments:
                 if one not in self.experiments:
                     raise PlumblineError(f"{source}: claim {name}: {unknown('experiment', one, self.experiments)}")
 

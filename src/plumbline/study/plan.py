@@ -89,7 +89,6 @@ class Plan:
         study, experiment = self.study_of(name), self.experiment(name)
         found = tuple(trials(experiment, self.library, self.stand_ins))
         tasks = {spec.task: self.library.tasks[spec.task] for spec, _ in found}
-        claims = (claim for claim in study.claims.values() if name in claim.experiments)
         return ResolvedExperiment(
             study=study,
             name=name,
@@ -103,7 +102,12 @@ class Plan:
                 label: {key: value for key, value in task.parameters.items() if not isinstance(value, str)}
                 for label, task in tasks.items()
             },
-            claims=tuple((claim, frozenset().union(*map(self.grid, claim.experiments))) for claim in claims),
+            claims=tuple(
+                (claim, frozenset().union(*map(self.grid, names)))
+                for claim in study.claims.values()
+                for names in claim.evidence
+                if name in names
+            ),
             entries=self.library,
             stand_ins=self.stand_ins,
             generated=self.generated.keys(),
@@ -276,5 +280,5 @@ def check(plan: Plan, source: str = "config") -> None:
             grids[name] = check_grids(experiment, plan.library, f"{file}: {name}")
             check_experiment(experiment, grids[name], plan.library, f"{file}: {name}")
         for name, claim in study.claims.items():
-            if claim.experiments:
-                check_claim(claim, {one: grids[one] for one in claim.experiments}, f"{file}: claim {name}")
+            for names in claim.evidence:
+                check_claim(claim, {one: grids[one] for one in names}, f"{file}: claim {name}")

@@ -1,7 +1,7 @@
 """Experiments as a run makes them: grids expanded into trials, with all that the analysis needs beside the records."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -184,7 +184,19 @@ def trials(
                 diagnostics=experiment.diagnostics,
                 task=task_name,
             )
-            yield spec, range(block.seeds or experiment.seeds)
+            first = experiment.first_seed
+            yield spec, range(first, first + (block.seeds or experiment.seeds))
+
+
+def document_rounds(experiments: Iterable[Experiment], entries: MethodsAndTasks) -> dict[Trial, int]:
+    """Return the rounds of a document's runs by task and method: those of its own settings, in whichever is longest."""
+    whole = (scaled for one in experiments if (scaled := one.at("paper")) is not None)
+    found: dict[Trial, int] = {}
+    for block in (block for one in whole for block in one.grid):
+        for task, method in pairs(entries, block):
+            rounds = entries.tasks[task].budget.rounds if block.rounds is None else block.rounds
+            found[task, method] = max(rounds, found.get((task, method), 0))
+    return found
 
 
 def chunks(spec: TrialSpec, seeds: range, size: int | None) -> Iterator[Chunk]:

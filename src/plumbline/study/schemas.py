@@ -14,7 +14,7 @@ from plumbline.data.datasets import Dataset, Features
 from plumbline.data.models import ModelEntry
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Schema, options_of
-from plumbline.study.claims import Beyond, Claim, ClaimTests, Stuck
+from plumbline.study.claims import Beyond, Claim, ClaimTests, Published, Size, Stuck
 from plumbline.study.experiments import Block, Experiment, Hyperparameter, Output, Scale, Study
 from plumbline.study.legends import COLOURS
 from plumbline.study.methods_and_tasks import MethodEntry, TaskEntry
@@ -31,6 +31,8 @@ TABLES: dict[str, type[Options]] = {
     "Figure, table, illustration (of an experiment)": Output,
     "Claim (an entry of `claims` in a study)": Claim,
     "Test (`primary` and items of `secondary` in a claim)": ClaimTests,
+    "Published (of a test)": Published,
+    "Size (`matters` of a test)": Size,
     "Stuck (of a claim)": Stuck,
     "Beyond (of a claim)": Beyond,
     "Hyperparameter (an item of a search space in `spaces`)": Hyperparameter,
@@ -91,11 +93,17 @@ def option_tables() -> str:
 def _table(model: type[Options]) -> str:
     rows = [
         [f"`{row.option}`", _code(row.values), _code(row.default), row.description.rstrip(".")]
-        for row in options_of(model.model_json_schema())
+        for row in options_of(_unfolded(model.model_json_schema()))
     ]
     lines = [["field", "type", "default", "meaning"], ["---"] * 4, *rows]
     escaped = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines]
     return "".join(f"| {line} |\n" for line in escaped)
+
+
+def _unfolded(schema: Schema) -> Schema:
+    """Return the schema of a model that holds others of its own kind, which is a reference, as that of any other."""
+    definitions = schema.get("$defs", {})
+    return {**definitions[schema["$ref"].rpartition("/")[2]], "$defs": definitions} if "$ref" in schema else schema
 
 
 def _code(text: str) -> str:

@@ -1,14 +1,12 @@
-from typing import get_args
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 import seaborn as sns
 
 from plumbline.analysis.outputs import style
-from plumbline.analysis.verdicts.verdict import Verdict
 from plumbline.core.errors import PlumblineError
 from plumbline.study.legends import COLOURS, Legend
+from plumbline.study.verdicts import VERDICTS
 
 
 class TestFooter:
@@ -126,7 +124,7 @@ def test_the_palette_has_the_colours_that_looks_may_name() -> None:
 
 
 def test_every_verdict_that_is_tested_has_a_colour_of_its_own() -> None:
-    found = {verdict: style.verdict_colour(verdict) for verdict in get_args(Verdict)}
+    found = {verdict: style.verdict_colour(verdict) for verdict in VERDICTS}
     assert set(style.VERDICT_COLOURS) == {verdict for verdict, colour in found.items() if colour != "#ffffff"}
     assert len({found[verdict] for verdict in style.VERDICT_COLOURS}) == len(style.VERDICT_COLOURS)
 

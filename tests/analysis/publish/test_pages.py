@@ -13,8 +13,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from plumbline.analysis.publish.api_pages import api_pages
 from plumbline.analysis.publish.claim_pages import (
-    MEANINGS,
     NOT_RUN,
+    STATES,
     STATISTICS,
     Titles,
     limits,
@@ -124,7 +124,7 @@ class TestClaimPages:
             verdict = verdict_of(claim, table[table["claim"] == name])
             page = (claims / f"{name}.md").read_text()
             assert f"\n\n{label(verdict)} " in page[: page.index("## The claim")], name
-            assert MEANINGS[verdict] in page, name
+            assert STATES[verdict] in page, name
 
     def test_every_test_on_file_is_shown_with_its_outcome(self, claims: Path) -> None:
         for name, rows in read_claims(REFERENCE / "claims.csv").groupby("claim"):

@@ -152,7 +152,7 @@ def test_no_curve_of_a_seed_without_a_value(folder: Path) -> None:
 
 BETTER = {"source": "section 5", "statement": "S.", "experiments": ["E"], "seeds": 5, "primary": made.TEST}
 ROW = {"claim": "K1", "role": "primary", "test": "final regret", "ours": -1.234, "low": -2.0, "high": 0.05, "seeds": 20}
-ROW |= {"data": "synthetic", "missing": ""}
+ROW |= {"experiments": "E", "data": "synthetic", "missing": "", "published": "", "size_p": np.nan, "needed": np.nan}
 
 
 def planned(*names: str, **changes: Any) -> Plan:
@@ -188,7 +188,7 @@ class TestRunsThatAreKept:
     def test_verdicts_are_judged_by_them(self, plan: Plan, tmp_path: Path) -> None:
         run(tmp_path / "quick", tmp_path / "store")
         keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-        keep_verdicts(plan.studies.values(), tmp_path / "reference")
+        keep_verdicts(plan.studies.values(), plan.library, tmp_path / "reference")
         found = read_claims(tmp_path / "reference/claims.csv")
         assert found[["claim", "verdict", "seeds"]].to_numpy().tolist() == [["K1", "inconclusive at this scale", 6]]
 
@@ -222,7 +222,7 @@ class TestRunsThatAreKept:
         gone = dict.fromkeys(COLUMNS) | ROW | {"claim": "K2", "verdict": "partly"}
         pd.DataFrame([gone, other]).to_csv(tmp_path / "reference/claims.csv", index=False)
         changed = planned("K10", "K2", primary=BETTER["primary"] | {"threshold": 100.0})
-        keep_verdicts(changed.studies.values(), tmp_path / "reference")
+        keep_verdicts(changed.studies.values(), changed.library, tmp_path / "reference")
         found = read_claims(tmp_path / "reference/claims.csv")
         assert found[["claim", "verdict"]].to_numpy().tolist() == [
             ["A1", "partly"],
@@ -232,7 +232,7 @@ class TestRunsThatAreKept:
 
     def test_without_any_the_table_has_its_columns(self, tmp_path: Path) -> None:
         for _ in range(2):
-            keep_verdicts(planned("K1").studies.values(), tmp_path)
+            keep_verdicts(planned("K1").studies.values(), made.LIBRARY, tmp_path)
             assert read_claims(tmp_path / "claims.csv").columns.tolist() == COLUMNS
 
 
@@ -267,8 +267,25 @@ def test_an_estimate_in_words() -> None:
     assert effect(table) == "-1.23 (-inf to inf)"
     point = table.assign(low=table["ours"] - 1e-9, high=table["ours"] + 1e-9)
     assert effect(point) == "-1.23"
-    several = pd.concat([table, table.assign(test="another", ours=7.0)])
-    assert effect(several).endswith("of 2 parts; of the first -1.23 (-inf to inf)")
+    several = pd.concat([table, table.assign(test="another", ours=7.0), table.assign(outcome="fails")])
+    assert effect(several) == "final regret: 1 fails, 1 open; another: 1 open (7 (-inf to inf))"
+
+
+def test_published_sizes_that_are_excluded_are_named_once() -> None:
+    rows = [ROW | {"outcome": "open", "published": "half (p. 3)", "size_p": p} for p in (0.001, 0.02, 0.03)]
+    assert effect(pd.DataFrame(rows)).endswith("; excluded: half (p. 3)")
+    assert "excluded" not in effect(pd.DataFrame(rows[2:]))
+
+
+def test_a_table_of_other_columns_is_written_anew(tmp_path: Path) -> None:
+    """As after a change of what the table has; but not where it holds claims of other studies."""
+    studies = planned("K1").studies.values()
+    (tmp_path / "claims.csv").write_text("claim,verdict\nK1,partly\n")
+    keep_verdicts(studies, made.LIBRARY, tmp_path)
+    assert read_claims(tmp_path / "claims.csv").columns.tolist() == COLUMNS
+    (tmp_path / "claims.csv").write_text("claim,verdict\nZ1,partly\n")
+    with pytest.raises(PlumblineError, match="is no table of claims"):
+        keep_verdicts(studies, made.LIBRARY, tmp_path)
 
 
 @pytest.mark.parametrize("parts", [1, 2])

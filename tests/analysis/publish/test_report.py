@@ -3,7 +3,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import made_evidence as made
 import pandas as pd
@@ -12,9 +12,10 @@ import pytest
 from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
 from plumbline.analysis.publish import report
 from plumbline.analysis.publish.report import check_svg, data_uri, failures_in, hours_in, number, write_report
-from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict
+from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import Plan
+from plumbline.study.verdicts import VERDICTS
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -134,10 +135,9 @@ class TestPage:
         assert found.tags.count("img") == 2
 
     def test_verdicts_come_first(self, folder: Path) -> None:
-        verdicts = get_args(Verdict)
-        claims = [claim_row(claim=f"K{i}", verdict=verdict) for i, verdict in enumerate(verdicts)]
+        claims = [claim_row(claim=f"K{i}", verdict=verdict) for i, verdict in enumerate(VERDICTS)]
         found = page(made.plan(experiments()), results(folder, claims=claims))
-        for i, verdict in enumerate(verdicts):
+        for i, verdict in enumerate(VERDICTS):
             assert re.search(rf"K{i}\s+{verdict}", found.words)
             assert f'class="verdict {verdict.replace(" ", "-")}"' in found.text
             assert f".{verdict.replace(' ', '-')} {{" in found.text

@@ -12,10 +12,12 @@ from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import Estimate, percent, percent_interval, rounded, with_interval
 from plumbline.analysis.publish.reference import read_claims
 from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
+from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import read_config
+from plumbline.study.verdicts import VERDICTS
 
 ROOT = Path(__file__).parents[3]
 TEMPLATES = ROOT / "docs" / "templates" / "results"
@@ -31,6 +33,9 @@ ROW = dict.fromkeys(COLUMNS, "") | {
     "median": -1.0,
     "favourable": 0.84,
     "seeds": 50,
+    "experiments": "E",
+    "needed": 40,
+    "size_p": 0.02,
     "outcome": "holds",
     "data": "synthetic",
     "verdict": "partly",
@@ -78,6 +83,9 @@ def filled_in(reference: Path, template: str) -> str:
         ('test("K1", "mean regret")|f(0)', "7"),
         ('test("K1", "final", "bowl").share|pc', "84%"),
         ('parts("K1"), parts("K1", "holds")', "(2, 1)"),
+        ('counted("K1")', "1 holds, 1 open"),
+        ('size_p("K1", "bowl")|f(3)', ".020"),
+        ('needed("K1")', "40"),
         ('pattern("K1")|pc', "85%"),
         ('seeds("K1")', "10 to 50"),
         ('verdict("K1")', "partly"),
@@ -163,9 +171,7 @@ def test_the_committed_pages_are_current(committed: dict[str, str]) -> None:
     assert stale == []
 
 
-VERDICT_IN_WORDS = re.compile(
-    r"\(([A-Z]\d+),(?: [\w-]+,)? (reproduced|partly|not reproduced|inconclusive|cannot fail|does not apply)\b"
-)
+VERDICT_IN_WORDS = re.compile(rf"\(([A-Z]\d+),(?: [\w-]+,)? ({'|'.join(VERDICTS).replace(' at this scale', '')})\b")
 """A claim with its verdict, as prose has it: (C4, partly: one part of four holds)."""
 
 
@@ -174,6 +180,29 @@ def test_verdicts_in_prose_are_those_on_file(committed: dict[str, str]) -> None:
     said = [one for page in committed.values() for one in VERDICT_IN_WORDS.findall(page)]
     assert len(said) > 25
     assert [(name, words) for name, words in said if not on_file[name].startswith(words)] == []
+
+
+def test_the_index_says_what_holds_of_each_claim_and_what_does_not(committed: dict[str, str]) -> None:
+    """A claim with parts that hold has words for them, and one with others for those; the parts are counted."""
+    on_file = read_claims(ROOT / "results/reference/claims.csv")
+    primary = on_file[on_file["role"] == "primary"].groupby("claim")["outcome"]
+    outcomes = {name: set(found) for name, found in primary}
+    section = committed["index.md"].partition("## In words")[2].partition("## Estimates")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
+    said = {row[0]: row for row in rows if row[0] in outcomes}
+    assert said.keys() == outcomes.keys()
+    for name, (_, verdict, parts, holds, other) in said.items():
+        assert parts == counts(primary.get_group(name)), name
+        if not verdict.startswith(("cannot fail", "does not apply")):
+            assert bool(holds) == ("holds" in outcomes[name]), name
+            assert bool(other) == bool(outcomes[name] - {"holds"}), name
+
+
+@pytest.mark.parametrize("paper", ["approximation", "calibrated", "conformal", "localised", "practice"])
+def test_a_page_ends_with_what_its_authors_might_answer(committed: dict[str, str], paper: str) -> None:
+    title, _, answers = committed[f"{paper}.md"].rpartition("\n## ")[1:][-1].partition("\n")
+    assert title == "What its authors might answer"
+    assert len([line for line in answers.splitlines() if line.startswith("| ")]) >= 4
 
 
 BLOCK = re.compile(r"\n\s*\n|\n(?=\* )")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.verdicts.part_results import PartResult, samples
-from plumbline.analysis.verdicts.verdict import outcomes, verdict
+from plumbline.analysis.verdicts.rule import judgements, verdict
 from plumbline.statistics.over_seeds import infer
 from plumbline.study.claims import ClaimTest
 from plumbline.study.experiments import load_study
@@ -39,8 +39,7 @@ def verdicts(test: ClaimTest, advantages: Sequence[float], seeds: int) -> Counte
         gaps = np.array(advantages[: len(test.tasks)]) + rng.standard_normal((seeds, len(test.tasks)))
         numbers = tuple(pd.DataFrame({"method": gap, "baseline": 0.0}) for gap in gaps.T)
         inferred = infer(test.statistic, samples(numbers), test.location, f"{number}", test.options)
-        ((outcome, _),) = outcomes([PartResult(test, numbers, inferred, "")])
-        found[verdict([outcome])] += 1
+        found[verdict(judgements([PartResult(test, numbers, inferred)], f"{number}"))] += 1
     return found
 
 

@@ -189,7 +189,7 @@ class TestClaimsOfSeveralExperiments:
         """Whatever holds of what was run, the rest may not."""
         plan = made.plan(SPLIT, {"K": OF_BOTH})
         keep(both / "kept", runs_from_records(plan.resolve("F"), both / "records/F.parquet"), "F")
-        frame = judge_reference(plan.studies.values(), both / "kept")
+        frame = judge_reference(plan.studies.values(), made.LIBRARY, both / "kept")
         assert (frame["outcome"].tolist(), frame["verdict"].tolist()) == (["holds"], ["partly"])
         assert frame["missing"].tolist() == ["E"]
 
@@ -200,22 +200,24 @@ class TestFromWhatIsKept:
     def test_verdicts_are_the_same(self, done: Path, folder: Path) -> None:
         plan = self.PLAN(seeds=2, secondary=[TEST | {"metric": "nll", "of": "mean"}])
         keep(folder / "kept", runs_from_records(plan.resolve("E"), done / "records/E.parquet"))
-        again = judge_reference(plan.studies.values(), folder / "kept")
+        again = judge_reference(plan.studies.values(), made.LIBRARY, folder / "kept")
         pd.testing.assert_frame_equal(again, judge_folder(plan.run.experiments, done))
 
     def test_they_can_be_judged_by_another_rule(self, done: Path, folder: Path) -> None:
         keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         changed = self.PLAN(primary=TEST | {"threshold": 100.0, "of": "mean"})
-        assert judge_reference(changed.studies.values(), folder / "kept")["verdict"].tolist() == ["reproduced"]
+        assert judge_reference(changed.studies.values(), made.LIBRARY, folder / "kept")["verdict"].tolist() == [
+            "reproduced"
+        ]
 
     def test_a_metric_that_was_not_kept_is_one_line(self, done: Path, folder: Path) -> None:
         keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
         with pytest.raises(PlumblineError, match="no nll of 'calibrated' on 'forrester' among the runs"):
-            judge_reference(self.PLAN(primary=TEST | {"metric": "nll"}).studies.values(), folder / "kept")
+            judge_reference(self.PLAN(primary=TEST | {"metric": "nll"}).studies.values(), made.LIBRARY, folder / "kept")
 
     def test_what_is_not_kept_is_not_judged(self, folder: Path) -> None:
         assert runs_from_reference(folder, "E") is None
-        assert judge_reference(self.PLAN().studies.values(), folder).empty
+        assert judge_reference(self.PLAN().studies.values(), made.LIBRARY, folder).empty
 
     @pytest.mark.parametrize("about", ["", "{", "[]", '{"preset": "desk"}', None])
     def test_runs_of_unknown_origin_are_one_line(self, done: Path, folder: Path, about: str | None) -> None:
@@ -239,4 +241,45 @@ class TestFromWhatIsKept:
     def test_the_studies_are_judged_in_their_order(self, done: Path) -> None:
         plan = made.plan({"E": made.experiment(seeds=6)}, {"K2": BETTER, "K10": BETTER, "K1": BETTER})
         runs = runs_from_records(plan.resolve("E"), done / "records/E.parquet")
-        assert judge(plan.studies.values(), lambda name: runs)["claim"].tolist() == ["K2", "K10", "K1"]
+        assert judge(plan.studies.values(), made.LIBRARY, lambda name: runs)["claim"].tolist() == ["K2", "K10", "K1"]
+
+
+class TestFresh:
+    """Once all experiments with fresh seeds are on file, a claim rests on them alone."""
+
+    EXPERIMENTS = {"E": made.experiment(seeds=6), "N": made.experiment(seeds=8, first_seed=1000)}  # noqa: RUF012
+    CLAIM = BETTER | {"fresh": ["N"]}
+
+    @pytest.fixture
+    def fresh(self, done: Path) -> Path:
+        trials = (made.trial("forrester", method, seed) for method in made.METHODS for seed in range(1000, 1008))
+        write(done, *trials, name="N")
+        return done
+
+    def test_before_it_rests_on_the_others(self, done: Path) -> None:
+        plan = made.plan(self.EXPERIMENTS, {"K": self.CLAIM})
+        chosen = {name: plan.resolve(name) for name in ("E",)}
+        frame = judge_folder(chosen, done)
+        assert frame[["experiments", "seeds"]].to_numpy().tolist() == [["E", 6]]
+
+    def test_then_the_others_are_a_pilot(self, fresh: Path) -> None:
+        frame = judge_folder(made.plan(self.EXPERIMENTS, {"K": self.CLAIM}).run.experiments, fresh)
+        assert frame[["experiments", "seeds"]].to_numpy().tolist() == [["N", 8]]
+
+    def test_both_may_run_the_same_methods_on_the_same_tasks(self) -> None:
+        plan = made.plan(self.EXPERIMENTS, {"K": self.CLAIM})
+        assert [seeds for _, seeds in plan.resolve("N").trials] == [range(1000, 1008)] * 2
+        claim = plan.studies["made-up"].claims["K"]
+        assert (claim.evidence, claim.all_experiments) == ((("E",), ("N",)), ("E", "N"))
+
+
+def test_what_fails_at_a_fraction_of_the_documents_rounds_does_not_count(done: Path) -> None:
+    """The made-up runs have six rounds; the document's have as many as its task, or as an experiment says."""
+    wrong = BETTER | {"primary": TEST | {"direction": "greater", "threshold": 1.0}}
+    runs = runs_from_records(
+        made.plan({"E": made.experiment(seeds=6)}, {"K": wrong}).resolve("E"), done / "records/E.parquet"
+    )
+    for rounds, outcome in ((made.ROUNDS, "fails"), (10 * made.ROUNDS, "cannot show")):
+        grid = [{"tasks": ["forrester"], "methods": list(made.METHODS), "rounds": rounds}]
+        studies = made.plan({"E": made.experiment(seeds=6, grid=grid)}, {"K": wrong}).studies.values()
+        assert judge(studies, made.LIBRARY, lambda name: runs)["outcome"].tolist() == [outcome]

@@ -5,15 +5,24 @@ from typing import Any
 
 import made_evidence as made
 import numpy as np
+import pandas as pd
 import pytest
 from made_runs import Numbers, claim_test, runs
 
 from plumbline.analysis.evidence.runs import Runs
-from plumbline.analysis.verdicts.part_results import describe, effect, favourable, part_result, stuck_runs
+from plumbline.analysis.verdicts.part_results import (
+    describe,
+    effect,
+    favourable,
+    p_of_size,
+    part_result,
+    perfect,
+    stuck_runs,
+)
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.registry import by_round
 from plumbline.statistics.over_seeds import Sample, infer
-from plumbline.study.claims import Stuck
+from plumbline.study.claims import Size, Stuck
 
 TWO: Numbers = {
     ("bowl", "calibrated"): [1.0, 2.0, 3.0, 4.0],
@@ -176,3 +185,68 @@ def test_runs_that_end_stuck_are_counted() -> None:
     there = runs(TWO)
     assert stuck_runs(Stuck(metric="regret", above=2.5), claim_test(), there) == "calibrated 2 of 4, plain 3 of 4"
     assert stuck_runs(None, claim_test(), there) == ""
+
+
+class TestScale:
+    FULL = {("bowl", "calibrated"): 6, ("bowl", "plain"): 12}  # noqa: RUF012
+
+    def test_it_is_that_of_the_side_furthest_from_whole(self) -> None:
+        one = part_result(claim_test(), runs(TWO), "K", self.FULL)
+        assert (one.rounds, one.full) == (6, 12)
+
+    def test_a_task_that_the_document_does_not_have_has_no_full_scale(self) -> None:
+        one = part_result(claim_test(), runs(TWO), "K", {("bowl", "plain"): 6})
+        assert one.full == 0
+
+    def test_a_truncated_method_is_as_long_as_its_baseline(self) -> None:
+        shortened = claim_test(after=0.5)
+        cut = runs({("bowl", "calibrated"): [1.0, 2.0]}, metric="regret@0.5", of=3)
+        table = Runs(pd.concat([*runs(TWO).tables.values(), *cut.tables.values()]).rename_axis("seed").reset_index())
+        one = part_result(shortened, table, "K", {("bowl", "calibrated"): 6, ("bowl", "plain"): 6})
+        assert (one.rounds, one.full) == (6, 6)
+
+    def test_where_nobody_says_what_is_full_all_runs_are_whole(self) -> None:
+        one = part_result(claim_test(), runs(TWO), "K")
+        assert one.rounds >= one.full
+
+
+class TestFloors:
+    RANDOM = TWO | {("bowl", "random"): [20.0, 40.0, 30.0, 80.0]}
+
+    def test_it_takes_the_place_of_the_method(self) -> None:
+        ratio = claim_test(statistic="ratio", direction="within", range=(0.8, 1.25), floor="random")
+        one = part_result(ratio, runs(self.RANDOM), "K")
+        assert one.floor is not None
+        assert one.floor.value == pytest.approx(10.0)
+        assert one.found.value == pytest.approx(10 / 17)
+
+    def test_where_it_was_not_run_there_is_none(self) -> None:
+        assert part_result(claim_test(floor="random"), runs(TWO), "K").floor is None
+
+    def test_its_runs_are_asked_for(self) -> None:
+        assert ("bowl", "random", "regret") in claim_test(floor="random").runs
+        assert ("bowl", "random") not in claim_test(floor="random").trials
+
+
+class TestSizes:
+    def test_a_ratio_is_of_means(self) -> None:
+        """Whatever the statistic: here a median of differences."""
+        rng = np.random.default_rng(0)
+        plain = 1 + 0.1 * rng.standard_normal(30)
+        many = {("bowl", "plain"): list(plain), ("bowl", "calibrated"): list(0.8 * plain[::-1])}
+        one = part_result(claim_test(location="median"), runs(many), "K")
+        assert p_of_size(one, Size(ratio=0.5), "K") < 1e-3 < 0.2 < p_of_size(one, Size(ratio=0.8), "K")
+
+    def test_a_value_is_of_the_statistic(self) -> None:
+        one = part_result(claim_test(), runs(TWO), "K")
+        assert p_of_size(one, Size(value=-1.75), "K") == pytest.approx(one.found.p_above(-1.75))
+        assert p_of_size(one, None, "K") == 1.0
+
+    @pytest.mark.parametrize(
+        ("changes", "value"),
+        [({}, -17 / 4), ({"statistic": "ratio"}, 0.0), ({"direction": "greater"}, None), ({"metric": "nll"}, None)],
+    )
+    def test_the_best_there_can_be(self, changes: dict[str, Any], value: float | None) -> None:
+        metric = changes.get("metric", "regret")
+        found = perfect(part_result(claim_test(**changes), runs(TWO, metric=metric), "K"), "K")
+        assert found is None if value is None else found is not None and found.value == pytest.approx(value)

@@ -19,6 +19,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from plumbline.core.errors import unknown
 from plumbline.study.legends import Legend
+from plumbline.study.verdicts import Verdict
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -133,16 +134,19 @@ def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
     return red, green, blue
 
 
-VERDICT_COLOURS = {
+VERDICT_COLOURS: dict[Verdict, str] = {
     "reproduced": "blue",
     "partly": "yellow",
+    "mixed": "purple",
     "not reproduced": "red",
+    "smaller than published": "orange",
+    "too small to matter": "sky",
     "inconclusive at this scale": "grey",
 }
 """The colours of verdicts, in figures and on pages; a verdict on a claim that is not tested has none."""
 
 
-def verdict_colour(verdict: str) -> str:
+def verdict_colour(verdict: Verdict) -> str:
     """The colour of a verdict, as `#rrggbb`: light enough for black words on it, and white for those without one."""
     name = VERDICT_COLOURS.get(verdict)
     return "#ffffff" if name is None else to_hex(tint(colour(name), 0.7))

@@ -13,27 +13,24 @@ from plumbline.analysis.publish.markdown import escaped
 from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.reference import NOT_JUDGED, read_claims, read_doubts, seeds_of
 from plumbline.analysis.verdicts.part_results import describe
+from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS
-from plumbline.analysis.verdicts.verdict import by_number, counts
+from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.metrics.registry import find_metric
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import STANDS_IN
+from plumbline.study.verdicts import MEANINGS
 
 NOT_RUN = "not run"
 
-MEANINGS = {
-    "reproduced": "Every part of the primary test holds.",
-    "partly": "Some parts of the primary test hold, or all parts that were run hold while others were not run.",
-    "not reproduced": "No part of the primary test holds, and at least one fails.",
-    "inconclusive at this scale": "No part of the primary test holds and none fails: these data cannot tell.",
-    "cannot fail": "The claim is true of any data, so no experiment can refute it.",
-    "does not apply": "The claim is about something that this study does not run.",
+STATES = {
+    **MEANINGS,
     NOT_JUDGED: "Experiments are planned, and their results are not on file yet.",
     NOT_RUN: "No experiment of this study tests the claim.",
 }
-"""Verdicts in words."""
+"""Verdicts, and what stands where there is none, in words."""
 
 STATISTICS = {
     "difference": "the {location} over seeds of {number}, {method} minus {baseline}",
@@ -258,7 +255,7 @@ def claim_page(
         where=re.sub(r"^[A-Z]+, ", "", claim.source),
         study=study,
         verdict=verdict,
-        meaning=MEANINGS[verdict],
+        meaning=STATES[verdict],
         primary=roles["primary"],
         secondary=roles["secondary"],
         tests={role: common(found, claim) for role, found in roles.items()},
@@ -270,7 +267,7 @@ def claim_page(
         first=None if first is None else first.to_dict(),
         seeds="" if first is None else seeds_of(decisive),
         doubts=doubts.to_dict("records"),
-        experiments={one: study.experiments[one] for one in claim.experiments},
+        experiments={one: study.experiments[one] for one in claim.all_experiments},
         reference=reference,
         there=there,
         reply=reply,
@@ -310,7 +307,7 @@ def write_claim_pages(
             )
             verdicts[name] = verdict_of(study.claims[name], rows), bool(len(about))
     ordered = {study.study: sorted(study.claims, key=by_number) for study in studies}
-    pages["index.md"] = render("claims.md.j2", studies=studies, ordered=ordered, verdicts=verdicts, meanings=MEANINGS)
+    pages["index.md"] = render("claims.md.j2", studies=studies, ordered=ordered, verdicts=verdicts, meanings=STATES)
     write_pages(pages, folder)
 
 

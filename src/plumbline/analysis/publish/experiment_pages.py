@@ -169,7 +169,7 @@ def experiment_page(
         costs=titled(costs.merge(grid[["task", "method"]], on=["task", "method"]), titles),
         provenance=provenance_rows(found.about or {}),
         former=former_of(found.about or {}, methods, titles),
-        claims={one: claim for one, claim in study.claims.items() if name in claim.experiments},
+        claims={one: claim for one, claim in study.claims.items() if name in claim.all_experiments},
         verdicts=verdicts,
         home=relpath(found.folder, folder),
         files=sorted(path.name for path in found.folder.glob("*")) if found.folder.is_dir() else [],

@@ -6,7 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,17 +16,21 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
 from plumbline.analysis.publish.markdown import cell
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference, runs_for_outputs, runs_from_records
-from plumbline.analysis.verdicts.verdict import COLUMNS, Outcome, Verdict, by_number, counts
+from plumbline.analysis.verdicts.rule import counts
+from plumbline.analysis.verdicts.verdict import COLUMNS, by_number
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.metrics.registry import by_round, columns_of
+from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import read_provenance
 from plumbline.store.records import read_table, write_frame
 from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
+from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
+from plumbline.study.verdicts import OUTCOMES, VERDICTS
 
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
@@ -118,7 +122,7 @@ def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
         new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
 
 
-WORDS = ("missing", "sentence", "test", "published", "stuck")
+WORDS = ("missing", "sentence", "test", "published", "because", "stuck")
 """Columns of a table of claims that may be empty, and are no numbers."""
 
 
@@ -147,8 +151,8 @@ JUDGE_AGAIN = "`plumbline claims` or `plumbline reference` writes it again"
 
 WORDINGS: dict[str, tuple[str, ...]] = {
     "role": ("primary", "secondary"),
-    "outcome": get_args(Outcome),
-    "verdict": get_args(Verdict),
+    "outcome": OUTCOMES,
+    "verdict": VERDICTS,
 }
 """Columns of a table of claims that hold one of some words."""
 
@@ -160,15 +164,30 @@ def effect(tests: pd.DataFrame) -> str:
         tests: the rows of its parts.
     """
     first = tests.iloc[0]
-    besides = f"; on {first['data']}" if STANDS_IN in first["data"] else ""
-    if first["missing"]:
-        besides += f"; {', '.join(first['missing'].split())} not run"
+    besides = [excluded_sizes(tests)]
+    besides += [f"on {first['data']}"] * (STANDS_IN in first["data"])
+    besides += [f"{', '.join(first['missing'].split())} not run"] * bool(first["missing"])
+    return "; ".join(filter(None, [parts_in_words(tests), *besides]))
+
+
+def parts_in_words(tests: pd.DataFrame) -> str:
+    """Return which parts hold and which do not, by what they measure: of one part the estimate alone."""
     if len(tests) == 1:
-        return f"{one_effect(first)}{besides}"
-    parts = f"{counts(tests['outcome'])} of {len(tests)} parts"
-    if (tests["test"] != first["test"]).any():
-        return f"{parts}; of the first {one_effect(first)}{besides}"
-    return f"{parts}, with estimates from {tests['ours'].min():.3g} to {tests['ours'].max():.3g}{besides}"
+        return one_effect(tests.iloc[0])
+    groups = [(str(name), some) for name, some in tests.groupby("test", sort=False)]
+    if len(groups) == 1:
+        least, most = tests["ours"].min(), tests["ours"].max()
+        return f"{counts(tests['outcome'])} of {len(tests)} parts, with estimates from {least:.3g} to {most:.3g}"
+    return "; ".join(
+        f"{name}: {counts(some['outcome'])}" + f" ({one_effect(some.iloc[0])})" * (len(some) == 1)
+        for name, some in groups
+    )
+
+
+def excluded_sizes(tests: pd.DataFrame) -> str:
+    """Return the published sizes that are excluded, in the documents' words; empty where none is."""
+    sizes = dict.fromkeys(tests.loc[tests["size_p"] <= TAIL, "published"])
+    return f"excluded: {', '.join(sizes)}" if sizes else ""
 
 
 def one_effect(one: pd.Series) -> str:
@@ -226,11 +245,14 @@ def verdict_rows(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Data
     rows = []
     for name, claim in claims_of(studies):
         cells = ["not judged" if claim.experiments else "not run", False, "", "", ""]
+        experiments = claim.experiments
         if name in tests_of:
             tests = tests_of[name]
-            verdict, test = tests["verdict"].iloc[0], tests["test"].iloc[0]
+            verdict, names = tests["verdict"].iloc[0], tests["test"].unique()
+            test = names[0] if len(names) == 1 else f"{len(names)} quantities"
             cells = [verdict, name in doubted, test, effect(tests), seeds_of(tests)]
-        rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(claim.experiments)])
+            experiments = tests["experiments"].iloc[0].split()
+        rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(experiments)])
     columns = ["claim", "paper", "statement", "verdict", "in_doubt", "measured", "estimate", "seeds", "paper_seeds"]
     return pd.DataFrame(rows, columns=[*columns, "experiments"])
 
@@ -258,7 +280,7 @@ def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
         if study.claims
     }
     found[ALL] = sum(found.values(), Counter())
-    columns = [one for one in (*get_args(Verdict), NOT_JUDGED) if found[ALL][one]]
+    columns = [one for one in (*VERDICTS, NOT_JUDGED) if found[ALL][one]]
     lines = [f"| | {' | '.join(columns)} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
     for title, count in found.items():
         cells = [str(count[one] or "–") for one in columns]
@@ -433,7 +455,7 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     return costs(found.rows)
 
 
-def keep_verdicts(studies: Collection[Study], reference: Path) -> None:
+def keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, reference: Path) -> None:
     """Judge the claims of `studies` anew by the runs among the reference results; verdicts of other studies stay.
 
     The two figures that sum them up are drawn anew too.
@@ -443,11 +465,12 @@ def keep_verdicts(studies: Collection[Study], reference: Path) -> None:
     from plumbline.analysis.publish.small_samples import write_small_samples
 
     path = reference / "claims.csv"
-    claims = judge_reference(studies, reference)
-    if path.is_file():
+    claims = judge_reference(studies, library, reference)
+    here = {name for study in studies for name in study.claims}
+    kept = read_csv(path, ["claim"], remedy="take it from version control")["claim"] if path.is_file() else ()
+    if set(kept) - here:  # else the old table is not needed, and may have other columns
         old = read_claims(path)
-        others = old[~old["claim"].isin([name for study in studies for name in study.claims])]
-        claims = claims if others.empty else pd.concat([others, claims], ignore_index=True)
+        claims = pd.concat([old[~old["claim"].isin(here)], claims], ignore_index=True)
     claims = claims.sort_values("claim", kind="stable", key=lambda names: names.map(by_number))
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")

@@ -16,7 +16,8 @@ from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
 from plumbline.analysis.publish.markdown import number
 from plumbline.analysis.publish.reference import effect, read_claims, seeds_of
-from plumbline.analysis.verdicts.verdict import by_number, counts
+from plumbline.analysis.verdicts.rule import counts
+from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, write_text
 from plumbline.store.provenance import provenance

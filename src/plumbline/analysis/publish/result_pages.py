@@ -36,11 +36,14 @@ from plumbline.analysis.publish.reference import (
     verdict_summary,
     verdict_table,
 )
+from plumbline.analysis.publish.seeds_table import needed, seeds_table
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS
+from plumbline.analysis.verdicts.rule import counts
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv, write_text
 from plumbline.store.records import read_table as read_records
 from plumbline.study.experiments import Study
+from plumbline.study.verdicts import MEANINGS
 
 LINK = "../../results/reference"
 """From a page to the reference results."""
@@ -82,15 +85,9 @@ class ReferenceNumbers:
         Raises:
             PlumblineError: no claim of this name, no such test, or several.
         """
-        rows = self._rows(claim)
-        told = rows["role"] + ": " + rows["test"] + ": " + rows["statistic"]
-        fits = pd.Series(True, index=rows.index)
-        for word in words:
-            fits &= told.str.contains(word, regex=False)
-        primary = fits & (rows["role"] == "primary")
-        found = rows[primary if primary.any() else fits]
+        found = self._told(claim, words)
         if len(found) != 1:
-            listed = "; ".join(told[found.index] if len(found) else told)
+            listed = "; ".join(self._words(found if len(found) else self._rows(claim)))
             raise PlumblineError(f"{len(found)} tests of {claim} have the words {words}, and one must: {listed}")
         row = found.iloc[0]
         value, low, high, median, share = (float(row[name]) for name in ("ours", "low", "high", "median", "favourable"))
@@ -100,6 +97,18 @@ class ReferenceNumbers:
         """The number of parts of a claim's primary test, all or those with these outcomes."""
         rows = self._primary(claim)
         return int(rows["outcome"].isin(outcomes).sum()) if outcomes else len(rows)
+
+    def counted(self, claim: str) -> str:
+        """The number of parts of a claim by outcome, in words: `1 holds, 2 fail`."""
+        return counts(self._primary(claim)["outcome"])
+
+    def size_p(self, claim: str, *words: str) -> float:
+        """The probability of such data were the effect of the published size: the least, of tests with these words."""
+        return float(self._told(claim, words)["size_p"].min())
+
+    def meanings(self) -> str:
+        """What each verdict means, as a list."""
+        return "\n".join(f"* *{verdict}*: {meaning}" for verdict, meaning in MEANINGS.items())
 
     def pattern(self, claim: str) -> float:
         """The share of draws of the paper's number of seeds that look as it claims."""
@@ -129,6 +138,14 @@ class ReferenceNumbers:
     def verdict_counts(self, *studies: str) -> str:
         """How many claims of each study have each verdict, as a table."""
         return verdict_summary(self._chosen(studies), self._claims)
+
+    def needed(self, claim: str) -> str:
+        """The seeds that decide the parts of a claim: `40`, or `160 to 353`."""
+        return needed(self._primary(claim))
+
+    def seeds_needed(self, *studies: str) -> str:
+        """The seeds of each claim: the paper's, ours, those that decide it, and what few seeds show, as a table."""
+        return seeds_table(self._chosen(studies), self._claims)
 
     def doubts(self) -> str:
         """The doubts about verdicts as a table."""
@@ -232,6 +249,18 @@ class ReferenceNumbers:
         if rows.empty:
             raise unknown("claim", claim, self._claims["claim"].unique())
         return rows
+
+    def _words(self, rows: pd.DataFrame) -> pd.Series:
+        return rows["role"] + ": " + rows["test"] + ": " + rows["statistic"]
+
+    def _told(self, claim: str, words: Iterable[str]) -> pd.DataFrame:
+        """The tests that have all of these words; the primary ones where any has."""
+        rows = self._rows(claim)
+        fits = pd.Series(True, index=rows.index)
+        for word in words:
+            fits &= self._words(rows).str.contains(word, regex=False)
+        primary = fits & (rows["role"] == "primary")
+        return rows[primary if primary.any() else fits]
 
     def _primary(self, claim: str) -> pd.DataFrame:
         rows = self._rows(claim)

@@ -17,7 +17,8 @@ from plumbline.metrics.registry import columns_of
 from plumbline.store.records import read_names, read_table
 from plumbline.study.claims import split_metric
 from plumbline.study.experiments import Study
-from plumbline.study.resolved import ResolvedExperiment
+from plumbline.study.methods_and_tasks import MethodsAndTasks
+from plumbline.study.resolved import ResolvedExperiment, document_rounds
 
 RUNS = "{0}/{0}-runs.parquet"
 """Of an experiment, in the folder of the reference results."""
@@ -84,11 +85,14 @@ def runs_from_reference(reference: Path, experiment: str) -> ExperimentRuns | No
     return ExperimentRuns(read_table(path, RUN, remedy=KEEP_AGAIN).to_pandas(), about["preset"], about["data"])
 
 
-def judge(studies: Iterable[Study], found: Callable[[str], ExperimentRuns | None]) -> pd.DataFrame:
+def judge(
+    studies: Iterable[Study], library: MethodsAndTasks, found: Callable[[str], ExperimentRuns | None]
+) -> pd.DataFrame:
     """Return the verdicts on the claims of studies, in their order.
 
     Args:
         studies: with the claims.
+        library: all methods and tasks.
         found: the runs of an experiment by its name; None where there are none.
 
     Raises:
@@ -96,11 +100,12 @@ def judge(studies: Iterable[Study], found: Callable[[str], ExperimentRuns | None
     """
     frames = []
     for study in studies:
-        claimed = dict.fromkeys(name for claim in study.claims.values() for name in claim.experiments)
+        claimed = dict.fromkeys(name for claim in study.claims.values() for name in claim.all_experiments)
         there = {name: one for name in claimed if (one := found(name)) is not None}
         joined: dict[tuple[str, ...], tuple[ExperimentRuns, Runs]] = {}
         for name, claim in study.claims.items():
-            ready = tuple(one for one in claim.experiments if one in there)
+            experiments = claim.rests_on(there)
+            ready = tuple(one for one in experiments if one in there)
             if not ready:
                 continue
             if ready not in joined:
@@ -108,8 +113,11 @@ def judge(studies: Iterable[Study], found: Callable[[str], ExperimentRuns | None
                 joined[ready] = about, Runs(about.runs)
             about, runs = joined[ready]
             if tests := runnable_tests(claim, runs.trials):
-                missing = [one for one in claim.experiments if one not in there]
-                frames.append(claim_rows(name, claim, tests, runs, about.preset, about.data, missing))
+                missing = [one for one in experiments if one not in there]
+                full = document_rounds([study.experiments[one] for one in claim.all_experiments], library)
+                frames.append(
+                    claim_rows(name, claim, tests, runs, about.preset, about.data, experiments, missing, full)
+                )
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
@@ -132,12 +140,13 @@ def judge_folder(experiments: Mapping[str, ResolvedExperiment], folder: Path) ->
         )
 
     studies = {one.study.study: one.study for one in experiments.values()}
-    judged = judge(studies.values(), found)
+    library = next((one.entries for one in experiments.values()), MethodsAndTasks())
+    judged = judge(studies.values(), library, found)
     claimed = {
         name
         for study in studies.values()
         for name, claim in study.claims.items()
-        if set(claim.experiments).intersection(experiments)
+        if set(claim.all_experiments).intersection(experiments)
     }
     if claimed and judged.empty:
         # Not an error: figures and page of these experiments may be all that is wanted.
@@ -149,6 +158,6 @@ def judge_folder(experiments: Mapping[str, ResolvedExperiment], folder: Path) ->
     return judged
 
 
-def judge_reference(studies: Iterable[Study], reference: Path) -> pd.DataFrame:
+def judge_reference(studies: Iterable[Study], library: MethodsAndTasks, reference: Path) -> pd.DataFrame:
     """Return the verdicts on all claims from the runs among the reference results."""
-    return judge(studies, lambda name: runs_from_reference(reference, name))
+    return judge(studies, library, lambda name: runs_from_reference(reference, name))

@@ -1,6 +1,6 @@
 """Results of single tests of claims: values by seed, the inference from them, and descriptions in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,9 +8,11 @@ import pandas as pd
 
 from plumbline.analysis.evidence.runs import Runs
 from plumbline.core.errors import PlumblineError
+from plumbline.metrics.registry import find_metric
 from plumbline.statistics.inference import Inference
 from plumbline.statistics.over_seeds import SHARES, SIDE_BY_SIDE, Sample, infer
-from plumbline.study.claims import ClaimTest, Stuck
+from plumbline.study.claims import ClaimTest, Size, Stuck
+from plumbline.study.resolved import Trial
 
 
 class PartResult(NamedTuple):
@@ -21,12 +23,20 @@ class PartResult(NamedTuple):
         numbers: a table a task, a row a seed: values of the `method`, and of the `baseline` where the test has one.
         found: the inference from these values.
         budget: evaluations of a run, and how complete the runs' values are, in words.
+        evaluations: of a run.
+        rounds: of a run.
+        full: rounds of the document's runs; 0 where the document does not run this task.
+        floor: the same inference with the test's `floor` in the place of its method; None without one.
     """
 
     test: ClaimTest
     numbers: tuple[pd.DataFrame, ...]
     found: Inference
-    budget: str
+    budget: str = ""
+    evaluations: int = 0
+    rounds: int = 1
+    full: int = 1
+    floor: Inference | None = None
 
     @property
     def seeds(self) -> int:
@@ -68,25 +78,82 @@ def numbers_of(test: ClaimTest, runs: Runs, name: str) -> tuple[pd.DataFrame, ..
     return tuple(tables)
 
 
-def budget(test: ClaimTest, runs: Runs) -> str:
-    """Return the number of evaluations of a run in words, and that of rounds with a value where some have none."""
+def budget(test: ClaimTest, runs: Runs) -> tuple[str, int]:
+    """Return the evaluations of a run in words, with the rounds that have a value where some have none; and alone."""
     tables = [runs(task, test.method, test.metric_of(test.method)) for task in test.tasks]
     gaps = ""
     for table in tables:
         if (known := table["rounds"].mean()) < (rounds := table["of"].max()):
             gaps = f", values in {known:.4g} of {rounds} rounds"
-    return f"{tables[0]['evaluations'].max()} evaluations{gaps}"
+    evaluations = int(tables[0]["evaluations"].max())
+    return f"{evaluations} evaluations{gaps}", evaluations
 
 
-def part_result(test: ClaimTest, runs: Runs, name: str) -> PartResult:
+def rounds_and_full(test: ClaimTest, runs: Runs, full: Mapping[Trial, int]) -> tuple[int, int]:
+    """Return the rounds of a test's runs and of the document's, of the side that is furthest from whole.
+
+    Of a method whose runs are truncated only the baseline says how long they are.
+    """
+    whole = [trial for trial in test.trials if test.metric_of(trial[1]) == test.metric]
+    pairs = [(int(runs(*trial, test.metric)["of"].max()), full.get(trial, 0)) for trial in whole]
+    return min(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0, default=(1, 1))
+
+
+def part_result(test: ClaimTest, runs: Runs, name: str, full: Mapping[Trial, int] | None = None) -> PartResult:
     """Return the result of a test; `name` seeds its resamples and begins its error messages.
+
+    Args:
+        test: to be made.
+        runs: it rests on.
+        name: of claim, role and part.
+        full: rounds of the document's runs; None where all runs count as whole.
 
     Raises:
         PlumblineError: as `numbers_of`.
     """
     numbers = numbers_of(test, runs, name)
-    found = infer(test.statistic, samples(numbers), test.location, name, test.options)
-    return PartResult(test, numbers, found, budget(test, runs))
+    return PartResult(
+        test,
+        numbers,
+        inferred(test, numbers, name),
+        *budget(test, runs),
+        *((1, 1) if full is None else rounds_and_full(test, runs, full)),
+        floor_of(test, runs, name),
+    )
+
+
+def inferred(test: ClaimTest, numbers: Sequence[pd.DataFrame], name: str) -> Inference:
+    """Return the inference on a test's statistic from its numbers; `name` seeds the resamples."""
+    return infer(test.statistic, samples(numbers), test.location, name, test.options)
+
+
+def floor_of(test: ClaimTest, runs: Runs, name: str) -> Inference | None:
+    """Return the inference with the floor of a test in the place of its method; None where it has not been run."""
+    if test.floor is None or not set(runs.trials).issuperset((task, test.floor) for task in test.tasks):
+        return None
+    instead = test.model_copy(update={"method": test.floor})
+    return inferred(instead, numbers_of(instead, runs, name), name)
+
+
+def perfect(one: PartResult, name: str) -> Inference | None:
+    """Return the inference with a method that has the best value there can be in every seed.
+
+    None where that value is unknown, or is not what the claim is about.
+    """
+    metric = find_metric(one.test.metric)
+    if metric.best is None or one.test.direction != ("less" if metric.better == "lower" else "greater"):
+        return None
+    if one.test.statistic not in ("difference", "ratio", "share-lower", "share-higher"):
+        return None
+    return inferred(one.test, [table.assign(method=metric.best) for table in one.numbers], name)
+
+
+def p_of_size(one: PartResult, size: Size | None, name: str) -> float:
+    """Return the probability of data so far from an effect, were it of this size or greater; 1 of no size."""
+    if size is None or size.given is None:
+        return 1.0
+    found = one.found if size.ratio is None else infer("ratio", samples(one.numbers), "mean", name, {})
+    return found.p_above(size.given) if one.test.direction == "less" else found.p_below(size.given)
 
 
 def describe(test: ClaimTest) -> str:

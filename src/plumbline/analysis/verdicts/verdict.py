@@ -1,22 +1,17 @@
-"""Verdicts on published claims; `docs/results/verdict-rule.md` has the rule and its error rates."""
+"""The table of claims: which tests are judged, and what is told of each."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from plumbline.analysis.evidence.runs import RunName, Runs
 from plumbline.analysis.verdicts.part_results import PartResult, describe, effect, favourable, part_result, stuck_runs
+from plumbline.analysis.verdicts.rule import Judgement, judgements, verdict
+from plumbline.analysis.verdicts.seeds_needed import seeds_needed
 from plumbline.analysis.verdicts.small_sample_rates import chance_rate, claimed_rate
-from plumbline.statistics.inference import TAIL, Inference
-from plumbline.statistics.multiple_tests import holm
 from plumbline.study.claims import Claim, ClaimTest, Stuck
-
-Outcome = Literal["holds", "fails", "open"]
-Verdict = Literal[
-    "reproduced", "partly", "not reproduced", "inconclusive at this scale", "cannot fail", "does not apply"
-]
+from plumbline.study.resolved import Trial
 
 COLUMNS = [
     "claim",
@@ -37,11 +32,14 @@ COLUMNS = [
     "favourable",
     "effect",
     "detectable",
+    "needed",
     "seeds",
     "stuck",
     "budget",
     "preset",
     "data",
+    "size_p",
+    "because",
     "outcome",
     "paper_seeds",
     "pattern",
@@ -53,13 +51,13 @@ COLUMNS = [
 Spaces separate the names of `experiments`, and of the `missing` ones, which were not run.
 `p` is the probability on the side of the estimate after Holm's correction; `median` is that of the seeds' differences
 (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the threshold in
-standard deviations of a seed, and `detectable` the distance detected with power 0.8. `pattern` and `chance` are
+standard deviations of a seed, and `detectable` the distance detected with power 0.8. `needed` are the seeds that decide
+a part nine times in ten: by an effect that matters, or else by the effect as found. `size_p` is the probability of such
+data were the effect of the published size, after Holm's correction, and `because` why a part cannot show anything.
+`pattern` and `chance` are
 small-sample rates: draws of as many seeds as the paper has, with every part of the primary test on the claimed side, as
 the methods are and with the methods of each seed permuted.
 """
-
-MIN_SEEDS = 4
-"""With fewer seeds a test stays open."""
 
 FEW_SEEDS = 10
 """The greatest number of a paper's seeds for which we compute small-sample rates."""
@@ -108,81 +106,46 @@ def runnable_tests(claim: Claim, there: Collection[tuple[str, str]]) -> Runnable
     return RunnableTests(possible[best], secondary, complete[best], claim.stuck)
 
 
-def probabilities(test: ClaimTest, found: Inference) -> tuple[float, float]:
-    """Return the p-values against the claim being false and against its being true, each at the boundary."""
-    if test.range is not None:
-        low, high = test.range
-        return max(found.p_above(low), found.p_below(high)), min(found.p_below(low), found.p_above(high))
-    sides = found.p_above(test.threshold), found.p_below(test.threshold)
-    return sides if test.direction == "greater" else sides[::-1]
-
-
-def outcomes(results: Sequence[PartResult]) -> list[tuple[Outcome, float]]:
-    """Return the outcome of each test of a family, and its p-value after Holm's correction."""
-    pairs = [probabilities(one.test, one.found) for one in results]
-    holding, failing = (holm([pair[side] for pair in pairs]) for side in (0, 1))
-    found: list[tuple[Outcome, float]] = []
-    for one, holds, fails in zip(results, holding, failing, strict=True):
-        outcome: Outcome = "open"
-        if one.seeds >= MIN_SEEDS and min(holds, fails) <= TAIL:
-            outcome = "holds" if holds < fails else "fails"
-        found.append((outcome, min(holds, fails)))
-    return found
-
-
-def verdict(parts: Sequence[Outcome], complete: bool = True) -> Verdict:
-    """Return the verdict from the outcomes of the parts of the primary test.
-
-    Reproduced if all hold; partly if some do, or all of those that were run where others were not; not reproduced if
-    none holds and any fails; else the data cannot tell.
-
-    Args:
-        parts: outcomes.
-        complete: whether all parts were run.
-    """
-    if all(one == "holds" for one in parts):
-        return "reproduced" if complete else "partly"
-    if "holds" in parts:
-        return "partly"
-    return "not reproduced" if "fails" in parts else "inconclusive at this scale"
-
-
 def by_number(claim: str) -> tuple[str, int]:
     """Return the key that sorts claims by their numbers: C2 before C10."""
     letters = claim.rstrip("0123456789")
     return letters, int(claim[len(letters) :] or 0)
 
 
-def counts(outcomes: Iterable[str]) -> str:
-    """Return the numbers of tests that hold, fail and are open, in words: `partly` alone would hide a contradiction."""
-    found = Counter(outcomes)
-    words = {"holds": "holds" if found["holds"] == 1 else "hold", "fails": "fails" if found["fails"] == 1 else "fail"}
-    return ", ".join(f"{found[one]} {words.get(one, one)}" for one in ("holds", "fails", "open") if found[one])
-
-
-def row(one: PartResult, outcome: Outcome, p: float) -> dict[str, Any]:
-    """Return the columns of a single test in the table of claims."""
+def row(one: PartResult, judged: Judgement, parts: int) -> dict[str, Any]:
+    """Return the columns of a single test of a family of `parts` in the table of claims."""
     low, high = one.found.interval()
     return {
         "test": one.test.name,
         "statistic": describe(one.test),
-        "published": one.test.published,
+        "published": str(one.test.published),
         "ours": one.found.value,
         "low": low,
         "high": high,
-        "p": p,
+        "p": judged.p,
         "median": one.found.median,
         "favourable": favourable(one.test, one.found),
         "effect": effect(one.test, one.found),
         "detectable": one.found.detectable,
+        "needed": seeds_needed(one, parts, judged.outcome in ("holds", "fails")),
         "seeds": one.seeds,
         "budget": one.budget,
-        "outcome": outcome,
+        "size_p": judged.size_p,
+        "because": judged.because,
+        "outcome": judged.outcome,
     }
 
 
 def claim_rows(
-    name: str, claim: Claim, tests: RunnableTests, runs: Runs, preset: str, data: str, missing: Iterable[str] = ()
+    name: str,
+    claim: Claim,
+    tests: RunnableTests,
+    runs: Runs,
+    preset: str,
+    data: str,
+    experiments: Collection[str] = (),
+    missing: Iterable[str] = (),
+    full: Mapping[Trial, int] | None = None,
 ) -> pd.DataFrame:
     """Return the rows of one claim, one a test, with the verdict of its primary test.
 
@@ -193,20 +156,22 @@ def claim_rows(
         runs: of these trials.
         preset: of these runs.
         data: label of their datasets.
-        missing: experiments of the claim that were not run.
+        experiments: that the claim rests on, where these are not the first that it names.
+        missing: those of them that were not run.
+        full: rounds of the document's runs; None where all runs count as whole.
 
     Raises:
         PlumblineError: runs or values that are not there.
     """
     by_role = {
-        role: [part_result(test, runs, f"{name}.{role}.{number}") for number, test in enumerate(some)]
+        role: [part_result(test, runs, f"{name}.{role}.{number}", full) for number, test in enumerate(some)]
         for role, some in (("primary", tests.primary), ("secondary", tests.secondary))
     }
-    found = {role: outcomes(results) for role, results in by_role.items()}
+    found = {role: judgements(results, f"{name}.{role}") for role, results in by_role.items()}
     few = claim.seeds if claim.seeds <= FEW_SEEDS else 0
     shared = {
         "claim": name,
-        "experiments": " ".join(claim.experiments),
+        "experiments": " ".join(experiments or claim.experiments),
         "missing": " ".join(missing),
         **claim.model_dump(include={"source", "statement", "sentence"}),
         "preset": preset,
@@ -214,12 +179,12 @@ def claim_rows(
         "paper_seeds": claim.seeds,
         "pattern": claimed_rate(by_role["primary"], few, name),
         "chance": chance_rate(by_role["primary"], few, name),
-        "verdict": verdict([outcome for outcome, _ in found["primary"]], tests.complete),
+        "verdict": verdict(found["primary"], tests.complete),
     }
     if claim.beyond is not None:
         shared["verdict"] = claim.beyond.verdict
     rows = [
-        {**shared, "role": role, **row(one, *judgement), "stuck": stuck_runs(claim.stuck, one.test, runs)}
+        {**shared, "role": role, **row(one, judgement, len(results)), "stuck": stuck_runs(claim.stuck, one.test, runs)}
         for role, results in by_role.items()
         for one, judgement in zip(results, found[role], strict=True)
     ]
