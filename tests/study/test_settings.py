@@ -1,5 +1,6 @@
 """The committed configuration is sound, and a mistake in it is one line."""
 
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -87,13 +88,17 @@ def test_no_two_claims_have_one_name(plans: dict[str, Plan]) -> None:
 
 
 def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
-    """Those with fresh seeds are of one of them: who runs the desk does not look at seeds that are to decide."""
+    """Those with fresh seeds are of one of them: who runs the desk does not look at seeds that are to decide.
+
+    The long budgets of approximation-aware BO are the paper's own, and have no shorter form.
+    """
+    long = {name for name in plans["paper"].names() if re.match("AABO-X[568]", name)}
     studies = plans["paper"].studies.values()
     fresh = {name for study in studies for name, one in study.experiments.items() if one.first_seed}
     built = {preset: set(plans[preset].run.experiments) for preset in ("desk", "paper")}
     for experiments in built.values():
-        assert experiments - fresh == set(plans["paper"].names()) - fresh
-    assert (built["desk"] ^ built["paper"]) == fresh
+        assert experiments - fresh - long == set(plans["paper"].names()) - fresh - long
+    assert (built["desk"] ^ built["paper"]) == fresh | long
     assert {name for study in studies for claim in study.claims.values() for name in claim.fresh} == fresh
 
 
@@ -172,7 +177,8 @@ def test_seeds_are_enough_to_decide_about_a_claim(plans: dict[str, Plan], preset
     plan, undecided = plans[preset], set()
     for study in plan.studies.values():
         for name, claim in study.claims.items():
-            chunks = [chunk for one in claim.experiments for chunk in plan.resolve(one).chunks]
+            here = [one for one in claim.experiments if one in plan.preset_names()]
+            chunks = [chunk for one in here for chunk in plan.resolve(one).chunks]
             seeds = Counter((one.spec.task, one.spec.method.label) for one in chunks for _ in one.seeds)
             found = runnable_tests(claim, seeds)
             for test in found.primary if found else ():
