@@ -56,11 +56,6 @@ class TestHouseStyle:
         assert differing == ours
 
 
-def test_the_palette_is_seaborns() -> None:
-    assert list(style.PALETTE) == list(COLOURS)
-    assert list(style.PALETTE.values()) == sns.color_palette("colorblind").as_hex()
-
-
 def test_panels_are_a_list_of_lists() -> None:
     for rows, columns in ((1, 1), (2, 1), (1, 3)):
         figure, axes = style.panels(rows, columns)
@@ -84,7 +79,7 @@ def test_colours_that_are_taken_are_not_given() -> None:
 
 class TestColour:
     def test_by_name_and_as_it_is(self) -> None:
-        assert style.colour("sky") == "#56b4e9"
+        assert style.colour("sky") == style.PALETTE["sky"]
         assert style.colour("#123456") == "#123456"
 
     @pytest.mark.parametrize("name", ["blu", "#12345g", "tab:blue"])
@@ -101,24 +96,36 @@ LOOKS = {
 }
 
 
-class TestLines:
+class TestMethodStyles:
     def test_a_method_looks_the_same_whatever_is_drawn_beside_it(self) -> None:
-        alone, together = style.lines(LOOKS, ["c"]), style.lines(LOOKS, ["a", "b", "c"])
+        alone, together = style.method_styles(LOOKS, ["c"]), style.method_styles(LOOKS, ["a", "b", "c"])
         assert alone["c"] == together["c"]
 
     def test_colours_that_are_named_are_given_to_no_other(self) -> None:
-        found = style.lines(LOOKS, ["a", "b", "c"])
-        assert found["b"] == {"color": style.PALETTE["blue"], "linestyle": "--"}
-        assert len({line["color"] for line in found.values()}) == 3
+        found = style.method_styles(LOOKS, ["a", "b", "c"])
+        assert found["b"] == style.MethodStyle(style.PALETTE["blue"], style.MARKERS["blue"], dashed=True)
+        assert len({one.colour for one in found.values()}) == 3
 
-    def test_one_legend_is_one_colour(self) -> None:
-        found = style.lines(LOOKS, ["c", "c-2"])
-        assert found["c"]["color"] == found["c-2"]["color"]
-        assert (found["c"]["linestyle"], found["c-2"]["linestyle"]) == ("-", "--")
+    def test_one_legend_is_one_colour_and_one_marker(self) -> None:
+        found = style.method_styles(LOOKS, ["c", "c-2"])
+        assert found["c"].colour == found["c-2"].colour
+        assert found["c"].marker == found["c-2"].marker
+        assert (found["c"].dashed, found["c-2"].dashed) == (False, True)
 
     def test_methods_without_a_look_differ(self) -> None:
         names = [f"method-{i}" for i in range(13)]
-        assert len({line["color"] for line in style.lines({}, names).values()}) == 13
+        assert len({one.colour for one in style.method_styles({}, names).values()}) == 13
+
+    def test_dashed_lines_have_hollow_markers(self) -> None:
+        solid, dashed = (style.MethodStyle("#0173b2", "o", dashed=dashed) for dashed in (False, True))
+        assert (solid.line["linestyle"], solid.points["markerfacecolor"]) == ("-", "#0173b2")
+        assert (dashed.line["linestyle"], dashed.points["markerfacecolor"]) == ("--", "white")
+
+    def test_markers_of_several_lines_are_apart(self) -> None:
+        """Lines that coincide would hide each other's."""
+        starts = [style.MethodStyle("#0173b2", "o").points_along(i, 3)["markevery"][0] for i in range(3)]
+        assert len(set(starts)) == 3
+        assert max(starts) < style.MARKERS_APART
 
 
 def test_the_palette_has_the_colours_that_looks_may_name() -> None:

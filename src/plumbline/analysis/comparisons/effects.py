@@ -30,7 +30,7 @@ class EffectOptions(OutputOptions):
     Attributes:
         metrics: that are compared at the last round, with their words.
         baselines: methods that others are compared with, and the methods that are, a panel each.
-        arms: words for the first, the second ... of the methods of every baseline, which then share a colour across
+        arms: words for the first, the second ... of the methods of every baseline, which then share a marker across
             panels; without arms, each has its own legend.
     """
 

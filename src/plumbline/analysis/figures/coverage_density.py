@@ -31,14 +31,14 @@ class CoverageDensityOptions(OutputOptions):
 def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Figure:
     """Kernel estimates, one a method, of the distribution over trials of the coverage of queries."""
     columns = panels_of(evidence, options.panels)
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     figure, axes = style.panels(1, len(columns), sharex=True, sharey=True)
     for ax, panel in zip(axes[0], columns, strict=True):
         for i, method in enumerate(panel.methods):
             coverage = by_round(evidence.trials(panel.task, method), "query_coverage").to_numpy()[:, -1:].ravel()
             if not len(coverage):
                 continue  # a method without sets
-            colour, legend = styles[method]["color"], evidence.legend(method).label
+            colour, legend = styles[method].colour, evidence.legend(method).label
             sns.rugplot(x=coverage, ax=ax, color=colour, height=0.04, alpha=0.7)
             if len(np.unique(coverage)) > 1:
                 width = style.line_width(i, len(panel.methods))

@@ -218,7 +218,7 @@ def positions(trials: pd.DataFrame, columns: pd.Index, panel: Panel, queries: bo
 
 
 def draw_row(
-    ax: Axes, found: Evidence, panel: Panel, styles: dict[str, style.LineStyle], row: Row, options: CurvesOptions
+    ax: Axes, found: Evidence, panel: Panel, styles: dict[str, style.MethodStyle], row: Row, options: CurvesOptions
 ) -> None:
     """Draw one panel: a line and a band a method, what the metric should be, and the optimum."""
     summarise, sign = band(options, row.band or options.band), -1 if row.minimise else 1
@@ -230,9 +230,9 @@ def draw_row(
         theirs = panel.methods[0] if row.minus == FIRST else row.minus
         taken_off = values_by_column(found.trials(panel.task, theirs), row.metric, panel)
         methods = [method for method in methods if method != theirs]
-        ax.axhline(0.0, **styles[theirs], linewidth=1.2, label=found.legend(theirs).label)
+        ax.axhline(0.0, **styles[theirs].line, linewidth=1.2, label=found.legend(theirs).label)
     for i, method in enumerate(methods):
-        trials, legend = found.trials(panel.task, method), styles[method]
+        trials, its = found.trials(panel.task, method), styles[method]
         table = values_by_column(trials, row.metric, panel)
         if taken_off is not None:
             ours, others = table.align(taken_off, join="inner")
@@ -246,13 +246,20 @@ def draw_row(
             steps, values = positions(trials, table.columns, panel, options.queries), table.to_numpy()
         low, middle, high = summarise(values)
         width = style.line_width(i, len(methods))
-        ax.plot(steps, middle, **legend, linewidth=width, label=found.legend(method).label)
+        ax.plot(
+            steps,
+            middle,
+            **its.line,
+            **its.points_along(i, len(methods)),
+            linewidth=width,
+            label=found.legend(method).label,
+        )
         if few:
-            ax.fill_between(steps, low, high, color=legend["color"], alpha=0.18, linewidth=0)
+            ax.fill_between(steps, low, high, color=its.colour, alpha=0.18, linewidth=0)
         else:  # many bands over each other hide the lines: theirs at the end, side by side
             beside = steps[-1] + (0.02 + 0.015 * i) * (steps[-1] - steps[0])
-            dashes = style.SHORT_DASHES if legend["linestyle"] == "--" else "-"
-            ax.vlines(beside, low[-1], high[-1], color=legend["color"], linestyle=dashes, linewidth=1.6)
+            dashes = style.SHORT_DASHES if its.dashed else "-"
+            ax.vlines(beside, low[-1], high[-1], color=its.colour, linestyle=dashes, linewidth=1.6)
         if row.nominal and nominal is None:
             nominal = sign * values_by_column(trials, row.nominal, panel)
             ax.plot(
@@ -358,7 +365,7 @@ def arrange(rows: int, columns: int, across: int, share: bool = True) -> tuple[F
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     """Metrics against evaluations: a row a metric, a column a task (one task: side by side), a line a method."""
     columns = panels_of(evidence, options.panels)
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     apart = len({row.against for row in options.rows}) > 1
     figure, axes = arrange(len(options.rows), len(columns), options.across, share=not apart)
     for j, panel in enumerate(columns):

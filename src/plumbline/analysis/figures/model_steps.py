@@ -69,7 +69,7 @@ def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, c
         query["x"],
         sign * query["y"],
         "*",
-        color="#cc0000",
+        color=style.QUERY,
         markersize=10,
         label="next query",
         zorder=4,
@@ -78,8 +78,8 @@ def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, c
 
 def draw_utility(ax: Axes, picture: pd.DataFrame, query: float) -> None:
     """Draw the acquisition function, which is always maximised, and where."""
-    ax.plot(picture["x"], picture["acquisition"], color="#029e73", linewidth=1.2)
-    ax.axvline(query, color="#cc0000", linewidth=0.8)
+    ax.plot(picture["x"], picture["acquisition"], color=style.UTILITY, linewidth=1.2)
+    ax.axvline(query, color=style.QUERY, linewidth=0.8)
     ax.set_yticks([])
 
 
@@ -91,7 +91,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
     methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
     steps = sorted(pictures["iteration"].unique())
     sign = -1 if options.minimise else 1
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     figure, axes = style.panels(2 * len(methods), len(steps), sharex=True, height_ratios=[3, 1] * len(methods))
     figure.set_size_inches(2.9 * len(steps), 3.1 * len(methods))
     truth = sign * pictures["f"]
@@ -104,7 +104,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
         for j, step in enumerate(steps):
             top, bottom = axes[2 * i][j], axes[2 * i + 1][j]
             picture = of_method[of_method["iteration"] == step]
-            draw_model(top, picture, rows, sign, styles[method]["color"])
+            draw_model(top, picture, rows, sign, styles[method].colour)
             draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0])
             top.set_ylim(*limits)
             top.set_title(f"{evidence.legend(method).label}, step {step}")

@@ -75,7 +75,7 @@ def swarm(values: Array, low: float, high: float) -> Array:
 
 def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions) -> None:
     """Draw the dots of each method, their mean with its 95% interval, and their median."""
-    styles = style.lines(found.legends, found.methods())
+    styles = style.method_styles(found.legends, found.methods())
     ended_by = {
         method: final_values(found, panel.task, method, options.metric).dropna().sort_index() for method in methods
     }
@@ -83,7 +83,7 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
     scale = np.log10 if options.logarithmic else np.asarray
     everything = scale(np.concatenate(list(values.values())))
     for place, method in enumerate(methods):
-        seeds, colour = values[method], styles[method]["color"]
+        seeds, colour = values[method], styles[method].colour
         if not len(seeds):
             continue
         aside = swarm(scale(seeds), float(everything.min()), float(everything.max()))

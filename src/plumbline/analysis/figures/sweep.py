@@ -127,11 +127,11 @@ def final_interval(found: Evidence, task: str, method: str, metric: str) -> tupl
 
 
 def draw_line(
-    ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], line: style.LineStyle, label: str
+    ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], its: style.MethodStyle, label: str
 ) -> None:
     """Draw a line with a bar at each value of the parameter."""
     low, mean, high = np.array(intervals).T
-    ax.errorbar(x, mean, (mean - low, high - mean), **line, marker="o", markersize=4, capsize=2, label=label)
+    ax.errorbar(x, mean, (mean - low, high - mean), **its.line, **its.points, markersize=4.5, capsize=2, label=label)
 
 
 def constants_of(found: Evidence, task: str, options: SweepOptions) -> list[str]:
@@ -150,7 +150,7 @@ def draw_panel(
     options: SweepOptions,
 ) -> None:
     """Draw a metric: a line for each of `lines`, and a band across for each of `constant`."""
-    styles = style.lines(found.legends, found.methods())
+    styles = style.method_styles(found.legends, found.methods())
     values = [point.value for points in lines.values() for point in points]
     # Bars of neighbouring lines stand side by side.
     step = 0.012 * (np.log(max(values) / min(values)) if options.logarithmic else max(values) - min(values))
@@ -161,8 +161,8 @@ def draw_panel(
         draw_line(ax, intervals, x, styles[points[0].method], legend_of(found, name, points))
     for _, task, method in constant:
         low, mean, high = final_interval(found, task, method, row.metric)
-        ax.axhline(mean, **styles[method], linewidth=1.2, label=found.legend(method).label)
-        ax.axhspan(low, high, color=styles[method]["color"], alpha=0.1, linewidth=0)
+        ax.axhline(mean, **styles[method].line, linewidth=1.2, label=found.legend(method).label)
+        ax.axhspan(low, high, color=styles[method].colour, alpha=0.1, linewidth=0)
     if row.nominal:
         every = [point for points in (*lines.values(), constant) for point in points]
         levels = [final_interval(found, point.task, point.method, row.nominal)[1] for point in every]

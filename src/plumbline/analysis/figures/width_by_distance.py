@@ -80,7 +80,7 @@ def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Fi
     task = pictures_of(evidence, "")["task"].iloc[0]
     pictures = evidence.snapshots[evidence.snapshots["task"] == task]
     methods = evidence.methods(task)
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     steps = sorted(pictures["iteration"].unique())
     figure, (axes,) = style.panels(1, len(steps), sharey=True)
     for method in methods:
@@ -91,7 +91,7 @@ def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Fi
                 relative_widths(picture, trials[seed])
                 for seed, picture in of_method[of_method["iteration"] == step].groupby("seed")
             ]
-            draw_widths(ax, runs, options, styles[method]["color"], evidence.legend(method).label)
+            draw_widths(ax, runs, options, styles[method].colour, evidence.legend(method).label)
             data = int((next(iter(trials.values()))["iteration"] < step).sum())
             ax.set_title(f"{data} observations")
     for ax in axes:

@@ -12,10 +12,10 @@ from plumbline.analysis.outputs.intervals import series
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 from plumbline.analysis.outputs.style import tint
 
-USER, UAV = "#0173b2", "#d55e00"
+USER, UAV = style.PALETTE["blue"], style.PALETTE["red"]
 """Colours of the two kinds of users."""
 
-TILTS = ("#029e73", "#949494", "#cc78bc", "#ca9161", "#56b4e9")
+TILTS = tuple(style.PALETTE[name] for name in ("green", "grey", "purple", "orange", "sky"))
 """Colours of tilts in turn."""
 
 ARROW = 45.0
