@@ -57,6 +57,11 @@ def build(kind: str, found: Evidence, **changes: Any) -> Figure:
     return figures[kind].build(found, parse(figures[kind].options, example(kind) | changes, "test"))
 
 
+def bands_of(ax: Axes) -> list[PolyCollection]:
+    """Return the bands of a panel, in the order of its lines."""
+    return [area for area in ax.collections if isinstance(area, PolyCollection)]
+
+
 @dataclasses.dataclass
 class Drawn:
     """One kind of figure, drawn twice from evidence with failures on a stand-in, and the state left behind."""
@@ -221,7 +226,7 @@ class TestCalibrationCurves:
 
     def test_bands_are_one_standard_error(self, found: Evidence) -> None:
         bottom = build("curves", found, **CALIBRATION).axes[2]
-        band = bottom.collections[1].get_paths()[0].get_extents()
+        band = bands_of(bottom)[1].get_paths()[0].get_extents()
         ends = [made.falling(seed, made.INITIAL - 1 + made.ROUNDS) for seed in range(made.SEEDS)]
         error = np.std(ends, ddof=1) / np.sqrt(made.SEEDS)
         assert band.ymin == pytest.approx(np.mean(ends) - error)
@@ -295,7 +300,7 @@ class TestCurves:
 
     def test_bands_are_the_quantiles_that_were_asked_for(self, found: Evidence) -> None:
         regret = build("curves", found, quantiles=(0.0, 1.0)).axes[0]
-        band = regret.collections[1].get_paths()[0].get_extents()
+        band = bands_of(regret)[1].get_paths()[0].get_extents()
         totals = [sum(made.falling(s, made.INITIAL + i) for i in range(made.ROUNDS)) for s in range(made.SEEDS)]
         assert band.ymax == pytest.approx(max(totals))
 
@@ -371,13 +376,70 @@ class TestCurves:
     @pytest.mark.parametrize(("count", "bands"), [(4, 4), (5, 0)])
     def test_many_methods_have_intervals_at_the_end_only(self, folder: Path, count: int, bands: int) -> None:
         trials = [made.trial("bowl", f"m{i}", seed) for i in range(count) for seed in range(2)]
-        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
-        assert len([area for area in ax.collections if isinstance(area, PolyCollection)]) == bands
-        bars = [bar for bar in ax.collections if isinstance(bar, LineCollection)]
+        found = made.read(folder, *trials)
+        ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band="mean-error").axes[0]
+        assert len(bands_of(ax)) == bands
+        bars = [bar for strip in ax.child_axes for bar in strip.collections if isinstance(bar, LineCollection)]
         assert len(bars) == count - bands
-        ends = [bar.get_segments()[0][:, 0] for bar in bars]
-        assert all(x.min() > made.ROUNDS for x in ends)
-        assert len({float(x[0]) for x in ends}) == len(ends)
+        ended = made_ends(found, "best_f")
+        for i, bar in enumerate(bars):
+            (x, low), (_, high) = bar.get_segments()[0]
+            assert x == i
+            error = np.std(ended, ddof=1) / np.sqrt(len(ended))
+            assert (low, high) == pytest.approx((np.mean(ended) - error, np.mean(ended) + error))
+
+    def test_intervals_at_the_end_take_nothing_of_the_axis(self, folder: Path) -> None:
+        """It has no place where nothing was evaluated."""
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(7) for seed in range(2)]
+        figure = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}])
+        figure.canvas.draw()
+        (ax,) = figure.axes
+        (strip,) = ax.child_axes
+        last = made.INITIAL + made.ROUNDS
+        assert ax.get_xlim()[1] < 1.03 * last
+        assert strip.get_window_extent().x0 > ax.get_window_extent().x1
+        assert strip.get_ylim() == ax.get_ylim()
+        assert strip.get_tightbbox().x1 <= figure.bbox.x1
+
+    def test_where_one_panel_has_intervals_at_the_end_all_have(self, folder: Path) -> None:
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(5) for seed in range(2)]
+        panels = [{"task": "bowl", "methods": ["m0", "m1"]}, {"task": "bowl"}]
+        figure = build(
+            "curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}], panels=panels
+        )
+        assert [len(ax.child_axes) for ax in figure.axes] == [1, 1]
+
+    def test_lines_that_coincide_show_the_markers_of_all(self, folder: Path) -> None:
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(3) for seed in range(2)]
+        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+        markers = [np.asarray(part.get_offsets()) for part in ax.collections if isinstance(part, PathCollection)]
+        assert len(markers) == 3
+        places = np.concatenate(markers)[:, 0]
+        assert len(np.unique(places.round(6))) == len(places)
+        for line, some in zip(ax.lines, markers, strict=True):
+            np.testing.assert_allclose(some[:, 1], np.interp(some[:, 0], *line.get_data()))
+
+    def test_where_no_query_was_better_the_panel_says_so(self, folder: Path) -> None:
+        flat = made.read(folder, *(made.trial("bowl", name, regret=lambda s, i: 1.0) for name in made.METHODS))
+        falling = made.read(folder, *(made.trial("bowl", name) for name in made.METHODS))
+        for found, said in ((flat, 1), (falling, 0)):
+            ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+            assert len([text for text in ax.texts if "no query was better" in text.get_text()]) == said
+
+    def test_what_limits_cut_off_is_marked_where_it_leaves(self, found: Evidence) -> None:
+        row: dict[str, Any] = {"metric": "best_f", "label": "best", "limits": [None, None]}
+        free = build("curves", found, rows=[row], panels=[{"task": "bowl"}]).axes[0]
+        assert not [text for text in free.texts if text.get_text() in "↑↓"]
+        low, high = free.get_ylim()
+        cut = build("curves", found, rows=[row | {"limits": [low, (low + high) / 2]}], panels=[{"task": "bowl"}]).axes[
+            0
+        ]
+        arrows = [text for text in cut.texts if text.get_text() in "↑↓"]
+        assert [arrow.get_text() for arrow in arrows] == ["↑"] * len(made.METHODS)
+        for arrow, area in zip(arrows, bands_of(cut), strict=True):
+            assert arrow.get_position()[1] == 1.0
+            assert arrow.get_position()[0] in area.get_paths()[0].vertices[:, 0]
+            assert to_hex(arrow.get_color()) == to_hex(area.get_facecolor(), keep_alpha=False)
 
     def test_a_method_with_fewer_rounds_ends_earlier_in_the_same_panel(self, folder: Path) -> None:
         trials = [made.trial("bowl", "plain", 0), made.trial("bowl", "calibrated", 0, rounds=2)]
@@ -404,7 +466,7 @@ class TestCurves:
     @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
     def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
         ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
-        for line, area in zip(ax.lines, ax.collections, strict=True):
+        for line, area in zip(ax.lines, bands_of(ax), strict=True):
             low, high = area.get_paths()[0].get_extents().intervaly
             assert low <= line.get_ydata().min()
             assert line.get_ydata().max() <= high
@@ -413,7 +475,7 @@ class TestCurves:
         row, panels = {"metric": "cumulative_regret", "label": "regret"}, [{"task": "bowl"}]
         both = build("curves", found, rows=[row, {**row, "band": "mean-error"}], panels=panels, quantiles=(0.0, 1.0))
         alone = build("curves", found, rows=[row], band="mean-error", panels=panels)
-        wide, own, expected = (ax.collections[0].get_paths()[0].get_extents() for ax in (*both.axes, *alone.axes))
+        wide, own, expected = (bands_of(ax)[0].get_paths()[0].get_extents() for ax in (*both.axes, *alone.axes))
         assert own.height == expected.height
         assert wide.height > own.height
 
@@ -565,7 +627,9 @@ class TestSweepOfTasks:
 class TestFinalDots:
     def test_dots_are_means_at_the_end_from_top_to_bottom(self, found: Evidence) -> None:
         ax = build("final-dots", found).axes[0]
-        dots = [(container[0].get_xdata()[0], container[0].get_ydata()[0]) for container in ax.containers]
+        *drawn, legend = ax.containers
+        assert len(legend[0].get_xdata()) == 0, "of the legend alone"
+        dots = [(container[0].get_xdata()[0], container[0].get_ydata()[0]) for container in drawn]
         np.testing.assert_allclose(dots, [(np.mean(ends("plain")), 0), (np.mean(ends("calibrated")), 1)])
         assert [tick.get_text() for tick in ax.get_yticklabels()] == list(made.FIGURES["final-dots"]["dots"])
         top, bottom = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
@@ -658,7 +722,12 @@ class TestRunEnds:
 
 
 def metric_ends(found: Evidence, task: str, method: str) -> np.ndarray:
-    return by_round(found.trials(task, method), "regret").iloc[:, -1].to_numpy()
+    return found.ends(task, method, "regret").to_numpy()
+
+
+def made_ends(found: Evidence, metric: str) -> np.ndarray:
+    """Return the last values of the first method on the first task."""
+    return found.ends(found.tasks[0], found.methods()[0], metric).to_numpy()
 
 
 class TestDifferences:

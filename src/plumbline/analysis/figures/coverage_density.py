@@ -9,7 +9,6 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.curves import Panel, panels_of
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
-from plumbline.metrics.registry import by_round
 
 
 class CoverageDensityOptions(OutputOptions):
@@ -26,6 +25,10 @@ class CoverageDensityOptions(OutputOptions):
             ("query_coverage",),
         )
 
+    def shown(self) -> str:
+        """Return what curves and ticks are."""
+        return "kernel estimate of the density, and a tick a trial; dashed: the level"
+
 
 @figures.register("coverage-density", CoverageDensityOptions)
 def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Figure:
@@ -35,7 +38,7 @@ def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Fig
     figure, axes = style.panels(1, len(columns), sharex=True, sharey=True)
     for ax, panel in zip(axes[0], columns, strict=True):
         for i, method in enumerate(panel.methods):
-            coverage = by_round(evidence.trials(panel.task, method), "query_coverage").to_numpy()[:, -1:].ravel()
+            coverage = evidence.ends(panel.task, method, "query_coverage").to_numpy()
             if not len(coverage):
                 continue  # a method without sets
             colour, legend = styles[method].colour, evidence.legend(method).label

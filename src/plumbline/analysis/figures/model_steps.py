@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from pydantic import NonNegativeInt
 
 from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.filed import NotOnFileError
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
@@ -32,6 +33,10 @@ class StepsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
+    def shown(self) -> str:
+        """Return what the band is."""
+        return "band: mean and two standard deviations of the model"
+
 
 def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.DataFrame:
     """Return the snapshots of one seed on a task, or on the first that has any where it is empty.
@@ -43,8 +48,11 @@ def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.Da
 
     Raises:
         PlumblineError: there are none.
+        NotOnFileError: there are results on file, which hold none.
     """
     found = evidence.snapshots
+    if evidence.filed is not None:
+        raise NotOnFileError("pictures of models")
     if len(found):
         found = found[found["task"] == (task or found["task"].iloc[0])]
     if found.empty:

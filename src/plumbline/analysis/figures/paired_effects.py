@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from plumbline.analysis.comparisons.effects import ALL, Effect, EffectOptions, effects
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import figures
 from plumbline.core.errors import PlumblineError
 
@@ -33,15 +33,17 @@ def dots_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Dot
     return {name: (found.legend(name).label, styles[name]) for name in methods}
 
 
-def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], dots: Dots) -> None:
-    """Draw the effects of each method: those on a task in the line of its words."""
+def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], dots: Dots) -> list[marks.Extent]:
+    """Draw the effects of each method, those on a task in the line of its words; return their intervals."""
+    drawn = []
     steps = (np.arange(len(dots)) - (len(dots) - 1) / 2) * SPREAD / len(dots)
     for (method, (_, its)), step in zip(dots.items(), steps, strict=True):
         of = [one for one in some if one.method == method and np.isfinite([one.low, one.high]).all()]
         value, low, high = np.array([(one.value, one.low, one.high) for one in of]).reshape(-1, 3).T
+        at = np.array([lines.index(one.task) + step for one in of])
         ax.errorbar(
             value,
-            [lines.index(one.task) + step for one in of],
+            at,
             xerr=(value - low, high - value),
             color=its.colour,
             **its.points,
@@ -49,10 +51,13 @@ def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], dots: Dot
             markersize=3.8,
             elinewidth=1.1,
         )
+        ends = zip(at, low, high, strict=True)
+        drawn += [marks.interval(ax, *end, colour=its.colour, sideways=True) for end in ends]
     ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
     if ALL in lines:
         ax.axhline(lines.index(ALL) - 0.5, color="0.8", linewidth=0.8)
     ax.set_ylim(len(lines) - 0.5, -0.5)
+    return drawn
 
 
 def draw_entries(ax: Axes, columns: Sequence[Dots]) -> None:
@@ -86,17 +91,20 @@ def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
     most = max(len(dots) for dots in columns.values())
     figure, axes = style.panels(len(some), len(columns), sharey=True, sharex="row")
     width, _ = style.PANEL
-    figure.set_size_inches(width * len(columns) + 1.2, len(some) * (0.7 + len(lines) * max(0.3, 0.09 * most)))
+    drawn: list[marks.Extent] = []
+    figure.set_size_inches(width * len(columns) + 1.2, len(some) * (0.7 + len(lines) * max(0.3, 0.075 * most)))
     for row, (name, of) in zip(axes, some.items(), strict=True):
         for ax, (baseline, dots) in zip(row, columns.items(), strict=True):
             mine = [one for one in of if one.baseline == baseline]
-            draw_panel(ax, mine, lines, dots)
-            ax.set_xlabel(f"{options.metrics[name]}: difference\nin standard deviations over seeds")
-            ax.set_title(f"minus {evidence.legend(baseline).label}")
+            drawn += draw_panel(ax, mine, lines, dots)
+            theirs = evidence.legend(baseline).label
+            ax.set_xlabel(f"difference in {options.metrics[name]} from {theirs}\n(standard deviations over seeds)")
+            ax.set_title(f"compared with {theirs}")
         row[0].set_yticks(range(len(lines)), [one if one == ALL else evidence.title(one) for one in lines])
         row[0].set_ylabel("task")
         if limits := limits_of(of):
             row[0].set_xlim(*limits)
+    marks.mark_cuts(drawn)
     draw_entries(axes[0][0], list(columns.values()))
     style.add_legend(figure, columns=4)
     return figure

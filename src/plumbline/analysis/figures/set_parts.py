@@ -33,6 +33,10 @@ class SetPartsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
+    def shown(self) -> str:
+        """Return what lines are."""
+        return "mean over seeds"
+
 
 def optima(picture: pd.DataFrame) -> list[float]:
     """Return the positions of the highest local maxima of the function in a snapshot, from left to right."""

@@ -7,13 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import model_validator
 
+from plumbline.analysis.evidence.bands import LEVEL
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.outputs import style
+from plumbline.analysis.evidence.filed import EndSummary
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
-from plumbline.metrics.registry import by_round
-from plumbline.statistics.over_seeds import mean_interval
+from plumbline.statistics.over_seeds import student_interval
 
 
 class MetricAxis(Options):
@@ -71,6 +72,10 @@ class SweepOptions(OutputOptions, MetricAxis):
         metrics = (name for row in self.rows() for name in (row.metric, row.nominal) if name)
         return Names((*(self.tasks or ()), *self.columns), methods, tuple(metrics))
 
+    def shown(self) -> str:
+        """Return what points, bars and bands are."""
+        return f"mean and its {LEVEL:.0%} interval over seeds"
+
     def rows(self) -> tuple[MetricAxis, ...]:
         """Return the metrics, from top to bottom."""
         return (self, *self.below)
@@ -119,10 +124,12 @@ def legend_of(found: Evidence, name: str, points: list[Point]) -> str:
 
 def final_interval(found: Evidence, task: str, method: str, metric: str) -> tuple[float, float, float]:
     """Return the mean over seeds at the last round between the ends of its 70% interval; NaN without any value."""
-    table = by_round(found.trials(task, method), metric).to_numpy()
-    if table.size == 0:
-        return np.nan, np.nan, np.nan
-    low, mean, high = mean_interval(table[:, -1])
+    return interval_of(found.end_summary(task, method, metric))
+
+
+def interval_of(ended: EndSummary) -> tuple[float, float, float]:
+    """Return a mean between the ends of its 70% interval; NaN without any value."""
+    low, mean, high = student_interval(np.array(ended.mean), np.array(ended.error), np.array(ended.seeds), LEVEL)
     return float(low), float(mean), float(high)
 
 
@@ -159,9 +166,9 @@ def draw_panel(
         x = [point.value * np.exp(shift) if options.logarithmic else point.value + shift for point in points]
         intervals = [final_interval(found, point.task, point.method, row.metric) for point in points]
         draw_line(ax, intervals, x, styles[points[0].method], legend_of(found, name, points))
-    for _, task, method in constant:
+    for i, (_, task, method) in enumerate(constant):
         low, mean, high = final_interval(found, task, method, row.metric)
-        ax.axhline(mean, **styles[method].line, linewidth=1.2, label=found.legend(method).label)
+        marks.draw_level(ax, mean, styles[method], i, len(constant), found.legend(method).label)
         ax.axhspan(low, high, color=styles[method].colour, alpha=0.1, linewidth=0)
     if row.nominal:
         every = [point for points in (*lines.values(), constant) for point in points]

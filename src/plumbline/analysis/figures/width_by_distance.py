@@ -32,6 +32,11 @@ class WidthByDistanceOptions(OutputOptions):
 
     reads = ("x", "alpha")
 
+    def shown(self) -> str:
+        """Return what line and band are."""
+        low, high = (f"{QUANTILES[end]:.0%}" for end in ("low", "high"))
+        return f"median and {low} to {high} quantiles over runs"
+
 
 def relative_widths(picture: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Return `distance` to the nearest observation and `width` in credible intervals along one picture of one run.

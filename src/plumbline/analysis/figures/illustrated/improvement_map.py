@@ -9,7 +9,15 @@ from plumbline.analysis.outputs.intervals import series
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 
 
-@figures.register("improvement-map", OutputOptions)
+class MapOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "exact values"
+
+
+@figures.register("improvement-map", MapOptions)
 def improvement_map(evidence: Evidence, options: OutputOptions) -> Figure:
     """Colours and lines of equal expected improvement: each line is a trade of quality for uncertainty."""
     surface = series(evidence.illustration, "improvement", "surface")

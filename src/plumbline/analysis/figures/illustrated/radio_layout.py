@@ -98,7 +98,15 @@ def draw_gain(ax: Axes, found: pd.DataFrame) -> None:
     ax.set_xticks([-90, -45, 0, 45, 90])
 
 
-@figures.register("radio-layout", OutputOptions)
+class LayoutOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "one draw of the users"
+
+
+@figures.register("radio-layout", LayoutOptions)
 def radio_layout(evidence: Evidence, options: OutputOptions) -> Figure:
     """The network from above on the left; on the right the gain of an antenna at a few tilts, and where users are."""
     found = evidence.illustration
