@@ -115,7 +115,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
             draw_model(top, picture, rows, sign, styles[method].colour)
             draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0])
             top.set_ylim(*limits)
-            top.set_title(f"{evidence.legend(method).label}, step {step}")
+            top.set_title(f"{evidence.legend(method).label}, before round {step}")
         axes[2 * i][0].set_ylabel("f(x)")
         axes[2 * i + 1][0].set_ylabel("utility")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
