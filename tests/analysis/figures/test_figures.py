@@ -3,7 +3,8 @@
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from xml.etree import ElementTree
 
 import made_evidence as made
 import matplotlib as mpl
@@ -19,7 +20,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
+from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.evidence.evidence import PLACE, Evidence
+from plumbline.analysis.evidence.filed import Filed
+from plumbline.analysis.figures.coverage_density import density
 from plumbline.analysis.figures.curves import in_time
 from plumbline.analysis.figures.run_ends import SPREAD, swarm
 from plumbline.analysis.figures.width_by_distance import by_distance, relative_widths
@@ -112,6 +116,13 @@ class TestDrawing:
     def test_the_footer_says_what_it_rests_on(self, drawn: Drawn, part: str) -> None:
         """In letters: an SVG keeps its text."""
         assert part in drawn.svg.read_text(encoding="utf-8")
+
+    def test_the_footer_begins_with_what_bands_and_bars_are(self, drawn: Drawn) -> None:
+        shown = parse(figures[drawn.kind].options, example(drawn.kind), "test").shown()
+        assert shown
+        # A long footer has several lines.
+        text = "".join(ElementTree.parse(drawn.svg).getroot().itertext())
+        assert "".join(shown.split()) in "".join(text.split())
 
     def test_drawn_twice_it_is_the_same_file(self, drawn: Drawn) -> None:
         assert drawn.svg.read_bytes() == drawn.again.read_bytes()
@@ -485,10 +496,10 @@ class TestModelSteps:
         figure = build("model-steps", found)
         assert len(figure.axes) == 2 * 2 * 2
         assert [ax.get_title() for ax in figure.axes if ax.get_title()] == [
-            "plain, step 1",
-            "plain, step 4",
-            "calibrated, step 1",
-            "calibrated, step 4",
+            "plain, before round 1",
+            "plain, before round 4",
+            "calibrated, before round 1",
+            "calibrated, before round 4",
         ]
 
     def test_only_what_was_seen_before_the_query_is_drawn(self, found: Evidence) -> None:
@@ -799,7 +810,64 @@ class TestAgainstTime:
             parse(figures["curves"].options, {"rows": rows}, "test")
 
 
+class TestPairedEffects:
+    ARMS: ClassVar[dict[str, Any]] = {
+        "metrics": {"regret": "final regret"},
+        "baselines": {"plain": ["calibrated"], "calibrated": ["plain"]},
+    }
+
+    def test_methods_have_their_own_words_and_styles(self, found: Evidence) -> None:
+        figure = build("paired-effects", found, **self.ARMS)
+        styles = style.method_styles({}, found.methods())
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["calibrated", "plain"]
+        for ax, method in zip(figure.axes, ("calibrated", "plain"), strict=True):
+            assert to_hex(ax.containers[0][0].get_color()) == styles[method].colour
+            assert ax.containers[0][0].get_marker() == styles[method].marker
+
+    def test_arms_share_a_marker_and_methods_keep_their_colours(self, found: Evidence) -> None:
+        figure = build("paired-effects", found, **self.ARMS, arms=["the other"])
+        (handle,) = figure.legends[0].legend_handles
+        styles = style.method_styles({}, found.methods())
+        dots = [ax.containers[0][0] for ax in figure.axes]
+        assert {dot.get_marker() for dot in dots} == {handle.get_marker()}
+        assert [to_hex(dot.get_color()) for dot in dots] == [styles[name].colour for name in ("calibrated", "plain")]
+        assert to_hex(handle.get_color()) == to_hex("0.35"), "of no method"
+
+    def test_axes_can_be_read_alone(self, found: Evidence) -> None:
+        left, right = build("paired-effects", found, **self.ARMS).axes
+        assert left.get_xlabel() == "difference in final regret from plain\n(standard deviations over seeds)"
+        assert (left.get_title(), right.get_title()) == ("compared with plain", "compared with calibrated")
+
+    def test_intervals_beyond_the_axis_have_arrows(self, found: Evidence) -> None:
+        """Of few seeds some are endless."""
+        about = {
+            "baseline": "plain",
+            "metric": "regret",
+            "seeds": 3,
+            "mean difference": 0.0,
+            "sd": 1.0,
+            "share lower": 0,
+        }
+        table = pd.DataFrame(
+            [
+                {"task": "bowl", "method": "calibrated", "in sd": 0.1, "low": -0.2, "high": 0.3, **about},
+                {"task": "valley", "method": "calibrated", "in sd": 0.1, "low": -90.0, "high": 0.2, **about},
+                {"task": ALL, "method": "calibrated", "in sd": 0.1, "low": 0.0, "high": 0.2, **about},
+            ]
+        )
+        options = {"metrics": {"regret": "regret"}, "baselines": {"plain": ["calibrated"]}}
+        (ax,) = build("paired-effects", dataclasses.replace(found, filed=Filed(table=table)), **options).axes
+        assert ax.get_xlim()[0] > -90
+        assert [(text.get_text(), text.get_position()) for text in ax.texts] == [("←", (0.0, 1.0))]
+
+
 class TestCoverageDensity:
+    @given(st.lists(st.integers(0, 20), min_size=3, max_size=12).filter(lambda counts: len(set(counts)) > 1))
+    def test_densities_of_shares_are_of_mass_one(self, counts: list[int]) -> None:
+        """Nothing of them is cut off at 0 and 1."""
+        x = np.linspace(0.0, 1.0, 4001)
+        assert np.trapezoid(density(np.array(counts) / 20, x), x) == pytest.approx(1.0, abs=0.03)
+
     def test_panels_name_methods_or_show_all(self, found: Evidence) -> None:
         everything = build("coverage-density", found, panels=[])
         assert [ax.get_title() for ax in everything.axes] == list(made.TASKS)

@@ -323,6 +323,12 @@ def begins_a_line(ax: Axes) -> bool:
     return place is not None and place.is_first_col()
 
 
+def ends_a_column(ax: Axes) -> bool:
+    """Whether a panel is the last of those below one another."""
+    place = ax.get_subplotspec()
+    return place is not None and place.is_last_row()
+
+
 def set_title(ax: Axes, title: str, **options: Any) -> None:
     """Give a panel a title in lines that are no longer than it is wide."""
     place = ax.get_subplotspec()
