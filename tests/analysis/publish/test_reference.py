@@ -77,7 +77,7 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     ]
     assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
     about = json.loads((kept / "illustration-provenance.json").read_text())
-    assert about == {"experiment": "E", "commit": "abc"}
+    assert about == {"experiment": "E", "preset": "quick", "commit": "abc"}
 
 
 def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) -> None:

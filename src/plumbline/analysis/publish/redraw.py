@@ -126,8 +126,8 @@ def redraw(settings: Settings, reference: Path, names: Sequence[str] = ()) -> It
         home = reference / name
         if name not in there:
             raise PlumblineError(f"no figure of {name} in {reference}: keep one (plumbline reference {name})")
-        provenance = home / "provenance.json"
-        about = read_json(provenance) if provenance.is_file() else {}
+        provenances = (home / "provenance.json", home / "illustration-provenance.json")
+        about = read_json(next((path for path in provenances if path.is_file()), provenances[0]))
         resolved = settings(settings_of(about)).resolve(name)
         try:
             with tempfile.TemporaryDirectory() as folder:
