@@ -198,19 +198,6 @@ def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
     assert set(plan.library.tasks) == {task for task, _ in pairs}
 
 
-def test_methods_in_one_figure_can_be_told_apart(plans: dict[str, Plan]) -> None:
-    for name in plans["paper"].run.experiments:
-        figure = plans["paper"].experiment(name).figure
-        if figure is None or figure.kind in ("final-dots", "run-ends", "paired-effects", "mean-ranks"):
-            continue  # nothing is drawn, or each dot, or column of dots, has its words
-        legends = plans["paper"].resolve(name).legends
-        panels = figure.options.get("panels") or [{}]
-        for methods in (panel.get("methods", legends) for panel in panels):
-            fixed = [legend for method, legend in legends.items() if method in methods and not legend.parameters]
-            lines = [(legend.colour, legend.dashed) for legend in fixed]
-            assert len(set(lines)) == len(lines), f"{name}: {fixed}"
-
-
 def test_differences_to_the_plain_method_are_to_its_own(plans: dict[str, Plan]) -> None:
     """Calibrated UCB less plain UCB, not less EI; each pair that a preset runs has a panel."""
     for one in (one for plan in plans.values() for one in plan.run.experiments.values()):

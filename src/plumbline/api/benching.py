@@ -223,6 +223,7 @@ class Bench:
         method: one's own.
         titles: of the tasks that it runs on, by name.
         against: the methods that it is compared with.
+        legends: of those of them that have an entry, by name.
         seeds: their number.
         notes: lines on tasks that were left out, seeds without a pair, and versions that differ from those on file.
     """
@@ -253,6 +254,8 @@ class Bench:
         self.titles = dict(zip(every["task"], every["title"], strict=True))
         self.here = self.cells[self.cells["task"].isin(self.specs)]
         self.against = self._against(list(against))
+        entries = grid.entries.methods
+        self.legends = {name: entries[name].legend for name in self.against if name in entries}
         paired = int(self.here.loc[self.here["method"].isin(self.against), "seeds"].max())
         self.seeds = len(seed_numbers(paired if seeds is None else seeds))
         self.notes = [f"{task}: left out: {reason}" for task, reason in reasons.items()]

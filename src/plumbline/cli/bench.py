@@ -142,6 +142,6 @@ def write_result(
     if figure is not None:
         from plumbline.analysis.atlas.forest import write_forest
 
-        write_forest(figure, result.differences, bench.method.name, bench.titles)
+        write_forest(figure, result.differences, bench.method.name, bench.titles, bench.legends)
     if paragraph is not None:
         write_text(paragraph, bench.paragraph(result))

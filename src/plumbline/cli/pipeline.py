@@ -1,7 +1,9 @@
 """Commands that the rules of the workflow call, one a stage."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +31,9 @@ from plumbline.cli.app import (
     refuse_losses,
 )
 from plumbline.core.errors import PlumblineError
+
+if TYPE_CHECKING:
+    from plumbline.study.plan import Plan
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -283,6 +288,29 @@ def reference(
         chosen = [loaded.resolve(name) for name in dict.fromkeys(experiments)]
         keep(chosen, existing_folder(folder, "results"), store, output, replace)
     keep_verdicts(loaded.studies.values(), loaded.library, output)
+
+
+@app.command(rich_help_panel=WORKFLOW)
+def redraw(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="names of experiments; none: all that have a figure on file")
+    ] = None,
+    config: ConfigOption = CONFIG,
+    reference: Annotated[Path, path_option(help="folder of the reference results")] = REFERENCE,
+) -> None:
+    """Draw the figures among the reference results anew, from the other results there: no trial runs."""
+    from plumbline.analysis.publish.redraw import redraw as redrawn
+
+    plans: dict[str, Plan] = {}
+
+    def settings(values: Mapping[str, Any]) -> "Plan":
+        layer = json.dumps(values)
+        if layer not in plans:
+            plans[layer] = read_plan(f"{config},{layer}")
+        return plans[layer]
+
+    for name, reason in redrawn(settings, existing_folder(reference, "reference results"), experiments or ()):
+        print(f"{name}: {f'left as it is, {reason}' if reason else 'drawn'}")
 
 
 @app.command(rich_help_panel=WORKFLOW)

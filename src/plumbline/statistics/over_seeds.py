@@ -223,9 +223,20 @@ def mean_interval(values: Array, level: float = 0.7) -> tuple[Array, Array, Arra
     LOCBO's figures show intervals of level .7.
     """
     middle, error = mean_and_standard_error(values)
-    seeds = np.sum(~np.isnan(values), axis=0)
+    return student_interval(middle, error, np.sum(~np.isnan(values), axis=0), level)
+
+
+def student_interval(mean: Array, error: Array, seeds: Array, level: float) -> tuple[Array, Array, Array]:
+    """Return means between the ends of their Student intervals of `level`: low, mean, high.
+
+    Args:
+        mean: of values, of any shape.
+        error: standard errors of the means; of one seed the interval is empty.
+        seeds: how many values each mean is of.
+        level: of the intervals.
+    """
     reach = error * np.where(seeds > 1, stdtrit(np.maximum(seeds - 1, 1), (1 + level) / 2), 0.0)
-    return middle - reach, middle, middle + reach
+    return mean - reach, mean, mean + reach
 
 
 def median_interval(values: Array) -> tuple[Array, Array, Array]:

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from plumbline.analysis.atlas.forest import WIDTH, forest, format_of, write_forest
 from plumbline.analysis.atlas.standing import ALL, Difference
+from plumbline.analysis.outputs import style
 from plumbline.core.errors import PlumblineError
+from plumbline.study.legends import Legend
 
 DIFFERENCES = [
     Difference("logei", ALL, 2, -0.1, -0.2, 0.0, 0.05, 0.05),
@@ -18,8 +21,25 @@ DIFFERENCES = [
 ]
 
 
+LEGENDS = {"ucb": Legend(label="UCB", colour="orange")}
+
+
+def test_others_have_their_own_words_and_colours() -> None:
+    figure = forest(DIFFERENCES, "Mine", {}, LEGENDS)
+    (ax,) = figure.axes
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["logei", "UCB"]
+    logei, ucb = (to_hex(container[0].get_color()) for container in ax.containers)
+    assert ucb == style.PALETTE["orange"] != logei
+
+
+def test_intervals_that_the_axis_cuts_have_arrows() -> None:
+    """Endless ones to both sides."""
+    (ax,) = forest(DIFFERENCES, "Mine", {}, {}).axes
+    assert [text.get_text() for text in ax.texts] == ["←", "→"]
+
+
 def test_a_line_a_task_and_the_mean_last() -> None:
-    figure = forest(DIFFERENCES, "Mine", {"branin": "Branin"})
+    figure = forest(DIFFERENCES, "Mine", {"branin": "Branin"}, LEGENDS)
     (ax,) = figure.axes
     assert [label.get_text() for label in ax.get_yticklabels()] == ["Branin", "levy-5", ALL]
     assert figure.get_size_inches()[0] == WIDTH
@@ -32,7 +52,7 @@ def test_a_line_a_task_and_the_mean_last() -> None:
 def test_two_drawings_are_the_same_file(tmp_path: Path, suffix: str) -> None:
     one, other = tmp_path / f"one.{suffix}", tmp_path / f"other.{suffix}"
     for path in one, other:
-        write_forest(path, DIFFERENCES, "Mine", {})
+        write_forest(path, DIFFERENCES, "Mine", {}, {})
     assert one.read_bytes() == other.read_bytes()
 
 

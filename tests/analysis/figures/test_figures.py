@@ -3,7 +3,8 @@
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from xml.etree import ElementTree
 
 import made_evidence as made
 import matplotlib as mpl
@@ -19,7 +20,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
+from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.evidence.evidence import PLACE, Evidence
+from plumbline.analysis.evidence.filed import Filed
+from plumbline.analysis.figures.coverage_density import density
 from plumbline.analysis.figures.curves import in_time
 from plumbline.analysis.figures.run_ends import SPREAD, swarm
 from plumbline.analysis.figures.width_by_distance import by_distance, relative_widths
@@ -55,6 +59,11 @@ def experiment_of(kind: str, **changes: Any) -> ResolvedExperiment:
 
 def build(kind: str, found: Evidence, **changes: Any) -> Figure:
     return figures[kind].build(found, parse(figures[kind].options, example(kind) | changes, "test"))
+
+
+def bands_of(ax: Axes) -> list[PolyCollection]:
+    """Return the bands of a panel, in the order of its lines."""
+    return [area for area in ax.collections if isinstance(area, PolyCollection)]
 
 
 @dataclasses.dataclass
@@ -107,6 +116,13 @@ class TestDrawing:
     def test_the_footer_says_what_it_rests_on(self, drawn: Drawn, part: str) -> None:
         """In letters: an SVG keeps its text."""
         assert part in drawn.svg.read_text(encoding="utf-8")
+
+    def test_the_footer_begins_with_what_bands_and_bars_are(self, drawn: Drawn) -> None:
+        shown = parse(figures[drawn.kind].options, example(drawn.kind), "test").shown()
+        assert shown
+        # A long footer has several lines.
+        text = "".join(ElementTree.parse(drawn.svg).getroot().itertext())
+        assert "".join(shown.split()) in "".join(text.split())
 
     def test_drawn_twice_it_is_the_same_file(self, drawn: Drawn) -> None:
         assert drawn.svg.read_bytes() == drawn.again.read_bytes()
@@ -221,7 +237,7 @@ class TestCalibrationCurves:
 
     def test_bands_are_one_standard_error(self, found: Evidence) -> None:
         bottom = build("curves", found, **CALIBRATION).axes[2]
-        band = bottom.collections[1].get_paths()[0].get_extents()
+        band = bands_of(bottom)[1].get_paths()[0].get_extents()
         ends = [made.falling(seed, made.INITIAL - 1 + made.ROUNDS) for seed in range(made.SEEDS)]
         error = np.std(ends, ddof=1) / np.sqrt(made.SEEDS)
         assert band.ymin == pytest.approx(np.mean(ends) - error)
@@ -295,7 +311,7 @@ class TestCurves:
 
     def test_bands_are_the_quantiles_that_were_asked_for(self, found: Evidence) -> None:
         regret = build("curves", found, quantiles=(0.0, 1.0)).axes[0]
-        band = regret.collections[1].get_paths()[0].get_extents()
+        band = bands_of(regret)[1].get_paths()[0].get_extents()
         totals = [sum(made.falling(s, made.INITIAL + i) for i in range(made.ROUNDS)) for s in range(made.SEEDS)]
         assert band.ymax == pytest.approx(max(totals))
 
@@ -371,13 +387,70 @@ class TestCurves:
     @pytest.mark.parametrize(("count", "bands"), [(4, 4), (5, 0)])
     def test_many_methods_have_intervals_at_the_end_only(self, folder: Path, count: int, bands: int) -> None:
         trials = [made.trial("bowl", f"m{i}", seed) for i in range(count) for seed in range(2)]
-        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
-        assert len([area for area in ax.collections if isinstance(area, PolyCollection)]) == bands
-        bars = [bar for bar in ax.collections if isinstance(bar, LineCollection)]
+        found = made.read(folder, *trials)
+        ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band="mean-error").axes[0]
+        assert len(bands_of(ax)) == bands
+        bars = [bar for strip in ax.child_axes for bar in strip.collections if isinstance(bar, LineCollection)]
         assert len(bars) == count - bands
-        ends = [bar.get_segments()[0][:, 0] for bar in bars]
-        assert all(x.min() > made.ROUNDS for x in ends)
-        assert len({float(x[0]) for x in ends}) == len(ends)
+        ended = made_ends(found, "best_f")
+        for i, bar in enumerate(bars):
+            (x, low), (_, high) = bar.get_segments()[0]
+            assert x == i
+            error = np.std(ended, ddof=1) / np.sqrt(len(ended))
+            assert (low, high) == pytest.approx((np.mean(ended) - error, np.mean(ended) + error))
+
+    def test_intervals_at_the_end_take_nothing_of_the_axis(self, folder: Path) -> None:
+        """It has no place where nothing was evaluated."""
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(7) for seed in range(2)]
+        figure = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}])
+        figure.canvas.draw()
+        (ax,) = figure.axes
+        (strip,) = ax.child_axes
+        last = made.INITIAL + made.ROUNDS
+        assert ax.get_xlim()[1] < 1.03 * last
+        assert strip.get_window_extent().x0 > ax.get_window_extent().x1
+        assert strip.get_ylim() == ax.get_ylim()
+        assert strip.get_tightbbox().x1 <= figure.bbox.x1
+
+    def test_where_one_panel_has_intervals_at_the_end_all_have(self, folder: Path) -> None:
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(5) for seed in range(2)]
+        panels = [{"task": "bowl", "methods": ["m0", "m1"]}, {"task": "bowl"}]
+        figure = build(
+            "curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}], panels=panels
+        )
+        assert [len(ax.child_axes) for ax in figure.axes] == [1, 1]
+
+    def test_lines_that_coincide_show_the_markers_of_all(self, folder: Path) -> None:
+        trials = [made.trial("bowl", f"m{i}", seed) for i in range(3) for seed in range(2)]
+        ax = build("curves", made.read(folder, *trials), rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+        markers = [np.asarray(part.get_offsets()) for part in ax.collections if isinstance(part, PathCollection)]
+        assert len(markers) == 3
+        places = np.concatenate(markers)[:, 0]
+        assert len(np.unique(places.round(6))) == len(places)
+        for line, some in zip(ax.lines, markers, strict=True):
+            np.testing.assert_allclose(some[:, 1], np.interp(some[:, 0], *line.get_data()))
+
+    def test_where_no_query_was_better_the_panel_says_so(self, folder: Path) -> None:
+        flat = made.read(folder, *(made.trial("bowl", name, regret=lambda s, i: 1.0) for name in made.METHODS))
+        falling = made.read(folder, *(made.trial("bowl", name) for name in made.METHODS))
+        for found, said in ((flat, 1), (falling, 0)):
+            ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}]).axes[0]
+            assert len([text for text in ax.texts if "no query was better" in text.get_text()]) == said
+
+    def test_what_limits_cut_off_is_marked_where_it_leaves(self, found: Evidence) -> None:
+        row: dict[str, Any] = {"metric": "best_f", "label": "best", "limits": [None, None]}
+        free = build("curves", found, rows=[row], panels=[{"task": "bowl"}]).axes[0]
+        assert not [text for text in free.texts if text.get_text() in "↑↓"]
+        low, high = free.get_ylim()
+        cut = build("curves", found, rows=[row | {"limits": [low, (low + high) / 2]}], panels=[{"task": "bowl"}]).axes[
+            0
+        ]
+        arrows = [text for text in cut.texts if text.get_text() in "↑↓"]
+        assert [arrow.get_text() for arrow in arrows] == ["↑"] * len(made.METHODS)
+        for arrow, area in zip(arrows, bands_of(cut), strict=True):
+            assert arrow.get_position()[1] == 1.0
+            assert arrow.get_position()[0] in area.get_paths()[0].vertices[:, 0]
+            assert to_hex(arrow.get_color()) == to_hex(area.get_facecolor(), keep_alpha=False)
 
     def test_a_method_with_fewer_rounds_ends_earlier_in_the_same_panel(self, folder: Path) -> None:
         trials = [made.trial("bowl", "plain", 0), made.trial("bowl", "calibrated", 0, rounds=2)]
@@ -404,7 +477,7 @@ class TestCurves:
     @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
     def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
         ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
-        for line, area in zip(ax.lines, ax.collections, strict=True):
+        for line, area in zip(ax.lines, bands_of(ax), strict=True):
             low, high = area.get_paths()[0].get_extents().intervaly
             assert low <= line.get_ydata().min()
             assert line.get_ydata().max() <= high
@@ -413,7 +486,7 @@ class TestCurves:
         row, panels = {"metric": "cumulative_regret", "label": "regret"}, [{"task": "bowl"}]
         both = build("curves", found, rows=[row, {**row, "band": "mean-error"}], panels=panels, quantiles=(0.0, 1.0))
         alone = build("curves", found, rows=[row], band="mean-error", panels=panels)
-        wide, own, expected = (ax.collections[0].get_paths()[0].get_extents() for ax in (*both.axes, *alone.axes))
+        wide, own, expected = (bands_of(ax)[0].get_paths()[0].get_extents() for ax in (*both.axes, *alone.axes))
         assert own.height == expected.height
         assert wide.height > own.height
 
@@ -423,10 +496,10 @@ class TestModelSteps:
         figure = build("model-steps", found)
         assert len(figure.axes) == 2 * 2 * 2
         assert [ax.get_title() for ax in figure.axes if ax.get_title()] == [
-            "plain, step 1",
-            "plain, step 4",
-            "calibrated, step 1",
-            "calibrated, step 4",
+            "plain, before round 1",
+            "plain, before round 4",
+            "calibrated, before round 1",
+            "calibrated, before round 4",
         ]
 
     def test_only_what_was_seen_before_the_query_is_drawn(self, found: Evidence) -> None:
@@ -565,7 +638,9 @@ class TestSweepOfTasks:
 class TestFinalDots:
     def test_dots_are_means_at_the_end_from_top_to_bottom(self, found: Evidence) -> None:
         ax = build("final-dots", found).axes[0]
-        dots = [(container[0].get_xdata()[0], container[0].get_ydata()[0]) for container in ax.containers]
+        *drawn, legend = ax.containers
+        assert len(legend[0].get_xdata()) == 0, "of the legend alone"
+        dots = [(container[0].get_xdata()[0], container[0].get_ydata()[0]) for container in drawn]
         np.testing.assert_allclose(dots, [(np.mean(ends("plain")), 0), (np.mean(ends("calibrated")), 1)])
         assert [tick.get_text() for tick in ax.get_yticklabels()] == list(made.FIGURES["final-dots"]["dots"])
         top, bottom = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
@@ -658,7 +733,12 @@ class TestRunEnds:
 
 
 def metric_ends(found: Evidence, task: str, method: str) -> np.ndarray:
-    return by_round(found.trials(task, method), "regret").iloc[:, -1].to_numpy()
+    return found.ends(task, method, "regret").to_numpy()
+
+
+def made_ends(found: Evidence, metric: str) -> np.ndarray:
+    """Return the last values of the first method on the first task."""
+    return found.ends(found.tasks[0], found.methods()[0], metric).to_numpy()
 
 
 class TestDifferences:
@@ -730,7 +810,64 @@ class TestAgainstTime:
             parse(figures["curves"].options, {"rows": rows}, "test")
 
 
+class TestPairedEffects:
+    ARMS: ClassVar[dict[str, Any]] = {
+        "metrics": {"regret": "final regret"},
+        "baselines": {"plain": ["calibrated"], "calibrated": ["plain"]},
+    }
+
+    def test_methods_have_their_own_words_and_styles(self, found: Evidence) -> None:
+        figure = build("paired-effects", found, **self.ARMS)
+        styles = style.method_styles({}, found.methods())
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["calibrated", "plain"]
+        for ax, method in zip(figure.axes, ("calibrated", "plain"), strict=True):
+            assert to_hex(ax.containers[0][0].get_color()) == styles[method].colour
+            assert ax.containers[0][0].get_marker() == styles[method].marker
+
+    def test_arms_share_a_marker_and_methods_keep_their_colours(self, found: Evidence) -> None:
+        figure = build("paired-effects", found, **self.ARMS, arms=["the other"])
+        (handle,) = figure.legends[0].legend_handles
+        styles = style.method_styles({}, found.methods())
+        dots = [ax.containers[0][0] for ax in figure.axes]
+        assert {dot.get_marker() for dot in dots} == {handle.get_marker()}
+        assert [to_hex(dot.get_color()) for dot in dots] == [styles[name].colour for name in ("calibrated", "plain")]
+        assert to_hex(handle.get_color()) == to_hex("0.35"), "of no method"
+
+    def test_axes_can_be_read_alone(self, found: Evidence) -> None:
+        left, right = build("paired-effects", found, **self.ARMS).axes
+        assert left.get_xlabel() == "difference in final regret from plain\n(standard deviations over seeds)"
+        assert (left.get_title(), right.get_title()) == ("compared with plain", "compared with calibrated")
+
+    def test_intervals_beyond_the_axis_have_arrows(self, found: Evidence) -> None:
+        """Of few seeds some are endless."""
+        about = {
+            "baseline": "plain",
+            "metric": "regret",
+            "seeds": 3,
+            "mean difference": 0.0,
+            "sd": 1.0,
+            "share lower": 0,
+        }
+        table = pd.DataFrame(
+            [
+                {"task": "bowl", "method": "calibrated", "in sd": 0.1, "low": -0.2, "high": 0.3, **about},
+                {"task": "valley", "method": "calibrated", "in sd": 0.1, "low": -90.0, "high": 0.2, **about},
+                {"task": ALL, "method": "calibrated", "in sd": 0.1, "low": 0.0, "high": 0.2, **about},
+            ]
+        )
+        options = {"metrics": {"regret": "regret"}, "baselines": {"plain": ["calibrated"]}}
+        (ax,) = build("paired-effects", dataclasses.replace(found, filed=Filed(table=table)), **options).axes
+        assert ax.get_xlim()[0] > -90
+        assert [(text.get_text(), text.get_position()) for text in ax.texts] == [("←", (0.0, 1.0))]
+
+
 class TestCoverageDensity:
+    @given(st.lists(st.integers(0, 20), min_size=3, max_size=12).filter(lambda counts: len(set(counts)) > 1))
+    def test_densities_of_shares_are_of_mass_one(self, counts: list[int]) -> None:
+        """Nothing of them is cut off at 0 and 1."""
+        x = np.linspace(0.0, 1.0, 4001)
+        assert np.trapezoid(density(np.array(counts) / 20, x), x) == pytest.approx(1.0, abs=0.03)
+
     def test_panels_name_methods_or_show_all(self, found: Evidence) -> None:
         everything = build("coverage-density", found, panels=[])
         assert [ax.get_title() for ax in everything.axes] == list(made.TASKS)

@@ -1,7 +1,11 @@
+import math
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 import seaborn as sns
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plumbline.analysis.outputs import style
 from plumbline.core.errors import PlumblineError
@@ -11,8 +15,11 @@ from plumbline.study.verdicts import VERDICTS
 
 class TestFooter:
     def test_it_says_all_it_knows(self) -> None:
-        footer = style.Footer("desk", "5 or 20 seeds", "3 + 25 evaluations", "zinc250k", 2)
-        assert str(footer).split("  ·  ") == [
+        footer = style.Footer(
+            "mean and one standard error", "desk", "5 or 20 seeds", "3 + 25 evaluations", "zinc250k", 2
+        )
+        assert str(footer).split(style.APART) == [
+            "mean and one standard error",
             "preset desk",
             "5 or 20 seeds",
             "3 + 25 evaluations",
@@ -21,12 +28,25 @@ class TestFooter:
         ]
 
     def test_it_leaves_out_what_there_is_not(self) -> None:
-        assert str(style.Footer("quick", "1 seed", "")) == "preset quick  ·  1 seed"
+        assert str(style.Footer("", "quick", "1 seed", "")) == "preset quick  ·  1 seed"
+
+    @given(st.lists(st.text("abc de", min_size=1, max_size=60).map(str.strip).filter(bool), min_size=4, max_size=4))
+    def test_its_lines_are_no_longer_than_they_may_be_and_lose_no_word(self, parts: list[str]) -> None:
+        footer = style.Footer(*parts)
+        lines = footer.lines(60)
+        assert all(len(line) <= 60 for line in lines)
+        assert " ".join(lines).replace("·", " ").split() == str(footer).replace("·", " ").split()
+
+    def test_parts_that_fit_share_a_line(self) -> None:
+        assert style.Footer("mean", "quick", "2 seeds", "3 + 4 evaluations").lines(40) == [
+            "mean  ·  preset quick  ·  2 seeds",
+            "3 + 4 evaluations",
+        ]
 
     @pytest.mark.parametrize(("failed", "colour"), [(0, "#666666"), (1, "#cc0000")])
     def test_failures_are_red(self, failed: int, colour: str) -> None:
         figure, _ = style.panels(1, 1)
-        style.add_footer(figure, style.Footer("quick", "1 seed", "", failed=failed))
+        style.add_footer(figure, style.Footer("", "quick", "1 seed", "", failed=failed))
         (text,) = [text for text in figure.texts if "preset quick" in text.get_text()] or [figure._supxlabel]
         assert text.get_color() == colour
         plt.close(figure)
@@ -54,17 +74,57 @@ class TestHouseStyle:
         assert differing == ours
 
 
-def test_the_palette_is_seaborns() -> None:
-    assert list(style.PALETTE) == list(COLOURS)
-    assert list(style.PALETTE.values()) == sns.color_palette("colorblind").as_hex()
-
-
 def test_panels_are_a_list_of_lists() -> None:
     for rows, columns in ((1, 1), (2, 1), (1, 3)):
         figure, axes = style.panels(rows, columns)
         assert [len(row) for row in axes] == [columns] * rows
-        assert figure.get_size_inches().tolist() == [style.PANEL[0] * columns, style.PANEL[1] * rows]
+        width = min(style.PANEL[0] * columns, style.WIDEST)
+        assert figure.get_size_inches().tolist() == [width, style.PANEL[1] * rows]
         plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("count", "across", "lines"),
+    [(1, None, 1), (3, None, 1), (4, None, 2), (5, None, 2), (7, None, 3), (3, 1, 3), (2, 4, 1)],
+)
+def test_panels_go_on_below(count: int, across: int | None, lines: int) -> None:
+    figure, axes = style.wrapped_panels(count, across)
+    assert len(axes) == len(figure.axes) == count
+    assert len({ax.get_position().y0 for ax in axes}) == lines
+    assert sum(map(style.begins_a_line, axes)) == lines
+    plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    "words", ["a", "a legend of some length", "a legend that is as long as a line of a page can be, or longer"]
+)
+@pytest.mark.parametrize("count", [1, 5, 11])
+def test_a_legend_is_no_wider_than_its_figure(words: str, count: int) -> None:
+    with style.house_style():
+        figure, ((ax,),) = style.panels(1, 1)
+        height = figure.get_figheight()
+        for i in range(count):
+            ax.plot([0, 1], [0, i], label=f"{words} {i}")
+        style.add_legend(figure, last=f"{words} 0")
+        (legend,) = figure.legends
+        room = legend.get_window_extent()
+    assert [text.get_text() for text in legend.get_texts()][-1] == f"{words} 0"
+    assert len(legend.get_texts()) == count
+    assert room.width <= figure.bbox.width or legend._ncols == 1
+    assert figure.get_figheight() == pytest.approx(height + room.height / figure.dpi), "panels keep their size"
+    plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    "title", ["Ackley", "Function of a Matern-5/2 kernel, 2 dimensions", "two\nlines", "a" * 90, "a  b"]
+)
+def test_a_title_is_no_wider_than_its_panel(title: str) -> None:
+    figure, axes = style.wrapped_panels(3)
+    style.set_title(axes[0], title)
+    shown = axes[0].get_title()
+    assert shown.replace("\n", " ").split() == title.split()
+    assert all(len(line) <= 36 or " " not in line for line in shown.split("\n"))
+    plt.close(figure)
 
 
 @pytest.mark.parametrize("count", [1, 2, 6, 10, 14])
@@ -82,7 +142,7 @@ def test_colours_that_are_taken_are_not_given() -> None:
 
 class TestColour:
     def test_by_name_and_as_it_is(self) -> None:
-        assert style.colour("sky") == "#56b4e9"
+        assert style.colour("sky") == style.PALETTE["sky"]
         assert style.colour("#123456") == "#123456"
 
     @pytest.mark.parametrize("name", ["blu", "#12345g", "tab:blue"])
@@ -99,24 +159,30 @@ LOOKS = {
 }
 
 
-class TestLines:
+class TestMethodStyles:
     def test_a_method_looks_the_same_whatever_is_drawn_beside_it(self) -> None:
-        alone, together = style.lines(LOOKS, ["c"]), style.lines(LOOKS, ["a", "b", "c"])
+        alone, together = style.method_styles(LOOKS, ["c"]), style.method_styles(LOOKS, ["a", "b", "c"])
         assert alone["c"] == together["c"]
 
     def test_colours_that_are_named_are_given_to_no_other(self) -> None:
-        found = style.lines(LOOKS, ["a", "b", "c"])
-        assert found["b"] == {"color": style.PALETTE["blue"], "linestyle": "--"}
-        assert len({line["color"] for line in found.values()}) == 3
+        found = style.method_styles(LOOKS, ["a", "b", "c"])
+        assert found["b"] == style.MethodStyle(style.PALETTE["blue"], style.MARKERS["blue"], dashed=True)
+        assert len({one.colour for one in found.values()}) == 3
 
-    def test_one_legend_is_one_colour(self) -> None:
-        found = style.lines(LOOKS, ["c", "c-2"])
-        assert found["c"]["color"] == found["c-2"]["color"]
-        assert (found["c"]["linestyle"], found["c-2"]["linestyle"]) == ("-", "--")
+    def test_one_legend_is_one_colour_and_one_marker(self) -> None:
+        found = style.method_styles(LOOKS, ["c", "c-2"])
+        assert found["c"].colour == found["c-2"].colour
+        assert found["c"].marker == found["c-2"].marker
+        assert (found["c"].dashed, found["c-2"].dashed) == (False, True)
 
     def test_methods_without_a_look_differ(self) -> None:
         names = [f"method-{i}" for i in range(13)]
-        assert len({line["color"] for line in style.lines({}, names).values()}) == 13
+        assert len({one.colour for one in style.method_styles({}, names).values()}) == 13
+
+    def test_dashed_lines_have_hollow_markers(self) -> None:
+        solid, dashed = (style.MethodStyle("#0173b2", "o", dashed=dashed) for dashed in (False, True))
+        assert (solid.line["linestyle"], solid.points["markerfacecolor"]) == ("-", "#0173b2")
+        assert (dashed.line["linestyle"], dashed.points["markerfacecolor"]) == ("--", "white")
 
 
 def test_the_palette_has_the_colours_that_looks_may_name() -> None:
@@ -129,19 +195,27 @@ def test_every_verdict_that_is_tested_has_a_colour_of_its_own() -> None:
     assert len({found[verdict] for verdict in style.VERDICT_COLOURS}) == len(style.VERDICT_COLOURS)
 
 
-@pytest.mark.parametrize(("low", "high"), [(1e-5, 1e3), (0.2, 4.0), (1.0, 2.0)])
-def test_a_logarithmic_axis_has_no_formula_for_a_label(low: float, high: float) -> None:
+@pytest.mark.parametrize(
+    ("low", "high", "some"),
+    [
+        (1e-5, 1e3, {"10⁻⁵", "10³"}),
+        (0.02, 400.0, {"0.1", "1", "10", "100"}),
+        (0.2, 4.0, {"1"}),
+        (1.0, 2.0, {"1", "2"}),
+        (3e4, 8e6, {"10⁵", "10⁶"}),
+    ],
+)
+def test_a_logarithmic_axis_has_powers_of_ten_and_no_formula(low: float, high: float, some: set[str]) -> None:
     with style.house_style():
         figure, ((ax,),) = style.panels(1, 1)
         ax.plot([low, high], [1, 2])
-        ax.set_xscale("log")
-        style.plain_powers(ax.xaxis)
+        style.logarithmic(ax.xaxis)
         figure.canvas.draw()
         labels = [label.get_text() for label in ax.get_xticklabels(which="both") if label.get_text()]
-    assert labels
+        major = [float(tick) for tick in ax.get_xticks() if low <= tick <= high]
     assert not {"$", "\\", "^", "{", "}"} & set("".join(labels))
-    if high / low > 1e3:
-        assert {"10⁻⁵", "10³"} <= set(labels)
+    assert some <= set(labels)
+    assert all(round(math.log10(tick)) == pytest.approx(math.log10(tick)) for tick in major)
     plt.close(figure)
 
 

@@ -17,7 +17,6 @@ from plumbline.analysis.outputs.style import PALETTE, house_style, panels
 from plumbline.analysis.publish.reference import (
     combined_provenance,
     curves,
-    curves_of_seeds,
     doubt_table,
     effect,
     keep,
@@ -31,7 +30,6 @@ from plumbline.analysis.publish.reference import (
 )
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
-from plumbline.metrics.registry import by_round
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
 from plumbline.store.records import write_table
@@ -79,7 +77,7 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     ]
     assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
     about = json.loads((kept / "illustration-provenance.json").read_text())
-    assert about == {"experiment": "E", "commit": "abc"}
+    assert about == {"experiment": "E", "preset": "quick", "commit": "abc"}
 
 
 def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) -> None:
@@ -113,7 +111,7 @@ def test_curves_are_kept_where_the_figure_shows_them(
     folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
     keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
     assert (tmp_path / "reference/E/E-curves.parquet").is_file() == kept
-    assert (tmp_path / "reference/E/E-seeds.parquet").is_file() == kept
+    assert (tmp_path / "reference/E/E-rounds.parquet").is_file() == kept
     assert (tmp_path / "reference/E/provenance.json").is_file()
 
 
@@ -123,31 +121,6 @@ def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:
         row["f"] = [float("nan")]
     found = curves(made.read(folder, *trials), ["regret"]).set_index("iteration")
     assert found["seeds"].to_dict() == {0: 2, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3, 6: 3}
-
-
-def test_curves_of_seeds_are_whole_though_only_their_changes_are_kept(folder: Path) -> None:
-    trials = [made.trial(method=method, seed=seed) for method in made.METHODS for seed in range(3)]
-    for row in trials[1][:4]:
-        row["f"] = [float("nan")]
-    for row in trials[2][3:6]:
-        row["f"] = [-99.0]
-    evidence, values = made.read(folder, *trials), 0
-    found = curves_of_seeds(evidence, ["regret"])
-    for (task, method), rows in found.groupby(["task", "method"]):
-        whole = by_round(evidence.trials(task, method), "regret")
-        again = rows.pivot(index="seed", columns="iteration", values="value").reindex(columns=whole.columns)
-        pd.testing.assert_frame_equal(again.ffill(axis="columns"), whole, check_names=False, check_dtype=False)
-        values += int(whole.notna().sum().sum())
-    assert len(found) == values - 3, "three rounds without a better value"
-    assert found.loc[found["iteration"].eq(6)].shape[0] == len(trials), "the end of each"
-
-
-def test_no_curve_of_a_seed_without_a_value(folder: Path) -> None:
-    rows = made.trial()
-    for row in rows:
-        row["f"] = [float("nan")]
-    found = curves_of_seeds(made.read(folder, rows, made.trial(seed=1)), ["regret"])
-    assert set(found["seed"]) == {1}
 
 
 BETTER = {"source": "section 5", "statement": "S.", "experiments": ["E"], "seeds": 5, "primary": made.TEST}

@@ -20,8 +20,8 @@ PANELS = {
 
 ROWS = [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
 
-LOWER, OPEN, HIGHER = ("blue", "o"), ("grey", "o"), ("red", "s")
-"""Colour and marker of differences whose intervals lie below, around and above zero."""
+LOWER, OPEN, HIGHER = ("blue", "D"), ("grey", "o"), ("red", "s")
+"""Colour and marker of differences whose intervals lie below, around (hollow) and above zero."""
 
 
 def look(one: Finding) -> tuple[str, str]:
@@ -62,7 +62,8 @@ def draw_row(ax: Axes, place: int, one: Finding | None) -> None:
     colour, marker = look(one)
     ends = [one.low, one.high] if np.isfinite([one.low, one.high]).all() else [one.value] * 2
     ax.plot(ends, [place, place], color=style.colour(colour), linewidth=1.6)
-    ax.plot(one.value, place, marker, color=style.colour(colour), markersize=6)
+    face = "white" if (colour, marker) == OPEN else style.colour(colour)
+    ax.plot(one.value, place, marker, color=style.colour(colour), markerfacecolor=face, markersize=6)
 
 
 def write_figure(findings: Sequence[Finding], footer: str, folder: Path) -> None:

@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 
 from plumbline.analysis.atlas.standing import Difference
 from plumbline.analysis.comparisons.effects import ALL
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic
+from plumbline.study.legends import Legend
 
 WIDTH = 3.3
 """Of a column, in inches."""
@@ -31,33 +32,40 @@ METADATA: Mapping[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg":
 """Formats of the figure, without a date: two drawings of the same differences are the same file."""
 
 
-def forest(differences: Sequence[Difference], mine: str, titles: Mapping[str, str]) -> Figure:
+def forest(
+    differences: Sequence[Difference], mine: str, titles: Mapping[str, str], legends: Mapping[str, Legend]
+) -> Figure:
     """Return a figure with a line a task, the mean over tasks last, and a dot with its 95% interval a method.
 
     Args:
         differences: as `standing.paired_differences` returns them.
         mine: one's own method.
         titles: of tasks; one without a title goes by its name.
+        legends: of the other methods; one without a legend goes by its name.
     """
     there = [one for one in differences if np.isfinite(one.difference)]
     lines = [*dict.fromkeys(one.task for one in there if one.task != ALL), ALL]
-    colours = style.colours(dict.fromkeys(one.against for one in there))
-    steps = (np.arange(len(colours)) - (len(colours) - 1) / 2) * SPREAD / max(len(colours), 1)
+    styles = style.method_styles(legends, dict.fromkeys(one.against for one in there))
+    steps = (np.arange(len(styles)) - (len(styles) - 1) / 2) * SPREAD / max(len(styles), 1)
     figure, ax = plt.subplots(figsize=(WIDTH, 0.9 + LINE * len(lines)), layout="constrained")
-    for (other, colour), step in zip(colours.items(), steps, strict=True):
+    drawn: list[marks.Extent] = []
+    for (other, its), step in zip(styles.items(), steps, strict=True):
         of = [one for one in there if one.against == other]
         value, low, high = np.array([(one.difference, one.low, one.high) for one in of]).reshape(-1, 3).T
+        at = np.array([lines.index(one.task) + step for one in of])
         ax.errorbar(
             value,
-            [lines.index(one.task) + step for one in of],
+            at,
             xerr=np.nan_to_num([value - low, high - value], nan=0.0, posinf=1e3),
-            color=colour,
+            color=its.colour,
+            **its.points,
             linestyle="none",
-            marker="o",
             markersize=3,
             elinewidth=0.9,
-            label=style.legend_entry(f"less {other}"),
+            label=style.legend_entry(legends[other].label if other in legends else other),
         )
+        ends = zip(at, low, high, strict=True)
+        drawn += [marks.interval(ax, *end, colour=its.colour, sideways=True) for end in ends]
     ax.axvline(0, color="0.5", linestyle=":", linewidth=0.8)
     ax.axhline(len(lines) - 1.5, color="0.8", linewidth=0.8)
     ax.set_ylim(len(lines) - 0.5, -0.5)
@@ -65,8 +73,10 @@ def forest(differences: Sequence[Difference], mine: str, titles: Mapping[str, st
     ax.set_xlim(-reach, reach)
     ax.set_yticks(range(len(lines)), [textwrap.fill(titles.get(one, one), LONGEST) for one in lines])
     ax.tick_params(labelsize=7)
-    figure.supxlabel(f"difference of scores; below 0 {mine} is better", fontsize=7)
-    figure.legend(loc="outside upper center", ncols=2, fontsize=7)
+    marks.mark_cuts(drawn)
+    what = f"difference of scores: {mine} minus the other method\nmean and 95% interval; below 0 {mine} is better"
+    figure.supxlabel(what, fontsize=7)
+    figure.legend(loc="outside upper center", ncols=2, fontsize=7, title="compared with", title_fontsize=7)
     return figure
 
 
@@ -90,15 +100,21 @@ def format_of(path: Path) -> str:
     return kind
 
 
-def write_forest(path: Path, differences: Sequence[Difference], mine: str, titles: Mapping[str, str]) -> None:
-    """Write the figure in the format of the file's suffix.
+def write_forest(
+    path: Path,
+    differences: Sequence[Difference],
+    mine: str,
+    titles: Mapping[str, str],
+    legends: Mapping[str, Legend],
+) -> None:
+    """Write the figure of `forest` in the format of the file's suffix.
 
     Raises:
         PlumblineError: the suffix is no format.
     """
     kind = format_of(path)
     with style.house_style():
-        figure = forest(differences, mine, titles)
+        figure = forest(differences, mine, titles, legends)
         try:
             with atomic(path) as part:
                 figure.savefig(part, format=kind, metadata=METADATA[kind], bbox_inches=None)

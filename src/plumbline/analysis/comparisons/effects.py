@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.outputs.kinds import Names, OutputOptions
-from plumbline.metrics.registry import by_round, find_metric
+from plumbline.metrics.registry import find_metric
 from plumbline.statistics.inference import Mean
 
 ALL = "all tasks"
@@ -30,7 +30,7 @@ class EffectOptions(OutputOptions):
     Attributes:
         metrics: that are compared at the last round, with their words.
         baselines: methods that others are compared with, and the methods that are, a panel each.
-        arms: words for the first, the second ... of the methods of every baseline, which then share a colour across
+        arms: words for the first, the second ... of the methods of every baseline, which then share a marker across
             panels; without arms, each has its own legend.
     """
 
@@ -48,6 +48,10 @@ class EffectOptions(OutputOptions):
         """Return all methods and the metrics."""
         methods = (name for baseline, others in self.baselines.items() for name in (baseline, *others))
         return Names(methods=tuple(methods), metrics=tuple(self.metrics))
+
+    def shown(self) -> str:
+        """Return what dots and bars are."""
+        return "mean difference and its 95% interval over seeds"
 
 
 class Effect(NamedTuple):
@@ -75,9 +79,13 @@ class Effect(NamedTuple):
     lower: float
 
 
+HEADINGS = {"mean": "mean difference", "value": "in sd", "lower": "share lower"}
+"""Headings of an effect's fields in tables, where they differ from the names."""
+
+
 def spread(found: Evidence, task: str, method: str, metric: str, seeds: pd.Index) -> float:
     """Return the standard deviation over seeds of a method's first values; of its final ones where all begin alike."""
-    table = by_round(found.trials(task, method), metric)
+    table = found.by_round(task, method, metric)
     begun = [table[0]] if 0 in table and find_metric(metric).kind == "running" else []
     values = (one.reindex(seeds).dropna() for one in (*begun, final_values(found, task, method, metric)))
     return next((float(one.std()) for one in values if one.max() > one.min()), 0.0)
@@ -102,6 +110,9 @@ def effect(standardised: pd.Series, mean: float, sd: float, **of: str) -> Effect
 
 def effects(found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
     """Yield the effect of each method on each task that it shares with its baseline, and then over all of these."""
+    if found.filed is not None and {*HEADINGS.values()} <= {*found.filed.table}:
+        yield from filed_effects(found.filed.table, baselines, metric)
+        return
     for baseline, methods in baselines.items():
         for method in methods:
             of = {"method": method, "baseline": baseline, "metric": metric}
@@ -117,3 +128,13 @@ def effects(found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: s
                 # A task on which nothing varies has no unit, and is left out.
                 over = pd.concat(every, axis=1).dropna(axis=1, how="all").dropna().mean(axis=1)
                 yield effect(over, np.nan, np.nan, task=ALL, **of)
+
+
+def filed_effects(table: pd.DataFrame, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
+    """Yield the effects that a table of effects on file has of these methods."""
+    wanted = {(method, baseline) for baseline, methods in baselines.items() for method in methods}
+    rows = table[table["metric"] == metric].rename(columns={words: name for name, words in HEADINGS.items()})
+    for row in rows[list(Effect._fields)].itertuples(index=False, name=None):
+        one = Effect._make(row)
+        if (one.method, one.baseline) in wanted:
+            yield one

@@ -11,8 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.collect import TRIAL, Name
+from plumbline.analysis.evidence.filed import EndSummary, Filed, summary_of
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.frames import frame_of
+from plumbline.metrics.registry import by_round
 from plumbline.store import records
 from plumbline.study.experiments import Hyperparameter
 from plumbline.study.legends import Legend
@@ -36,6 +38,7 @@ class Evidence:
         spaces: of hyperparameters, by name: its study's.
         methods_in_use: registered name and options of each method of the YAML files, by label.
         budgets: of all tasks of the YAML files, by name.
+        filed: results on file, where they take the place of records: `rows` then has no more than the places.
     """
 
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -48,6 +51,7 @@ class Evidence:
     spaces: Mapping[str, Sequence[Hyperparameter]] = field(default_factory=dict)
     methods_in_use: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     budgets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    filed: Filed | None = None
 
     @property
     def seeds(self) -> int:
@@ -91,6 +95,38 @@ class Evidence:
             known = ", ".join(sorted(f"{task} x {method}" for task, method in self._places))
             raise PlumblineError(f"no trials of {method!r} on {task!r}; there are: {known or 'none'}")
         return self.rows.iloc[self._places[task, method]]
+
+    def by_round(self, task: str, method: str, metric: str) -> pd.DataFrame:
+        """Return a metric of one method on one task at the end of each round: a row a seed, a column an iteration.
+
+        Raises:
+            PlumblineError: there are no trials.
+            NotOnFileError: there are results on file, and these are not among them.
+        """
+        if self.filed is not None:
+            return self.filed.by_round(task, method, metric)
+        return by_round(self.trials(task, method), metric)
+
+    def ends(self, task: str, method: str, metric: str) -> pd.Series:
+        """Return the last value of each seed of one method on one task; empty without any.
+
+        Raises:
+            PlumblineError: as `by_round`.
+        """
+        if self.filed is not None and not self.filed.has_rounds(task, method, metric):
+            return self.filed.ends(task, method, metric)
+        table = self.by_round(task, method, metric)
+        return table.iloc[:, -1] if table.size else pd.Series(dtype=float)
+
+    def end_summary(self, task: str, method: str, metric: str, level: float | None = None) -> EndSummary:
+        """Return where the runs of one method on one task end, with the number of those above a level.
+
+        Raises:
+            PlumblineError: as `by_round`.
+        """
+        if self.filed is not None and not self.filed.has_rounds(task, method, metric):
+            return self.filed.summary(task, method, metric, level)
+        return summary_of(self.ends(task, method, metric), level)
 
     def legend(self, method: str) -> Legend:
         """Return the legend of a method; one without a legend goes by its label."""

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.metrics.registry import by_round, find_metric
+from plumbline.metrics.registry import find_metric
 from plumbline.statistics import over_seeds as statistics
 
 
@@ -30,7 +30,9 @@ def final_values_of(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
 
 def final_values(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:
     """Return the final value of each seed of a method on a task; all NaN where no round has a value."""
-    table = by_round(evidence.trials(task, method), metric)
+    if evidence.filed is not None and not evidence.filed.has_rounds(task, method, metric):
+        return evidence.filed.final(task, method, metric)
+    table = evidence.by_round(task, method, metric)
     return pd.Series(np.nan if table.empty else final_values_of(table, metric), index=table.index, dtype=float)
 
 

@@ -1,15 +1,18 @@
 """How the coverage of sets is distributed over trials: CBO, figure 5."""
 
 import numpy as np
-import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from pydantic import Field
+from scipy.stats import gaussian_kde
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.curves import Panel, panels_of
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
-from plumbline.metrics.registry import by_round
+
+Array = NDArray[np.float64]
 
 
 class CoverageDensityOptions(OutputOptions):
@@ -26,28 +29,56 @@ class CoverageDensityOptions(OutputOptions):
             ("query_coverage",),
         )
 
+    def shown(self) -> str:
+        """Return what curves and ticks are."""
+        return "kernel estimate of the density, and a tick a trial; dashed: the level"
+
+
+TICKS = 0.045
+"""Height of the ticks of a method, as a share of its panel's."""
+
+
+def density(values: Array, x: Array) -> Array:
+    """Return the kernel estimate of a density of shares at `x`: what a kernel has beyond 0 and 1 is reflected there.
+
+    Args:
+        values: of the shares, not all the same: `n`.
+        x: from 0 to 1, of any length.
+    """
+    kernel = gaussian_kde(values)
+    return kernel(x) + kernel(-x) + kernel(2 - x)
+
+
+def draw_method(ax: Axes, coverage: Array, its: style.MethodStyle, label: str, place: int, count: int) -> None:
+    """Draw the density of the coverage of one of `count` methods, and below it a tick a trial."""
+    ticks = np.full(len(coverage), (place + 0.6) * TICKS)
+    ax.plot(coverage, ticks, "|", color=its.colour, alpha=0.7, markersize=5, transform=ax.get_xaxis_transform())
+    if np.ptp(coverage) == 0:
+        ax.axvline(coverage[0], **its.line, label=label)
+        return
+    reach = 3 * coverage.std()
+    x = np.linspace(max(coverage.min() - reach, 0.0), min(coverage.max() + reach, 1.0), 200)
+    width = style.line_width(place, count)
+    marks.draw_line(ax, x, density(coverage, x), its, place, count, label=label, linewidth=width)
+
 
 @figures.register("coverage-density", CoverageDensityOptions)
 def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Figure:
     """Kernel estimates, one a method, of the distribution over trials of the coverage of queries."""
     columns = panels_of(evidence, options.panels)
-    styles = style.lines(evidence.legends, evidence.methods())
-    figure, axes = style.panels(1, len(columns), sharex=True, sharey=True)
-    for ax, panel in zip(axes[0], columns, strict=True):
+    styles = style.method_styles(evidence.legends, evidence.methods())
+    figure, axes = style.wrapped_panels(len(columns), sharex=True, sharey=True)
+    for ax, panel in zip(axes, columns, strict=True):
         for i, method in enumerate(panel.methods):
-            coverage = by_round(evidence.trials(panel.task, method), "query_coverage").to_numpy()[:, -1:].ravel()
-            if not len(coverage):
-                continue  # a method without sets
-            colour, legend = styles[method]["color"], evidence.legend(method).label
-            sns.rugplot(x=coverage, ax=ax, color=colour, height=0.04, alpha=0.7)
-            if len(np.unique(coverage)) > 1:
-                width = style.line_width(i, len(panel.methods))
-                sns.kdeplot(x=coverage, ax=ax, color=colour, label=legend, linewidth=width, clip=(0, 1))
-            else:
-                ax.axvline(coverage[0], color=colour, label=legend)
+            coverage = evidence.ends(panel.task, method, "query_coverage").to_numpy(dtype=float)
+            if len(coverage):  # not of a method without sets
+                draw_method(ax, coverage, styles[method], evidence.legend(method).label, i, len(panel.methods))
         ax.axvline(options.level, color="0.25", linestyle="--", linewidth=1)
-        ax.set_title(panel.title)
-        ax.set_xlabel("coverage of a trial")
-    axes[0][0].set_ylabel("density over trials")
+        ax.set_ylim(bottom=0)
+        style.set_title(ax, panel.title)
+        if style.ends_a_column(ax):
+            ax.set_xlabel("share of a trial's queries covered")
+        if style.begins_a_line(ax):
+            ax.set_ylabel("density over trials")
     style.add_legend(figure)
     return figure

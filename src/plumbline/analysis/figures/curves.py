@@ -1,34 +1,36 @@
 """Metrics against evaluations or time, a column a task and a line a method: most figures of the documents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain, cycle
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
+from plumbline.analysis.evidence.bands import LEVEL, BandKind, band, in_words
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.outputs import style
+from plumbline.analysis.evidence.filed import NotOnFileError
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
-from plumbline.metrics.registry import by_round
 from plumbline.metrics.spending import by_cost
-from plumbline.statistics.over_seeds import mean_and_standard_error, mean_interval, median_interval
+from plumbline.statistics.over_seeds import student_interval
 
 PUBLISHED_DASHES = ((0, (1, 1)), "-.", (0, (4, 1, 1, 1, 1, 1)), (0, (6, 3)))
 """Of lines that others published, which are grey: no method has one of them."""
 
+MOST_BANDS = 4
+"""Of one panel: more would hide the lines, whose intervals then stand at their ends, beside the panel."""
+
+UNMOVED = "no query was better\nthan the initial design"
+
 Array = NDArray[np.float64]
-Band = tuple[Array, Array, Array]
-
-
-BandKind = Literal["quantiles", "median-interval", "mean-error", "mean-interval"]
 
 FIRST = "first"
 """The first method of each panel, in the place of a method's name."""
@@ -121,11 +123,12 @@ class CurvesOptions(OutputOptions):
         rows: of panels.
         panels: columns; a column a task with all of its methods where none are named.
         band: quantiles over seeds about the median, the median with its 95% interval, the mean with one standard error,
-            or the mean with its 70% interval. With more than four methods, whose bands would hide the lines, it is
-            drawn at the end only, beside the lines.
+            or the mean with its 70% interval. Where a panel has more than four methods, whose bands would hide the
+            lines, intervals are drawn at the ends of the lines only, beside all panels.
         quantiles: of the band of that name.
         queries: count queries only, without the initial design.
-        across: panels side by side at most, where there is one row: more go on below.
+        across: panels side by side at most, where there is one row: more go on below. As many as are easily read where
+            it is not given.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
@@ -133,7 +136,7 @@ class CurvesOptions(OutputOptions):
     band: BandKind = "quantiles"
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
-    across: PositiveInt = 4
+    across: PositiveInt | None = None
 
     reads = ("optimum",)
     draws_curves = True
@@ -164,20 +167,21 @@ class CurvesOptions(OutputOptions):
         """Whether a row is drawn against time."""
         return any(row.against == "minutes" for row in self.rows)
 
+    def shown(self) -> str:
+        """Return what lines and bands are; of rows with a band of their own, after their words."""
+        own = {row.band: " ".join(row.label.split()) for row in self.rows if row.band not in (None, self.band)}
+        parts = [in_words(self.band, self.quantiles)]
+        parts += [f"{in_words(kind, self.quantiles)} ({label})" for kind, label in own.items() if kind]
+        return f"{', '.join(parts)} over seeds"
 
-def band(options: CurvesOptions, kind: BandKind) -> Callable[[Array], Band]:
-    """Return the function that maps `seeds x rounds` values to the lower edge, middle and upper edge of a band."""
 
-    def quantiles(values: Array) -> Band:
-        low, middle, high = np.nanquantile(values, [options.quantiles[0], 0.5, options.quantiles[1]], axis=0)
-        return low, middle, high
+class Line(NamedTuple):
+    """A line of a panel, and the edges of its band, NaN where these are not known: `n` each."""
 
-    def mean_error(values: Array) -> Band:
-        mean, error = mean_and_standard_error(values)
-        return mean - error, mean, mean + error
-
-    bands = {"quantiles": quantiles, "median-interval": median_interval, "mean-interval": mean_interval}
-    return bands.get(kind, mean_error)
+    x: Array
+    low: Array
+    middle: Array
+    high: Array
 
 
 def evaluations(trials: pd.DataFrame, rounds: pd.Index, queries: bool) -> Array:
@@ -207,9 +211,11 @@ def in_time(table: pd.DataFrame, seconds: pd.DataFrame, moments: int = 200) -> t
     return minutes, np.stack([one[place] for one, place in zip(values, places, strict=True)])
 
 
-def values_by_column(trials: pd.DataFrame, metric: str, panel: Panel) -> pd.DataFrame:
+def values_by_column(found: Evidence, panel: Panel, method: str, metric: str) -> pd.DataFrame:
     """Return a metric of each seed at the end of each round, or at each cost where the panel has costs."""
-    return by_cost(trials, metric, panel.costs) if panel.costs else by_round(trials, metric)
+    if panel.costs:
+        return by_cost(found.trials(panel.task, method), metric, panel.costs)
+    return found.by_round(panel.task, method, metric)
 
 
 def positions(trials: pd.DataFrame, columns: pd.Index, panel: Panel, queries: bool) -> Array:
@@ -217,83 +223,169 @@ def positions(trials: pd.DataFrame, columns: pd.Index, panel: Panel, queries: bo
     return columns.to_numpy(dtype=float) if panel.costs else evaluations(trials, columns, queries)
 
 
-def draw_row(
-    ax: Axes, found: Evidence, panel: Panel, styles: dict[str, style.LineStyle], row: Row, options: CurvesOptions
-) -> None:
-    """Draw one panel: a line and a band a method, what the metric should be, and the optimum."""
-    summarise, sign = band(options, row.band or options.band), -1 if row.minimise else 1
-    nominal: pd.DataFrame | None = None
-    methods = [method for method in found.named(row.methods or panel.methods, panel.task) if method in panel.methods]
-    few = len(methods) <= 4
-    taken_off: pd.DataFrame | None = None
-    if row.minus is not None:
-        theirs = panel.methods[0] if row.minus == FIRST else row.minus
-        taken_off = values_by_column(found.trials(panel.task, theirs), row.metric, panel)
-        methods = [method for method in methods if method != theirs]
-        ax.axhline(0.0, **styles[theirs], linewidth=1.2, label=found.legend(theirs).label)
-    for i, method in enumerate(methods):
-        trials, legend = found.trials(panel.task, method), styles[method]
-        table = values_by_column(trials, row.metric, panel)
-        if taken_off is not None:
-            ours, others = table.align(taken_off, join="inner")
-            table = ours - others
-        table = sign * table
-        if table.empty:
-            continue  # a method without a model has no coverage
-        if row.against == "minutes":
-            steps, values = in_time(table, by_round(trials, "round_seconds"))
+def methods_of(found: Evidence, panel: Panel, row: Row) -> list[str]:
+    """Return the methods of a panel that are drawn in a row."""
+    return [method for method in found.named(row.methods or panel.methods, panel.task) if method in panel.methods]
+
+
+def baseline_of(panel: Panel, row: Row) -> str | None:
+    """Return the method that a row takes off the others in a panel, if it does."""
+    return panel.methods[0] if row.minus == FIRST else row.minus
+
+
+def line_of(found: Evidence, panel: Panel, method: str, row: Row, options: CurvesOptions) -> Line | None:
+    """Return the line of a method in a panel; None where it has no value.
+
+    Raises:
+        PlumblineError: there are no trials, or not what it takes among the results on file.
+    """
+    kind, sign = row.band or options.band, -1 if row.minimise else 1
+    if found.filed is not None and not found.filed.has_rounds(panel.task, method, row.metric):
+        return filed_line(found, panel, method, row, options)
+    trials = found.trials(panel.task, method)
+    table = values_by_column(found, panel, method, row.metric)
+    if (theirs := baseline_of(panel, row)) is not None:
+        ours, others = table.align(values_by_column(found, panel, theirs, row.metric), join="inner")
+        table = ours - others
+    if table.empty:
+        return None  # a method without a model has no coverage
+    if row.against == "minutes":
+        x, values = in_time(table, found.by_round(panel.task, method, "round_seconds"))
+    else:
+        x, values = positions(trials, table.columns, panel, options.queries), table.to_numpy()
+    return Line(x, *band(sign * values, kind, options.quantiles))
+
+
+def filed_line(found: Evidence, panel: Panel, method: str, row: Row, options: CurvesOptions) -> Line | None:
+    """Return the line of a method from means by round on file.
+
+    The band of a difference is known at the last round only, if single runs are on file.
+
+    Raises:
+        NotOnFileError: it is none of means, or against something else than evaluations.
+    """
+    assert found.filed is not None
+    kind, sign, filed = row.band or options.band, -1 if row.minimise else 1, found.filed
+    if kind not in ("mean-error", "mean-interval") or panel.costs or row.against == "minutes":
+        raise NotOnFileError(f"no {row.metric} by round of single runs of {method} on {panel.task}")
+    curve = filed.curve(panel.task, method, row.metric)
+    if curve.empty:
+        return None
+    if (theirs := baseline_of(panel, row)) is None:
+        low, middle, high = edges(curve["mean"], curve["standard_error"], curve["seeds"], kind)
+    else:
+        others = filed.curve(panel.task, theirs, row.metric)
+        if not (curve["seeds"] == others["seeds"]).all():
+            raise NotOnFileError(f"no {row.metric} by round of the runs that {method} and {theirs} have in common")
+        middle = (curve["mean"] - others["mean"]).to_numpy(copy=True)
+        low, high = np.full((2, len(middle)), np.nan)
+        try:
+            apart = found.ends(panel.task, method, row.metric) - found.ends(panel.task, theirs, row.metric)
+        except NotOnFileError:
+            pass
         else:
-            steps, values = positions(trials, table.columns, panel, options.queries), table.to_numpy()
-        low, middle, high = summarise(values)
-        width = style.line_width(i, len(methods))
-        ax.plot(steps, middle, **legend, linewidth=width, label=found.legend(method).label)
-        if few:
-            ax.fill_between(steps, low, high, color=legend["color"], alpha=0.18, linewidth=0)
-        else:  # many bands over each other hide the lines: theirs at the end, side by side
-            beside = steps[-1] + (0.02 + 0.015 * i) * (steps[-1] - steps[0])
-            dashes = style.SHORT_DASHES if legend["linestyle"] == "--" else "-"
-            ax.vlines(beside, low[-1], high[-1], color=legend["color"], linestyle=dashes, linewidth=1.6)
-        if row.nominal and nominal is None:
-            nominal = sign * values_by_column(trials, row.nominal, panel)
-            ax.plot(
-                positions(trials, nominal.columns, panel, options.queries),
-                nominal.mean(),
-                color="0.25",
-                linestyle=":",
-                linewidth=1.2,
-                label=style.NOMINAL,
-                zorder=3,
-            )
+            low[-1], middle[-1], high[-1] = (float(one) for one in band(apart.to_numpy(), kind, options.quantiles))
+    x = positions(found.trials(panel.task, method), curve.index, panel, options.queries)
+    return Line(x, *((low, middle, high) if sign > 0 else (-high, -middle, -low)))
+
+
+def edges(mean: pd.Series, error: pd.Series, seeds: pd.Series, kind: BandKind) -> tuple[Array, Array, Array]:
+    """Return the band about means, of one standard error or their interval."""
+    values = mean.to_numpy(), error.to_numpy(), seeds.to_numpy()
+    if kind == "mean-interval":
+        return student_interval(*values, LEVEL)
+    return values[0] - values[1], values[0], values[0] + values[1]
+
+
+def nominal_line(found: Evidence, panel: Panel, method: str, row: Row, options: CurvesOptions) -> Line:
+    """Return the line of what a metric should be: a mean over seeds."""
+    assert row.nominal is not None
+    as_mean = row.model_copy(update={"metric": row.nominal, "band": "mean-error", "minus": None})
+    line = line_of(found, panel, method, as_mean, options)
+    if line is None:
+        raise NotOnFileError(f"no {row.nominal} by round of {method} on {panel.task}")
+    return line
+
+
+def draw_row(
+    ax: Axes,
+    found: Evidence,
+    panel: Panel,
+    styles: dict[str, style.MethodStyle],
+    row: Row,
+    options: CurvesOptions,
+    beside: bool,
+) -> list[marks.Extent]:
+    """Draw one panel: a line and a band a method, what the metric should be, and the optimum.
+
+    Args:
+        ax: where to.
+        found: the evidence.
+        panel: which.
+        styles: of methods.
+        row: of the panel.
+        options: of the figure.
+        beside: whether intervals are drawn at the ends of the lines, beside the panel.
+
+    Returns:
+        What was drawn, which limits may cut.
+    """
+    theirs, methods = baseline_of(panel, row), methods_of(found, panel, row)
+    if theirs is not None:
+        methods = [method for method in methods if method != theirs]
+        found.trials(panel.task, theirs)
+        marks.draw_level(ax, 0.0, styles[theirs], len(methods), len(methods) + 1, found.legend(theirs).label)
+    lines = {method: line for method in methods if (line := line_of(found, panel, method, row, options)) is not None}
+    beside = beside or any(np.isnan(line.low).any() for line in lines.values())
+    drawn = []
+    for i, (method, line) in enumerate(lines.items()):
+        its = styles[method]
+        width, words = style.line_width(i, len(lines)), found.legend(method).label
+        marks.draw_line(ax, line.x, line.middle, its, i, len(lines), linewidth=width, label=words)
+        if not beside:
+            ax.fill_between(line.x, line.low, line.high, color=its.colour, alpha=0.18, linewidth=0)
+        drawn.append(marks.Extent(ax, line.x, *((line.middle,) * 2 if beside else (line.low, line.high)), its.colour))
+    if beside and lines:
+        ends = [(styles[method], line.low[-1], line.middle[-1], line.high[-1]) for method, line in lines.items()]
+        drawn += marks.draw_ends(ax, ends)
+    if row.nominal and lines:
+        level = nominal_line(found, panel, next(iter(lines)), row, options)
+        ax.plot(level.x, level.middle, color="0.25", linestyle=":", linewidth=1.2, label=style.NOMINAL, zorder=3)
     if row.optimum:
-        draw_optimum(ax, sign * found.trials(panel.task, panel.methods[0])["optimum"].iloc[0], row)
-    draw_published(ax, [line for line in panel.published if line.metric == row.metric], sign)
+        draw_optimum(ax, (-1 if row.minimise else 1) * optimum_of(found, panel), row)
+    drawn += draw_published(ax, [line for line in panel.published if line.metric == row.metric], row)
     if row.limits:
         ax.set_ylim(*row.limits)
     if row.logarithmic:
-        ax.set_yscale("log")
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.minorticks_off()
+        style.logarithmic(ax.yaxis)
+    if row.metric == "best_f" and theirs is None and lines and all(np.ptp(line.middle) == 0 for line in lines.values()):
+        ax.text(0.5, 0.65, UNMOVED, transform=ax.transAxes, ha="center", va="center", fontsize=8, color="0.35")
+    return drawn
 
 
-def draw_published(ax: Axes, lines: Sequence[Published], sign: int) -> None:
+def optimum_of(found: Evidence, panel: Panel) -> float:
+    """Return the optimum of a panel's task, NaN where it is not known."""
+    if found.filed is not None:
+        return found.filed.optimum(panel.task, panel.methods[0])
+    return float(found.trials(panel.task, panel.methods[0])["optimum"].iloc[0])
+
+
+def draw_published(ax: Axes, lines: Sequence[Published], row: Row) -> list[marks.Extent]:
     """Draw the lines of others, and how well they could be read, on an axis of ours that goes on to where they end."""
+    drawn = []
     for line, dashes in zip(lines, cycle(PUBLISHED_DASHES), strict=False):
         low, high = ax.get_ylim()
-        values = sign * np.array(line.values)
+        x, values = np.array(line.evaluations), (-1 if row.minimise else 1) * np.array(line.values)
         ax.plot(
-            line.evaluations,
-            values,
-            color="0.3",
-            linestyle=dashes,
-            linewidth=1.2,
-            label=style.legend_entry(line.legend),
-            zorder=1.5,
+            x, values, color="0.3", linestyle=dashes, linewidth=1.2, label=style.legend_entry(line.legend), zorder=1.5
         )
         if line.error:
-            low_edge, high_edge = values - line.error, values + line.error
-            ax.fill_between(line.evaluations, low_edge, high_edge, color="0.3", alpha=0.12, linewidth=0, zorder=1.4)
+            ax.fill_between(
+                x, values - line.error, values + line.error, color="0.3", alpha=0.12, linewidth=0, zorder=1.4
+            )
         ax.set_ylim(min(low, values[-1]), max(high, values[-1]))
+        drawn.append(marks.Extent(ax, x, values, values, "0.3"))
+    return drawn
 
 
 def draw_optimum(ax: Axes, optimum: float, row: Row) -> None:
@@ -335,51 +427,48 @@ def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
     return complete
 
 
-def arrange(rows: int, columns: int, across: int, share: bool = True) -> tuple[Figure, list[list[Axes]]]:
+def arrange(rows: int, columns: int, across: int | None, share: bool = True) -> tuple[Figure, list[list[Axes]]]:
     """Return a figure and its panels by row and column: one column lies down, and one row goes on below.
 
     The rows of a column `share` their horizontal axis where it is of the same things.
     """
-    if columns == 1:
-        figure, (line,) = style.panels(1, rows, sharex=share)
-        if rows == 1:
-            style.enlarge(figure)
-        return figure, [[ax] for ax in line]
-    if rows > 1 or columns <= across:
+    if rows > 1 and columns > 1:
         return style.panels(rows, columns, sharex="col" if share else False)
-    figure, lines = style.panels(-(-columns // across), across)
-    places = [ax for line in lines for ax in line]
-    for ax in places[columns:]:
-        ax.remove()
-    return figure, [places[:columns]]
+    figure, places = style.wrapped_panels(rows * columns, across, sharex=share and columns == 1)
+    if rows * columns == 1:
+        style.enlarge(figure)
+    return figure, [[ax] for ax in places] if columns == 1 else [places]
 
 
 @figures.register("curves", CurvesOptions)
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     """Metrics against evaluations: a row a metric, a column a task (one task: side by side), a line a method."""
     columns = panels_of(evidence, options.panels)
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     apart = len({row.against for row in options.rows}) > 1
+    beside = max(len(methods_of(evidence, panel, row)) for panel in columns for row in options.rows) > MOST_BANDS
     figure, axes = arrange(len(options.rows), len(columns), options.across, share=not apart)
+    drawn = []
     for j, panel in enumerate(columns):
         for i, row in enumerate(options.rows):
-            draw_row(axes[i][j], evidence, panel, styles, row, options)
+            drawn += draw_row(axes[i][j], evidence, panel, styles, row, options, beside)
             whole = row.against == "evaluations"
-            axes[i][j].xaxis.set_major_locator(MaxNLocator("auto", integer=whole, steps=[1, 2, 5, 10]))
+            axes[i][j].xaxis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 5, 10]))
+            axes[i][j].margins(x=0.02)
             if not axes[i][j].has_data():
                 axes[i][j].set_axis_off()
     share_scales(axes, options.rows, columns)
+    marks.mark_cuts(drawn)
     alone, wrapped = len(columns) == 1, len(options.rows) == 1
     for i, row in enumerate(options.rows):
         for j, panel in enumerate(columns):
             ax = axes[i][j]
-            if j % options.across == 0 if wrapped else j == 0:
+            if j == 0 or (wrapped and style.begins_a_line(ax)):
                 ax.set_ylabel(row.label)
             if i == 0 or alone:
-                ax.set_title(panel.title)
+                style.set_title(ax, panel.title)
             if i == len(options.rows) - 1 or alone or apart:
                 counted = "cost" if panel.costs else "queries" if options.queries else "evaluations"
                 ax.set_xlabel(counted if row.against == "evaluations" else row.against)
-    across = len(options.rows) if alone else min(len(columns), options.across if wrapped else len(columns))
-    style.add_legend(figure, columns=min(3 * across + (across == 1), 8), last=style.NOMINAL)
+    style.add_legend(figure, last=style.NOMINAL)
     return figure

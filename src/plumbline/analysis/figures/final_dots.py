@@ -1,12 +1,14 @@
 """Where a metric ends, a dot and an interval a line of words: what one change after another does."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
+from plumbline.analysis.evidence.bands import LEVEL
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.final_values import final_values
-from plumbline.analysis.figures.sweep import final_interval
+from plumbline.analysis.evidence.filed import EndSummary
+from plumbline.analysis.figures.sweep import interval_of
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
@@ -21,6 +23,7 @@ class FinalDotsOptions(OutputOptions):
         dots: for each line of words, from top to bottom, a task and a method; the first is what others are compared
             with. All tasks and methods of the grid, by their own words, where there are none.
         subject: what the words are about, the vertical axis.
+        title: of the figure; where it is empty and all dots are of one task, that task's own.
         stuck: runs that end above it are counted beside their dot: they are what means are made of.
     """
 
@@ -28,12 +31,17 @@ class FinalDotsOptions(OutputOptions):
     label: str
     dots: dict[str, tuple[str, str]] = Field(default_factory=dict)
     subject: str = "method"
+    title: str = ""
     stuck: float | None = None
 
     def names(self) -> Names:
         """Return the tasks and methods of the dots, and the metric."""
         pairs = self.dots.values()
         return Names(tuple(task for task, _ in pairs), tuple(method for _, method in pairs), (self.metric,))
+
+    def shown(self) -> str:
+        """Return what dots and bars are."""
+        return f"mean and its {LEVEL:.0%} interval over seeds, and median"
 
 
 def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
@@ -47,36 +55,42 @@ def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tupl
     }
 
 
+WIDTH = 7.0
+"""Of the figure in inches."""
+
+
 @figures.register("final-dots", FinalDotsOptions)
 def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
     """Where a metric ends: mean with its 70% interval, and median; a line goes down the mean of the first."""
     dots = dots_of(evidence, options.dots)
     if not dots:
         raise PlumblineError("no trials of any of the dots: nothing to draw")
+    styles = style.method_styles(evidence.legends, evidence.methods())
+    ends = [evidence.end_summary(task, method, options.metric, options.stuck) for task, method in dots.values()]
     figure, ((ax,),) = style.panels(1, 1)
-    figure.set_size_inches(style.PANEL[0] * 1.4, 0.9 + 0.3 * len(dots))
-    for height, (task, method) in enumerate(dots.values()):
-        low, mean, high = final_interval(evidence, task, method, options.metric)
-        first = height == 0
-        ax.errorbar(
-            [mean],
-            [height],
-            xerr=np.array([[mean - low], [high - mean]]),
-            color=style.CALIBRATED if first else style.PLAIN,
-            marker="o",
-            capsize=3,
-            label="what others are compared with" if first else "mean and 70% interval",
-        )
-        ends = final_values(evidence, task, method, options.metric).dropna()
-        ax.scatter([ends.median()], [height], s=70, c="0.15", marker="|", label="median", zorder=4)
-        if options.stuck is not None and (count := int((ends > options.stuck).sum())):
-            words = f"{count} of {len(ends)} stuck"
-            ax.annotate(words, (1.02, height), xycoords=("axes fraction", "data"), va="center", fontsize=7)
-        if first:
-            ax.axvline(mean, color="0.5", linestyle=":", linewidth=1, zorder=0)
+    figure.set_size_inches(WIDTH, 1.3 + 0.28 * len(dots))
+    for height, ((_, method), ended) in enumerate(zip(dots.values(), ends, strict=True)):
+        draw_dot(ax, height, ended, styles[method])
+        if options.stuck is not None and ended.above:
+            words = f"{ended.above} of {ended.seeds} stuck"
+            ax.annotate(words, (1.02, height), xycoords=("axes fraction", "data"), va="center", fontsize=7.5)
+    first = next(iter(dots))
+    ax.axvline(ends[0].mean, color="0.5", linestyle=":", linewidth=1, zorder=0, label=f"mean of “{first}”")
+    ax.errorbar([], [], xerr=[], color="0.4", marker="o", capsize=3, label=f"mean and {LEVEL:.0%} interval")
     ax.set_yticks(range(len(dots)), list(dots))
     ax.set_ylim(len(dots) - 0.5, -0.5)
     ax.set_ylabel(options.subject)
     ax.set_xlabel(options.label)
+    tasks = {task for task, _ in dots.values()}
+    style.set_title(ax, options.title or (evidence.title(*tasks) if len(tasks) == 1 else ""))
     style.add_legend(figure, columns=3)
     return figure
+
+
+def draw_dot(ax: Axes, height: int, ended: EndSummary, its: style.MethodStyle) -> None:
+    """Draw a mean with its interval, and a tick at the median where that is known."""
+    low, mean, high = interval_of(ended)
+    bar = [[mean - low], [high - mean]]
+    ax.errorbar([mean], [height], xerr=bar, color=its.colour, **its.points, markersize=5, capsize=3)
+    if np.isfinite(ended.median):
+        ax.scatter([ended.median], [height], s=70, c="0.15", marker="|", label="median", zorder=4)

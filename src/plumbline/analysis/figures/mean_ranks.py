@@ -29,6 +29,10 @@ class MeanRanksOptions(OutputOptions):
         """Return the metrics, and the tasks that have other words."""
         return Names(tasks=tuple(self.titles), metrics=tuple(self.metrics))
 
+    def shown(self) -> str:
+        """Return what dots and bars are."""
+        return "mean rank and its 95% interval over seeds"
+
 
 @figures.register("mean-ranks", MeanRanksOptions)
 def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
@@ -46,7 +50,8 @@ def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
     draw_overall(
         overall, {options.metrics[metric]: [of[name] for name in methods] for metric, of in overall_of.items()}
     )
-    draw_tasks(by_task, found, methods, first, [options.titles.get(task, evidence.title(task)) for task in found.tasks])
+    titles = [options.titles.get(task, evidence.title(task)) for task in found.tasks]
+    draw_tasks(by_task, found, methods, first, options.metrics[first], titles)
     overall.set_yticks(range(len(methods)), [evidence.legend(method).label for method in methods])
     overall.set_ylim(len(methods) - 0.5, -0.5)
     overall.set_ylabel("method")
@@ -66,17 +71,17 @@ def draw_overall(ax: Axes, ranks: dict[str, list[tuple[float, float, float]]]) -
             xerr=(value - low, high - value),
             color=colour,
             linestyle="none",
-            marker="o",
+            marker=style.marker_of(colour),
             markersize=4,
             elinewidth=1.2,
             label=style.legend_entry(words),
         )
-    ax.axvline((1 + count) / 2, color="0.5", linestyle=":", linewidth=1, label="all alike")
-    ax.set_xlabel("mean rank, 95% interval")
+    ax.axvline((1 + count) / 2, color="0.5", linestyle=":", linewidth=1, label="mean of all methods")
+    ax.set_xlabel("mean rank over all tasks (1: best)")
 
 
-def draw_tasks(ax: Axes, found: Ranks, methods: list[str], metric: str, titles: list[str]) -> None:
-    """Draw mean ranks on each task, a column a task, as numbers on shades."""
+def draw_tasks(ax: Axes, found: Ranks, methods: list[str], metric: str, words: str, titles: list[str]) -> None:
+    """Draw mean ranks on each task by a metric, a column a task, as numbers on shades; `words` say which metric."""
     table = np.array([[found.of_task(metric, task, method) for task in found.tasks] for method in methods])
     # The darkest shade leaves black numbers readable.
     ax.imshow(table, cmap="Blues_r", vmin=1 - len(methods), vmax=len(methods), aspect="auto")
@@ -86,4 +91,4 @@ def draw_tasks(ax: Axes, found: Ranks, methods: list[str], metric: str, titles: 
     ax.set_xticks(range(len(titles)), titles, rotation=35, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.set_title("mean rank on each")
+    ax.set_title(f"mean rank on each task\nby {words}")

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from pydantic import NonNegativeInt
 
 from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.filed import NotOnFileError
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
@@ -32,6 +33,10 @@ class StepsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
+    def shown(self) -> str:
+        """Return what the band is."""
+        return "band: mean and two standard deviations of the model"
+
 
 def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.DataFrame:
     """Return the snapshots of one seed on a task, or on the first that has any where it is empty.
@@ -43,8 +48,11 @@ def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.Da
 
     Raises:
         PlumblineError: there are none.
+        NotOnFileError: there are results on file, which hold none.
     """
     found = evidence.snapshots
+    if evidence.filed is not None:
+        raise NotOnFileError("pictures of models")
     if len(found):
         found = found[found["task"] == (task or found["task"].iloc[0])]
     if found.empty:
@@ -69,7 +77,7 @@ def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, c
         query["x"],
         sign * query["y"],
         "*",
-        color="#cc0000",
+        color=style.QUERY,
         markersize=10,
         label="next query",
         zorder=4,
@@ -78,8 +86,8 @@ def draw_model(ax: Axes, picture: pd.DataFrame, rows: pd.DataFrame, sign: int, c
 
 def draw_utility(ax: Axes, picture: pd.DataFrame, query: float) -> None:
     """Draw the acquisition function, which is always maximised, and where."""
-    ax.plot(picture["x"], picture["acquisition"], color="#029e73", linewidth=1.2)
-    ax.axvline(query, color="#cc0000", linewidth=0.8)
+    ax.plot(picture["x"], picture["acquisition"], color=style.UTILITY, linewidth=1.2)
+    ax.axvline(query, color=style.QUERY, linewidth=0.8)
     ax.set_yticks([])
 
 
@@ -91,7 +99,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
     methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)
     steps = sorted(pictures["iteration"].unique())
     sign = -1 if options.minimise else 1
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     figure, axes = style.panels(2 * len(methods), len(steps), sharex=True, height_ratios=[3, 1] * len(methods))
     figure.set_size_inches(2.9 * len(steps), 3.1 * len(methods))
     truth = sign * pictures["f"]
@@ -104,10 +112,10 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
         for j, step in enumerate(steps):
             top, bottom = axes[2 * i][j], axes[2 * i + 1][j]
             picture = of_method[of_method["iteration"] == step]
-            draw_model(top, picture, rows, sign, styles[method]["color"])
+            draw_model(top, picture, rows, sign, styles[method].colour)
             draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0])
             top.set_ylim(*limits)
-            top.set_title(f"{evidence.legend(method).label}, step {step}")
+            top.set_title(f"{evidence.legend(method).label}, before round {step}")
         axes[2 * i][0].set_ylabel("f(x)")
         axes[2 * i + 1][0].set_ylabel("utility")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4)

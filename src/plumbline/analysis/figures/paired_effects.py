@@ -1,6 +1,8 @@
 """Paired effects of methods against a baseline: a dot with its interval a task and method, and over all tasks."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +10,7 @@ from matplotlib.figure import Figure
 
 from plumbline.analysis.comparisons.effects import ALL, Effect, EffectOptions, effects
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import figures
 from plumbline.core.errors import PlumblineError
 
@@ -16,43 +18,56 @@ SPREAD = 0.7
 """Share of the height of a line that its dots take."""
 
 
-Legends = dict[str, tuple[str, str, bool]]
-"""Words, colour, and whether a dot is hollow, of each method."""
+Dots = dict[str, tuple[str, style.MethodStyle]]
+"""Words and style of each method."""
 
 
-def line_styles_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Legends:
-    """Return words and colour of each method: by its arm where there are arms, else its own."""
+def dots_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Dots:
+    """Return words and style of each method; where there are arms, each has its words and its marker."""
+    styles = style.method_styles(found.legends, found.methods())
     if arms:
-        colours = style.colours(arms)
-        return {method: (arm, colours[arm], False) for method, arm in zip(methods, arms, strict=True)}
-    lines = style.lines(found.legends, found.methods())
-    return {
-        name: (found.legend(name).label, lines[name]["color"], lines[name]["linestyle"] == "--") for name in methods
-    }
+        return {
+            method: (arm, style.MethodStyle(styles[method].colour, marker))
+            for method, arm, marker in zip(methods, arms, cycle(style.MARKERS.values()), strict=False)
+        }
+    return {name: (found.legend(name).label, styles[name]) for name in methods}
 
 
-def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], styles: Legends) -> None:
-    """Draw the effects of each method: those on a task in the line of its words."""
-    steps = (np.arange(len(styles)) - (len(styles) - 1) / 2) * SPREAD / len(styles)
-    for (method, (words, colour, hollow)), step in zip(styles.items(), steps, strict=True):
+def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], dots: Dots) -> list[marks.Extent]:
+    """Draw the effects of each method, those on a task in the line of its words; return their intervals."""
+    drawn = []
+    steps = (np.arange(len(dots)) - (len(dots) - 1) / 2) * SPREAD / len(dots)
+    for (method, (_, its)), step in zip(dots.items(), steps, strict=True):
         of = [one for one in some if one.method == method and np.isfinite([one.low, one.high]).all()]
         value, low, high = np.array([(one.value, one.low, one.high) for one in of]).reshape(-1, 3).T
+        at = np.array([lines.index(one.task) + step for one in of])
         ax.errorbar(
             value,
-            [lines.index(one.task) + step for one in of],
+            at,
             xerr=(value - low, high - value),
-            color=colour,
-            markerfacecolor="white" if hollow else colour,
+            color=its.colour,
+            **its.points,
             linestyle="none",
-            marker="o",
-            markersize=3.5,
+            markersize=3.8,
             elinewidth=1.1,
-            label=style.legend_entry(words),
         )
+        ends = zip(at, low, high, strict=True)
+        drawn += [marks.interval(ax, *end, colour=its.colour, sideways=True) for end in ends]
     ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
     if ALL in lines:
         ax.axhline(lines.index(ALL) - 0.5, color="0.8", linewidth=0.8)
     ax.set_ylim(len(lines) - 0.5, -0.5)
+    return drawn
+
+
+def draw_entries(ax: Axes, columns: Sequence[Dots]) -> None:
+    """Draw what the legend shows of each method; an arm, whose colour is another one in each column, is grey."""
+    colours = defaultdict[str, set[str]](set)
+    for words, its in (dot for dots in columns for dot in dots.values()):
+        colours[words].add(its.colour)
+    for words, its in {words: its for dots in columns for words, its in dots.values()}.items():
+        shown = its if len(colours[words]) == 1 else style.MethodStyle("0.35", its.marker)
+        ax.plot([], [], color=shown.colour, **shown.points, linestyle="none", label=style.legend_entry(words))
 
 
 def limits_of(some: Sequence[Effect]) -> tuple[float, float] | None:
@@ -72,20 +87,24 @@ def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
     lines = [task for task in (*evidence.tasks, ALL) if task in there]
     if not lines:
         raise PlumblineError("no trials of a method and its baseline on one task: nothing to draw")
-    columns = {name: line_styles_of(evidence, others, options.arms) for name, others in options.baselines.items()}
-    most = max(len(styles) for styles in columns.values())
+    columns = {name: dots_of(evidence, others, options.arms) for name, others in options.baselines.items()}
+    most = max(len(dots) for dots in columns.values())
     figure, axes = style.panels(len(some), len(columns), sharey=True, sharex="row")
     width, _ = style.PANEL
-    figure.set_size_inches(width * len(columns) + 1.2, len(some) * (0.7 + len(lines) * max(0.3, 0.09 * most)))
+    drawn: list[marks.Extent] = []
+    figure.set_size_inches(width * len(columns) + 1.2, len(some) * (0.7 + len(lines) * max(0.3, 0.075 * most)))
     for row, (name, of) in zip(axes, some.items(), strict=True):
-        for ax, (baseline, styles) in zip(row, columns.items(), strict=True):
+        for ax, (baseline, dots) in zip(row, columns.items(), strict=True):
             mine = [one for one in of if one.baseline == baseline]
-            draw_panel(ax, mine, lines, styles)
-            ax.set_xlabel(f"{options.metrics[name]} (sd)")
-            ax.set_title(f"less {evidence.legend(baseline).label}'s")
+            drawn += draw_panel(ax, mine, lines, dots)
+            theirs = evidence.legend(baseline).label
+            ax.set_xlabel(f"difference in {options.metrics[name]} from {theirs}\n(standard deviations over seeds)")
+            ax.set_title(f"compared with {theirs}")
         row[0].set_yticks(range(len(lines)), [one if one == ALL else evidence.title(one) for one in lines])
         row[0].set_ylabel("task")
         if limits := limits_of(of):
             row[0].set_xlim(*limits)
+    marks.mark_cuts(drawn)
+    draw_entries(axes[0][0], list(columns.values()))
     style.add_legend(figure, columns=4)
     return figure

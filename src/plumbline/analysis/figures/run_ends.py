@@ -8,7 +8,7 @@ from pydantic import PositiveInt
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.final_values import final_values
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
@@ -55,6 +55,10 @@ class RunEndsOptions(OutputOptions):
         """Return the tasks and the metric."""
         return Names(tuple(panel.task for panel in self.panels), metrics=(self.metric,))
 
+    def shown(self) -> str:
+        """Return what dots and bars are."""
+        return "a dot a run; mean and its 95% interval over seeds, and median"
+
 
 def swarm(values: Array, low: float, high: float) -> Array:
     """Return the horizontal offset of each dot, so that dots of nearly the same value stand side by side.
@@ -73,17 +77,20 @@ def swarm(values: Array, low: float, high: float) -> Array:
     return aside
 
 
-def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions) -> None:
-    """Draw the dots of each method, their mean with its 95% interval, and their median."""
-    styles = style.lines(found.legends, found.methods())
+def draw_panel(
+    ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], options: RunEndsOptions
+) -> list[marks.Extent]:
+    """Draw the dots of each method, their mean with its 95% interval, and their median; return the intervals."""
+    styles = style.method_styles(found.legends, found.methods())
     ended_by = {
         method: final_values(found, panel.task, method, options.metric).dropna().sort_index() for method in methods
     }
     values = {method: series.iloc[: panel.first].to_numpy() for method, series in ended_by.items()}
     scale = np.log10 if options.logarithmic else np.asarray
     everything = scale(np.concatenate(list(values.values())))
+    drawn = []
     for place, method in enumerate(methods):
-        seeds, colour = values[method], styles[method]["color"]
+        seeds, colour = values[method], styles[method].colour
         if not len(seeds):
             continue
         aside = swarm(scale(seeds), float(everything.min()), float(everything.max()))
@@ -94,11 +101,10 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
             [mean],
             [[mean - low], [high - mean]],
             color=colour,
-            marker="o",
+            **styles[method].points,
             markersize=5,
             capsize=3,
             zorder=4,
-            label="mean and 95% interval",
         )
         median = np.median(seeds)
         ax.hlines(median, place - SPREAD, place + SPREAD, color="0.15", linewidth=1.6, zorder=3, label="median")
@@ -106,14 +112,16 @@ def draw_panel(ax: Axes, found: Evidence, panel: EndsPanel, methods: list[str], 
             ax.annotate(
                 f"{count} of {len(seeds)}", (place, 1.0), xycoords=("data", "axes fraction"), ha="center", fontsize=7
             )
+        drawn.append(marks.interval(ax, place, low, high, colour))
     if options.stuck is not None:
-        ax.axhline(options.stuck, color="0.5", linestyle=":", linewidth=1)
+        words = f"runs above {options.stuck:g} are counted"
+        ax.axhline(options.stuck, color="0.5", linestyle=":", linewidth=1, label=words)
     if options.logarithmic:
-        ax.set_yscale("log")
-        style.plain_powers(ax.yaxis)
+        style.logarithmic(ax.yaxis)
     labels = [found.legend(method).label for method in methods]
     ax.set_xticks(range(len(methods)), labels, rotation=30, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(methods) - 0.4)
+    return drawn
 
 
 @figures.register("run-ends", RunEndsOptions)
@@ -123,22 +131,22 @@ def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
     columns = [panel for panel in asked if evidence.methods(panel.task)]
     if not columns:
         raise PlumblineError("no trials of any of the panels: nothing to draw")
-    across = len(columns) if len(columns) <= 3 else -(-len(columns) // 2)
-    figure, lines = style.panels(-(-len(columns) // across), across)
-    axes = [ax for line in lines for ax in line]
-    for ax in axes[len(columns) :]:
-        ax.remove()
-    axes = axes[: len(columns)]
+    figure, axes = style.wrapped_panels(len(columns))
+    drawn = []
     for ax, panel in zip(axes, columns, strict=True):
-        draw_panel(ax, evidence, panel, evidence.methods(panel.task), options)
-        ax.set_title(panel.title or evidence.title(panel.task), pad=14 if options.stuck is not None else None)
+        drawn += draw_panel(ax, evidence, panel, evidence.methods(panel.task), options)
+        pad = 14 if options.stuck is not None else None
+        style.set_title(ax, panel.title or evidence.title(panel.task), pad=pad)
     for ax, panel in zip(axes, columns, strict=True):
         first = next(other for other, of in zip(axes, columns, strict=True) if of.task == panel.task)
         if first is not ax:
             ax.sharey(first)
             ax.autoscale(axis="y")
-    for ax in axes[::across]:
-        ax.set_ylabel(options.label)
+    for ax in axes:
+        if style.begins_a_line(ax):
+            ax.set_ylabel(options.label)
     axes[-1].set_xlabel("method")
+    axes[0].errorbar([], [], [], color="0.4", marker="o", capsize=3, label="mean and 95% interval")
+    marks.mark_cuts(drawn)
     style.add_legend(figure)
     return figure

@@ -26,6 +26,10 @@ class SetBandsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
+    def shown(self) -> str:
+        """Return what the band is."""
+        return "band: prediction set of level 1 - alpha"
+
 
 @figures.register("set-bands", SetBandsOptions)
 def set_bands(evidence: Evidence, options: SetBandsOptions) -> Figure:

@@ -33,6 +33,10 @@ class SetPartsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
+    def shown(self) -> str:
+        """Return what lines are."""
+        return "mean over seeds"
+
 
 def optima(picture: pd.DataFrame) -> list[float]:
     """Return the positions of the highest local maxima of the function in a snapshot, from left to right."""
@@ -72,12 +76,12 @@ def set_parts(evidence: Evidence, options: SetPartsOptions) -> Figure:
     ]
     if not methods:
         raise PlumblineError(f"no snapshot of a method with a threshold on {task!r}: nothing to draw")
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     figure, (axes,) = style.panels(1, len(PARTS), sharex=True)
     for method in methods:
         mean = with_deviation(found[found["method"] == method]).groupby("x")[list(PARTS)].mean()
         for ax, part in zip(axes, PARTS, strict=True):
-            ax.plot(mean.index, mean[part], **styles[method], label=evidence.legend(method).label)
+            ax.plot(mean.index, mean[part], **styles[method].line, label=evidence.legend(method).label)
     for ax, words in zip(axes, PARTS.values(), strict=True):
         mark_optima(ax, optima(first[first["iteration"] == now].drop_duplicates("x")))
         ax.set_xlabel("x")

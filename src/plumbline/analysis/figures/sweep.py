@@ -7,13 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import model_validator
 
+from plumbline.analysis.evidence.bands import LEVEL
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.outputs import style
+from plumbline.analysis.evidence.filed import EndSummary
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
-from plumbline.metrics.registry import by_round
-from plumbline.statistics.over_seeds import mean_interval
+from plumbline.statistics.over_seeds import student_interval
 
 
 class MetricAxis(Options):
@@ -71,6 +72,10 @@ class SweepOptions(OutputOptions, MetricAxis):
         metrics = (name for row in self.rows() for name in (row.metric, row.nominal) if name)
         return Names((*(self.tasks or ()), *self.columns), methods, tuple(metrics))
 
+    def shown(self) -> str:
+        """Return what points, bars and bands are."""
+        return f"mean and its {LEVEL:.0%} interval over seeds"
+
     def rows(self) -> tuple[MetricAxis, ...]:
         """Return the metrics, from top to bottom."""
         return (self, *self.below)
@@ -119,19 +124,21 @@ def legend_of(found: Evidence, name: str, points: list[Point]) -> str:
 
 def final_interval(found: Evidence, task: str, method: str, metric: str) -> tuple[float, float, float]:
     """Return the mean over seeds at the last round between the ends of its 70% interval; NaN without any value."""
-    table = by_round(found.trials(task, method), metric).to_numpy()
-    if table.size == 0:
-        return np.nan, np.nan, np.nan
-    low, mean, high = mean_interval(table[:, -1])
+    return interval_of(found.end_summary(task, method, metric))
+
+
+def interval_of(ended: EndSummary) -> tuple[float, float, float]:
+    """Return a mean between the ends of its 70% interval; NaN without any value."""
+    low, mean, high = student_interval(np.array(ended.mean), np.array(ended.error), np.array(ended.seeds), LEVEL)
     return float(low), float(mean), float(high)
 
 
 def draw_line(
-    ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], line: style.LineStyle, label: str
+    ax: Axes, intervals: list[tuple[float, float, float]], x: list[float], its: style.MethodStyle, label: str
 ) -> None:
     """Draw a line with a bar at each value of the parameter."""
     low, mean, high = np.array(intervals).T
-    ax.errorbar(x, mean, (mean - low, high - mean), **line, marker="o", markersize=4, capsize=2, label=label)
+    ax.errorbar(x, mean, (mean - low, high - mean), **its.line, **its.points, markersize=4.5, capsize=2, label=label)
 
 
 def constants_of(found: Evidence, task: str, options: SweepOptions) -> list[str]:
@@ -150,7 +157,7 @@ def draw_panel(
     options: SweepOptions,
 ) -> None:
     """Draw a metric: a line for each of `lines`, and a band across for each of `constant`."""
-    styles = style.lines(found.legends, found.methods())
+    styles = style.method_styles(found.legends, found.methods())
     values = [point.value for points in lines.values() for point in points]
     # Bars of neighbouring lines stand side by side.
     step = 0.012 * (np.log(max(values) / min(values)) if options.logarithmic else max(values) - min(values))
@@ -159,10 +166,10 @@ def draw_panel(
         x = [point.value * np.exp(shift) if options.logarithmic else point.value + shift for point in points]
         intervals = [final_interval(found, point.task, point.method, row.metric) for point in points]
         draw_line(ax, intervals, x, styles[points[0].method], legend_of(found, name, points))
-    for _, task, method in constant:
+    for i, (_, task, method) in enumerate(constant):
         low, mean, high = final_interval(found, task, method, row.metric)
-        ax.axhline(mean, **styles[method], linewidth=1.2, label=found.legend(method).label)
-        ax.axhspan(low, high, color=styles[method]["color"], alpha=0.1, linewidth=0)
+        marks.draw_level(ax, mean, styles[method], i, len(constant), found.legend(method).label)
+        ax.axhspan(low, high, color=styles[method].colour, alpha=0.1, linewidth=0)
     if row.nominal:
         every = [point for points in (*lines.values(), constant) for point in points]
         levels = [final_interval(found, point.task, point.method, row.nominal)[1] for point in every]

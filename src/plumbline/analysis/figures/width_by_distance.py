@@ -32,6 +32,11 @@ class WidthByDistanceOptions(OutputOptions):
 
     reads = ("x", "alpha")
 
+    def shown(self) -> str:
+        """Return what line and band are."""
+        low, high = (f"{QUANTILES[end]:.0%}" for end in ("low", "high"))
+        return f"median and {low} to {high} quantiles over runs"
+
 
 def relative_widths(picture: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Return `distance` to the nearest observation and `width` in credible intervals along one picture of one run.
@@ -80,7 +85,7 @@ def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Fi
     task = pictures_of(evidence, "")["task"].iloc[0]
     pictures = evidence.snapshots[evidence.snapshots["task"] == task]
     methods = evidence.methods(task)
-    styles = style.lines(evidence.legends, evidence.methods())
+    styles = style.method_styles(evidence.legends, evidence.methods())
     steps = sorted(pictures["iteration"].unique())
     figure, (axes,) = style.panels(1, len(steps), sharey=True)
     for method in methods:
@@ -91,7 +96,7 @@ def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Fi
                 relative_widths(picture, trials[seed])
                 for seed, picture in of_method[of_method["iteration"] == step].groupby("seed")
             ]
-            draw_widths(ax, runs, options, styles[method]["color"], evidence.legend(method).label)
+            draw_widths(ax, runs, options, styles[method].colour, evidence.legend(method).label)
             data = int((next(iter(trials.values()))["iteration"] < step).sum())
             ax.set_title(f"{data} observations")
     for ax in axes:

@@ -145,6 +145,7 @@ def draw(resolved: ResolvedExperiment, found: Evidence, outputs: Sequence[Path])
             )
         illustrated = found.rows.empty  # one draw of all that is random in it
         footer = style.Footer(
+            options.shown(),
             resolved.preset,
             "1 seed" if illustrated else seeds_label(found.rows),
             "illustration" if illustrated else budget_label(found.rows),

@@ -36,3 +36,7 @@ class OutputOptions(Options):
     def names(self) -> Names:
         """Return the tasks, methods and metrics that these options name; what is left to the grid is not among them."""
         return Names()
+
+    def shown(self) -> str:
+        """Return what the lines, bands and bars of the figure are, for its footer."""
+        return ""

@@ -1,6 +1,7 @@
 """The style of all figures: sizes, colours, and the footer with preset, seeds, budget and data."""
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,12 +11,13 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import is_color_like, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import LogFormatterSciNotation
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 
 from plumbline.core.errors import unknown
 from plumbline.study.legends import Legend
@@ -24,15 +26,23 @@ from plumbline.study.verdicts import Verdict
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
 
-SHORT_DASHES = (0.0, (1.6, 0.9))
-"""Of marks too short for those of a line."""
+WIDEST = 9.0
+"""Width of a figure in inches: of a wider one, pages could only show a reduction that is hard to read."""
+
+LETTERS = 12
+"""Of a title, in an inch of its panel with what stands beside it."""
+
+
+APART = "  ·  "
+"""Between the parts of a footer."""
 
 
 @dataclass(frozen=True)
 class Footer:
-    """What a figure rests on; printed in every one.
+    """What a figure shows and rests on; printed in every one.
 
     Attributes:
+        shown: what its lines, bands and bars are.
         preset: the scale.
         seeds: how many, in words.
         budget: evaluations a trial, in words.
@@ -40,21 +50,30 @@ class Footer:
         failed: trials that are not in the figure because they failed.
     """
 
+    shown: str
     preset: str
     seeds: str
     budget: str
     data: str = ""
     failed: int = 0
 
-    def __str__(self) -> str:
-        parts = [
-            f"preset {self.preset}",
-            self.seeds,
-            self.budget,
-            self.data,
-        ]
+    @property
+    def parts(self) -> list[str]:
+        """What there is to say, in the order of the fields."""
         failed = f"{self.failed} FAILED TRIALS LEFT OUT" if self.failed else ""
-        return "  ·  ".join(part for part in (*parts, failed) if part)
+        found = (self.shown, f"preset {self.preset}", self.seeds, self.budget, self.data, failed)
+        return [part for part in found if part]
+
+    def lines(self, letters: int) -> list[str]:
+        """Return the parts in lines of at most `letters`, as far as they can be."""
+        found: list[str] = []
+        for part in self.parts:
+            longer = f"{found[-1]}{APART}{part}" if found else part
+            found[-1:] = [longer] if not found or len(longer) <= letters else [found[-1], part]
+        return [line for long in found for line in textwrap.wrap(long, max(letters, 20))]
+
+    def __str__(self) -> str:
+        return APART.join(self.parts)
 
 
 HOUSE_STYLE = Path(__file__).with_name("house.mplstyle")
@@ -68,11 +87,17 @@ def house_style() -> Iterator[None]:
 
 
 class PlainPowers(LogFormatterSciNotation):
-    """Powers of ten on an axis, without the formulas that `house_style` switches off: `10⁻³`."""
+    """Powers of ten on an axis, without the formulas that `house_style` switches off: `10⁻³`.
+
+    On an axis from hundredths to a thousand at most, plain numbers: `0.1`.
+    """
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """The label at `x`."""
         text = re.sub(r"\$|\\mathdefault|[{}]", "", super().__call__(x, pos)).replace(r"\times", "×")
+        low, high = sorted(self.axis.get_view_interval()) if self.axis is not None else (0.0, np.inf)
+        if text and low >= 0.005 and high <= 2000:
+            return f"{x:g}"
         return re.sub(r"\^(-?\d+)", lambda power: power[1].translate(SUPERSCRIPTS), text)
 
 
@@ -80,6 +105,13 @@ def plain_powers(axis: Axis) -> None:
     """Label a logarithmic axis by `PlainPowers`."""
     axis.set_major_formatter(PlainPowers())
     axis.set_minor_formatter(PlainPowers())
+
+
+def logarithmic(axis: Axis) -> None:
+    """Make an axis logarithmic, with ticks at powers of ten."""
+    (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
+    axis.set_major_locator(LogLocator())
+    plain_powers(axis)
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -96,23 +128,67 @@ def legend_entry(words: str) -> str:
 
 PALETTE = {
     "blue": "#0173b2",
-    "orange": "#de8f05",
-    "green": "#029e73",
-    "red": "#d55e00",
-    "purple": "#cc78bc",
-    "brown": "#ca9161",
-    "pink": "#fbafe4",
-    "grey": "#949494",
-    "yellow": "#ece133",
-    "sky": "#56b4e9",
+    "orange": "#d98a00",
+    "green": "#63ab79",
+    "red": "#b84a1c",
+    "purple": "#5a2870",
+    "brown": "#523010",
+    "pink": "#d9a9c3",
+    "grey": "#767a7d",
+    "yellow": "#f5d13d",
+    "sky": "#22aefb",
 }
-"""Colours by name (`colorblind` of seaborn, which imports scipy.stats), distinguishable with colour blindness too."""
+"""Colours by name: any two are 19 or more apart in CIELAB, to normal eyes, deuteranopes and protanopes alike."""
 
-FREE = ("blue", "orange", "green", "purple", "grey", "sky", "red", "brown", "yellow", "pink")
-"""The order in which they are given to what names none: it keeps the three that are most alike apart."""
+MARKERS = dict(zip(PALETTE, "os^DvPXp*<", strict=True))
+"""The marker that goes with each colour, so that colour is never alone."""
 
-LineStyle = dict[str, Any]
-"""Colour and dashes of a line, as matplotlib takes them."""
+OTHER_MARKERS = ">dHh8"
+"""In turn, of colours that are not in the palette."""
+
+FREE = ("blue", "orange", "green", "purple", "red", "sky", "pink", "brown", "yellow", "grey")
+"""The order in which colours are given to what names none."""
+
+
+@dataclass(frozen=True)
+class MethodStyle:
+    """How a method is drawn in every figure.
+
+    Attributes:
+        colour: of all that is drawn of it, `#rrggbb`.
+        marker: of its points, and along its line.
+        dashed: whether its line is dashed and its markers are hollow.
+    """
+
+    colour: str
+    marker: str
+    dashed: bool = False
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Colour and dashes, as matplotlib takes them."""
+        return {"color": self.colour, "linestyle": "--" if self.dashed else "-"}
+
+    @property
+    def points(self) -> dict[str, Any]:
+        """Markers, as matplotlib takes them."""
+        return {"marker": self.marker, "markerfacecolor": self.face, "markeredgecolor": self.colour}
+
+    @property
+    def filled(self) -> dict[str, Any]:
+        """Markers, as matplotlib takes those of a scatter plot."""
+        return {"marker": self.marker, "facecolors": self.face, "edgecolors": self.colour}
+
+    @property
+    def face(self) -> str:
+        """The colour inside of markers."""
+        return "white" if self.dashed else self.colour
+
+
+def marker_of(colour: str) -> str:
+    """Return the marker that goes with a colour of the palette, and of any other colour always the same one."""
+    names = {code: name for name, code in PALETTE.items()}
+    return MARKERS[names[colour]] if colour in names else OTHER_MARKERS[int(colour[1:], 16) % len(OTHER_MARKERS)]
 
 
 def colour(name: str) -> str:
@@ -163,8 +239,8 @@ def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     return dict(zip(names, free, strict=False))
 
 
-def lines(legends: Mapping[str, Legend], methods: Iterable[str]) -> dict[str, LineStyle]:
-    """Return colour and dashes of the line of each of `methods`.
+def method_styles(legends: Mapping[str, Legend], methods: Iterable[str]) -> dict[str, MethodStyle]:
+    """Return the style of each of `methods`.
 
     A method without a colour of its own has the next free one, counted over all `legends`, drawn or not: it has the
     same in all figures of an experiment. Methods with the same legend share it.
@@ -180,18 +256,19 @@ def lines(legends: Mapping[str, Legend], methods: Iterable[str]) -> dict[str, Li
     fixed = {legend.label: colour(legend.colour) for legend in all_legends.values() if legend.colour}
     open_ones = dict.fromkeys(legend.label for legend in all_legends.values() if legend.label not in fixed)
     found = fixed | colours(open_ones, fixed.values())
-    return {
-        method: {
-            "color": colour(legend.colour) if legend.colour else found[legend.label],
-            "linestyle": "--" if legend.dashed else "-",
-        }
-        for method in methods
-        for legend in [all_legends[method]]
-    }
+    styles = {}
+    for method in methods:
+        legend = all_legends[method]
+        its = colour(legend.colour) if legend.colour else found[legend.label]
+        styles[method] = MethodStyle(its, marker_of(its), legend.dashed)
+    return styles
 
 
 PLAIN, CALIBRATED = PALETTE["orange"], PALETTE["blue"]
 """Of what is plain and what is calibrated, where no method says: as those of credible and conformal methods."""
+
+UTILITY = PALETTE["green"]
+"""Of an acquisition function below a model."""
 
 QUERY, TRUTH = "#cc0000", "0.25"
 """Of the star where a method asks, and of the dashed line that it does not know."""
@@ -211,7 +288,7 @@ def line_width(place: int, count: int) -> float:
 
 def enlarge(figure: Figure) -> None:
     """Give a figure of one panel more room, for its legend too."""
-    figure.set_size_inches(1.5 * PANEL[0], 1.35 * PANEL[1])
+    figure.set_size_inches(1.9 * PANEL[0], 1.4 * PANEL[1])
 
 
 def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[Axes]]]:
@@ -220,7 +297,7 @@ def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[A
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(width * columns, height * rows),
+        figsize=(min(width * columns, WIDEST), height * rows),
         squeeze=False,
         layout="constrained",
         **options,
@@ -231,18 +308,79 @@ def panels(rows: int, columns: int, **options: Any) -> tuple[Figure, list[list[A
     return figure, [list(row) for row in axes]
 
 
+def wrapped_panels(count: int, across: int | None = None, **options: Any) -> tuple[Figure, list[Axes]]:
+    """Return a figure of `count` panels, `across` of them side by side, and more below.
+
+    Where it is not given, there are three side by side at most, and two of four.
+    """
+    across = min(count, across or (2 if count == 4 else 3))
+    figure, lines = panels(-(-count // across), across, **options)
+    places = [ax for line in lines for ax in line]
+    for ax in places[count:]:
+        ax.remove()
+    return figure, places[:count]
+
+
+def begins_a_line(ax: Axes) -> bool:
+    """Whether a panel is the first of those side by side."""
+    place = ax.get_subplotspec()
+    return place is not None and place.is_first_col()
+
+
+def ends_a_column(ax: Axes) -> bool:
+    """Whether a panel is the last of those below one another."""
+    place = ax.get_subplotspec()
+    return place is not None and place.is_last_row()
+
+
+def set_title(ax: Axes, title: str, **options: Any) -> None:
+    """Give a panel a title in lines that are no longer than it is wide."""
+    place = ax.get_subplotspec()
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width = figure.get_figwidth() / (place.get_gridspec().ncols if place is not None else 1)
+    letters = int(LETTERS * width)
+    lines = [line if len(line) <= letters else _wrapped(line, letters) for line in title.split("\n")]
+    ax.set_title("\n".join(lines), **options)
+
+
+def _wrapped(line: str, letters: int) -> str:
+    return textwrap.fill(
+        line, letters, break_long_words=False, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
+    )
+
+
 def add_legend(figure: Figure, columns: int = 8, last: str = "") -> None:
-    """Put one legend for all panels above them, each label once and the label `last` at its end."""
+    """Put one legend for all panels above them, no wider than they are.
+
+    Each label is there once, and the label `last` at the end; there are at most so many `columns`.
+    """
     handles = {
         label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
     if last in handles:
         handles[last] = handles.pop(last)
-    rows = -(-len(handles) // columns)
-    columns = -(-len(handles) // max(rows, 1))  # rows of the same length, where they can be
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
+    for rows in range(max(-(-len(handles) // columns), 1), max(len(handles), 1) + 1):
+        across = -(-len(handles) // rows)  # rows of the same length, where they can be
+        legend = figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=across)
+        room = legend.get_window_extent()
+        if across == 1 or room.width <= figure.bbox.width:
+            _make_room(figure, room.height / figure.dpi)
+            return
+        legend.remove()
+
+
+def _make_room(figure: Figure, height: float) -> None:
+    """Make a figure higher, in inches: what stands above or below its panels takes nothing from them."""
+    figure.set_figheight(figure.get_figheight() + height)
 
 
 def add_footer(figure: Figure, footer: Footer) -> None:
     """Print the footer below the panels."""
-    figure.supxlabel(str(footer), fontsize=7, color="#cc0000" if footer.failed else "#666666")
+    lines = footer.lines(int(FOOTER_LETTERS * figure.get_figwidth()))
+    figure.supxlabel("\n".join(lines), fontsize=FOOTER_SIZE, color="#cc0000" if footer.failed else "#666666")
+    _make_room(figure, 1.6 * FOOTER_SIZE * len(lines) / 72)
+
+
+FOOTER_SIZE, FOOTER_LETTERS = 7.5, 17
+"""Size of a footer in points, and its letters in an inch of its figure."""

@@ -13,6 +13,7 @@ import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.filed import WHERE
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
 from plumbline.analysis.publish.markdown import cell
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference, runs_for_outputs, runs_from_records
@@ -70,20 +71,16 @@ def curves(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def curves_of_seeds(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return `metrics` of each trial by iteration, where they differ from the iteration before; the last one always.
-
-    The best value so far changes seldom, so that a curve of a thousand rounds takes some twenty rows.
-    """
-    frames = [pd.DataFrame(columns=[*PAIR, "metric", "seed", "iteration", "value"])]
+def rounds(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return `metrics` of each run by iteration, where there is a value: what curves are drawn from anew."""
+    frames = []
     for task, method in found.pairs:
         for metric in metrics:
-            for seed, whole in by_round(found.trials(task, method), metric).iterrows():
-                present = whole.dropna()
-                curve = present[present.ne(present.shift()) | (present.index == present.index.max())]
-                about = {"task": task, "method": method, "metric": metric, "seed": seed}
-                frames.append(pd.DataFrame({**about, "iteration": curve.index, "value": curve.to_numpy()}))
-    return pd.concat(frames[1:] or frames, ignore_index=True)
+            table = found.by_round(task, method, metric)
+            values = table.reset_index().melt("seed", var_name="iteration").dropna()
+            frames.append(values.assign(task=task, method=method, metric=metric))
+    types = dict.fromkeys(WHERE, "category") | dict.fromkeys(("seed", "iteration"), "int32") | {"value": "float32"}
+    return pd.concat(frames, ignore_index=True)[list(types)].astype(types)
 
 
 def combined_provenance(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -315,12 +312,12 @@ def keep_figure(path: Path, home: Path) -> None:
         drawn.save(part, format="png", optimize=True)
 
 
-def keep_illustration(path: Path, home: Path) -> None:
-    """Copy an illustration to the folder of its experiment, as a table with the provenance that its file carries."""
+def keep_illustration(path: Path, home: Path, preset: str) -> None:
+    """Copy an illustration to the folder of its experiment: a table, and where it comes from, with its preset."""
     table = read_table(path)
     with atomic(home / f"{path.stem}-illustration.csv") as part:
         table.to_pandas().to_csv(part, index=False, float_format="%.6g")
-    about = {"experiment": path.stem, **read_provenance(table.schema.metadata, path)}
+    about = {"experiment": path.stem, "preset": preset, **read_provenance(table.schema.metadata, path)}
     if about["experiment"] != path.stem:
         raise PlumblineError(f"{path} is the illustration of {about['experiment']}: delete it, and compute it again")
     write_text(home / "illustration-provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
@@ -383,7 +380,7 @@ WRITTEN = (
     "{0}-table.csv",
     "{0}-illustration.csv",
     "{0}-curves.parquet",
-    "{0}-seeds.parquet",
+    "{0}-rounds.parquet",
     "{0}-runs.parquet",
     "provenance.json",
     "illustration-provenance.json",
@@ -433,12 +430,12 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
         read_csv(table, remedy=f"delete it, and make it again (snakemake {name})")
         shutil.copyfile(table, home / f"{name}-table.csv")
     if resolved.experiment.illustration is not None:
-        keep_illustration(existing_file(folder / "illustrations" / f"{name}.parquet", name), home)
+        keep_illustration(existing_file(folder / "illustrations" / f"{name}.parquet", name), home, resolved.preset)
     if not resolved.trials:
         return None
     if drawn:
         write_frame(home / f"{name}-curves.parquet", curves(found, drawn))
-        write_frame(home / f"{name}-seeds.parquet", curves_of_seeds(found, drawn))
+        write_frame(home / f"{name}-rounds.parquet", rounds(found, drawn))
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,

@@ -1,9 +1,8 @@
 """Small-sample rates: how often as few of our seeds as a paper has are on the claimed side."""
 
+import textwrap
 from pathlib import Path
-from textwrap import shorten
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -11,14 +10,16 @@ from plumbline.analysis.outputs import style
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.files import atomic
 
-ALIKE = "if methods were alike"
-NO_TICK = "no tick: not of two methods"
+ALIKE = "if methods were alike (no tick: the test does not compare two methods)"
 
-ROOM = 0.13
+ROOM = 0.09
 """What a number takes of the axis."""
 
-WORDS = 42
-"""Letters of a test's name, at most."""
+COLUMNS = {"seeds": 1.07, "verdict with our seeds": 1.27}
+"""What is written beside the bars, and where."""
+
+LETTERS = 46
+"""In a line of a test's name, at most."""
 
 
 def in_percent(share: float) -> str:
@@ -50,30 +51,29 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
     """Draw a bar a claim, as long as the share of small samples that look as claimed, in the colour of our verdict.
 
     A tick is where the bar would end if methods were alike: there is none where a test does not compare two of them.
+    Beside a bar are the numbers of seeds, the paper's of ours, and the verdict.
     """
     figure, ((ax,),) = style.panels(1, 1)
-    figure.set_size_inches(2.1 * style.PANEL[0], 0.9 + 0.36 * len(found))
-    for verdict in style.VERDICT_COLOURS:
-        rows = found.index[found["verdict"] == verdict]
-        if len(rows):
-            ax.barh(rows, found.loc[rows, "pattern"], 0.62, color=style.verdict_colour(verdict), label=verdict)
+    labels = [textwrap.fill(f"{one.claim}: {one.test}", LETTERS, break_on_hyphens=False) for one in found.itertuples()]
+    figure.set_size_inches(0.8 * style.WIDEST, 0.9 + sum(0.17 + 0.16 * (1 + label.count("\n")) for label in labels))
+    verdicts = found["verdict"].astype(str).tolist()
+    seeds = [f"{few} of {many}" for few, many in found[["paper_seeds", "seeds"]].itertuples(index=False, name=None)]
+    for row, (share, alike) in enumerate(found[["pattern", "chance"]].to_numpy(dtype=float)):
+        ax.barh(row, share, 0.62, color=style.verdict_colour(verdicts[row]))
+        # At the bar's end, or beyond the tick where that stands there.
+        end = alike if 0 <= alike - share < ROOM else share
+        ax.text(end + 0.015, row, in_percent(share), va="center", fontsize=8)
+        for place, words in zip(COLUMNS.values(), (seeds[row], verdicts[row]), strict=True):
+            ax.text(place, row, words, va="center", fontsize=8)
+    for words, place in COLUMNS.items():
+        ax.text(place, -0.7, words, va="center", fontsize=8, color="0.35")
     ax.scatter(found["chance"], found.index, s=90, c="black", marker="|", label=ALIKE, zorder=3)
-    for row, (share, alike) in enumerate(found[["pattern", "chance"]].itertuples(index=False, name=None)):
-        # At the bar's end, or below it where the tick stands.
-        words = in_percent(share) + ("" if np.isfinite(alike) else f" ({NO_TICK})")
-        end = share + 0.015 if not 0 <= alike - share < ROOM else alike + 0.015
-        ax.text(end, row, words, va="center", fontsize=8)
-    labels = [
-        f"{one.claim}: {shorten(str(one.test), WORDS, placeholder=' …')}  ({one.paper_seeds} of {one.seeds} seeds)"
-        for one in found.itertuples()
-    ]
     ax.set_yticks(range(len(found)), labels)
     ax.set_ylim(len(found) - 0.5, -0.5)
-    ax.set_xlim(0, 1.06)
+    ax.set_xlim(0, 1.04)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
     ax.set_xlabel("share of small samples that look as claimed")
-    handles, names = ax.get_legend_handles_labels()
-    entries = [name if name == ALIKE else f"with our seeds: {name}" for name in names]
-    figure.legend(handles, entries, loc="outside upper center", ncols=2)
+    style.add_legend(figure)
     return figure
 
 

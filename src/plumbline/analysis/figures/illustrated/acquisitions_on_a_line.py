@@ -27,6 +27,10 @@ class AcquisitionsOptions(OutputOptions):
 
     titles: dict[str, str] = Field(default_factory=dict)
 
+    def shown(self) -> str:
+        """Return what the band is."""
+        return "band: 95% credible intervals of the posterior"
+
 
 def draw_posterior(ax: Axes, found: pd.DataFrame) -> None:
     """Draw the posterior's band, mean and draws, the function and the data, and draws of the optimum if there are.

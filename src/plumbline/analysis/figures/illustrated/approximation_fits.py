@@ -76,7 +76,15 @@ def draw_distances(ax: Axes, found: pd.DataFrame) -> None:
     ax.set_ylim(-0.02, end)
 
 
-@figures.register("approximation-fits", OutputOptions)
+class FitsOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "band: mean and two standard deviations of a model"
+
+
+@figures.register("approximation-fits", FitsOptions)
 def approximation_fits(evidence: Evidence, options: OutputOptions) -> Figure:
     """Two fits with few inducing points, the improvements that they expect, and the distances of their queries."""
     found = evidence.illustration

@@ -68,7 +68,15 @@ def draw_query(ax: Axes, query: pd.DataFrame) -> None:
     )
 
 
-@figures.register("branin-surfaces", OutputOptions)
+class SurfacesOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "surfaces of one model"
+
+
+@figures.register("branin-surfaces", SurfacesOptions)
 def branin_surfaces(evidence: Evidence, options: OutputOptions) -> Figure:
     """Four surfaces on the unit square with the data, the next query of both bounds, and the line of weight alpha."""
     found = evidence.illustration

@@ -18,7 +18,15 @@ def draw_candidates(ax: Axes, evidence: Evidence) -> None:
     ax.plot(labels["x"], labels["value"], ".", color="0.6", markersize=1.5, label="candidate labels", zorder=1)
 
 
-@figures.register("conformal-bands", OutputOptions)
+class BandsOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "sets of level 1 - alpha of one model"
+
+
+@figures.register("conformal-bands", BandsOptions)
 def conformal_bands(evidence: Evidence, _: OutputOptions) -> Figure:
     """Credible sets, candidate labels and conformal sets of one model, with data and truth."""
     found = evidence.illustration

@@ -9,7 +9,15 @@ from plumbline.analysis.outputs.kinds import OutputOptions, figures
 from plumbline.analysis.outputs.style import tint
 
 
-@figures.register("conformal-density", OutputOptions)
+class DensityOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "densities and sets at one point"
+
+
+@figures.register("conformal-density", DensityOptions)
 def conformal_density(evidence: Evidence, options: OutputOptions) -> Figure:
     """The density of a label at one point, plain and conformal, with the sets of both below."""
     found = evidence.illustration

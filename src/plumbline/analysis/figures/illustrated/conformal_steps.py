@@ -72,7 +72,15 @@ def draw_set(ax: Axes, found: pd.DataFrame, alpha: float) -> None:
     ax.set_ylim(0, top)
 
 
-@figures.register("conformal-steps", OutputOptions)
+class ConformalStepsOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "one set, step by step"
+
+
+@figures.register("conformal-steps", ConformalStepsOptions)
 def conformal_steps(evidence: Evidence, options: OutputOptions) -> Figure:
     """Scores, weights and partial sums for one guess of a label, and which of many guesses are accepted."""
     found = evidence.illustration

@@ -12,10 +12,10 @@ from plumbline.analysis.outputs.intervals import series
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 from plumbline.analysis.outputs.style import tint
 
-USER, UAV = "#0173b2", "#d55e00"
+USER, UAV = style.PALETTE["blue"], style.PALETTE["red"]
 """Colours of the two kinds of users."""
 
-TILTS = ("#029e73", "#949494", "#cc78bc", "#ca9161", "#56b4e9")
+TILTS = tuple(style.PALETTE[name] for name in ("green", "grey", "purple", "orange", "sky"))
 """Colours of tilts in turn."""
 
 ARROW = 45.0
@@ -98,7 +98,15 @@ def draw_gain(ax: Axes, found: pd.DataFrame) -> None:
     ax.set_xticks([-90, -45, 0, 45, 90])
 
 
-@figures.register("radio-layout", OutputOptions)
+class LayoutOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "one draw of the users"
+
+
+@figures.register("radio-layout", LayoutOptions)
 def radio_layout(evidence: Evidence, options: OutputOptions) -> Figure:
     """The network from above on the left; on the right the gain of an antenna at a few tilts, and where users are."""
     found = evidence.illustration

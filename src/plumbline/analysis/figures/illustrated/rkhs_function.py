@@ -8,7 +8,15 @@ from plumbline.analysis.outputs.intervals import series
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 
 
-@figures.register("rkhs-function", OutputOptions)
+class FunctionOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "one draw of each function"
+
+
+@figures.register("rkhs-function", FunctionOptions)
 def rkhs_function(evidence: Evidence, options: OutputOptions) -> Figure:
     """Draws of the prior on the left, the function with the labels that made it and its norm on the right."""
     found = evidence.illustration

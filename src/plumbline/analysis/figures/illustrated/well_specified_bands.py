@@ -25,7 +25,15 @@ def draw_step(ax: Axes, found: pd.DataFrame, panel: str, limits: tuple[float, fl
     ax.set_title(f"{panel}, alpha = {alpha:.3g}")
 
 
-@figures.register("well-specified-bands", OutputOptions)
+class SetsOptions(OutputOptions):
+    """The figure has no options."""
+
+    def shown(self) -> str:
+        """Return what bands and lines are."""
+        return "sets of level 1 - alpha of one model"
+
+
+@figures.register("well-specified-bands", SetsOptions)
 def well_specified_bands(evidence: Evidence, _: OutputOptions) -> Figure:
     """Conformal sets with credible sets as outlines, a panel a number of observations."""
     found = evidence.illustration

@@ -1,0 +1,144 @@
+"""Results on file in the place of records: values by round, means by round, final values of runs, and the table.
+
+Experiments keep what there was to keep when they ran: the older ones have means by round, and no single runs by round.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from plumbline.core.errors import PlumblineError
+from plumbline.metrics.registry import find_metric
+from plumbline.statistics.over_seeds import mean_and_standard_error
+
+WHERE = ["task", "method", "metric"]
+"""What a value on file is of."""
+
+
+class NotOnFileError(PlumblineError):
+    """Values that a figure needs are not among the results on file."""
+
+
+class EndSummary(NamedTuple):
+    """Where the runs of a method end.
+
+    Attributes:
+        mean, error: of the last values, and its standard error.
+        seeds: how many have a value.
+        median: NaN where it is not on file.
+        above: runs that end above a level; None where that is not on file.
+    """
+
+    mean: float
+    error: float
+    seeds: int
+    median: float
+    above: int | None
+
+
+def summary_of(ends: pd.Series, level: float | None) -> EndSummary:
+    """Return the summary of last values, one a seed; NaN without any."""
+    values = ends.dropna().to_numpy(dtype=float)
+    if not len(values):
+        return EndSummary(np.nan, np.nan, 0, np.nan, None)
+    mean, error = mean_and_standard_error(values)
+    above = None if level is None else int((values > level).sum())
+    return EndSummary(float(mean), float(error), len(values), float(np.median(values)), above)
+
+
+@dataclass(frozen=True)
+class Filed:
+    """The results on file of one experiment.
+
+    Attributes:
+        rounds: `task, method, metric, seed, iteration, value`.
+        curves: `task, method, metric, iteration, mean, standard_error, seeds`.
+        runs: as `runs.COLUMNS`.
+        table: that of the experiment.
+    """
+
+    rounds: pd.DataFrame = field(default_factory=pd.DataFrame)
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    runs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def has_rounds(self, task: str, method: str, metric: str) -> bool:
+        """Whether values of single runs by round are on file."""
+        return not _of(self.rounds, task, method, metric).empty
+
+    def by_round(self, task: str, method: str, metric: str) -> pd.DataFrame:
+        """Return a metric at the end of each round: a row a seed, a column an iteration.
+
+        Raises:
+            NotOnFileError: it is not there.
+        """
+        found = _of(self.rounds, task, method, metric)
+        if found.empty:
+            raise NotOnFileError(f"no {metric} by round of single runs of {method} on {task}")
+        return found.pivot(index="seed", columns="iteration", values="value")
+
+    def curve(self, task: str, method: str, metric: str) -> pd.DataFrame:
+        """Return `mean`, `standard_error` and `seeds` by iteration; no rows where a method has no value at all."""
+        if self.curves.empty:
+            raise NotOnFileError(f"no {metric} by round of {method} on {task}")
+        return _of(self.curves, task, method, metric).set_index("iteration")[["mean", "standard_error", "seeds"]]
+
+    def ends(self, task: str, method: str, metric: str) -> pd.Series:
+        """Return the last value of each seed.
+
+        Raises:
+            NotOnFileError: it is not there.
+        """
+        return self._runs(task, method, metric)["last"]
+
+    def final(self, task: str, method: str, metric: str) -> pd.Series:
+        """Return the final value of each seed, of metrics of single queries the mean over rounds.
+
+        Raises:
+            NotOnFileError: it is not there.
+        """
+        return self._runs(task, method, metric)["mean" if find_metric(metric).kind == "query" else "last"]
+
+    def optimum(self, task: str, method: str) -> float:
+        """Return the optimum of a task, which is as far above the best value as the regret says; NaN if not on file."""
+        regret, best = _of(self.runs, task, method, "regret"), _of(self.curves, task, method, "best_f")
+        return np.nan if regret.empty or best.empty else float(best["mean"].iloc[-1] + regret["last"].mean())
+
+    def summary(self, task: str, method: str, metric: str, level: float | None) -> EndSummary:
+        """Return where runs end, from single runs or from the table.
+
+        Raises:
+            NotOnFileError: it is in neither.
+        """
+        if not _of(self.runs, task, method, metric).empty:
+            return summary_of(self.ends(task, method, metric), level)
+        rows = self.table
+        rows = rows[(rows["task"] == task) & (rows["method"] == method)] if metric in rows else rows.iloc[:0]
+        if rows.empty:
+            raise NotOnFileError(f"no final {metric} of {method} on {task}")
+        row = rows.iloc[0]
+        above = row.get(f"seeds above {level:g}") if level is not None else None
+        seeds = int(row.get(f"{metric} seeds", row["seeds"]))
+        median = float(row.get(f"{metric} median", np.nan))
+        return EndSummary(
+            float(row[metric]), float(row[f"{metric} ±"]), seeds, median, None if above is None else int(above)
+        )
+
+    def _runs(self, task: str, method: str, metric: str) -> pd.DataFrame:
+        found = _of(self.runs, task, method, metric)
+        if len(found):
+            return found.set_index("seed")
+        optimum = self.optimum(task, method) if metric == "best_f" else np.nan
+        if np.isnan(optimum):
+            raise NotOnFileError(f"no final {metric} of single runs of {method} on {task}")
+        regret = _of(self.runs, task, method, "regret").set_index("seed")
+        return optimum - regret[["last", "mean", "median"]]
+
+
+def _of(table: pd.DataFrame, *of: str) -> pd.DataFrame:
+    """Return the rows of a table on file of one task, method and metric."""
+    if table.empty:
+        return table
+    return table[np.logical_and.reduce([table[name] == value for name, value in zip(WHERE, of, strict=True)])]

@@ -1,0 +1,142 @@
+"""Figures on file, drawn anew from the other results on file: a new style takes no new trials."""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from plumbline.analysis.evidence.evidence import Evidence
+from plumbline.analysis.evidence.filed import Filed, NotOnFileError
+from plumbline.analysis.evidence.runs import COLUMNS as RUN
+from plumbline.analysis.outputs.draw import budget_label, draw
+from plumbline.analysis.publish.reference import keep_figure
+from plumbline.analysis.verdicts.judge import RUNS
+from plumbline.core.errors import PlumblineError
+from plumbline.core.files import read_csv, read_json
+from plumbline.store.records import read_table
+from plumbline.study.plan import Plan
+from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
+
+REPLACED = re.compile(rf"([\w.-]+) \((?:generated, )?{STANDS_IN} ([\w.-]+)\)")
+"""A dataset in the place of another, in a label of data."""
+
+SAME = ("preset", "data", "commit")
+"""Facts of a provenance that make trials of the same task, method and seed the same trials."""
+
+Settings = Callable[[Mapping[str, Any]], Plan]
+"""The plan under some values of the configuration."""
+
+
+def settings_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the configuration that results were made under, by their provenance."""
+    instead = {real: stand_in for stand_in, real in REPLACED.findall(about.get("data", ""))}
+    return {"preset": about.get("preset", "paper"), "data": "real", "instead": instead}
+
+
+def places(resolved: ResolvedExperiment) -> pd.DataFrame:
+    """Return a row an evaluation of each trial of an experiment, that says which it is, and nothing of its outcome."""
+    frames = []
+    for spec, seeds in resolved.trials:
+        first, rounds, q = spec.budget.initial.size, spec.budget.rounds, spec.budget.q
+        iterations = np.concatenate([np.zeros(first, dtype=int), np.repeat(np.arange(1, rounds + 1), q)])
+        size = len(iterations)
+        frame = pd.DataFrame(
+            {
+                "seed": np.repeat(list(seeds), size),
+                "iteration": np.tile(iterations, len(seeds)),
+                "evaluation": np.tile(np.arange(size), len(seeds)),
+            }
+        )
+        frames.append(frame.assign(task=spec.task, method=spec.method.label))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """Return a table on file, empty where there is none."""
+    return read_table(path).to_pandas() if path.is_file() else pd.DataFrame()
+
+
+def runs_on_file(reference: Path, name: str, about: Mapping[str, Any], evaluations: Mapping[Any, int]) -> pd.DataFrame:
+    """Return the runs of an experiment, and those of the same trials that other experiments keep.
+
+    Args:
+        reference: folder of the results on file.
+        name: of the experiment.
+        about: its provenance.
+        evaluations: of its trials, by task, method and seed.
+    """
+    found = [read_parquet(reference / RUNS.format(name))]
+    for home in sorted(reference.iterdir()):
+        if home.name != name and (reference / RUNS.format(home.name)).is_file():
+            other = read_json(home / "provenance.json")
+            if all(other[fact] == about[fact] for fact in SAME):
+                runs = read_parquet(reference / RUNS.format(home.name))
+                trials = zip(runs["task"], runs["method"], runs["seed"], runs["evaluations"], strict=True)
+                found.append(runs[[evaluations.get(trial[:3]) == trial[3] for trial in trials]])
+    return pd.concat(found, ignore_index=True).drop_duplicates(RUN[:4]) if any(map(len, found)) else pd.DataFrame()
+
+
+def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
+    """Return the evidence of an experiment that is on file.
+
+    Raises:
+        PlumblineError: its grid has changed since.
+    """
+    name = resolved.name
+    home = reference / name
+    illustration = home / f"{name}-illustration.csv"
+    shown = read_csv(illustration) if illustration.is_file() else pd.DataFrame()
+    found = Evidence(illustration=shown, legends=resolved.legends, titles=resolved.titles)
+    if not resolved.trials:
+        return found
+    about = read_json(home / "provenance.json", ("preset", "data", "commit", "budget", "seeds"))
+    rows = places(resolved)
+    now = (budget_label(rows), int(rows["seed"].nunique()), resolved.data or "synthetic")
+    if now != (about["budget"], about["seeds"], about["data"]):
+        raise NotOnFileError(f"today's trials, but {about['budget']} of {about['seeds']} seeds on {about['data']}")
+    table = home / f"{name}-table.csv"
+    filed = Filed(
+        rounds=read_parquet(home / f"{name}-rounds.parquet"),
+        curves=read_parquet(home / f"{name}-curves.parquet"),
+        runs=runs_on_file(reference, name, about, resolved.evaluations),
+        table=read_csv(table) if table.is_file() else pd.DataFrame(),
+    )
+    return Evidence(
+        rows, legends=resolved.legends, titles=resolved.titles, task_parameters=resolved.parameters, filed=filed
+    )
+
+
+def redraw(settings: Settings, reference: Path, names: Sequence[str] = ()) -> Iterable[tuple[str, str]]:
+    """Draw figures on file anew, and yield each experiment with the reason why its figure stays as it is, if it does.
+
+    Args:
+        settings: the plan under given values of the configuration.
+        reference: folder of the results on file.
+        names: of experiments; all that have a figure on file where there are none.
+
+    Raises:
+        PlumblineError: an experiment without a figure on file.
+    """
+    there = sorted(path.parent.name for path in reference.glob("*/*.png") if path.stem == path.parent.name)
+    for name in names or there:
+        home = reference / name
+        if name not in there:
+            raise PlumblineError(f"no figure of {name} in {reference}: keep one (plumbline reference {name})")
+        provenances = (home / "provenance.json", home / "illustration-provenance.json")
+        about = read_json(next((path for path in provenances if path.is_file()), provenances[0]))
+        resolved = settings(settings_of(about)).resolve(name)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"{name}.png"
+                draw(resolved, evidence_on_file(resolved, reference), [path])
+                keep_figure(path, home)
+        except NotOnFileError as error:
+            yield name, f"not on file: {error}"
+        except PlumblineError as error:
+            yield name, str(error)
+        else:
+            yield name, ""
