@@ -108,11 +108,12 @@ def test_nor_where_seeds_are_searched_one_by_one(space: str) -> None:
     assert_the_same("cucb", {}, Domain(SPACES[space], box().domain.outcomes), [7, 7, 7])
 
 
-@pytest.mark.parametrize(("q", "walks"), [(1, [3, 1]), (2, [1, 1, 1, 1])])
+@pytest.mark.parametrize(("q", "most", "walks"), [(1, 16, [3, 1]), (1, 2, [2, 1, 1]), (2, 16, [1, 1, 1, 1])])
 def test_chains_of_data_sets_of_one_size_walk_together(
-    q: int, walks: list[int], monkeypatch: pytest.MonkeyPatch
+    q: int, most: int, walks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for batches."""
+    """But for batches, and so many at most."""
+    monkeypatch.setattr(in_lockstep, "AT_ONCE", most)
     numbers: list[int] = []
 
     def counting(searches: list[Chains]) -> list[Walked]:

@@ -38,9 +38,12 @@ def chains(seed: int = 0, n: int = 9, region: Tensor = BOUNDS, q: int = 1, **opt
 
 
 def test_rows_are_drawn_with_replacement() -> None:
-    drawn = draw_rows(np.arange(6.0).reshape(3, 2), 60, stream(0))
-    assert drawn.shape == (60, 2)
-    assert {tuple(row) for row in drawn.tolist()} == {(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)}
+    rows = np.arange(12.0).reshape(2, 3, 2)
+    drawn = draw_rows(rows, 60, [stream(0), stream(1)])
+    assert drawn.shape == (2, 60, 2)
+    for mine, own, seed in zip(drawn, rows, (0, 1), strict=True):
+        assert {tuple(row) for row in mine.tolist()} == {tuple(row) for row in own.tolist()}
+        assert np.array_equal(mine, own[torch.randint(3, (60,), generator=stream(seed))])
 
 
 def test_gradients_in_a_region_are_in_units_of_the_region() -> None:
@@ -65,9 +68,8 @@ def test_the_classifier_learns_from_data_and_iterates_since_the_burn_in() -> Non
         for step in range(6):
             torch.randn(3, q, 2, generator=generator, dtype=torch.float64)
             if step >= 2:
-                rows = draw_rows(visited[: step - 1].reshape(-1, 2).numpy(), len(data), generator)
-                queries = start.walk.in_domain(torch.from_numpy(rows)).numpy()
-                again.update(data[None], queries[None])
+                rows = draw_rows(visited[: step - 1].reshape(1, -1, 2).numpy(), len(data), [generator])
+                again.update(data[None], start.walk.in_domain(torch.from_numpy(rows)).numpy())
         learned = found.acquisition.log_ratio
         assert isinstance(learned, RatioClassifier)
         assert learned.arrays.steps == again.steps == 4

@@ -39,11 +39,17 @@ class Draws(NamedTuple):
 
 
 class ToDraws(NamedTuple):
-    """Gradients of a scalar in the parts of `Draws`, of their shapes; in the labels None where these are fixed."""
+    """Gradients of a scalar in draws and labels, `m x b x k`; None in labels that are fixed.
+
+    Attributes:
+        away: in f minus its predictive mean.
+        monomials: in the labels' monomials, `m x b x 3 x k`.
+        excess: in minus the log density of the labels.
+    """
 
     away: Array
     monomials: Array | None = None
-    log_density: Array | None = None
+    excess: Array | None = None
 
 
 def monomials_of(z: Array) -> Array:
@@ -119,9 +125,9 @@ class JointLabels(NamedTuple):
 
         def vjp(to: ToDraws) -> ToRefit:
             assert to.monomials is not None
-            assert to.log_density is not None
+            assert to.excess is not None
             _, grad_linear, grad_square = (to.monomials[..., i, :] for i in range(3))
-            grad_z = grad_linear + (2 * grad_square - to.log_density) * z
+            grad_z = grad_linear + (2 * grad_square + to.excess) * z
             grad_away = grad_z * refit.dual_root + to.away
             # Twice the gradient in the square of the root.
             grad_variance = (grad_away * self.for_f).sum(-1, keepdims=True) / root
@@ -226,7 +232,7 @@ class Acceptance:
     def grad_log_ratio(self, grad_logits: Array, grad_own: Array) -> Array:
         """Return the gradient in the log density ratios of the test points, `m x b`; `MassVJP.grad_log_ratio`."""
         own = self.weights.own
-        by_mass = (grad_logits * (1 - self.alpha - self.tau * self.logits)).sum(-1, keepdims=True) / self.tau
+        by_mass = (1 - self.alpha) * grad_logits.sum(-1, keepdims=True) / self.tau - inner(grad_logits, self.logits)
         return (own * (by_mass + grad_own * (1 - own)))[..., 0]
 
 
@@ -235,12 +241,16 @@ def _parts(m: int, b: int) -> Iterator[tuple[int, slice]]:
     return ((i, slice(first, first + POINTS_AT_ONCE)) for i in range(m) for first in range(0, b, POINTS_AT_ONCE))
 
 
-def softmax(x: Array) -> Array:
-    """Return normalised exponentials along the last dimension, in the place of `x`."""
+def exponentials(x: Array) -> tuple[Array, Array]:
+    """Return exponentials whose greatest is one along the last dimension, in the place of `x`, and their sums."""
     x -= x.max(-1, keepdims=True)
     np.exp(x, out=x)
-    x /= x.sum(-1, keepdims=True)
-    return x
+    return x, x.sum(-1, keepdims=True)
+
+
+def inner(A: Array, B: Array) -> Array:
+    """Return the inner products of `m x b x k` with each other: `m x b x 1`."""
+    return np.vecdot(A, B)[..., None]
 
 
 def expected_with_vjp(
@@ -255,23 +265,25 @@ def expected_with_vjp(
         alpha: `m x 1 x 1`.
 
     Returns:
-        `m x b x 1`, and a function of the gradient in it.
+        `m x b x 1`, and a function of the gradient in it, to those in logits, minus the log density, and heights.
     """
     accepted = np.minimum(logits, 0.0) - np.log1p(np.exp(-np.abs(logits)))
     rejected = accepted - logits
     chance_of_rejection = np.exp(rejected)
-    inside, outside = softmax(accepted - log_density), softmax(rejected)
-    u_inside, u_outside = ((v * heights).sum(-1, keepdims=True) for v in (inside, outside))
+    accepted -= log_density
+    (v_inside, all_inside), (v_outside, all_outside) = exponentials(accepted), exponentials(rejected)
+    u_inside, u_outside = inner(v_inside, heights) / all_inside, inner(v_outside, heights) / all_outside
 
     def vjp(grad_expected: Array) -> tuple[Array, Array, Array]:
-        grad_inside = (heights - u_inside) * inside
-        grad_inside *= (1 - alpha) * grad_expected
-        grad_outside = (heights - u_outside) * outside
-        grad_outside *= alpha * grad_expected
-        grad_logits = (grad_inside + grad_outside) * chance_of_rejection
-        grad_logits -= grad_outside
-        grad_heights = (inside + alpha * (outside - inside)) * grad_expected
-        return grad_logits, -grad_inside, grad_heights
+        inside = v_inside * ((1 - alpha) * grad_expected / all_inside)
+        outside = v_outside * (alpha * grad_expected / all_outside)
+        grad_heights = inside + outside
+        inside *= heights - u_inside
+        outside *= heights - u_outside
+        grad_logits = inside + outside
+        grad_logits *= chance_of_rejection
+        grad_logits -= outside
+        return grad_logits, inside, grad_heights
 
     return u_inside + alpha * (u_outside - u_inside), vjp
 
@@ -347,11 +359,11 @@ class SinglePoints:
         value = expected * bounded
 
         def vjp() -> Array:
-            grad_logits, grad_log_density, grad_heights = vjp_expected(bounded)
+            grad_logits, grad_excess, grad_heights = vjp_expected(bounded)
             grad_away, grad_mean = vjp_heights(grad_heights)
             to_draws = ToDraws(grad_away)
             if not isinstance(self.labels, FixedLabels):
-                to_draws = ToDraws(grad_away, acceptance.grad_monomials(grad_logits), grad_log_density)
+                to_draws = ToDraws(grad_away, acceptance.grad_monomials(grad_logits), grad_excess)
             to = vjp_draws(to_draws)
             to = to._replace(mean=to.mean + grad_mean)
             gradient = vjp_quadratics(acceptance.grad_quadratics(grad_logits), to)

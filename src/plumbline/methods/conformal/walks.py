@@ -40,9 +40,13 @@ class Walk:
         return (self.bounds - self.domain[0]) / (self.domain[1] - self.domain[0])
 
 
-def draw_rows(rows: Array, n: int, generator: Generator) -> Array:
-    """Return `n x d` rows of `m x d`, drawn with replacement."""
-    return rows[torch.randint(len(rows), (n,), generator=generator).numpy()]
+def draw_rows(rows: Array, n: int, generators: Sequence[Generator]) -> Array:
+    """Return `m x n x d` rows of `m x r x d`, drawn with replacement, each n by a generator of their own."""
+    m, r, _ = rows.shape
+    drawn = torch.empty(m, n, dtype=torch.int64)
+    for own, generator in zip(drawn, generators, strict=True):
+        torch.randint(r, (n,), generator=generator, out=own)
+    return rows[np.arange(m)[:, None], drawn.numpy()]
 
 
 def leaders(values: Tensor, chains: Tensor) -> Tensor:
@@ -114,9 +118,9 @@ def walked(searches: Sequence[Chains]) -> list[Walked]:
         return value, width * gradient
 
     def learn(visited: Array) -> None:
-        n, d = data.shape[1:]
-        queries = [draw_rows(one.reshape(-1, d), n, g) for one, g in zip(visited, generators, strict=True)]
-        classifiers.update(data, low[:, 0] + width[:, 0] * np.stack(queries))
+        m, n, d = data.shape
+        queries = draw_rows(visited.reshape(m, -1, d), n, generators)
+        classifiers.update(data, low[:, 0] + width[:, 0] * queries)
 
     visited = torch.from_numpy(langevin(objective, first, options, generators, learn))
     return [
