@@ -19,7 +19,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from plumbline.core.errors import unknown
 from plumbline.study.legends import Legend
-from plumbline.study.verdicts import Verdict
+from plumbline.study.verdicts import LOOKS, slug
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -134,22 +134,20 @@ def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
     return red, green, blue
 
 
-VERDICT_COLOURS: dict[Verdict, str] = {
-    "reproduced": "blue",
-    "partly": "yellow",
-    "mixed": "purple",
-    "not reproduced": "red",
-    "smaller than published": "orange",
-    "too small to matter": "sky",
-    "inconclusive at this scale": "grey",
-}
-"""The colours of verdicts, in figures and on pages; a verdict on a claim that is not tested has none."""
+def verdict_colour(word: str) -> str:
+    """The colour of a verdict or an outcome: light enough for black words on it, and white for those without one."""
+    look = LOOKS.get(word)
+    return to_hex(tint(colour(look.colour), 0.7)) if look and look.colour else "#ffffff"
 
 
-def verdict_colour(verdict: Verdict) -> str:
-    """The colour of a verdict, as `#rrggbb`: light enough for black words on it, and white for those without one."""
-    name = VERDICT_COLOURS.get(verdict)
-    return "#ffffff" if name is None else to_hex(tint(colour(name), 0.7))
+def verdict_styles() -> str:
+    """Style sheet of the labels of all verdicts and outcomes (`.label.reproduced`): black words on their colours."""
+    rules = [
+        f".label.{slug(word)} {{ background: {verdict_colour(word)}; color: #000; "
+        f"border: 1px {'solid transparent' if look.colour else 'dashed #5b6673'}; }}"
+        for word, look in LOOKS.items()
+    ]
+    return "\n".join(rules) + "\n"
 
 
 def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from PIL import Image
 
 from plumbline.analysis.evidence.collect import failures_of
-from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
+from plumbline.analysis.outputs.style import verdict_colour
 from plumbline.analysis.publish.markdown import number
 from plumbline.analysis.publish.reference import effect, read_claims, seeds_of
 from plumbline.analysis.verdicts.rule import counts
@@ -24,6 +24,7 @@ from plumbline.store.provenance import provenance
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
+from plumbline.study.verdicts import LOOKS, VERDICTS
 
 REFERENCE = Path("results/reference/claims.csv")
 """The committed verdicts."""
@@ -153,7 +154,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
     template = package_files("plumbline.analysis").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
     page = environment.from_string(template).render(
         run=run,
-        verdict_colours={verdict: verdict_colour(verdict) for verdict in VERDICT_COLOURS},
+        verdict_colours={verdict: verdict_colour(verdict) for verdict in VERDICTS if LOOKS[verdict].colour},
         documents=by_document(run.studies.values(), grouped_claims(claims)),
         not_run=[
             (name, claim)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from plumbline.analysis.outputs import style
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.files import atomic
+from plumbline.study.verdicts import VERDICTS, with_shape
 
 ALIKE = "if methods were alike"
 NO_TICK = "no tick: not of two methods"
@@ -53,7 +54,7 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
     """
     figure, ((ax,),) = style.panels(1, 1)
     figure.set_size_inches(2.1 * style.PANEL[0], 0.9 + 0.36 * len(found))
-    for verdict in style.VERDICT_COLOURS:
+    for verdict in VERDICTS:
         rows = found.index[found["verdict"] == verdict]
         if len(rows):
             ax.barh(rows, found.loc[rows, "pattern"], 0.62, color=style.verdict_colour(verdict), label=verdict)
@@ -72,7 +73,7 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
     ax.set_xlim(0, 1.06)
     ax.set_xlabel("share of small samples that look as claimed")
     handles, names = ax.get_legend_handles_labels()
-    entries = [name if name == ALIKE else f"with our seeds: {name}" for name in names]
+    entries = [name if name == ALIKE else f"with our seeds: {with_shape(name)}" for name in names]
     figure.legend(handles, entries, loc="outside upper center", ncols=2)
     return figure
 
