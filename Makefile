@@ -80,4 +80,4 @@ format: $(VENV)/installed
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
-	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache docs/_build docs/api docs/claims docs/experiments docs/repository
+	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache docs/_build docs/api docs/claims docs/experiments docs/repository docs/_static/verdicts.css

@@ -141,6 +141,8 @@ def test_the_style_sheet_has_every_verdict_and_outcome() -> None:
     rules = style.verdict_styles()
     for word in WORDS:
         assert f".label.{slug(word)} {{ background: {style.verdict_colour(word)};" in rules
+    assert f"--blue: {style.PALETTE['blue']};" in rules
+    assert ".holds { --mark: var(--blue); }" in rules
 
 
 @pytest.mark.parametrize(("low", "high"), [(1e-5, 1e3), (0.2, 4.0), (1.0, 2.0)])

@@ -19,7 +19,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from plumbline.core.errors import unknown
 from plumbline.study.legends import Legend
-from plumbline.study.verdicts import LOOKS, slug
+from plumbline.study.verdicts import LOOKS, OUTCOMES, slug
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -141,13 +141,19 @@ def verdict_colour(word: str) -> str:
 
 
 def verdict_styles() -> str:
-    """Style sheet of the labels of all verdicts and outcomes (`.label.reproduced`): black words on their colours."""
-    rules = [
+    """Return the style sheet of pages.
+
+    It has the palette by name (`--blue`), labels of verdicts and outcomes with black words on their colours
+    (`.label.reproduced`), and the colour of marks (`--mark`, inside of `.holds`).
+    """
+    palette = " ".join(f"--{name}: {value};" for name, value in PALETTE.items())
+    labels = [
         f".label.{slug(word)} {{ background: {verdict_colour(word)}; color: #000; "
         f"border: 1px {'solid transparent' if look.colour else 'dashed #5b6673'}; }}"
         for word, look in LOOKS.items()
     ]
-    return "\n".join(rules) + "\n"
+    marks = [f".{slug(word)} {{ --mark: var(--{LOOKS[word].colour or 'grey'}); }}" for word in OUTCOMES]
+    return "\n".join([f":root {{ {palette} }}", *labels, *marks]) + "\n"
 
 
 def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
