@@ -12,6 +12,7 @@ from made_runs import claim_test, runs
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.claim_views import REACH, lane, part_view
 from plumbline.analysis.verdicts.part_results import part_result
+from plumbline.analysis.verdicts.rule import Judgement
 from plumbline.analysis.verdicts.verdict import row
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 
@@ -33,7 +34,7 @@ class TestLane:
     def test_the_unit_is_the_standard_deviation_of_a_seed(self) -> None:
         values = np.random.default_rng(0).normal(-0.4, 1.0, 40)
         numbers = {("bowl", "calibrated"): values.tolist(), ("bowl", "plain"): [0.0] * 40}
-        found = row(part_result(claim_test(), runs(numbers), "K1"), "holds", 0.01)
+        found = row(part_result(claim_test(), runs(numbers), "K1"), Judgement("holds", 0.01), 1)
         place = lane(claim_test(), found).estimate
         assert (place - 50) / 50 * REACH == pytest.approx(-values.mean() / values.std(ddof=1), rel=0.05)
 
@@ -53,20 +54,26 @@ class TestLane:
         assert found.estimate == pytest.approx(50 + 50 * 1.5 / REACH)
 
     @pytest.mark.parametrize(
-        ("published", "there"),
-        [("-2.0 (read off)", True), ("about 10", True), ("", False), ("5% to 50% faster", False)],
+        ("statistic", "said", "place"),
+        [
+            ("difference", {"value": -0.5, "words": "-.5 (read off)"}, 100),
+            ("difference", {"words": "about half"}, None),
+            ("difference", {"ratio": 0.5}, None),
+            ("ratio", {"ratio": 0.5}, 100),
+        ],
     )
-    def test_a_published_number_has_a_mark(self, published: str, there: bool) -> None:
-        assert (lane(claim_test(), judged(published=published)).published is not None) == there
+    def test_a_published_number_has_a_mark(self, statistic: str, said: dict[str, Any], place: float | None) -> None:
+        threshold = {"ratio": 1.0}.get(statistic, 0.0)
+        test = claim_test(statistic=statistic, published=said, threshold=threshold)
+        assert lane(test, judged(ours=0.9, low=0.89, high=0.91)).published == place
 
     @given(*[st.floats(allow_nan=True, allow_infinity=True)] * 4, st.integers(1, 99), st.booleans())
     def test_nothing_leaves_its_lane(
         self, ours: float, low: float, high: float, effect: float, seeds: int, ranged: bool
     ) -> None:
         test = claim_test(direction="within", range=(-1.0, 2.0)) if ranged else claim_test()
-        found = lane(test, judged(ours=ours, low=low, high=high, effect=effect, seeds=seeds, published="3.5"))
-        for place in (found.estimate, found.low, found.high, *found.claimed, found.published):
-            assert place is not None
+        found = lane(test, judged(ours=ours, low=low, high=high, effect=effect, seeds=seeds))
+        for place in (found.estimate, found.low, found.high, *found.claimed):
             assert 0 <= place <= 100
 
 

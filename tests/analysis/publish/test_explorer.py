@@ -16,7 +16,7 @@ from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.explorer import (
     MOST_POINTS,
     compact,
-    explored_means,
+    explored_on_file,
     explored_records,
     line_chart,
     metrics_of,
@@ -65,15 +65,23 @@ class TestRecords:
         assert metrics_of(resolved) == ("regret", "nll")
 
 
-class TestMeans:
-    def test_curves_on_file(self, folder: Path) -> None:
-        of = {"task": "forrester", "method": "no-entry", "metric": "old", "standard_error": 0.1, "seeds": 50}
-        write_frame(folder / "E-curves.parquet", pd.DataFrame([of | {"iteration": i, "mean": i / 3} for i in range(3)]))
+class TestOnFile:
+    def explored(self, folder: Path) -> dict[str, Any] | None:
         plan = made.plan({})
         costs = {("forrester", "no-entry"): 0.5}
-        found = explored_means(folder / "E-curves.parquet", costs, plan.library, Titles(plan.library))
+        return explored_on_file(folder / "E", costs, plan.library, Titles(plan.library))
+
+    @pytest.fixture
+    def first(self, folder: Path) -> int:
+        """Evaluations of the initial design of a task with means on file."""
+        of = {"task": "forrester", "method": "no-entry", "metric": "old", "standard_error": 0.1, "seeds": 50}
+        frame = pd.DataFrame([of | {"iteration": i, "mean": i / 3} for i in range(3)])
+        write_frame(folder / "E" / "E-curves.parquet", frame)
+        return made.plan({}).library.tasks["forrester"].budget.initial.size
+
+    def test_means(self, folder: Path, first: int) -> None:
+        found = self.explored(folder)
         assert found is not None
-        first = plan.library.tasks["forrester"].budget.initial.size
         (run,) = found["runs"]
         assert run["evaluations"] == [first + i for i in range(3)]
         assert run["seconds"] == [[0.0, 0.5, 1.0]]
@@ -81,9 +89,21 @@ class TestMeans:
         assert found["methods"]["no-entry"]["label"] == "no-entry"
         assert found["metrics"]["old"] == {"label": "old", "summary": "", "better": ""}
 
+    def test_single_seeds_where_they_are_kept(self, folder: Path, first: int) -> None:
+        """A value that is left out is that of the round before."""
+        of = {"task": "forrester", "method": "no-entry", "metric": "old"}
+        rows = [(4, 0, 9.0), (4, 2, 7.0), (5, 1, 3.0), (5, 2, 3.0)]
+        frame = pd.DataFrame([of | {"seed": seed, "iteration": at, "value": value} for seed, at, value in rows])
+        write_frame(folder / "E" / "E-seeds.parquet", frame)
+        found = self.explored(folder)
+        assert found is not None
+        (run,) = found["runs"]
+        assert run["seeds"] == [4, 5]
+        assert run["values"] == {"old": [[9.0, 9.0, 7.0], [None, 3.0, 3.0]]}
+        assert run["seconds"] == [[0.0, 0.5, 1.0]] * 2
+
     def test_without_a_file_there_is_nothing(self, folder: Path) -> None:
-        plan = made.plan({})
-        assert explored_means(folder / "none.parquet", {}, plan.library, Titles(plan.library)) is None
+        assert self.explored(folder) is None
 
 
 @given(st.lists(st.integers(0, 10**6), unique=True, max_size=3 * MOST_POINTS).map(sorted))

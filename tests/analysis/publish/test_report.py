@@ -3,12 +3,12 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import made_evidence as made
 import pandas as pd
 import pytest
-from plumbline.analysis.verdicts.vocabulary import LOOKS, brief, slug
+import yaml
 
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish import report
@@ -23,9 +23,10 @@ from plumbline.analysis.publish.report import (
     seconds_in,
     write_report,
 )
-from plumbline.analysis.verdicts.verdict import COLUMNS, Verdict
+from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import Plan
+from plumbline.study.verdicts import LOOKS, VERDICTS, brief, slug
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -153,11 +154,10 @@ class TestPage:
         assert found.tags.count("img") == 3, "two figures, and the one that is shown in full width"
 
     def test_verdicts_come_first(self, folder: Path) -> None:
-        verdicts = get_args(Verdict)
-        claims = [claim_row(claim=f"K{i}", verdict=verdict) for i, verdict in enumerate(verdicts)]
+        claims = [claim_row(claim=f"K{i}", verdict=verdict) for i, verdict in enumerate(VERDICTS)]
         found = page(made.plan(experiments()), results(folder, claims=claims))
         words = " ".join(found.words.split())
-        for i, verdict in enumerate(verdicts):
+        for i, verdict in enumerate(VERDICTS):
             assert f"K{i} {LOOKS[verdict].shape} {brief(verdict)} It is better." in words
             assert f'class="cell label {slug(verdict)}" href="#run-K{i}"' in found.text
         assert words.index("K0 ") < words.index("MADE-F1 The first")
@@ -200,13 +200,20 @@ class TestPage:
         output = done / "report.html"
         write_report(made.plan(experiments()).run, done, output, done / "claims.csv")
         found = Page(output.read_text(encoding="utf-8"))
-        assert "Files: SVG, PNG, CSV, Parquet, log" in " ".join(found.words.split())
+        assert "Files: SVG, PNG, CSV, Parquet, log, spec" in " ".join(found.words.split())
         beside = [one for one in found.references if not one.startswith(("#", "data:"))]
         assert {(output.parent / one).resolve() for one in beside} == {
             *(done / kind / f"MADE-F1.{end}" for kind, end in KINDS),
             done / "tables" / "MADE-T1.csv",
             log,
         }
+
+    def test_the_settings_of_an_experiment_can_be_saved(self, folder: Path) -> None:
+        found = page(made.plan(experiments()), results(folder))
+        (first, _) = re.findall(r'href="data:text/yaml;base64,([^"]*)" download="MADE-[FT]1.yaml"', found.text)
+        (settings,) = yaml.safe_load(base64.b64decode(first)).values()
+        assert settings["title"] == "The first"
+        assert settings["figure"]["kind"] == "curves"
 
     def test_what_experiments_took_is_said(self, folder: Path) -> None:
         rows = made.trial(), made.trial(seed=1)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import made_evidence as made
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,7 +31,8 @@ Values = dict[tuple[str, str], list[float]]
 def ready(numbers: Values, test: ClaimTest, seeds: int = 3) -> ReadyClaim:
     claim = Claim.model_validate({"source": "p. 1", "statement": "It is less.", "seeds": seeds})
     about = ExperimentRuns(pd.DataFrame(), "quick", "synthetic")
-    return ReadyClaim("K1", claim, RunnableTests((test,), (), True), runs(numbers), about, [])
+    study = made.plan({}).studies["made-up"]
+    return ReadyClaim(study, "K1", claim, RunnableTests((test,), (), True), runs(numbers), about, (), [])
 
 
 def drawn_rate(wheel: dict[str, Any], draws: int) -> float:

@@ -1,7 +1,6 @@
 """Claims as the report shows them: words, tests with their places in a forest plot, and what filters look at."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,16 +12,14 @@ from plumbline.analysis.publish.claim_pages import Part, Titles, common, compare
 from plumbline.analysis.publish.pages import listed
 from plumbline.analysis.publish.reference import effect, seeds_of
 from plumbline.analysis.verdicts.part_results import describe
-from plumbline.analysis.verdicts.verdict import by_number, counts
+from plumbline.analysis.verdicts.rule import counts
+from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.statistics.inference import TAIL
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
 
 REACH = 3.0
 """End of the axis of the forest plot, in standard deviations of a seed."""
-
-NUMBER = re.compile(r"(?:about )?(-?\d+(?:\.\d+)?)(?: \(read off\))?")
-"""A published value that is one number."""
 
 
 class Lane(NamedTuple):
@@ -32,7 +29,7 @@ class Lane(NamedTuple):
         estimate: of the marker.
         low, high: ends of the interval.
         claimed: ends of the values that support the claim.
-        published: the value of the document, where it is one number.
+        published: the document's value of the statistic, where it gives one.
     """
 
     estimate: float
@@ -210,5 +207,5 @@ def lane(test: ClaimTest, row: Mapping[str, Any]) -> Lane:
 
     claimed = (place(low), place(high)) if test.range else (50.0, 100.0)
     ends = sorted((place(row["low"]), place(row["high"])))
-    number = NUMBER.fullmatch(str(row["published"]))
-    return Lane(place(row["ours"]), ends[0], ends[1], claimed, place(float(number[1])) if number else None)
+    published = test.published.given if test.published.ratio is None or test.statistic == "ratio" else None
+    return Lane(place(row["ours"]), ends[0], ends[1], claimed, None if published is None else place(published))

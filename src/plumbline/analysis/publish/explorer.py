@@ -15,6 +15,7 @@ from plumbline.analysis.figures.curves import evaluations
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.draw import output_of
 from plumbline.analysis.publish.claim_pages import Titles
+from plumbline.analysis.publish.reference import PAIR
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv
 from plumbline.metrics.registry import by_round, columns_of, find_metric
@@ -84,43 +85,73 @@ def _run(found: Evidence, task: str, method: str, metrics: Sequence[str]) -> dic
     }
 
 
-def explored_means(
-    curves: Path, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
+def explored_on_file(
+    folder: Path, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
 ) -> Explored | None:
-    """Return the mean curves on file of an experiment; None where there are none.
+    """Return the curves on file of an experiment: of single seeds where those are kept, else means; None without any.
 
     Args:
-        curves: the file that the reference results have of it.
+        folder: of the experiment among the reference results, under its name.
         costs: median seconds of a round, by task and method.
         entries: with the budgets of tasks and the legends of methods; what is no longer an entry goes by its name.
         titles: of tasks.
     """
-    if not curves.is_file():
+    means, seeds = (folder / f"{folder.name}-{kind}.parquet" for kind in ("curves", "seeds"))
+    if not means.is_file():
         return None
+    table = _curves(means)
+    singles = dict(list(_curves(seeds).groupby(PAIR, sort=False))) if seeds.is_file() else {}
     runs = []
-    table = read_table(curves).to_pandas().astype({"task": str, "method": str, "metric": str})
-    for (task, method), rows in table.groupby(["task", "method"], sort=False):
+    for pair, rows in table.groupby(PAIR, sort=False):
+        task, method = map(str, pair)
         rounds = thinned(sorted(rows["iteration"].unique()))
         budget = entries.tasks[task].budget if task in entries.tasks else None
         first, q = (budget.initial.size, budget.q) if budget else (0, 1)
-        by_metric = {metric: some.set_index("iteration").reindex(rounds) for metric, some in rows.groupby("metric")}
-        seconds = np.array([rounds]) * costs.get((task, method), np.nan)
+        taken = np.array([rounds]) * costs.get((task, method), np.nan)
+        values = _values_of_seeds(singles[pair], rounds) if pair in singles else _means(rows, rounds)
         runs.append(
             {
                 "task": task,
                 "method": method,
-                "seeds": [int(max(some["seeds"].max() for some in by_metric.values()))],
                 "evaluations": [first + q * int(one) for one in rounds],
-                "seconds": compact(seconds),
-                "means": {metric: compact(some[["mean"]].T.to_numpy())[0] for metric, some in by_metric.items()},
-                "errors": {
-                    metric: compact(some[["standard_error"]].T.to_numpy())[0] for metric, some in by_metric.items()
-                },
+                **values,
+                "seconds": compact(np.tile(taken, (len(values["seeds"]), 1))),
             }
         )
     methods, tasks = (dict.fromkeys(run[name] for run in runs) for name in ("method", "task"))
     legends = {name: entries.methods[name].legend for name in methods if name in entries.methods}
     return explored(runs, legends, {name: titles.task(name) for name in tasks})
+
+
+def _curves(path: Path) -> pd.DataFrame:
+    return read_table(path).to_pandas().astype({"task": str, "method": str, "metric": str})
+
+
+def _means(rows: pd.DataFrame, rounds: list[int]) -> dict[str, Any]:
+    """Return means with standard errors of one method on one task, by metric; its seeds are one line."""
+    by_metric = {metric: some.set_index("iteration").reindex(rounds) for metric, some in rows.groupby("metric")}
+    return {
+        "seeds": [0],
+        **{
+            name: {metric: compact(some[[column]].T.to_numpy())[0] for metric, some in by_metric.items()}
+            for name, column in (("means", "mean"), ("errors", "standard_error"))
+        },
+    }
+
+
+def _values_of_seeds(rows: pd.DataFrame, rounds: list[int]) -> dict[str, Any]:
+    """Return values of single seeds by metric; on file are those that differ from the round before."""
+    seeds = sorted(rows["seed"].unique())
+    by_metric = {
+        metric: some.pivot(index="seed", columns="iteration", values="value")
+        .reindex(index=seeds, columns=range(max(rounds) + 1))
+        .ffill(axis=1)[rounds]
+        for metric, some in rows.groupby("metric", sort=False)
+    }
+    return {
+        "seeds": [int(seed) for seed in seeds],
+        "values": {metric: compact(some.to_numpy()) for metric, some in by_metric.items()},
+    }
 
 
 def explored(runs: Sequence[dict[str, Any]], legends: Mapping[str, Legend], titles: Mapping[str, str]) -> Explored:

@@ -13,8 +13,10 @@ from functools import cache
 from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
+import yaml
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 from PIL import Image
@@ -25,12 +27,13 @@ from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish.answer import answer_in_words, comparisons
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.claim_views import ClaimView, claim_views
+from plumbline.analysis.publish.estimates import percent
 from plumbline.analysis.publish.experiment_pages import kept, titled
 from plumbline.analysis.publish.explorer import (
     Explored,
     chart_library,
     costs_on_file,
-    explored_means,
+    explored_on_file,
     explored_records,
     line_chart,
 )
@@ -38,13 +41,13 @@ from plumbline.analysis.publish.markdown import number
 from plumbline.analysis.publish.pages import template_text
 from plumbline.analysis.publish.reference import WRITTEN, read_claims, read_doubts
 from plumbline.analysis.publish.roulette import wheels
-from plumbline.analysis.verdicts.vocabulary import LOOKS, VERDICTS, brief, slug
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, write_text
 from plumbline.store.provenance import provenance
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
+from plumbline.study.verdicts import LOOKS, MEANINGS, OUTCOME_MEANINGS, VERDICTS, brief, slug
 
 REFERENCE = Path("results/reference")
 """The results on file: the verdicts of record."""
@@ -60,17 +63,18 @@ ENDINGS = {
     ".png": "PNG",
     ".csv": "CSV",
     ".parquet": "Parquet",
-    ".json": "spec",
+    ".json": "provenance",
     ".log": "log",
 }
 """What links to files are called."""
 
 
 class Link(NamedTuple):
-    """A file that lies beside the page: its words, and the path from the page."""
+    """A file beside the page, or in it: its words, its address, and the name under which one that is in it is saved."""
 
     words: str
-    path: str
+    address: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class ExperimentView:
         facts: trials, what they took, and data, in words.
         picture: address of its figure; empty where there is none.
         table: with titles in the place of names; None where there is none.
-        links: files beside the page.
+        links: its files.
         methods: legends.
         claims: verdicts on the claims that rest on it, by name.
         curves: what readers explore.
@@ -161,10 +165,17 @@ def links(paths: Iterable[Path], page: Path) -> list[Link]:
     return [
         Link(
             ENDINGS[path.suffix] + (f" ({path.stem})" if endings.count(path.suffix) > 1 else ""),
-            relpath(path, page.parent),
+            quote(relpath(path, page.parent)),
         )
         for path in there
     ]
+
+
+def specification(name: str, experiment: Experiment) -> Link:
+    """Return a link to the settings of an experiment, as a study has them in YAML."""
+    settings = {name: experiment.model_dump(mode="json", exclude_defaults=True)}
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=120)
+    return Link("spec", "data:text/yaml;base64," + base64.b64encode(text.encode()).decode(), f"{name}.yaml")
 
 
 def of_run(
@@ -186,7 +197,7 @@ def of_run(
     if figure.with_suffix(".svg").is_file():
         check_svg(figure.with_suffix(".svg"))
     files = [
-        *(figure.with_suffix(ending) for ending in (".svg", ".pdf", ".png", ".json")),
+        *(figure.with_suffix(ending) for ending in (".svg", ".pdf", ".png")),
         *(table, records, folder / "illustrations" / records.name, logs / f"{name}.log"),
     ]
     ran = bool(resolved.trials)
@@ -201,7 +212,7 @@ def of_run(
         facts + [f"data: {resolved.data}"] * bool(resolved.data),
         data_uri(figure) if experiment.figure else "",
         titled(read_csv(table, remedy=f"snakemake {name}"), titles) if experiment.table else None,
-        links(files, page),
+        [*links(files, page), specification(name, experiment)],
         list(dict.fromkeys(legend.label for legend in resolved.legends.values())),
         verdicts_on(name, resolved.study, verdicts),
         explored_records(resolved, records) if ran else None,
@@ -214,7 +225,7 @@ def verdicts_on(experiment: str, study: Study, verdicts: Mapping[str, str]) -> d
     return {
         name: verdicts[name]
         for name, claim in study.claims.items()
-        if experiment in claim.experiments and name in verdicts
+        if experiment in claim.all_experiments and name in verdicts
     }
 
 
@@ -235,7 +246,7 @@ def on_file(run: ResolvedRun, page: Path, verdicts: Mapping[str, str]) -> list[E
             if there.about is None:
                 continue
             files = [there.folder / written.format(name) for written in WRITTEN]
-            curves = explored_means(there.folder / f"{name}-curves.parquet", costs, run.entries, titles)
+            curves = explored_on_file(there.folder, costs, run.entries, titles)
             about = there.about
             taken = duration(3600 * about.get("wall_hours", 0))
             facts = [f"{about['trials']} trials of {about['seeds']} seeds, {taken}"] if about.get("trials") else []
@@ -249,7 +260,7 @@ def on_file(run: ResolvedRun, page: Path, verdicts: Mapping[str, str]) -> list[E
                     [*facts, f"data: {about.get('data', 'synthetic')}"],
                     relpath(there.folder / f"{name}.png", page.parent) if there.figure else "",
                     None if there.table is None else titled(there.table, titles),
-                    links(files, page),
+                    [*links(files, page), specification(name, experiment)],
                     [] if curves is None else list(dict.fromkeys(one["label"] for one in curves["methods"].values())),
                     verdicts_on(name, study, verdicts),
                     curves,
@@ -290,7 +301,8 @@ def answer(claims: pd.DataFrame, page: Path) -> Answer | None:
             check_svg(path)
             uri = "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
             compared = comparisons(claims)
-            return Answer([] if compared.empty else answer_in_words(compared), uri, words, relpath(path, page.parent))
+            source = quote(relpath(path, page.parent))
+            return Answer([] if compared.empty else answer_in_words(compared), uri, words, source)
     return None
 
 
@@ -319,9 +331,9 @@ def p_value(p: float) -> str:
     return "<.0001" if p < 1e-4 else f"{p:.2g}".replace("0.", ".", 1)
 
 
-def percent(share: float) -> str:
-    """Return a share in percent."""
-    return "–" if pd.isna(share) else f"{100 * share:.0f}%"
+def share(value: float) -> str:
+    """Return a share in percent; a dash where there is none."""
+    return "–" if pd.isna(value) else percent(value)
 
 
 def short(value: float) -> str:
@@ -334,7 +346,7 @@ def page_template() -> Template:
     """The template of the page."""
     found = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters.update(
-        number=number, code=with_code, json=in_page, p=p_value, percent=percent, short=short, slug=slug, brief=brief
+        number=number, code=with_code, json=in_page, p=p_value, share=share, short=short, slug=slug, brief=brief
     )
     return found.from_string(template_text("report.html.j2"))
 
@@ -395,7 +407,8 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
         failures=sum(len(one.failures) for one in views),
         provenance=json.dumps(provenance(), indent=1, sort_keys=True),
         looks=LOOKS,
-        verdicts=VERDICTS,
+        meanings=MEANINGS,
+        outcomes=OUTCOME_MEANINGS,
         choices=choices(of_studies, [one for _, some in (*record, *own) for one in some], [*filed, *views]),
         styles=Markup(verdict_styles() + template_text("report.css")),
         script=Markup(template_text("report.js")),
