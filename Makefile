@@ -28,17 +28,18 @@ study test: export PYTHONDONTWRITEBYTECODE :=
 study: $(VENV)/installed
 	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
 
-# The fast tests: everything but whole pipelines, a Slurm cluster and ratios of times.
+# The fast tests: everything but whole pipelines, a Slurm cluster, a browser and ratios of times.
 # Some fifteen thousand files are made and deleted again: in memory, where two gigabytes of it are to be had.
 test: export TMPDIR := $(or $(TMPDIR),$(shell \
 	[ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null && echo /dev/shm))
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak" --ignore tests/benchmarks
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak and not browser" --ignore tests/benchmarks
 
-# Everything, the pipeline runs and a real single-node Slurm (skipped, with the reason, where it cannot be started).
+# Everything, the pipeline runs, a real single-node Slurm and the report in Chromium (each skipped, with the reason, where it
+# cannot be started).
 test-all: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak"
-	$(BIN)/python -m pytest -m slurm
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak and not browser"
+	$(BIN)/python -m pytest -m "slurm or browser"
 
 # What takes a device, on a GPU: every test that needs one is skipped without it, and says so. The last part times seeds in
 # lockstep on the GPU and on a core.
@@ -79,4 +80,4 @@ format: $(VENV)/installed
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
-	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache docs/_build docs/api docs/claims docs/experiments docs/repository
+	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache docs/_build docs/api docs/claims docs/experiments docs/repository docs/_static/verdicts.css

@@ -17,10 +17,12 @@ ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 import plumbline.tracking  # noqa: E402, F401 (autodoc imports with TYPE_CHECKING set, which FastAPI does not survive)
+from plumbline.analysis.outputs.style import verdict_styles  # noqa: E402
 from plumbline.analysis.publish.api_pages import write_api_pages  # noqa: E402
 from plumbline.analysis.publish.claim_pages import write_claim_pages  # noqa: E402
 from plumbline.analysis.publish.experiment_pages import write_experiment_pages  # noqa: E402
 from plumbline.analysis.publish.pages import write_pages  # noqa: E402
+from plumbline.core.files import write_text  # noqa: E402
 from plumbline.study.plan import load_plan  # noqa: E402
 
 logger = getLogger(__name__)
@@ -32,7 +34,7 @@ exclude_patterns = ["_build", "replies", "templates"]
 html_theme = "furo"
 html_title = "plumbline"
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["verdicts.css", "site.css"]
 html_js_files = [("filter.js", {"defer": "defer"})]
 html_math_renderer = "mathml"  # MathJax would come from a network
 html_copy_source = False
@@ -149,6 +151,7 @@ def generate(app: Sphinx) -> None:
         for path, page in REPOSITORY.items()
     }
     write_pages(included, DOCS / "repository")
+    write_text(DOCS / "_static" / "verdicts.css", verdict_styles())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -21,6 +21,7 @@ from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import read_config
+from plumbline.study.verdicts import LOOKS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -233,15 +234,15 @@ def test_the_readme_names_no_experiment_before_it_says_what_such_names_mean():
 
 
 VERDICTS = {
-    "reproduced": "reproduced",
-    "partly": "partly",
-    "mixed": "mixed",
-    "not reproduced": "not reproduced",
-    "smaller than published": "smaller",
-    "too small to matter": "smaller",
-    "inconclusive at this scale": "inconclusive",
-    "cannot fail": "not decidable",
-    "does not apply": "not decidable",
+    "reproduced": "◆ reproduced",
+    "partly": "◐ partly",
+    "mixed": "◧ mixed",
+    "not reproduced": "■ not reproduced",
+    "smaller than published": "▼ ● smaller",
+    "too small to matter": "▼ ● smaller",
+    "inconclusive at this scale": "○ inconclusive",
+    "cannot fail": "△ □ not decidable",
+    "does not apply": "△ □ not decidable",
 }
 """The column of a verdict in the README's table."""
 
@@ -251,6 +252,7 @@ def test_the_table_of_verdicts_counts_those_of_the_reference_results():
     verdicts = read_claims(CLAIMS).drop_duplicates("claim").set_index("claim")["verdict"].map(VERDICTS)
     head, _, *rows = [line for line in README.splitlines() if line.startswith("|")]
     columns = [cell.strip() for cell in head.strip("|").split("|")][1:]
+    assert all(LOOKS[verdict].shape in column for verdict, column in VERDICTS.items())
     assert columns == list(dict.fromkeys(VERDICTS.values()))
     counts = [[int(cell) for cell in row.strip("|").split("|")[1:]] for row in rows]
     for study, found in zip(("calibrated", "conformal", "localised", "approximation", "practice"), counts, strict=True):

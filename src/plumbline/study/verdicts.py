@@ -1,11 +1,11 @@
-"""The names of verdicts on claims and of the outcomes of their parts, each with its meaning.
+"""The names of verdicts on claims and of the outcomes of their parts, each with its meaning and its looks.
 
 The only list of them: `plumbline.analysis.verdicts.verdict` has the rule, docs/results/verdict-rule.md its error rates.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 Outcome = Literal["holds", "fails", "too small", "open", "cannot show"]
 """What a part of a test comes to."""
@@ -56,3 +56,53 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "does not apply": "The claim is about something that this study does not run.",
     }
 )
+
+
+class Look(NamedTuple):
+    """How a verdict or an outcome looks in figures, tables and pages.
+
+    Attributes:
+        shape: a sign that most fonts have.
+        colour: its name in the palette of figures; empty for white.
+        brief: what it is called where there is little room; empty for its name.
+    """
+
+    shape: str
+    colour: str = ""
+    brief: str = ""
+
+
+LOOKS: Mapping[str, Look] = MappingProxyType(
+    {
+        "reproduced": Look("◆", "blue"),
+        "partly": Look("◐", "yellow"),
+        "mixed": Look("◧", "purple"),
+        "not reproduced": Look("■", "red"),
+        "smaller than published": Look("▼", "orange"),
+        "too small to matter": Look("●", "sky", "too small"),
+        "inconclusive at this scale": Look("○", "grey", "inconclusive"),
+        "cannot fail": Look("△"),
+        "does not apply": Look("□"),
+        "holds": Look("◆", "blue"),
+        "fails": Look("■", "red"),
+        "too small": Look("●", "sky"),
+        "open": Look("○", "grey"),
+        "cannot show": Look("△"),
+    }
+)
+"""Of verdicts and outcomes; shape and colour go together."""
+
+
+def with_shape(word: str) -> str:
+    """A verdict or an outcome with its shape before it; other words as they are."""
+    return f"{LOOKS[word].shape} {word}" if word in LOOKS else word
+
+
+def brief(word: str) -> str:
+    """What a verdict or an outcome is called where there is little room."""
+    return LOOKS[word].brief or word
+
+
+def slug(words: str) -> str:
+    """The name of the style of some words: `not-reproduced`."""
+    return words.replace(" ", "-")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from plumbline.analysis.outputs import style
 from plumbline.core.errors import PlumblineError
 from plumbline.study.legends import COLOURS, Legend
-from plumbline.study.verdicts import VERDICTS
+from plumbline.study.verdicts import LOOKS as WORDS
+from plumbline.study.verdicts import UNDECIDABLE, VERDICTS, slug
 
 
 class TestFooter:
@@ -190,9 +191,22 @@ def test_the_palette_has_the_colours_that_looks_may_name() -> None:
 
 
 def test_every_verdict_that_is_tested_has_a_colour_of_its_own() -> None:
-    found = {verdict: style.verdict_colour(verdict) for verdict in VERDICTS}
-    assert set(style.VERDICT_COLOURS) == {verdict for verdict, colour in found.items() if colour != "#ffffff"}
-    assert len({found[verdict] for verdict in style.VERDICT_COLOURS}) == len(style.VERDICT_COLOURS)
+    found = {verdict: style.verdict_colour(verdict) for verdict in VERDICTS if verdict not in UNDECIDABLE}
+    assert "#ffffff" not in found.values()
+    assert len(set(found.values())) == len(found)
+
+
+@given(st.text(max_size=20))
+def test_a_word_that_is_no_verdict_is_white(word: str) -> None:
+    assert word in WORDS or style.verdict_colour(word) == "#ffffff"
+
+
+def test_the_style_sheet_has_every_verdict_and_outcome() -> None:
+    rules = style.verdict_styles()
+    for word in WORDS:
+        assert f".label.{slug(word)} {{ background: {style.verdict_colour(word)};" in rules
+    assert f"--blue: {style.PALETTE['blue']};" in rules
+    assert ".holds { --mark: var(--blue); }" in rules
 
 
 @pytest.mark.parametrize(

@@ -219,9 +219,9 @@ def test_verdicts_as_markdown() -> None:
     rows += [ROW | {"role": "secondary", "outcome": "holds", "verdict": "partly", "seeds": 2}]
     doubts = pd.DataFrame({"claims": ["C3 K10"], "doubt": ["D."], "repair": ["R."]})
     assert verdict_table(studies, pd.DataFrame(rows), doubts).splitlines()[2:] == [
-        "| K1 | S. | **partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
+        "| K1 | S. | **◐ partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
         "| K2 | S. | not judged |  |  | – (5) | E |",
-        "| K10 | S. | **partly**, in doubt | final regret | "
+        "| K10 | S. | **◐ partly**, in doubt | final regret | "
         "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 10 to 50 (5) | E |",
     ]
     listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
@@ -296,7 +296,7 @@ def test_a_summary_counts_the_verdicts_of_each_document() -> None:
     other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"title": "Another"})
     found = [("C1", "partly"), ("C1", "partly"), ("C10", "reproduced"), ("A2", "partly")]
     assert verdict_summary([one, other], pd.DataFrame(found, columns=["claim", "verdict"])).splitlines() == [
-        "| | reproduced | partly | not run or judged | claims |",
+        "| | ◆ reproduced | ◐ partly | not run or judged | claims |",
         "|---|--:|--:|--:|--:|",
         f"| {one.title} | 1 | 1 | 1 | 3 |",
         "| Another | – | 1 | – | 1 |",

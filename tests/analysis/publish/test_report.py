@@ -8,18 +8,30 @@ from typing import Any
 import made_evidence as made
 import pandas as pd
 import pytest
+import yaml
 
-from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
+from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish import report
-from plumbline.analysis.publish.report import check_svg, data_uri, failures_in, hours_in, number, write_report
+from plumbline.analysis.publish.report import (
+    answer,
+    check_svg,
+    data_uri,
+    duration,
+    failures_in,
+    number,
+    p_value,
+    seconds_in,
+    write_report,
+)
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import Plan
-from plumbline.study.verdicts import VERDICTS
+from plumbline.study.verdicts import LOOKS, VERDICTS, brief, slug
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+KINDS = (("figures", "png"), ("figures", "svg"), ("tables", "csv"), ("records", "parquet"))
 NASTY = "<script>alert('x')</script> & <b>"
 
 
@@ -33,15 +45,20 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.references: list[str] = []
         self.words = ""
+        self.code = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self.code += tag in ("script", "style")
         self.ids += [value for name, value in attrs if name == "id" and value]
         self.references += [value for name, value in attrs if name in ("src", "href", "srcset", "data") and value]
 
+    def handle_endtag(self, tag: str) -> None:
+        self.code -= tag in ("script", "style")
+
     def handle_data(self, data: str) -> None:
-        self.words += data
+        self.words += "" if self.code else data
 
 
 def claim_row(**changes: Any) -> dict[str, Any]:
@@ -70,8 +87,9 @@ def claim_row(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Away from the repository, whose reference results would be on the page."""
+    """Away from the repository, whose reference results would be on the page; without the library of charts."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(report, "chart_library", lambda: "window.vegaEmbed = null;")
 
 
 def experiments(**changes: Any) -> dict[str, Any]:
@@ -119,9 +137,10 @@ def test_what_is_left_out_is_said(folder: Path) -> None:
 class TestPage:
     def test_every_experiment_of_the_preset_is_there(self, folder: Path) -> None:
         found = page(made.plan(experiments()), results(folder))
-        assert {"MADE-F1", "MADE-T1", "claims", "provenance", "made-up"} <= set(found.ids)
-        for words in ("MADE-F1: The first", "What came of them.", "MADE-T1: A space", "A made-up document", "Nobody."):
-            assert words in found.words
+        assert {"run-MADE-F1", "run-MADE-T1", "run-claims", "provenance"} <= set(found.ids)
+        words = " ".join(found.words.split())
+        for said in ("MADE-F1 The first", "What came of them.", "MADE-T1 A space", "A made-up document", "Nobody."):
+            assert said in words
         assert "MADE-F9" not in found.words
 
     def test_an_illustration_needs_no_records(self, folder: Path) -> None:
@@ -130,65 +149,78 @@ class TestPage:
         folder = results(folder)
         (folder / "figures" / "MADE-F2.png").write_bytes(PIXEL)
         found = page(made.plan(experiments() | {"MADE-F2": alone}), folder)
-        assert "MADE-F2: A function" in found.words
+        assert "MADE-F2 A function" in found.words
         assert "Its kernel." in found.words
-        assert found.tags.count("img") == 2
+        assert found.tags.count("img") == 3, "two figures, and the one that is shown in full width"
 
     def test_verdicts_come_first(self, folder: Path) -> None:
         claims = [claim_row(claim=f"K{i}", verdict=verdict) for i, verdict in enumerate(VERDICTS)]
         found = page(made.plan(experiments()), results(folder, claims=claims))
+        words = " ".join(found.words.split())
         for i, verdict in enumerate(VERDICTS):
-            assert re.search(rf"K{i}\s+{verdict}", found.words)
-            assert f'class="verdict {verdict.replace(" ", "-")}"' in found.text
-            assert f".{verdict.replace(' ', '-')} {{" in found.text
-        assert found.words.index("K0") < found.words.index("MADE-F1: The first")
+            assert f"K{i} {LOOKS[verdict].shape} {brief(verdict)} It is better." in words
+            assert f'class="cell label {slug(verdict)}" href="#run-K{i}"' in found.text
+        assert words.index("K0 ") < words.index("MADE-F1 The first")
 
     def test_verdicts_have_the_colours_of_the_figures(self, folder: Path) -> None:
-        found = page(made.plan(experiments()), results(folder, claims=[claim_row()]))
-        for verdict in VERDICT_COLOURS:
-            assert f".{verdict.replace(' ', '-')} {{ background: {verdict_colour(verdict)};" in found.text
+        assert verdict_styles() in page(made.plan(experiments()), results(folder, claims=[claim_row()])).text
 
     def test_seeds_are_those_of_all_parts(self, folder: Path) -> None:
         claims = [claim_row(seeds=50), claim_row(seeds=10), claim_row(seeds=3, role="secondary")]
         assert "10 to 50 seeds" in page(made.plan(experiments()), results(folder, claims=claims)).words
 
-    def test_claims_are_seen_at_a_glance_by_document(self, folder: Path) -> None:
+    def test_claims_are_in_the_order_in_which_one_counts_them(self, folder: Path) -> None:
         claims = [claim_row(claim="K10"), claim_row(claim="K2", low=-1.9)]
-        words = " ".join(page(made.plan(experiments()), results(folder, claims=claims)).words.split())
-        glance = words[words.index("At a glance A made-up document") : words.index("Claims One test decides")]
-        assert glance.index("K2 reproduced It is better. final regret: -1.23 (-1.9 to -0.5); 3 seeds") < glance.index(
-            "K10"
-        )
+        found = page(made.plan(experiments()), results(folder, claims=claims))
+        assert found.ids.index("run-K2") < found.ids.index("run-K10")
+        assert "Final regret: -1.23 (-1.9 to -0.5). 3 seeds" in " ".join(found.words.split())
 
     def test_a_column_that_says_nothing_is_left_out(self, folder: Path) -> None:
         claims = [claim_row(published=""), claim_row(role="secondary", stuck="plain 3 of 5")]
-        words = page(made.plan(experiments()), results(folder, claims=claims)).words
-        primary, secondary = words[words.index("The secondary tests are shown") :].split("1 secondary test")
-        assert "published" not in primary
-        assert "stuck" not in primary
-        assert "published" in secondary
-        assert "stuck" in secondary
+        text = page(made.plan(experiments()), results(folder, claims=claims)).text
+        primary, secondary = text[text.index('aria-label="Primary test of K1"') :].split("1 secondary test")
+        for heading in ("<th>published</th>", "<th>stuck</th>"):
+            assert heading not in primary
+            assert heading in secondary
 
     def test_experiments_that_a_claim_misses_are_named_without_a_link(self, folder: Path) -> None:
         claims = [claim_row(experiments="MADE-F1 MADE-F7", missing="MADE-F7")]
         found = page(made.plan(experiments()), results(folder, claims=claims))
-        assert "MADE-F1, MADE-F7 (not run);" in " ".join(found.words.split())
+        assert "MADE-F1, MADE-F7 (not run)." in " ".join(found.words.split())
         assert "; MADE-F7 not run" in found.words
-        assert "#MADE-F7" not in found.references
+        assert "#run-MADE-F1" in found.references
+        assert "#run-MADE-F7" not in found.references
 
-    def test_contents_name_every_experiment_and_where_its_files_are(self, folder: Path) -> None:
+    def test_files_beside_the_page_are_links(self, folder: Path) -> None:
+        done = results(folder / "quick")
+        (done / "figures" / "MADE-F1.svg").write_text("<svg></svg>")
+        log = folder / "logs" / "quick" / "experiments" / "MADE-F1.log"
+        log.parent.mkdir(parents=True)
+        log.write_text("")
+        output = done / "report.html"
+        write_report(made.plan(experiments()).run, done, output, done / "claims.csv")
+        found = Page(output.read_text(encoding="utf-8"))
+        assert "Files: SVG, PNG, CSV, Parquet, log, spec" in " ".join(found.words.split())
+        beside = [one for one in found.references if not one.startswith(("#", "data:"))]
+        assert {(output.parent / one).resolve() for one in beside} == {
+            *(done / kind / f"MADE-F1.{end}" for kind, end in KINDS),
+            done / "tables" / "MADE-T1.csv",
+            log,
+        }
+
+    def test_the_settings_of_an_experiment_can_be_saved(self, folder: Path) -> None:
         found = page(made.plan(experiments()), results(folder))
-        assert {"#MADE-F1", "#MADE-T1"} <= set(found.references)
-        words = " ".join(found.words.split())
-        assert "2 experiments MADE-F1 The first MADE-T1 A space" in words
-        assert "Files: figures/MADE-F1.png, tables/MADE-F1.csv, records/MADE-F1.parquet." in words
+        (first, _) = re.findall(r'href="data:text/yaml;base64,([^"]*)" download="MADE-[FT]1.yaml"', found.text)
+        (settings,) = yaml.safe_load(base64.b64decode(first)).values()
+        assert settings["title"] == "The first"
+        assert settings["figure"]["kind"] == "curves"
 
     def test_what_experiments_took_is_said(self, folder: Path) -> None:
         rows = made.trial(), made.trial(seed=1)
-        hours = sum({(row["seed"], row["iteration"]): row["round_seconds"] for one in rows for row in one}.values())
+        taken = sum({(row["seed"], row["iteration"]): row["round_seconds"] for one in rows for row in one}.values())
         done = results(folder, *rows)
-        assert hours_in(done / "records" / "MADE-F1.parquet") == pytest.approx(hours / 3600)
-        assert f"6 trials, {number(hours / 3600)} hours." in page(made.plan(experiments()), done).words
+        assert seconds_in(done / "records" / "MADE-F1.parquet") == pytest.approx(taken)
+        assert f"6 trials, {duration(taken)}." in page(made.plan(experiments()), done).words
 
     def test_contradictions_are_not_hidden(self, folder: Path) -> None:
         claims = [claim_row(verdict="partly", outcome=outcome) for outcome in ("holds", "fails", "fails", "open")]
@@ -199,8 +231,8 @@ class TestPage:
         first = claim_row(sentence="Ours outperforms theirs", pattern=0.314, stuck="plain 3 of 5")
         words = " ".join(page(made.plan(experiments()), results(folder, claims=[first])).words.split())
         assert "Ours outperforms theirs" in words
-        assert "3 seeds (the paper's: 5), synthetic" in words
-        assert "31 of 100 draws of as many seeds as the paper has" in words
+        assert "3 seeds (the paper's: 5); 8 evaluations; quick; synthetic" in words
+        assert "31.4% of them look as claimed" in words
         assert "plain 3 of 5" in words
 
     def test_why_no_trial_can_decide_is_said(self, folder: Path) -> None:
@@ -213,7 +245,7 @@ class TestPage:
 
     def test_without_a_pattern_there_is_no_line_of_it(self, folder: Path) -> None:
         found = page(made.plan(experiments()), results(folder, claims=[claim_row(paper_seeds=0)]))
-        assert "of 100 draws" not in found.words
+        assert "look as claimed" not in found.words
         assert "the paper's" not in found.words
 
     def test_without_results_it_is_one_line(self, folder: Path) -> None:
@@ -231,18 +263,18 @@ class TestPage:
         claims = [claim_row(), claim_row(statistic="another", ours=float("nan"), low=float("nan"), high=float("nan"))]
         found = page(made.plan(experiments()), results(folder, claims=claims))
         assert "-1.235" in found.words
-        assert "[-2, -0.5]" in found.words
+        assert "-2 to -0.5" in found.words
         assert "another" in found.words
-        assert "[–, –]" in found.words
-        assert found.ids.count("K1") == 1
+        assert "– to –" in found.words
+        assert found.ids.count("run-K1") == 1
 
-    def test_it_is_one_file_that_asks_for_no_other(self, folder: Path) -> None:
+    def test_it_loads_no_other_file(self, folder: Path) -> None:
+        """A script, a style sheet and figures are inside; what links lead to is read when readers ask for it."""
         found = page(made.plan(experiments()), results(folder))
-        assert not {"script", "link", "iframe", "object", "embed", "base"} & set(found.tags)
+        assert not {"link", "iframe", "object", "embed", "base"} & set(found.tags)
         assert "img" in found.tags
-        for reference in found.references:
-            assert reference.startswith(("#", "data:image/png;base64,")), reference
-        assert not re.search(r"@import|url\(|https?://(?!www\.w3\.org)", found.text)
+        assert not re.search(r"<script[^>]* src=|@import|url\(", found.text)
+        assert all(one.startswith("data:") for one in re.findall(r'<img src="([^"]*)"', found.text))
 
     def test_its_links_lead_somewhere(self, folder: Path) -> None:
         found = page(made.plan(experiments()), results(folder))
@@ -257,6 +289,14 @@ class TestPage:
         assert "calibration score" in found.words
         assert "nan" not in re.findall(r"\w+", found.words)
 
+    def test_stand_ins_that_nothing_uses_are_not_listed(self, folder: Path) -> None:
+        plan = made.plan(experiments())
+        stand_ins = {"zinc250k": "generated-molecules"}
+        run = replace(plan.run, stand_ins=stand_ins)
+        output = results(folder) / "report.html"
+        write_report(run, folder, output, folder / "claims.csv")
+        assert "Stand-ins are in use" not in output.read_text(encoding="utf-8")
+
     def test_stand_ins_are_owned_up_to(self, folder: Path) -> None:
         grid = [{"tasks": ["qed"], "methods": ["plain"]}]
         found = page(made.plan(experiments(grid=grid)), results(folder))
@@ -267,13 +307,15 @@ class TestPage:
         assert "No claim rests on" in page(made.plan(experiments()), results(folder, claims=[])).words
 
     def test_verdicts_of_record_count_as_one_counts(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        committed = folder / "committed.csv"
+        committed = folder / "committed"
+        committed.mkdir()
         names = ("C10", "C2", "C1")
-        pd.DataFrame([claim_row(claim=name, statement=f"It is {name}.") for name in names]).to_csv(committed)
+        pd.DataFrame([claim_row(claim=name) for name in names]).to_csv(committed / "claims.csv")
         monkeypatch.setattr(report, "REFERENCE", committed)
-        words = page(made.plan(experiments()), results(folder)).words
-        places = [words.index(f"It is {name}.") for name in ("C1", "C2", "C10")]
-        assert places == sorted(places)
+        found = page(made.plan(experiments()), results(folder))
+        assert [one for one in found.ids if re.fullmatch(r"C\d+", one)] == ["C1", "C2", "C10"]
+        assert found.ids.index("C10") < found.ids.index("run-claims")
+        assert "Verdicts of record" in found.words
 
     def test_a_table_without_rows_is_no_accident(self, folder: Path) -> None:
         done = results(folder)
@@ -290,8 +332,8 @@ class TestFailures:
         done = results(folder, made.trial(), made.failure(seed=1, error="NotPSDError: a kernel"), made.failure(seed=2))
         found = page(made.plan(experiments()), done)
         assert "2 trials failed" in found.words
-        assert found.words.index("2 trials failed") < found.words.index("One test decides")
-        assert "2 of 6 trials failed:" in found.words
+        assert found.words.index("2 trials failed") < found.words.index("MADE-F1")
+        assert "2 trials failed:" in found.words
         assert "bowl plain seed 1: NotPSDError: a kernel" in found.words
 
     def test_without_any_there_is_no_warning(self, folder: Path) -> None:
@@ -304,14 +346,47 @@ class TestFailures:
         assert failures_in(path) == ["bowl plain seed 4: NotPSDError: no"]
 
 
+class TestAnswer:
+    @pytest.fixture
+    def folders(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+        """Results on file with the figure of the answer, and an atlas without an edition."""
+        reference, atlas = folder / "reference", folder / "atlas"
+        for path in (reference / "answer.svg", atlas / "interventions.svg"):
+            path.parent.mkdir()
+            path.write_text(f"<svg>{path.stem}</svg>")
+        monkeypatch.setattr(report, "REFERENCE", reference)
+        monkeypatch.setattr(report, "ATLAS", atlas)
+        return reference, atlas
+
+    def shown(self, folder: Path) -> str:
+        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html")
+        assert found is not None
+        return base64.b64decode(found.picture.split(",")[1]).decode()
+
+    def test_it_is_the_figure_of_the_claims(self, folder: Path, folders: tuple[Path, Path]) -> None:
+        assert self.shown(folder) == "<svg>answer</svg>"
+
+    def test_that_of_the_atlas_takes_its_place_once_an_edition_is_on_file(
+        self, folder: Path, folders: tuple[Path, Path]
+    ) -> None:
+        (folders[1] / "edition.json").write_text("{}")
+        assert self.shown(folder) == "<svg>interventions</svg>"
+        (folders[1] / "interventions.svg").unlink()
+        assert self.shown(folder) == "<svg>answer</svg>"
+
+    def test_without_a_figure_there_is_none(self, folder: Path, folders: tuple[Path, Path]) -> None:
+        (folders[0] / "answer.svg").unlink()
+        assert answer(pd.DataFrame([claim_row()]), folder / "report.html") is None
+
+
 class TestEscaping:
     def test_words_from_files_are_never_markup(self, folder: Path) -> None:
         claims = [claim_row(statement=NASTY, statistic=NASTY, published=NASTY)]
         done = results(folder, made.trial(), made.failure(seed=1, error=NASTY), claims=claims)
         pd.DataFrame({NASTY: [NASTY]}).to_csv(folder / "tables" / "MADE-F1.csv", index=False)
         found = page(made.plan(experiments(caption=NASTY), title=NASTY, citation=NASTY), done)
-        assert "script" not in found.tags
-        assert "<script" not in found.text
+        assert found.tags.count("script") == page(made.plan(experiments()), done).tags.count("script")
+        assert "<script>alert" not in found.text
         assert found.words.count("<script>alert('x')</script> & <b>") >= 7
 
 
@@ -326,6 +401,17 @@ class TestParts:
             "a",
             "-0",
         ]
+
+    @pytest.mark.parametrize(
+        ("seconds", "words"),
+        [(0.0, "0 s"), (0.123, "0.12 s"), (5.92, "5.9 s"), (61.4, "61 s"), (200, "3.33 min"), (7201, "2 h")],
+    )
+    def test_times_are_in_units_that_people_use(self, seconds: float, words: str) -> None:
+        assert duration(seconds) == words
+
+    @pytest.mark.parametrize(("p", "words"), [(0.0421, ".042"), (1.0, "1"), (3e-5, "<.0001"), (float("nan"), "–")])
+    def test_p_values_are_as_papers_print_them(self, p: float, words: str) -> None:
+        assert p_value(p) == words
 
     def test_a_picture_is_part_of_the_page(self, folder: Path) -> None:
         path = folder / "pixel.png"

@@ -21,7 +21,7 @@ from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 
 from plumbline.core.errors import unknown
 from plumbline.study.legends import Legend
-from plumbline.study.verdicts import Verdict
+from plumbline.study.verdicts import LOOKS, OUTCOMES, slug
 
 PANEL = (3.4, 2.6)
 """Width and height of a panel in inches."""
@@ -210,22 +210,26 @@ def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
     return red, green, blue
 
 
-VERDICT_COLOURS: dict[Verdict, str] = {
-    "reproduced": "blue",
-    "partly": "yellow",
-    "mixed": "purple",
-    "not reproduced": "red",
-    "smaller than published": "orange",
-    "too small to matter": "sky",
-    "inconclusive at this scale": "grey",
-}
-"""The colours of verdicts, in figures and on pages; a verdict on a claim that is not tested has none."""
+def verdict_colour(word: str) -> str:
+    """The colour of a verdict or an outcome: light enough for black words on it, and white for those without one."""
+    look = LOOKS.get(word)
+    return to_hex(tint(colour(look.colour), 0.7)) if look and look.colour else "#ffffff"
 
 
-def verdict_colour(verdict: Verdict) -> str:
-    """The colour of a verdict, as `#rrggbb`: light enough for black words on it, and white for those without one."""
-    name = VERDICT_COLOURS.get(verdict)
-    return "#ffffff" if name is None else to_hex(tint(colour(name), 0.7))
+def verdict_styles() -> str:
+    """Return the style sheet of pages.
+
+    It has the palette by name (`--blue`), labels of verdicts and outcomes with black words on their colours
+    (`.label.reproduced`), and the colour of marks (`--mark`, inside of `.holds`).
+    """
+    palette = " ".join(f"--{name}: {value};" for name, value in PALETTE.items())
+    labels = [
+        f".label.{slug(word)} {{ background: {verdict_colour(word)}; color: #000; "
+        f"border: 1px {'solid transparent' if look.colour else 'dashed #5b6673'}; }}"
+        for word, look in LOOKS.items()
+    ]
+    marks = [f".{slug(word)} {{ --mark: var(--{LOOKS[word].colour or 'grey'}); }}" for word in OUTCOMES]
+    return "\n".join([f":root {{ {palette} }}", *labels, *marks]) + "\n"
 
 
 def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

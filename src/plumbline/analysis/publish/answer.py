@@ -126,6 +126,24 @@ def finding(low: float, high: float) -> Finding:
     return WORSE if high < 0 else OPEN
 
 
+def answer_in_words(found: pd.DataFrame) -> list[str]:
+    """Return how many comparisons find what, a sentence a panel.
+
+    Args:
+        found: as `comparisons` returns them.
+    """
+    counts = []
+    for panel in PANELS:
+        words = [finding(low, high).words for _, low, high in intervals(found[found["panel"] == panel])]
+        counts.append((len(words), *(words.count(one.words) for one in (BETTER, WORSE, OPEN))))
+    (forecasts, calibrated, worse, _), (searches, better, less, undecided) = counts
+    return [
+        f"Forecasts are better calibrated in {calibrated} of {forecasts} comparisons, and worse in {worse}.",
+        f"The search finds better values in {better} of {searches} and worse ones in {less}; in {undecided} we find no "
+        "significant difference.",
+    ]
+
+
 def draw_answer(found: pd.DataFrame) -> Figure:
     """Draw the comparisons, a panel a question and a group of points a paper, with their counts.
 

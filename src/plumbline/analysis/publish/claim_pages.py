@@ -1,7 +1,7 @@
 """A page a published claim: its sentence, test, verdict, power and doubts, and room for the authors' reply."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
@@ -60,16 +60,18 @@ NUMBERS = {
 class Titles:
     """What readers call methods and tasks; a name that is no longer an entry stands for itself."""
 
-    def __init__(self, entries: MethodsAndTasks) -> None:
+    def __init__(self, entries: MethodsAndTasks, stand_ins: Mapping[str, str] | None = None) -> None:
+        """Titles of tasks on their own data, or on those that stand in for them."""
         self.entries = entries
+        self.stand_ins = stand_ins or {}
 
     def method(self, name: str) -> str:
         """The legend of a method."""
         return self.entries.methods[name].legend.label if name in self.entries.methods else name
 
     def task(self, name: str) -> str:
-        """The title of a task on its own data."""
-        return self.entries.tasks[name].title_with({}) if name in self.entries.tasks else name
+        """The title of a task."""
+        return self.entries.tasks[name].title_with(self.stand_ins) if name in self.entries.tasks else name
 
     def methods(self, names: tuple[str, ...]) -> list[str]:
         """Legends of several methods, followed by the names where two share a legend."""
@@ -155,7 +157,7 @@ def parts(claim: Claim, rows: pd.DataFrame, titles: Titles) -> list[Part]:
     return found
 
 
-def common(found: list[Part], claim: Claim) -> list[str]:
+def common(found: Sequence[Part], claim: Claim) -> list[str]:
     """The distinct measurements of several parts, with methods left out where parts compare several pairs."""
     tests = {describe(test): test for test in claim.tests}
     kinds: dict[str, set[str]] = {}

@@ -69,7 +69,13 @@ def titled(table: pd.DataFrame, titles: Titles) -> pd.DataFrame:
             names = tuple(dict.fromkeys(shown[column].dropna()))
             words = titles.tasks(names) if kind == "task" else titles.methods(names)
             shown[column] = shown[column].map(dict(zip(names, words, strict=True)))
-    return shown.rename(columns=lambda name: str(name).replace("_", " "))
+    return shown.rename(columns=lambda name: heading(str(name), titles))
+
+
+def heading(column: str, titles: Titles) -> str:
+    """The heading of a column; `rank, branin` names a task."""
+    words, comma, task = column.rpartition(", ")
+    return f"{words}, {titles.task(task)}" if comma else column.replace("_", " ")
 
 
 def grid_of(entries: MethodsAndTasks, experiment: Experiment) -> pd.DataFrame:

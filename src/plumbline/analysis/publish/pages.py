@@ -10,16 +10,12 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from plumbline.analysis.publish.markdown import cell, escaped, number, sentence, table
 from plumbline.core.files import write_text
-
-
-def slug(words: str) -> str:
-    """The name of a style: `not-reproduced`."""
-    return words.replace(" ", "-")
+from plumbline.study.verdicts import slug, with_shape
 
 
 def label(words: str) -> str:
     """A label whose colour goes with its words: of a verdict, the outcome of a test, or the state of an experiment."""
-    return f"[{words}]{{.label .{slug(words)}}}"
+    return f"[{with_shape(words)}]{{.label .{slug(words)}}}"
 
 
 def template_text(name: str) -> str:

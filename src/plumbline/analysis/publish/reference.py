@@ -31,7 +31,7 @@ from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
-from plumbline.study.verdicts import OUTCOMES, VERDICTS
+from plumbline.study.verdicts import OUTCOMES, VERDICTS, with_shape
 
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
@@ -260,7 +260,7 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Dat
     lines.append("|---|---|---|---|---|---|---|")
     for one in verdict_rows(studies, claims, doubts).to_dict("records"):
         judged = bool(one["seeds"])
-        verdict = f"**{one['verdict']}**" + f", {IN_DOUBT}" * one["in_doubt"] if judged else one["verdict"]
+        verdict = f"**{with_shape(one['verdict'])}**" + f", {IN_DOUBT}" * one["in_doubt"] if judged else one["verdict"]
         seeds = f"{one['seeds'] or '–'} ({one['paper_seeds'] or '–'})"
         words = [cell(one[name]) for name in ("claim", "statement", "measured", "estimate")]
         cells = [*words[:2], verdict, *words[2:], seeds, cell(one["experiments"] or "–")]
@@ -278,7 +278,7 @@ def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
     }
     found[ALL] = sum(found.values(), Counter())
     columns = [one for one in (*VERDICTS, NOT_JUDGED) if found[ALL][one]]
-    lines = [f"| | {' | '.join(columns)} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
+    lines = [f"| | {' | '.join(map(with_shape, columns))} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
     for title, count in found.items():
         cells = [str(count[one] or "–") for one in columns]
         shown = title if title == ALL else cell(title)

@@ -1,51 +1,115 @@
-"""The study's page: verdicts first, then each experiment with its figure and table, then failures and provenance."""
+"""The study's page: the answer and the verdicts of record, then the preset's own run, failures and provenance.
+
+One file with its figures and numbers inside; links lead to the files that lie beside it. `templates/report.html.j2` has
+its structure, `report.css` its looks and `report.js` what readers do with it.
+"""
 
 import base64
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
-from importlib.resources import files as package_files
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
+import yaml
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup, escape
 from PIL import Image
 
+from plumbline.analysis.atlas import edition
 from plumbline.analysis.evidence.collect import failures_of
-from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
+from plumbline.analysis.outputs.style import verdict_styles
+from plumbline.analysis.publish.answer import answer_in_words, comparisons
+from plumbline.analysis.publish.claim_pages import Titles
+from plumbline.analysis.publish.claim_views import ClaimView, claim_views
+from plumbline.analysis.publish.estimates import percent
+from plumbline.analysis.publish.experiment_pages import kept, titled
+from plumbline.analysis.publish.explorer import (
+    Explored,
+    chart_library,
+    costs_on_file,
+    explored_on_file,
+    explored_records,
+    line_chart,
+)
 from plumbline.analysis.publish.markdown import number
-from plumbline.analysis.publish.reference import effect, read_claims, seeds_of
-from plumbline.analysis.verdicts.rule import counts
-from plumbline.analysis.verdicts.verdict import by_number
+from plumbline.analysis.publish.pages import template_text
+from plumbline.analysis.publish.reference import WRITTEN, read_claims, read_doubts
+from plumbline.analysis.publish.roulette import wheels
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, write_text
 from plumbline.store.provenance import provenance
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
+from plumbline.study.verdicts import LOOKS, MEANINGS, OUTCOME_MEANINGS, VERDICTS, brief, slug
 
-REFERENCE = Path("results/reference/claims.csv")
-"""The committed verdicts."""
+REFERENCE = Path("results/reference")
+"""The results on file: the verdicts of record."""
 
+ATLAS = edition.FOLDER
+"""The atlas on file."""
 
 DAMAGED = "{path} is empty, cut off or no {kind}: delete it, and run the same command again"
 
+ENDINGS = {
+    ".svg": "SVG",
+    ".pdf": "PDF",
+    ".png": "PNG",
+    ".csv": "CSV",
+    ".parquet": "Parquet",
+    ".json": "provenance",
+    ".log": "log",
+}
+"""What links to files are called."""
+
+
+class Link(NamedTuple):
+    """A file beside the page, or in it: its words, its address, and the name under which one that is in it is saved."""
+
+    words: str
+    address: str
+    name: str = ""
+
 
 @dataclass(frozen=True)
-class Section:
-    """One experiment on the page; `figure` is a data URI, `table` a frame, `hours` those of its rounds, and `files` lie
-    in the folder of its preset."""
+class ExperimentView:
+    """One experiment on the page.
+
+    Attributes:
+        name: of the experiment.
+        anchor: its place on the page.
+        study: that it belongs to.
+        experiment: its settings.
+        scale: the preset of its runs.
+        facts: trials, what they took, and data, in words.
+        picture: address of its figure; empty where there is none.
+        table: with titles in the place of names; None where there is none.
+        links: its files.
+        methods: legends.
+        claims: verdicts on the claims that rest on it, by name.
+        curves: what readers explore.
+        failures: name and error of each trial that failed.
+    """
 
     name: str
+    anchor: str
+    study: Study
     experiment: Experiment
-    figure: str | None
+    scale: str
+    facts: list[str]
+    picture: str
     table: pd.DataFrame | None
-    failures: list[str]
-    data: str
-    trials: int
-    hours: float | None
-    files: list[str]
+    links: list[Link]
+    methods: list[str]
+    claims: Mapping[str, str]
+    curves: Explored | None
+    failures: list[str] = field(default_factory=list)
 
 
 def data_uri(path: Path) -> str:
@@ -78,98 +142,277 @@ def failures_in(records: Path) -> list[str]:
     return [f"{task} {method} seed {seed}: {error}" for (task, method, seed), error in failures_of(table)]
 
 
-def hours_in(records: Path) -> float:
-    """Return the hours that all rounds of an experiment's trials took together, each trial on its own."""
+def seconds_in(records: Path) -> float:
+    """Return the seconds that all rounds of an experiment's trials took together, each trial on its own."""
     rounds = (
         read_table(records, ["key", "iteration", "round_seconds"]).to_pandas().drop_duplicates(["key", "iteration"])
     )
-    return float(rounds["round_seconds"].sum()) / 3600
+    return float(rounds["round_seconds"].sum())
 
 
-def section(resolved: ResolvedExperiment, folder: Path) -> Section:
-    """Return an experiment's section from the files of its results."""
+def duration(seconds: float) -> str:
+    """Return a time in the unit that people would name it in: `5.9 s`, `12 min`, `3.4 h`."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def links(paths: Iterable[Path], page: Path) -> list[Link]:
+    """Return links to those of some files that exist, from the folder of the page; two of a kind say their names."""
+    there = [path for path in paths if path.is_file()]
+    endings = [path.suffix for path in there]
+    return [
+        Link(
+            ENDINGS[path.suffix] + (f" ({path.stem})" if endings.count(path.suffix) > 1 else ""),
+            quote(relpath(path, page.parent)),
+        )
+        for path in there
+    ]
+
+
+def specification(name: str, experiment: Experiment) -> Link:
+    """Return a link to the settings of an experiment, as a study has them in YAML."""
+    settings = {name: experiment.model_dump(mode="json", exclude_defaults=True)}
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=120)
+    return Link("spec", "data:text/yaml;base64," + base64.b64encode(text.encode()).decode(), f"{name}.yaml")
+
+
+def of_run(
+    resolved: ResolvedExperiment, folder: Path, logs: Path, page: Path, titles: Titles, verdicts: Mapping[str, str]
+) -> ExperimentView:
+    """Return an experiment of the run from the files of its results.
+
+    Args:
+        resolved: the experiment.
+        folder: of the results of its preset.
+        logs: of its jobs.
+        page: that is written.
+        titles: of methods and tasks.
+        verdicts: of this run, by claim.
+    """
     name, experiment = resolved.name, resolved.experiment
-    figure = folder / "figures" / f"{name}.png"
-    table = folder / "tables" / f"{name}.csv"
+    figure, table = folder / "figures" / f"{name}.png", folder / "tables" / f"{name}.csv"
     records = folder / "records" / f"{name}.parquet"
-    files = [path for path in (figure.with_suffix(".svg"), figure, table, records) if path.is_file()]
-    for path in files:
-        if path.suffix == ".svg":
-            check_svg(path)
-    return Section(
+    if figure.with_suffix(".svg").is_file():
+        check_svg(figure.with_suffix(".svg"))
+    files = [
+        *(figure.with_suffix(ending) for ending in (".svg", ".pdf", ".png")),
+        *(table, records, folder / "illustrations" / records.name, logs / f"{name}.log"),
+    ]
+    ran = bool(resolved.trials)
+    trials = sum(len(seeds) for _, seeds in resolved.trials)
+    facts = [f"{trials} trial{'s' * (trials != 1)}, {duration(seconds_in(records))}"] if ran else []
+    return ExperimentView(
         name,
+        f"run-{name}",
+        resolved.study,
         experiment,
-        data_uri(figure) if experiment.figure else None,
-        read_csv(table, remedy=f"snakemake {name}") if experiment.table else None,
-        failures_in(records) if resolved.trials else [],
-        resolved.data,
-        sum(len(seeds) for _, seeds in resolved.trials),
-        hours_in(records) if resolved.trials else None,
-        [str(path.relative_to(folder)) for path in files],
+        resolved.preset,
+        facts + [f"data: {resolved.data}"] * bool(resolved.data),
+        data_uri(figure) if experiment.figure else "",
+        titled(read_csv(table, remedy=f"snakemake {name}"), titles) if experiment.table else None,
+        [*links(files, page), specification(name, experiment)],
+        list(dict.fromkeys(legend.label for legend in resolved.legends.values())),
+        verdicts_on(name, resolved.study, verdicts),
+        explored_records(resolved, records) if ran else None,
+        failures_in(records) if ran else [],
     )
 
 
-def grouped_claims(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one entry a claim, with the list of its tests and its small-sample rate in percent."""
-    grouped: list[dict[str, Any]] = []
-    for _, tests in claims.groupby("claim", sort=False):
-        rows = [dict(zip(tests.columns, row, strict=True)) for row in tests.itertuples(index=False, name=None)]
-        primary = tests[tests["role"] == "primary"]
-        first = rows[0]
-        seen = None if pd.isna(first["pattern"]) else round(100 * first["pattern"])
-        words = {"counts": counts(primary["outcome"]), "measured": effect(primary), "seeds": seeds_of(primary)}
-        grouped.append({**first, "tests": rows, "seen": seen, **words})
-    return grouped
+def verdicts_on(experiment: str, study: Study, verdicts: Mapping[str, str]) -> dict[str, str]:
+    """Return the verdicts on the claims that rest on an experiment."""
+    return {
+        name: verdicts[name]
+        for name, claim in study.claims.items()
+        if experiment in claim.all_experiments and name in verdicts
+    }
 
 
-def by_document(studies: Iterable[Study], claims: Iterable[dict[str, Any]]) -> list[tuple[Study, list[dict[str, Any]]]]:
-    """Return the claims that rest on the experiments of each study, as one counts them; studies without any are left
-    out."""
-    ordered = sorted(claims, key=lambda one: by_number(one["claim"]))
-    groups = [
-        (study, [one for one in ordered if set(one["experiments"].split()).intersection(study.experiments)])
-        for study in studies
-    ]
-    return [(study, of_study) for study, of_study in groups if of_study]
+def on_file(run: ResolvedRun, page: Path, verdicts: Mapping[str, str]) -> list[ExperimentView]:
+    """Return the experiments of the run's studies whose results are on file.
+
+    Args:
+        run: with the studies.
+        page: that is written.
+        verdicts: of record, by claim.
+    """
+    titles = Titles(run.entries)
+    costs = costs_on_file(REFERENCE / "costs.csv")
+    found = []
+    for study in run.studies.values():
+        for name, experiment in study.experiments.items():
+            there = kept(REFERENCE, name)
+            if there.about is None:
+                continue
+            files = [there.folder / written.format(name) for written in WRITTEN]
+            curves = explored_on_file(there.folder, costs, run.entries, titles)
+            about = there.about
+            taken = duration(3600 * about.get("wall_hours", 0))
+            facts = [f"{about['trials']} trials of {about['seeds']} seeds, {taken}"] if about.get("trials") else []
+            found.append(
+                ExperimentView(
+                    name,
+                    name,
+                    study,
+                    experiment,
+                    str(about.get("preset", "")),
+                    [*facts, f"data: {about.get('data', 'synthetic')}"],
+                    relpath(there.folder / f"{name}.png", page.parent) if there.figure else "",
+                    None if there.table is None else titled(there.table, titles),
+                    [*links(files, page), specification(name, experiment)],
+                    [] if curves is None else list(dict.fromkeys(one["label"] for one in curves["methods"].values())),
+                    verdicts_on(name, study, verdicts),
+                    curves,
+                )
+            )
+    return found
 
 
-def by_study(sections: Iterable[tuple[Study, Section]]) -> list[tuple[Study, list[Section]]]:
-    """Return the sections of each study, in order."""
-    groups: dict[str, tuple[Study, list[Section]]] = {}
-    for study, one in sections:
-        groups.setdefault(study.study, (study, []))[1].append(one)
+class Answer(NamedTuple):
+    """The answer on the first screen.
+
+    Attributes:
+        sentences: of it.
+        picture: address of its figure.
+        alternative: what the figure shows, in words.
+        source: the same figure as a file beside the page.
+    """
+
+    sentences: list[str]
+    picture: str
+    alternative: str
+    source: str
+
+
+def answer(claims: pd.DataFrame, page: Path) -> Answer | None:
+    """Return the answer of the results on file; None without a figure.
+
+    Its figure is that of the atlas as soon as an edition is on file with one, and else that of the verdicts.
+    """
+    of_atlas = (ATLAS / "interventions.svg", "What interventions on the uncertainty do to calibration and to regret")
+    of_claims = (
+        REFERENCE / "answer.svg",
+        "Forecasts and search, compared with the same methods under plain uncertainty",
+    )
+    at_hand = [of_claims] if not (ATLAS / "edition.json").is_file() else [of_atlas, of_claims]
+    for path, words in at_hand:
+        if path.is_file():
+            check_svg(path)
+            uri = "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
+            compared = comparisons(claims)
+            source = quote(relpath(path, page.parent))
+            return Answer([] if compared.empty else answer_in_words(compared), uri, words, source)
+    return None
+
+
+def by_study(views: Iterable[ExperimentView]) -> list[tuple[Study, list[ExperimentView]]]:
+    """Return the experiments of each study, in order."""
+    groups: dict[str, tuple[Study, list[ExperimentView]]] = {}
+    for one in views:
+        groups.setdefault(one.study.study, (one.study, []))[1].append(one)
     return list(groups.values())
 
 
+def in_page(value: Any) -> Markup:
+    """Return JSON that can stand inside of a page: nothing in it ends the element that it stands in."""
+    return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
+
+
+def with_code(text: str) -> Markup:
+    """Return text as HTML, with what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as papers print it: `.0042`, or `<.0001`."""
+    if pd.isna(p):
+        return "–"
+    return "<.0001" if p < 1e-4 else f"{p:.2g}".replace("0.", ".", 1)
+
+
+def share(value: float) -> str:
+    """Return a share in percent; a dash where there is none."""
+    return "–" if pd.isna(value) else percent(value)
+
+
+def short(value: float) -> str:
+    """Return a number in three digits: a dash where there is none."""
+    return "–" if pd.isna(value) else f"{value:.3g}"
+
+
+@cache
+def page_template() -> Template:
+    """The template of the page."""
+    found = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found.filters.update(
+        number=number, code=with_code, json=in_page, p=p_value, share=share, short=short, slug=slug, brief=brief
+    )
+    return found.from_string(template_text("report.html.j2"))
+
+
+def verdict_of_each(documents: Sequence[tuple[Study, list[ClaimView]]]) -> dict[str, str]:
+    """Return the verdicts by claim."""
+    return {one.name: one.verdict for _, views in documents for one in views}
+
+
+def choices(
+    studies: Sequence[Study], claims: Sequence[ClaimView], experiments: Sequence[ExperimentView]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return what can be chosen by each filter: a value with its words."""
+    there = {one.verdict for one in claims}
+    methods = {method for one in claims for method in one.methods}.union(*(one.methods for one in experiments))
+    scales = {scale for one in claims for scale in one.scales} | {one.scale for one in experiments}
+    return {
+        "paper": [(study.study, study.title) for study in studies],
+        "verdict": [(slug(verdict), brief(verdict)) for verdict in VERDICTS if verdict in there],
+        "method": [(method, method) for method in sorted(methods, key=str.casefold)],
+        "scale": [(scale, scale) for scale in sorted(scales - {""})],
+    }
+
+
 def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path) -> None:
-    """Write the page of the results in `folder` and of the verdicts to `output`: one HTML file that needs no other."""
+    """Write the page of the verdicts on file and of the results in `folder` to `output`: one HTML file."""
     if not folder.is_dir():
         raise PlumblineError(f"no folder of results at {folder}: run the preset first")
     claims = read_claims(claims_path)
-    reference = read_claims(REFERENCE) if REFERENCE.is_file() else claims.iloc[:0]
-    studies = by_study((one.study, section(one, folder)) for one in run.experiments.values())
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["number"] = number
-    template = package_files("plumbline.analysis").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
-    page = environment.from_string(template).render(
+    committed = REFERENCE / "claims.csv"
+    reference = read_claims(committed) if committed.is_file() else claims.iloc[:0]
+    of_studies = list(run.studies.values())
+    titles = Titles(run.entries, run.stand_ins)
+    own = claim_views(of_studies, claims, read_doubts(claims_path), titles)
+    record = claim_views(of_studies, reference, read_doubts(committed), Titles(run.entries))
+    logs = folder.parent / "logs" / run.config.preset / "experiments"
+    verdicts = verdict_of_each(own)
+    views = [of_run(one, folder, logs, output, titles, verdicts) for one in run.experiments.values()]
+    filed = on_file(run, output, verdict_of_each(record))
+    rates = reference.drop_duplicates("claim").set_index("claim")[["pattern", "chance"]].astype(object)
+    draws = [
+        wheel | rates.where(rates.notna(), None).loc[wheel["claim"]].to_dict()
+        for wheel in wheels(of_studies, REFERENCE, Titles(run.entries))
+        if wheel["claim"] in rates.index
+    ]
+    page = page_template().render(
         run=run,
-        verdict_colours={verdict: verdict_colour(verdict) for verdict in VERDICT_COLOURS},
-        documents=by_document(run.studies.values(), grouped_claims(claims)),
+        stand_ins={real: name for real, name in run.stand_ins.items() if name in run.inputs},
+        answer=answer(reference, output) if record else None,
+        record=record,
+        own=own,
+        filed=by_study(filed),
+        studies=by_study(views),
+        wheels=draws,
         not_run=[
-            (name, claim)
-            for study in run.studies.values()
-            for name, claim in study.claims.items()
-            if not claim.experiments
+            (name, claim) for study in of_studies for name, claim in study.claims.items() if not claim.experiments
         ],
-        beyond={
-            name: claim.beyond.because
-            for study in run.studies.values()
-            for name, claim in study.claims.items()
-            if claim.beyond is not None
-        },
-        reference=by_document(run.studies.values(), grouped_claims(reference)),
-        studies=studies,
-        failures=sum(len(one.failures) for _, sections in studies for one in sections),
+        failures=sum(len(one.failures) for one in views),
         provenance=json.dumps(provenance(), indent=1, sort_keys=True),
+        looks=LOOKS,
+        meanings=MEANINGS,
+        outcomes=OUTCOME_MEANINGS,
+        choices=choices(of_studies, [one for _, some in (*record, *own) for one in some], [*filed, *views]),
+        styles=Markup(verdict_styles() + template_text("report.css")),
+        script=Markup(template_text("report.js")),
+        library=Markup(chart_library()) if any(one.curves for one in (*views, *filed)) else "",
+        chart=Markup(line_chart()),
     )
     write_text(output, page)

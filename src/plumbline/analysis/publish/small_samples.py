@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from plumbline.analysis.outputs import style
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.files import atomic
+from plumbline.study.verdicts import with_shape
 
 ALIKE = "if methods were alike (no tick: the test does not compare two methods)"
 
@@ -63,7 +64,7 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
         # At the bar's end, or beyond the tick where that stands there.
         end = alike if 0 <= alike - share < ROOM else share
         ax.text(end + 0.015, row, in_percent(share), va="center", fontsize=8)
-        for place, words in zip(COLUMNS.values(), (seeds[row], verdicts[row]), strict=True):
+        for place, words in zip(COLUMNS.values(), (seeds[row], with_shape(verdicts[row])), strict=True):
             ax.text(place, row, words, va="center", fontsize=8)
     for words, place in COLUMNS.items():
         ax.text(place, -0.7, words, va="center", fontsize=8, color="0.35")

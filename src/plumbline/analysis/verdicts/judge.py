@@ -1,7 +1,7 @@
 """The verdicts of a run: we read the records of each experiment once, and only the columns that its claims need."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ import pandas as pd
 from plumbline.analysis.evidence.runs import COLUMNS as RUN
 from plumbline.analysis.evidence.runs import RunName, Runs, runs_of
 from plumbline.analysis.outputs.draw import evidence_of, output_of
-from plumbline.analysis.verdicts.verdict import COLUMNS, by_number, claim_rows, runnable_tests
+from plumbline.analysis.verdicts.verdict import COLUMNS, RunnableTests, by_number, claim_rows, runnable_tests
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_json
 from plumbline.metrics.registry import columns_of
 from plumbline.store.records import read_names, read_table
-from plumbline.study.claims import split_metric
+from plumbline.study.claims import Claim, split_metric
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import ResolvedExperiment, document_rounds
@@ -85,20 +85,37 @@ def runs_from_reference(reference: Path, experiment: str) -> ExperimentRuns | No
     return ExperimentRuns(read_table(path, RUN, remedy=KEEP_AGAIN).to_pandas(), about["preset"], about["data"])
 
 
-def judge(
-    studies: Iterable[Study], library: MethodsAndTasks, found: Callable[[str], ExperimentRuns | None]
-) -> pd.DataFrame:
-    """Return the verdicts on the claims of studies, in their order.
+class ReadyClaim(NamedTuple):
+    """A claim with its tests whose trials were run.
+
+    Attributes:
+        study: of the claim.
+        name: of the claim.
+        claim: what was claimed.
+        tests: its tests that can be judged.
+        runs: of their trials.
+        about: their preset and data.
+        experiments: that it rests on.
+        missing: those of them that were not run.
+    """
+
+    study: Study
+    name: str
+    claim: Claim
+    tests: RunnableTests
+    runs: Runs
+    about: ExperimentRuns
+    experiments: tuple[str, ...]
+    missing: list[str]
+
+
+def ready_claims(studies: Iterable[Study], found: Callable[[str], ExperimentRuns | None]) -> Iterator[ReadyClaim]:
+    """Yield the claims of studies that can be judged, in their order.
 
     Args:
         studies: with the claims.
-        library: all methods and tasks.
         found: the runs of an experiment by its name; None where there are none.
-
-    Raises:
-        PlumblineError: a claim whose runs or values are not there.
     """
-    frames = []
     for study in studies:
         claimed = dict.fromkeys(name for claim in study.claims.values() for name in claim.all_experiments)
         there = {name: one for name in claimed if (one := found(name)) is not None}
@@ -114,10 +131,27 @@ def judge(
             about, runs = joined[ready]
             if tests := runnable_tests(claim, runs.trials):
                 missing = [one for one in experiments if one not in there]
-                full = document_rounds([study.experiments[one] for one in claim.all_experiments], library)
-                frames.append(
-                    claim_rows(name, claim, tests, runs, about.preset, about.data, experiments, missing, full)
-                )
+                yield ReadyClaim(study, name, claim, tests, runs, about, experiments, missing)
+
+
+def judge(
+    studies: Iterable[Study], library: MethodsAndTasks, found: Callable[[str], ExperimentRuns | None]
+) -> pd.DataFrame:
+    """Return the verdicts on the claims of studies, in their order.
+
+    Args:
+        studies: with the claims.
+        library: all methods and tasks.
+        found: the runs of an experiment by its name; None where there are none.
+
+    Raises:
+        PlumblineError: a claim whose runs or values are not there.
+    """
+    frames = []
+    for one in ready_claims(studies, found):
+        full = document_rounds([one.study.experiments[name] for name in one.claim.all_experiments], library)
+        about = one.about.preset, one.about.data
+        frames.append(claim_rows(one.name, one.claim, one.tests, one.runs, *about, one.experiments, one.missing, full))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
