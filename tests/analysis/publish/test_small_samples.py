@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.publish.small_samples import LETTERS, draw_small_samples, small_samples, write_small_samples
+from plumbline.study.verdicts import with_shape
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +72,7 @@ def test_nothing_of_a_name_is_cut_and_words_say_the_verdict(claims: pd.DataFrame
     assert labels[1].replace("\n", " ") == "L3: a name of a test that is far too long to stand beside a bar"
     assert max(map(len, labels[1].split("\n"))) <= LETTERS
     words = [text.get_text() for text in ax.texts]
-    assert [words.count(verdict) for verdict in ("reproduced", "not reproduced")] == [3, 1]
+    assert [words.count(with_shape(verdict)) for verdict in ("reproduced", "not reproduced")] == [3, 1]
     assert [words.count(seeds) for seeds in ("5 of 49", "5 of 50")] == [1, 3]
 
 

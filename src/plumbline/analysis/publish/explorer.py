@@ -157,14 +157,14 @@ def _values_of_seeds(rows: pd.DataFrame, rounds: list[int]) -> dict[str, Any]:
 def explored(runs: Sequence[dict[str, Any]], legends: Mapping[str, Legend], titles: Mapping[str, str]) -> Explored:
     """Return runs with the words and looks of what they speak of."""
     methods = list(dict.fromkeys(run["method"] for run in runs))
-    lines = style.lines(legends, methods)
+    styles = style.method_styles(legends, methods)
     metrics = dict.fromkeys(metric for run in runs for metric in run.get("values") or run["means"])
     return {
         "methods": {
             name: {
                 "label": legends[name].label if name in legends else name,
-                "colour": lines[name]["color"],
-                "dashed": lines[name]["linestyle"] != "-",
+                "colour": styles[name].colour,
+                "dashed": styles[name].dashed,
             }
             for name in methods
         },
