@@ -8,8 +8,6 @@ import typer
 from plumbline.cli.app import (
     CONFIG,
     DATA,
-    REFERENCE,
-    STORE,
     TRIALS,
     USE,
     ConfigOption,
@@ -22,6 +20,7 @@ from plumbline.cli.app import (
     path_argument,
     read_plan,
 )
+from plumbline.core.places import REFERENCE, STORE, on_file
 
 if TYPE_CHECKING:
     from plumbline.study.resolved import ResolvedRun
@@ -96,7 +95,9 @@ def failures(
 
 @app.command(rich_help_panel=USE)
 def verdicts(
-    claims: Annotated[Path, path_argument(help="a table of claims")] = REFERENCE / "claims.csv",
+    claims: Annotated[
+        Path | None, path_argument(help=f"a table of claims; {REFERENCE / 'claims.csv'} where none is given")
+    ] = None,
     show: Annotated[
         Literal["table", "summary", "doubts"],
         typer.Option(help="a row a claim; the number of each verdict by document; or the doubts about verdicts"),
@@ -116,6 +117,7 @@ def verdicts(
     )
     from plumbline.cli.tables import print_frame
 
+    claims = claims or on_file(REFERENCE / "claims.csv")
     table_of_claims, doubts = read_claims(claims), read_doubts(claims)
     if show == "doubts":
         print_frame(doubts, csv=True) if csv else print(doubt_table(doubts))

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.outputs.style import VERDICT_COLOURS, verdict_colour
-from plumbline.analysis.publish import report
 from plumbline.analysis.publish.report import check_svg, data_uri, failures_in, hours_in, number, write_report
 from plumbline.analysis.verdicts.verdict import COLUMNS
+from plumbline.core import places
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import REFERENCE
 from plumbline.study.plan import Plan
 from plumbline.study.verdicts import VERDICTS
 
@@ -70,8 +71,9 @@ def claim_row(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Away from the repository, whose reference results would be on the page."""
+    """Away from the reference results, which would be on the page."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(places, "shipped", lambda: folder)
 
 
 def experiments(**changes: Any) -> dict[str, Any]:
@@ -266,14 +268,14 @@ class TestPage:
     def test_without_claims_it_says_so(self, folder: Path) -> None:
         assert "No claim rests on" in page(made.plan(experiments()), results(folder, claims=[])).words
 
-    def test_verdicts_of_record_count_as_one_counts(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        committed = folder / "committed.csv"
+    def test_verdicts_of_record_count_as_one_counts(self, folder: Path) -> None:
+        committed = folder / REFERENCE / "claims.csv"
+        committed.parent.mkdir(parents=True)
         names = ("C10", "C2", "C1")
         pd.DataFrame([claim_row(claim=name, statement=f"It is {name}.") for name in names]).to_csv(committed)
-        monkeypatch.setattr(report, "REFERENCE", committed)
         words = page(made.plan(experiments()), results(folder)).words
-        places = [words.index(f"It is {name}.") for name in ("C1", "C2", "C10")]
-        assert places == sorted(places)
+        order = [words.index(f"It is {name}.") for name in ("C1", "C2", "C10")]
+        assert order == sorted(order)
 
     def test_a_table_without_rows_is_no_accident(self, folder: Path) -> None:
         done = results(folder)

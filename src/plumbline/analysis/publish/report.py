@@ -20,14 +20,11 @@ from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, write_text
+from plumbline.core.places import REFERENCE, on_file
 from plumbline.store.provenance import provenance
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
-
-REFERENCE = Path("results/reference/claims.csv")
-"""The committed verdicts."""
-
 
 DAMAGED = "{path} is empty, cut off or no {kind}: delete it, and run the same command again"
 
@@ -146,7 +143,8 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
     if not folder.is_dir():
         raise PlumblineError(f"no folder of results at {folder}: run the preset first")
     claims = read_claims(claims_path)
-    reference = read_claims(REFERENCE) if REFERENCE.is_file() else claims.iloc[:0]
+    verdicts = on_file(REFERENCE / "claims.csv")
+    reference = read_claims(verdicts) if verdicts.is_file() else claims.iloc[:0]
     studies = by_study((one.study, section(one, folder)) for one in run.experiments.values())
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
