@@ -1,6 +1,5 @@
 """The provenance of results: code, versions, machine."""
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -94,7 +93,7 @@ def provenance() -> dict[str, Any]:
         "dirty": None if status is None else bool(status),
         "version": installed_version("plumbline"),
         "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "packages": {name: known for name in PACKAGES if (known := installed_version(name)) is not None},
         "host": platform.node(),
         "platform": platform.platform(),
         "cpus": os.cpu_count(),
