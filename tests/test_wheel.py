@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,6 +124,8 @@ def test_a_workspace_in_a_path_with_a_space_has_the_quick_preset(installed: Inst
     assert "report_page" in checked(*snakemake, "--dry-run", cwd=study, env=installed.env)
     checked(*snakemake, "--", "CAL-F1", cwd=study, env=installed.env)
     assert (study / "results/quick/figures/CAL-F1.png").stat().st_size > 10_000
+    checked(*snakemake, "--report", "report.zip", "--", "CAL-F1", cwd=study, env=installed.env)
+    assert "report/report.html" in zipfile.ZipFile(study / "report.zip").namelist()
     (chunk, *_) = (study / "results/trials").rglob("*.parquet")
     assert chunk.stat().st_size > 1000
 

@@ -81,7 +81,12 @@ DATA = Path("data")
 
 
 def read_plan(config: str) -> "Plan":
-    """The plan of `--config`; its workspace is the working directory, else the one around the first file.
+    """The plan of `--config`."""
+    return read_plan_and_home(config)[0]
+
+
+def read_plan_and_home(config: str) -> "tuple[Plan, Path]":
+    """The plan of `--config`, and its workspace: the working directory, else the one around the first file.
 
     Where nothing is named and nothing is here, it is the configuration that comes with the package.
     """
@@ -94,8 +99,8 @@ def read_plan(config: str) -> "Plan":
     layers = config_layers(config)
     files = [layer for layer in layers if isinstance(layer, Path)]
     here = (Path.cwd() / STUDIES).is_dir()
-    repository = Path.cwd() if here else find_repository(files[0].parent if files else None)
-    return load_plan(read_config(*layers), repository, config if len(files) == len(layers) else "--config")
+    home = Path.cwd() if here else find_repository(files[0].parent if files else None)
+    return load_plan(read_config(*layers), home, config if len(files) == len(layers) else "--config"), home
 
 
 def config_layers(text: str) -> list[Path | dict[str, Any]]:

@@ -19,6 +19,7 @@ from plumbline.cli.app import (
     existing_folder,
     path_argument,
     read_plan,
+    read_plan_and_home,
 )
 from plumbline.core.places import REFERENCE, STORE, on_file
 
@@ -72,6 +73,19 @@ def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
 
 def _hours(hours: float) -> str:
     return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
+
+
+@app.command(rich_help_panel=USE)
+def crate(
+    output: Annotated[Path, path_argument(help="a .zip file, or a folder, that is not there yet")],
+    config: ConfigOption = CONFIG,
+    by: Annotated[str, typer.Option("--by", help="who ran it; nobody is named where empty")] = "",
+) -> None:
+    """Pack a preset's results, with workflow and configuration, as an RO-Crate."""
+    from plumbline.analysis.publish.crate import write_crate
+
+    plan, home = read_plan_and_home(config)
+    print(write_crate(plan.run, home, output, by))
 
 
 @app.command(rich_help_panel=USE)
