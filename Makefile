@@ -11,12 +11,12 @@ PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-all test-gpu soak bench peers docs lint format clean
+.PHONY: study test test-all test-gpu soak bench peers docs lint format lock clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
 $(VENV)/installed: envs/requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("plumbline needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -c 'import sys; sys.exit("plumbline needs Python 3.11.5 or later" if sys.version_info < (3, 11, 5) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
@@ -78,6 +78,11 @@ format: $(VENV)/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
+
+# What follows from envs/requirements.lock and pyproject.toml: checksums of all versions, and conda's environment.
+lock: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python envs/export.py
 
 clean:
 	rm -rf $(VENV) .snakemake .mypy_cache .pytest_cache .ruff_cache docs/_build docs/api docs/claims docs/experiments docs/repository docs/_static/verdicts.css

@@ -1,45 +1,101 @@
-"""The lock, the conda environment and the package's metadata name the same versions; tests run on one thread each."""
+"""The locks, the conda environment and the package's metadata name the same versions; tests run on one thread each."""
 
+import importlib.util
 import re
-import tomllib
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 import torch
 import yaml
+from packaging.markers import Marker
 
 ROOT = Path(__file__).parents[1]
 
 
-def normal(name: str) -> str:
-    """Return a distribution's name as indexes compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def pins(lines: list[str]) -> dict[str, str]:
-    """Return versions by name."""
-    return {normal(name): version for name, _, version in (line.strip().partition("==") for line in lines) if version}
+EXPORT = load(ROOT / "envs" / "export.py")
+LOCK, PEERS, HASHED = (EXPORT.pins(ROOT / "envs" / f"{name}.lock") for name in ("requirements", "peers", "hashed"))
+PLATFORMS = {
+    "Linux, x86-64": {"sys_platform": "linux", "platform_machine": "x86_64"},
+    "Linux, aarch64": {"sys_platform": "linux", "platform_machine": "aarch64"},
+    "macOS, arm64": {"sys_platform": "darwin", "platform_machine": "arm64"},
+}
+PYTHON = {
+    "python_full_version": "3.11.7",
+    "platform_python_implementation": "CPython",
+    "implementation_name": "cpython",
+}
+ACCELERATORS = re.compile(r"nvidia-|cuda-|triton$|setuptools$")
+"""What torch needs beside itself, where its build is one for CUDA."""
 
 
-LOCK, PEERS = (pins((ROOT / "envs" / f"{name}.lock").read_text().splitlines()) for name in ("requirements", "peers"))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def version(pin: str) -> str:
+    """Return the version of a pin, without its marker."""
+    return re.split(r"[\s;\\]", pin.partition("==")[2].strip())[0]
+
+
+def needed(pin: str, **platform: str) -> bool:
+    """Return whether a pin is for a platform, by its marker."""
+    marker = pin.rstrip("\\ ").partition(";")[2].strip()
+    usual = {
+        "python_full_version": "3.11.7",
+        "platform_python_implementation": "CPython",
+        "implementation_name": "cpython",
+    }
+    return not marker or Marker(marker).evaluate({**usual, **platform})
 
 
 def test_every_dependency_is_pinned() -> None:
-    wanted = {normal(name) for name in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"])}
-    assert wanted <= LOCK.keys()
+    assert {*EXPORT.dependencies(), *EXPORT.dependencies("dev")} <= LOCK.keys()
 
 
 def test_peers_are_pinned_and_change_nothing_else() -> None:
-    assert {normal(name) for name in PROJECT["optional-dependencies"]["peers"]} <= PEERS.keys()
+    assert set(EXPORT.dependencies("peers")) <= PEERS.keys()
     assert not PEERS.keys() & LOCK.keys()
 
 
 def test_conda_has_the_same_versions() -> None:
-    environment = yaml.safe_load((ROOT / "envs" / "plumbline.yaml").read_text())
-    (pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    conda = pins(pip)
-    assert conda.keys() == {normal(name) for name in PROJECT["dependencies"]}
-    assert conda.items() <= LOCK.items()
+    text = (ROOT / "envs" / "plumbline.yaml").read_text(encoding="utf-8")
+    assert text == EXPORT.conda_environment(), "run `make lock`"
+    (pip,) = (entry["pip"] for entry in yaml.safe_load(text)["dependencies"] if isinstance(entry, dict))
+    assert {EXPORT.named(line) for line in pip} == set(EXPORT.dependencies())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_checksums_are_of_the_same_versions(platform: str) -> None:
+    """`make lock` writes them."""
+    on = PLATFORMS[platform]
+    here, there = ({name: version(pin) for name, pin in lock.items() if needed(pin, **on)} for lock in (LOCK, HASHED))
+    only = here.keys() - there.keys()
+    assert only <= {"greenlet"}, "SQLAlchemy asks for it on some machines"
+    assert {name for name in there.keys() - here.keys() if not ACCELERATORS.match(name)} <= {"appnope"}
+    assert [name for name in here.keys() & there.keys() if here[name] != there[name]] == []
+    assert set(EXPORT.dependencies()) - there.keys() <= {"box2d"}
+    assert "torch" in there
+
+
+def test_every_version_has_checksums_and_no_index_is_named() -> None:
+    text = (ROOT / "envs" / "hashed.lock").read_text(encoding="utf-8")
+    blocks = re.split(r"\n(?=[\w])", text.split("\n", text.count("\n#") + 1)[-1])
+    assert len(blocks) == len(HASHED)
+    for block in blocks:
+        assert re.search(r"\\\n +--hash=sha256:[0-9a-f]{64}", block), block[:60]
+    for path in (ROOT / "envs").glob("*.*"):
+        assert "://" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_usual_marker_is_left_out() -> None:
+    lock = "a==1 ; x \\\n    --hash=sha256:0\nb==2 ; x and y\nc==3 ; x\n"
+    assert EXPORT.without_usual_marker(lock) == "a==1 \\\n    --hash=sha256:0\nb==2 ; x and y\nc==3\n"
 
 
 def test_tests_run_on_one_thread() -> None:

@@ -20,6 +20,7 @@ from situations import ask, box
 
 import plumbline as pb
 from plumbline.cli.skeletons import skeleton, words, write_skeleton
+from plumbline.core.places import REFERENCE, on_file, own_folder, shipped, workspace
 from plumbline.methods.base import build_method, methods
 from plumbline.problems.base import Context, problems
 from plumbline.problems.build import build_problem
@@ -135,7 +136,7 @@ def test_a_package(run: Run, own_packages: Path, tmp_path: Path) -> None:
         (("study", "conformal"), "config/studies/conformal.yaml is there already: choose another name, or delete it"),
         (("method", "ei"), "there is a method 'ei' already: choose another name"),
         (("package", "json"), "there is a module 'json' already: choose another name"),
-        (("study", "mine", "--folder", "nowhere"), "nowhere is no checkout of plumbline: name one with --folder, or"),
+        (("study", "mine", "--folder", "nowhere"), "nowhere has no config/studies: name a workspace with --folder"),
     ],
 )
 def test_what_cannot_be_written_is_one_line(arguments: tuple[str, ...], message: str, run: Run, checkout: Path) -> None:
@@ -144,7 +145,7 @@ def test_what_cannot_be_written_is_one_line(arguments: tuple[str, ...], message:
 
 def test_another_checkout_is_refused(run: Run, checkout: Path) -> None:
     (checkout / "src/plumbline").unlink()
-    check_one_line(run("new", "problem", "mine"), "is not the checkout of the plumbline that runs", "new package mine")
+    check_one_line(run("new", "problem", "mine"), "has no source of this plumbline: name ", "new package mine")
     assert not (checkout / "config/tasks/mine.yaml").exists()
 
 
@@ -154,6 +155,30 @@ def test_nothing_is_overwritten(checkout: Path) -> None:
         write_skeleton("problem", "mine", checkout)
     assert (checkout / "config/tasks/mine.yaml").read_text() == "# ours\n"
     assert not (checkout / "src/plumbline/problems/mine.py").exists()
+
+
+def test_a_workspace_is_a_study_of_its_own(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, output, errors = run("init", "my study")
+    assert (code, errors) == (0, "")
+    home = tmp_path / "my study"
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert f"{len(files)} files" in output
+    assert output.splitlines()[-1] == "  cd 'my study' && snakemake --cores 2"
+    assert {path.name for path in home.iterdir()} == {"Snakefile", "README.md", ".gitignore", "config", "slurm"}
+    assert home.name in (home / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(home)
+    assert workspace() == own_folder() == home
+    assert on_file(REFERENCE) == shipped() / REFERENCE, "until there are results of its own"
+    write_skeleton("study", "mine", home)
+    assert "MINE-1" in set(pb.experiments()["experiment"])
+
+
+def test_a_workspace_overwrites_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("# ours\n")
+    check_one_line(run("init", "."), "config.yaml is there already: choose another name, or delete it")
+    assert not (tmp_path / "Snakefile").exists()
+    assert (tmp_path / "config/config.yaml").read_text() == "# ours\n"
 
 
 def test_words() -> None:

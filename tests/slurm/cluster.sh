@@ -121,6 +121,10 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 MinJobAge=300
 
+# A job of the partition 'urgent' takes the place of jobs of the others, which are put into the queue again.
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+
 # Look for work often: a test is made of short jobs.
 SchedulerParameters=sched_interval=2,bf_interval=2
 KillWait=5
@@ -130,6 +134,7 @@ GresTypes=gpu
 NodeName=localhost NodeAddr=127.0.0.1 NodeHostname=$(hostname -s) CPUs=$(nproc) RealMemory=$memory_mb Gres=gpu:fake:2
 PartitionName=cpu Nodes=localhost Default=YES MaxTime=INFINITE State=UP
 PartitionName=gpu Nodes=localhost Default=NO MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=localhost Default=NO MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 CONF
     # Each GPU needs a device file: a bare Count= leaves the node invalid until the controller starts afresh.
     cat >"$CONF_DIR/gres.conf" <<CONF
@@ -193,7 +198,7 @@ start() {
         ((SECONDS < deadline)) || give_up "the node is not idle after $START_TIMEOUT s (state: '$(node_state)')"
         sleep 0.5
     done
-    say "running: 1 node, $(nproc) CPUs, partitions cpu (default) and gpu, 2 fake GPUs (state in $state)"
+    say "running: 1 node, $(nproc) CPUs, partitions cpu (default), gpu and urgent, 2 fake GPUs (state in $state)"
 }
 
 cancel_jobs() {

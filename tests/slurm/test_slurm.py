@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +19,8 @@ import pytest
 import yaml
 
 from plumbline.core.saved_state import load_state
+from plumbline.store.spec import TrialSpec
+from plumbline.trials import run_trial
 
 if TYPE_CHECKING:  # only then: another folder's conftest.py may have taken the module's name
     from conftest import SnakemakeRun
@@ -158,36 +161,80 @@ def saved_rounds(store: Path, method: str) -> int:
     return -1
 
 
-def kill_when_under_way(store: Path, process: str, rounds: int) -> None:
-    """Send SIGKILL to a trial with at least `rounds` rounds saved, once, as the kernel does for want of memory."""
-    deadline = time.monotonic() + 150
-    while time.monotonic() < deadline:
-        if saved_rounds(store, process) >= rounds:
-            for job in trials_of(store.parent.parent, process):
-                job.kill()
-            return
-        time.sleep(0.2)
+def once_under_way(store: Path, method: str, then: Callable[[], None]) -> threading.Thread:
+    """Start what calls `then` when a trial of a method has three rounds saved."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 250
+        while time.monotonic() < deadline:
+            if saved_rounds(store, method) >= 3:
+                then()
+                return
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
 
 
-@pytest.mark.slurm
-def test_the_study_resumes_a_killed_trial(
-    repository_copy: Path, snakemake_on_slurm: Callable[..., SnakemakeRun]
-) -> None:
+@pytest.fixture
+def study(repository_copy: Path) -> Path:
+    """The repository with a study of two trials."""
     for folder, content in ("studies", STUDY), ("methods", METHODS), ("tasks", TASKS):
         place = repository_copy / "config" / folder
         shutil.rmtree(place)
         place.mkdir()
         (place / "cluster.yaml").write_text(yaml.safe_dump(content))
-    results = repository_copy / "results"
-    killer = threading.Thread(target=kill_when_under_way, args=(results / "store", "ei", 3))
-    killer.start()
+    return repository_copy
 
-    run = snakemake_on_slurm(repository_copy, "--config", "studies=[cluster]", "job=chunk", timeout=400)
 
-    killer.join()
-    assert run.returncode == 0, run.tail()
+ALL_OF_IT = ("--config", "studies=[cluster]", "job=chunk")
+
+
+def read_spec(path: Path) -> TrialSpec:
+    return TrialSpec.model_validate_json(path.read_text())
+
+
+def check_it_went_on(results: Path) -> None:
+    """Check that the trial of `ei` was resumed, and ends as one that was never stopped: with the same bytes."""
     (log,) = (results / "logs" / "trials" / "branin" / "ei").glob("*.log")
     assert "going on after round" in log.read_text(), log.read_text()
+    (folder,) = (path.parent for path in (results / "store").glob("*/spec.json") if read_spec(path).method.name == "ei")
+    again = run_trial(read_spec(folder / "spec.json"), results / "again", results.parent / "data")
+    assert (folder / "records.parquet").read_bytes() == again.records_path.read_bytes()
+
+
+@pytest.mark.slurm
+def test_a_preempted_trial_goes_on_where_it_was(study: Path, snakemake_on_slurm: Callable[..., SnakemakeRun]) -> None:
+    """An urgent job takes the node: Slurm stops the job of the trial, and starts it again by itself."""
+    results = study / "results"
+
+    def preempt() -> None:
+        command = ["sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 5"]
+        subprocess.run(command, check=True)
+
+    urgent = once_under_way(results / "store", "ei", preempt)
+    run = snakemake_on_slurm(study, "--slurm-requeue", *ALL_OF_IT, timeout=500)
+    urgent.join()
+    assert run.returncode == 0, run.tail()
+    assert "Trying to restart job" not in run.log, "Slurm did it, Snakemake did not notice"
+    check_it_went_on(results)
+
+
+@pytest.mark.slurm
+def test_the_study_resumes_a_killed_trial(study: Path, snakemake_on_slurm: Callable[..., SnakemakeRun]) -> None:
+    results = study / "results"
+
+    def kill() -> None:
+        """As the kernel does for want of memory."""
+        for job in trials_of(study, "ei"):
+            job.kill()
+
+    killer = once_under_way(results / "store", "ei", kill)
+    run = snakemake_on_slurm(study, *ALL_OF_IT, timeout=400)
+    killer.join()
+    assert run.returncode == 0, run.tail()
+    check_it_went_on(results)
     records = pd.read_csv(results / "quick" / "tables" / "X-1.csv")
     assert set(records["method"]) == {"random", "ei"}
     assert "2 trials imported" in (results / "quick" / "only-cluster" / "tracked.txt").read_text()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from plumbline.core import places
 from plumbline.core.options import parse
 from plumbline.methods.baselines import RandomSearch
 from plumbline.store.spec import TrialSpec
@@ -39,8 +40,9 @@ def plan() -> Plan:
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Away from the repository's reference costs."""
+    """Away from the reference costs."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(places, "shipped", lambda: tmp_path)
 
 
 def test_costs_are_medians(cheap_spec: Callable[..., TrialSpec]) -> None:

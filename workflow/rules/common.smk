@@ -8,15 +8,18 @@ import time
 from functools import cache
 from pathlib import Path
 
-# The checkout, whichever Snakefile Snakemake was started with, and its own package, whichever is installed.
+# The folder that this workflow is in, whichever Snakefile Snakemake was started with: a checkout, whose own package is taken,
+# whichever is installed; or the folder of an installed package, which has none.
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+SOURCE = [str(path) for path in [ROOT / "src"] if path.is_dir()]
+sys.path[:0] = SOURCE
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import read_yaml
+from plumbline.core.places import STUDIES
 from plumbline.store.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
 from plumbline.study.plan import load_plan
 from plumbline.study.resolved import job_resources
@@ -24,14 +27,21 @@ from plumbline.study.settings import summary_folder
 from plumbline.registry.source_digest import source_digest
 
 STARTED = time.time()
+# The folder of the configuration: the one that Snakemake runs in, as `plumbline init` writes it, else the workflow's own.
+HOME = Path.cwd() if (Path.cwd() / STUDIES).is_dir() else ROOT
+WITH_CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 
 try:
-    PLAN = load_plan(config, ROOT)
+    PLAN = load_plan(config, HOME)
     for field in ("results", "datasets"):
         if re.search(r"[{}\n]", path := getattr(PLAN.config, field)):
             raise PlumblineError(
                 f"config: {field}: braces and line ends may not be in a path of the workflow: {path!r}"
             )
+    if WITH_CONDA and not SOURCE:
+        raise PlumblineError(
+            "--sdm conda: only a checkout of the repository has what conda's Python runs: leave it out"
+        )
     if os.pathsep in str(ROOT):
         raise PlumblineError(f"{ROOT}: Python takes no path with {os.pathsep!r} in it: rename the folder")
 except PlumblineError as error:
@@ -57,7 +67,7 @@ PATHS = {id: str(chunk.path(Path(TRIALS))) for id, chunk in CHUNKS.items()}
 
 # What speaks of the whole run. A run of some experiments or studies has a place of its own, and leaves the whole one's
 # alone.
-SUMMARY_NAME = summary_folder(PLAN.config, (read_yaml(ROOT / "config" / "config.yaml") or {}).get("studies", ()))
+SUMMARY_NAME = summary_folder(PLAN.config, (read_yaml(HOME / "config" / "config.yaml") or {}).get("studies", ()))
 SUMMARY = f"{RESULTS}/{SUMMARY_NAME}"
 
 
@@ -102,10 +112,10 @@ def growing(amount):
     return lambda wildcards, attempt: amount * attempt
 
 
-# Rules call the package of this checkout: with the interpreter that runs Snakemake, or with that of the conda
-# environment under `--sdm conda`. One thread a job: two on a busy machine are slower than one.
-PYTHON = "python" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else sys.executable
-PACKAGE_PATH = ":".join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+# Rules call the package of this checkout, or the installed one: with the interpreter that runs Snakemake, or with that of
+# the conda environment under `--sdm conda`. One thread a job: two on a busy machine are slower than one.
+PYTHON = "python" if WITH_CONDA else sys.executable
+PACKAGE_PATH = ":".join(filter(None, [*SOURCE, os.environ.get("PYTHONPATH")]))
 # Snakemake formats the prefix, hence the names of variables, and the doubled braces.
 shell.prefix(
     "set -euo pipefail; export PYTHONPATH={PACKAGE_PATH:q} MPLBACKEND=agg PLUMBLINE_TRACEBACK=1"

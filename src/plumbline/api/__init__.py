@@ -6,6 +6,7 @@ Every function returns a pandas table, but for `show`, which prints. A method or
 
 from plumbline.api.benching import bench
 from plumbline.api.comparing import compare, seeds
+from plumbline.api.diagnosing import diagnose
 from plumbline.api.editions import atlas
 from plumbline.api.experiment_runs import runs
 from plumbline.api.listings import claims, classes, experiments, methods, tasks
@@ -20,6 +21,7 @@ __all__ = [
     "claims",
     "classes",
     "compare",
+    "diagnose",
     "experiments",
     "methods",
     "run",

@@ -12,6 +12,7 @@ from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.inputs import module_and_name
 from plumbline.core.libraries import installed_version
 from plumbline.core.nested import merge
+from plumbline.core.places import ATLAS, STORE, on_file, own_folder, shipped
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodRef
 from plumbline.registry.registry import import_module
@@ -64,9 +65,9 @@ def bench(
         options: of the method, nested, laid over those that it has: `{"arguments": {"level": 0.5}}`.
         table: `differences`, `standing` or `trials`.
         cores: processes that run trials; all of the machine where None.
-        store: the folder of all trials; `results/store` of the repository where None.
-        data: the folder of built features; `data` of the repository where None.
-        folder: of an edition of the atlas; `results/atlas` of the repository where None.
+        store: the folder of all trials; `results/store` of the workspace where None.
+        data: the folder of built features; `data` of the workspace where None.
+        folder: of an edition of the atlas; `results/atlas` of the workspace or the package where None.
 
     Returns:
         Of `differences`, a row a method on file and task, `all tasks` first: `against`, `task`, `pairs`, the
@@ -86,17 +87,17 @@ def bench(
     """
     if table not in get_args(Table):
         raise unknown("table", table, get_args(Table))
-    repository = find_repository()
+    home = own_folder()
     bench = Bench(
         target,
         [tasks] if isinstance(tasks, str) else tasks,
         seeds,
         against,
         options or {},
-        repository / "data" if data is None else Path(data),
+        home / "data" if data is None else Path(data),
         folder,
     )
-    result = bench.compared(list(bench.run(repository / "results/store" if store is None else Path(store), cores)))
+    result = bench.compared(list(bench.run(home / STORE if store is None else Path(store), cores)))
     if table != "trials" and len(result.failures) == len(bench.specs) and result.own["score"].isna().all():
         raise PlumblineError(result.failures[0])
     found = {"differences": result.frame(), "standing": result.standing, "trials": result.own}[table]
@@ -317,9 +318,9 @@ class Bench:
 
     def on_file(self) -> "pd.DataFrame":
         """Return the rounds of the methods on file on the tasks."""
-        from plumbline.analysis.atlas.edition import FOLDER, read_rounds
+        from plumbline.analysis.atlas.edition import read_rounds
 
-        folder = find_repository() / FOLDER if self.folder is None else Path(self.folder)
+        folder = on_file(ATLAS) if self.folder is None else Path(self.folder)
         return read_rounds(folder, self.specs).astype({"task": str, "method": str})
 
     def compared(self, done: list[TaskTrials]) -> Compared:
@@ -387,7 +388,7 @@ class Bench:
             EDITION,
             {name: version for name in libraries if (version := installed_version(name)) is not None},
         )
-        return methods_paragraph(protocol, find_repository() / "CITATION.cff")
+        return methods_paragraph(protocol, shipped() / "CITATION.cff")
 
 
 def tasks_named(names: list[str], tasks: "pd.DataFrame") -> list[str]:

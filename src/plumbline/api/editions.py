@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.places import ATLAS, on_file, own_folder
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodRef
 
@@ -42,7 +43,7 @@ def atlas(
             trials that are solved.
         task: the only one; all where empty.
         methods: the only ones; all where empty.
-        folder: of an edition; `results/atlas` of the repository where None.
+        folder: of an edition; `results/atlas` of the workspace or the package where None.
 
     Returns:
         Of `rounds`: `best`, the best noise-free value so far, and `incumbent`, that of the best observation, both to be
@@ -59,14 +60,14 @@ def atlas(
         >>> rounds = pb.atlas(task="common-levy-5-0.1", methods=["atlas-logei", "optuna-gp"])
         >>> rounds.groupby(["method", "round"])["regret"].median().unstack("method")
     """
-    from plumbline.analysis.atlas.edition import FOLDER, check_edition, read_cells, read_rounds, read_tasks
+    from plumbline.analysis.atlas.edition import check_edition, read_cells, read_rounds, read_tasks
     from plumbline.analysis.atlas.interventions import findings
     from plumbline.analysis.atlas.ranks import profiles, ranks
     from plumbline.analysis.atlas.scores import trials, with_regret
 
     if part not in get_args(Part):
         raise unknown("part of the atlas", part, get_args(Part))
-    place = find_repository() / FOLDER if folder is None else Path(folder)
+    place = on_file(ATLAS) if folder is None else Path(folder)
     check_edition(place)
     cells, tasks = read_cells(place), read_tasks(place)
     if task and task not in set(tasks["task"]):
@@ -99,23 +100,22 @@ def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder:
 
     Args:
         results: a folder with `trials` and `store`, of runs of the study `atlas` at the preset `paper`, on real data.
-        data: folder of features and trained models; `data` of the repository where None.
-        folder: of the edition; `results/atlas` of the repository where None.
+        data: folder of features and trained models; `data` of the workspace where None.
+        folder: of the edition; `results/atlas` of the workspace or the package where None.
 
     Raises:
         PlumblineError: the folder holds another edition, or a result is damaged.
     """
-    from plumbline.analysis.atlas.edition import FOLDER, add_cells
+    from plumbline.analysis.atlas.edition import add_cells
 
-    repository = find_repository()
-    grid = AtlasGrid(repository)
+    grid = AtlasGrid(find_repository())
     specs = grid.specs()
     finished = list(finished_cells(grid, Path(results)))
-    at_hand = repository / "data" if data is None else Path(data)
+    at_hand = own_folder() / "data" if data is None else Path(data)
     domains = {task: domain_of(specs[task], at_hand) for task in dict.fromkeys(cell.pair[0] for cell in finished)}
     cells = [cell._replace(facts={**cell.facts, "inputs": domains[cell.pair[0]].bounds.shape[-1]}) for cell in finished]
     cells += empty_cells(grid, domains)
-    return add_cells(repository / FOLDER if folder is None else Path(folder), cells, grid.tasks(), EDITION_FACTS)
+    return add_cells(own_folder() / ATLAS if folder is None else Path(folder), cells, grid.tasks(), EDITION_FACTS)
 
 
 EDITION_FACTS = {

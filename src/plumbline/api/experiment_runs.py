@@ -4,8 +4,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plumbline.api.repository import REFERENCE, find_repository, find_study
+from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.places import REFERENCE, on_file
 from plumbline.study.claims import split_metric
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
     from plumbline.analysis.evidence.former import former_in_words
 
     found = runs_by_column(experiment, folder, metric)
-    home = find_repository() / REFERENCE / experiment
+    home = on_file(REFERENCE / experiment)
     if folder is None and (former := former_in_words(home, found["method"].unique())):
         warnings.warn(f"{experiment}: {former}", stacklevel=2)
     return found.rename(columns=NAMES)
@@ -58,10 +59,11 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
         return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
     from plumbline.analysis.verdicts.judge import runs_from_reference
 
-    found = runs_from_reference(repository / REFERENCE, experiment)
+    home = on_file(REFERENCE / experiment)
+    found = runs_from_reference(home.parent, experiment)
     if found is None:
         find_study(repository, experiment)
-        means = (repository / REFERENCE / experiment / f"{experiment}-table.csv").is_file()
+        means = (home / f"{experiment}-table.csv").is_file()
         there = f"only means of {experiment} are on file, no single runs" if means else f"no runs of {experiment}"
         raise PlumblineError(f"{there}: run it, and name its results: --folder results/<preset>")
     if not metric:

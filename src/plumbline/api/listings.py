@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from plumbline.api.repository import REFERENCE, STUDIES, find_repository, study_names
+from plumbline.api.repository import find_repository, study_names
 from plumbline.api.written import entry_files, read_written
 from plumbline.core.errors import unknown
 from plumbline.core.libraries import absent
+from plumbline.core.places import REFERENCE, STUDIES, on_file
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Option, options_of
 from plumbline.study.experiments import Preset, Study, load_study
@@ -98,21 +99,20 @@ def experiments() -> "pd.DataFrame":
 
     Returns:
         A row an experiment: `experiment`, its `paper`, its `title`, the `presets` that have it, `seeds` at the
-        document's settings, the `claims` that rest on it, and whether its results are `published` with the repository.
+        document's settings, the `claims` that rest on it, and whether its results are `published` with the package.
     """
     return listed_experiments().frame()
 
 
 def listed_experiments() -> Listing:
     """Return the rows of `experiments`."""
-    reference = find_repository() / REFERENCE
     rows = [
         (
             *(name, study.study, one.title),
             ", ".join(preset for preset in get_args(Preset) if getattr(one, preset) is not None),
             one.seeds,
             ", ".join(claim for claim, about in study.claims.items() if name in about.experiments),
-            (reference / name).is_dir(),
+            on_file(REFERENCE / name).is_dir(),
         )
         for study in _studies()
         for name, one in study.experiments.items()
@@ -133,7 +133,7 @@ def claims() -> "pd.DataFrame":
     """
     from plumbline.analysis.publish.reference import read_claims, read_doubts, verdict_rows
 
-    path = find_repository() / REFERENCE / "claims.csv"
+    path = on_file(REFERENCE / "claims.csv")
     return verdict_rows(_studies(), read_claims(path), read_doubts(path))
 
 

@@ -1,31 +1,21 @@
-"""Where the configuration and the results are: the repository around the working directory, or that of the package."""
+"""The configuration: that of the workspace around the working directory, else what comes with the package."""
 
 from pathlib import Path
 
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import unknown
 from plumbline.core.options import read_yaml
-from plumbline.registry.source_digest import ROOT
+from plumbline.core.places import STUDIES, shipped, workspace
 from plumbline.study.experiments import Study, load_study
 from plumbline.study.settings import Config, read_config
 
-STUDIES = Path("config/studies")
-REFERENCE = Path("results/reference")
-
 
 def find_repository(start: Path | None = None) -> Path:
-    """Return the folder with `config/studies` at `start` or above it, else that of the package's own checkout.
+    """Return the folder with the configuration: the workspace at `start` or above it, else that of the package.
 
     Args:
         start: the working directory where None.
-
-    Raises:
-        PlumblineError: there is neither.
     """
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents, ROOT.parents[1]):
-        if (folder / STUDIES).is_dir():
-            return folder
-    raise PlumblineError(f"no {STUDIES} at {here} or above it: work in a checkout of the repository")
+    return workspace(start) or shipped()
 
 
 def study_names(repository: Path) -> list[str]:

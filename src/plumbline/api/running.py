@@ -9,12 +9,11 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
-import platformdirs
-
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
 from plumbline.core.nested import merge
 from plumbline.core.options import parse
+from plumbline.core.places import STORE, own_folder
 from plumbline.core.threads import threads_asked
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import ProblemRef
@@ -139,18 +138,13 @@ def _given(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in inner.items() if value is not None and value != {}}
 
 
-def entries_and_stand_ins(repository: Path | None, real: bool) -> tuple[MethodsAndTasks, Mapping[str, str]]:
-    """Return the methods and tasks of a repository, and the generated datasets that stand in unless data are `real`.
-
-    Without a repository there are none: registered classes run without any.
-    """
+def entries_and_stand_ins(repository: Path, real: bool) -> tuple[MethodsAndTasks, Mapping[str, str]]:
+    """Return the methods and tasks of a repository, and the generated datasets that stand in unless data are `real`."""
     from plumbline.api.repository import read_configuration
     from plumbline.data.datasets import load_datasets
     from plumbline.data.models import load_models
     from plumbline.study.plan import Plan
 
-    if repository is None:
-        return MethodsAndTasks(), {}
     config = repository / "config"
     entries = load_methods_and_tasks(config)
     if real:
@@ -158,14 +152,6 @@ def entries_and_stand_ins(repository: Path | None, real: bool) -> tuple[MethodsA
     generated = read_configuration(repository).model_copy(update={"data": "generated", "instead": {}})
     datasets, models = load_datasets(config / "datasets.yaml"), load_models(config / "models.yaml")
     return entries, Plan(generated, {}, entries, datasets, models).stand_ins
-
-
-def repository_or_none() -> Path | None:
-    """Return the repository, None where there is none."""
-    try:
-        return find_repository()
-    except PlumblineError:
-        return None
 
 
 @contextmanager
@@ -270,8 +256,8 @@ def run(
         initial: points of the initial design.
         design: the initial design (`pb.classes("design")`).
         real_data: whether to read the datasets that the task names; else generated ones stand in for them.
-        store: the folder of all trials; `results/store` of the repository.
-        data: the folder of built features; `data` of the repository.
+        store: the folder of all trials; `results/store` of the workspace.
+        data: the folder of built features; `data` of the workspace.
         device: cpu, cuda or auto.
         log: whether each round is a line on standard error; a terminal shows a bar in any case.
         lockstep: greatest number of seeds that take steps jointly, where the method can: faster, and the same numbers
@@ -295,14 +281,13 @@ def run(
     """
     import pandas as pd
 
-    repository = repository_or_none()
     request = TrialRequest(
         method, task, method_class, problem, options or {}, problem_options or {}, rounds, q, initial, design
     )
-    entries, stand_ins = entries_and_stand_ins(repository, real_data)
+    entries, stand_ins = entries_and_stand_ins(find_repository(), real_data)
     specs = [request.spec(entries, stand_ins, seed) for seed in seed_numbers(seeds)]
-    home = repository or platformdirs.user_cache_path("plumbline")
-    places = Path(store or home / "results/store"), Path(data or home / "data")
+    home = own_folder()
+    places = Path(store or home / STORE), Path(data or home / "data")
     folders = run_specs(specs, *places, device, log, lockstep)
     tables, reasons = [], []
     for spec, folder in zip(specs, folders, strict=True):

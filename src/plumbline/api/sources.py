@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.api.experiment_runs import runs_by_column
-from plumbline.api.repository import REFERENCE, find_repository
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.places import REFERENCE, STORE, on_file, own_folder
 
 if TYPE_CHECKING:
     import pandas as pd
-
-STORE = Path("results/store")
 
 
 class Source(NamedTuple):
@@ -28,7 +26,7 @@ class Place(NamedTuple):
     Attributes:
         experiment: its name; any that has them where empty.
         folder: results of a preset; the results on file where None.
-        store: the only store to look into; that of the repository and then the results on file where None.
+        store: the only store to look into; that of the workspace and then the results on file where None.
     """
 
     experiment: str = ""
@@ -59,7 +57,7 @@ def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> S
         return Source(runs_by_column(experiment, place.folder, metric), f"{experiment} in {place.folder}")
     if (stored := _stored(methods, task, metric, place.store)) is not None:
         return stored
-    experiment = _one_of(Published(find_repository() / REFERENCE), methods, task)
+    experiment = _one_of(Published(on_file(REFERENCE)), methods, task)
     return _on_file(experiment, methods, metric)
 
 
@@ -68,15 +66,15 @@ def _on_file(experiment: str, methods: Sequence[str], metric: str) -> Source:
     from plumbline.analysis.evidence.former import former_in_words
 
     found = runs_by_column(experiment, None, metric)
-    former = former_in_words(find_repository() / REFERENCE / experiment, methods)
+    former = former_in_words(on_file(REFERENCE / experiment), methods)
     return Source(found, f"{experiment} in {REFERENCE}" + f" ({former})" * bool(former))
 
 
 def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) -> Source | None:
-    """Return the runs of a store, or of that of the repository, None where the latter lacks a method."""
+    """Return the runs of a store, or of that of the workspace, None where the latter lacks a method."""
     from plumbline.analysis.evidence.stored import runs_of_store, stored_trials
 
-    folder = store or find_repository() / STORE
+    folder = store or own_folder() / STORE
     if store and not store.is_dir():
         raise PlumblineError(f"no folder of trials at {store}")
     trials = stored_trials(folder, methods, task)

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import STORE, STUDIES
 
 if TYPE_CHECKING:
     from plumbline.study.plan import Plan
@@ -75,26 +76,31 @@ EVERY = "every"
 CONFIG = "config/config.yaml"
 COMMAS = "commas separate files and JSON"
 TRACKING = "sqlite:///results/mlflow.db"
-STORE = Path("results/store")
 TRIALS = Path("results/trials")
 DATA = Path("data")
-REFERENCE = Path("results/reference")
-ATLAS = Path("results/atlas")
 
 
 def read_plan(config: str) -> "Plan":
-    """The plan of `--config`; its repository is the working directory, else the checkout around the first file."""
-    from plumbline.api.repository import STUDIES, find_repository
+    """The plan of `--config`."""
+    return read_plan_and_home(config)[0]
+
+
+def read_plan_and_home(config: str) -> "tuple[Plan, Path]":
+    """The plan of `--config`, and its workspace: the working directory, else the one around the first file.
+
+    Where nothing is named and nothing is here, it is the configuration that comes with the package.
+    """
+    from plumbline.api.repository import find_repository
     from plumbline.study.plan import load_plan
     from plumbline.study.settings import read_config
 
+    if config == CONFIG and not Path(CONFIG).is_file():
+        config = str(find_repository() / CONFIG)
     layers = config_layers(config)
     files = [layer for layer in layers if isinstance(layer, Path)]
-    if config == CONFIG and not files[0].is_file():
-        raise PlumblineError(f"no file {CONFIG} here ({Path.cwd()}): run it in the checkout, or name --config")
     here = (Path.cwd() / STUDIES).is_dir()
-    repository = Path.cwd() if here else find_repository(files[0].parent if files else None)
-    return load_plan(read_config(*layers), repository, config if len(files) == len(layers) else "--config")
+    home = Path.cwd() if here else find_repository(files[0].parent if files else None)
+    return load_plan(read_config(*layers), home, config if len(files) == len(layers) else "--config"), home
 
 
 def config_layers(text: str) -> list[Path | dict[str, Any]]:

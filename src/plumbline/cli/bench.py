@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plumbline.cli.app import DATA, STORE, USE, DataOption, StoreOption, app, path_option, refuse_losses
+from plumbline.cli.app import DATA, USE, DataOption, StoreOption, app, path_option, refuse_losses
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import STORE
 
 if TYPE_CHECKING:
     from plumbline.api.benching import Bench, Compared, TaskTrials

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from plumbline.cli import atlas, bench, comparing, listings, new, pipeline, results, trial  # noqa: F401 - commands
+from plumbline.cli import atlas, bench, comparing, diagnosing, listings, new, pipeline, results, trial  # noqa: F401 - commands
 from plumbline.cli.app import DEBUG, EVERY, app
 from plumbline.core.errors import PlumblineError, describe_os_error
 

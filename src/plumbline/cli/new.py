@@ -1,11 +1,25 @@
-"""Begin a method, a problem, a study or a package."""
+"""Begin a workspace, a method, a problem, a study or a package."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from plumbline.cli.app import USE, app, path_option
+from plumbline.cli.app import USE, app, path_argument, path_option
+
+
+@app.command(rich_help_panel=USE)
+def init(folder: Annotated[Path, path_argument(help="it is made where it is not there")]) -> None:
+    """Write a folder in which the workflow runs: its configuration, a Slurm profile and a Snakefile.
+
+    No file is overwritten.
+    """
+    import shlex
+
+    from plumbline.cli.skeletons import write_workspace
+
+    print(f"{folder}: {len(write_workspace(folder))} files; README.md tells what to do with them")
+    print("next:", f"  cd {shlex.quote(str(folder))} && snakemake --cores 2", sep="\n")
 
 
 @app.command(rich_help_panel=USE)
@@ -13,7 +27,8 @@ def new(
     kind: Annotated[str, typer.Argument(help="method, problem, study or package")],
     name: Annotated[str, typer.Argument(help="lower-case letters and digits with hyphens between them: my-ei")],
     folder: Annotated[
-        Path, path_option(help="the checkout of plumbline; for a package, where its own folder goes")
+        Path,
+        path_option(help="a workspace; of a method or problem, the checkout; of a package, where it goes"),
     ] = Path("."),
 ) -> None:
     """Write a small method, problem, study or package of your own that works, and say how to run it.

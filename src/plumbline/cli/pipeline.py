@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from plumbline.cli.app import (
-    ATLAS,
     CONFIG,
     DATA,
-    REFERENCE,
-    STORE,
     TRACKING,
     TRIALS,
     WORKFLOW,
@@ -31,6 +28,7 @@ from plumbline.cli.app import (
     refuse_losses,
 )
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import ATLAS, REFERENCE, STORE
 
 if TYPE_CHECKING:
     from plumbline.study.plan import Plan

@@ -8,8 +8,6 @@ import typer
 from plumbline.cli.app import (
     CONFIG,
     DATA,
-    REFERENCE,
-    STORE,
     TRIALS,
     USE,
     ConfigOption,
@@ -21,7 +19,9 @@ from plumbline.cli.app import (
     existing_folder,
     path_argument,
     read_plan,
+    read_plan_and_home,
 )
+from plumbline.core.places import REFERENCE, STORE, on_file
 
 if TYPE_CHECKING:
     from plumbline.study.resolved import ResolvedRun
@@ -76,6 +76,19 @@ def _hours(hours: float) -> str:
 
 
 @app.command(rich_help_panel=USE)
+def crate(
+    output: Annotated[Path, path_argument(help="a .zip file, or a folder, that is not there yet")],
+    config: ConfigOption = CONFIG,
+    by: Annotated[str, typer.Option("--by", help="who ran it; nobody is named where empty")] = "",
+) -> None:
+    """Pack a preset's results, with workflow and configuration, as an RO-Crate."""
+    from plumbline.analysis.publish.crate import write_crate
+
+    plan, home = read_plan_and_home(config)
+    print(write_crate(plan.run, home, output, by))
+
+
+@app.command(rich_help_panel=USE)
 def failures(
     forget: Annotated[bool, typer.Option("--forget", help="clear them, so that the next run tries again")] = False,
     store: StoreOption = STORE,
@@ -96,7 +109,9 @@ def failures(
 
 @app.command(rich_help_panel=USE)
 def verdicts(
-    claims: Annotated[Path, path_argument(help="a table of claims")] = REFERENCE / "claims.csv",
+    claims: Annotated[
+        Path | None, path_argument(help=f"a table of claims; {REFERENCE / 'claims.csv'} where none is given")
+    ] = None,
     show: Annotated[
         Literal["table", "summary", "doubts"],
         typer.Option(help="a row a claim; the number of each verdict by document; or the doubts about verdicts"),
@@ -116,6 +131,7 @@ def verdicts(
     )
     from plumbline.cli.tables import print_frame
 
+    claims = claims or on_file(REFERENCE / "claims.csv")
     table_of_claims, doubts = read_claims(claims), read_doubts(claims)
     if show == "doubts":
         print_frame(doubts, csv=True) if csv else print(doubt_table(doubts))

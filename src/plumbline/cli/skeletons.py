@@ -1,8 +1,9 @@
-"""Skeletons of methods, problems, studies and packages, from the templates beside this module."""
+"""Skeletons of methods, problems, studies, packages and workspaces, from the templates beside this module."""
 
 import keyword
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
@@ -10,8 +11,9 @@ from typing import Literal, get_args
 from jinja2 import Environment, StrictUndefined
 
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.libraries import installed_version
+from plumbline.core.places import CHECKOUT, PACKAGE, STUDIES, installed, shipped
 from plumbline.registry.catalogue import catalogue
-from plumbline.registry.source_digest import ROOT
 
 SkeletonKind = Literal["method", "problem", "study", "package"]
 
@@ -25,7 +27,7 @@ NEXT: dict[SkeletonKind, tuple[str, ...]] = {
         "snakemake --cores all --config 'studies=[{{ name }}]' -- {{ name|upper }}-1",
     ),
     "package": (
-        "pip install --no-deps --editable {{ folder }}/{{ name }}",
+        "pip install --no-deps --editable {{ home }}",
         "plumbline trial --class {{ short }}-walk --problem {{ short }}-himmelblau --rounds 5",
     ),
 }
@@ -53,7 +55,11 @@ def rendered(template: str, about: dict[str, str]) -> str:
 
 def skeleton(kind: SkeletonKind, name: str) -> Iterator[tuple[Path, str]]:
     """Yield the files of a skeleton: their paths in its folder, and their texts."""
-    about = words(name)
+    return filled_in(kind, words(name))
+
+
+def filled_in(kind: str, about: dict[str, str]) -> Iterator[tuple[Path, str]]:
+    """Yield the templates of a folder, filled in."""
     home = TEMPLATES / kind
     for template in sorted(home.rglob("*.j2")):
         path = template.relative_to(home).with_suffix("")
@@ -81,6 +87,12 @@ def write_skeleton(kind: str, name: str, folder: Path) -> tuple[list[Path], list
     refuse_folder(known, folder, name)
     home = folder / name if known == "package" else folder
     texts = {home / path: text for path, text in skeleton(known, name)}
+    write_new(texts)
+    return list(texts), [rendered(command, about | {"home": shlex.quote(str(home))}) for command in NEXT[known]]
+
+
+def write_new(texts: Mapping[Path, str]) -> None:
+    """Write files; raise PlumblineError, and write none, where one is there already."""
     for path in texts:
         if path.exists():
             raise PlumblineError(f"{path} is there already: choose another name, or delete it")
@@ -88,7 +100,28 @@ def write_skeleton(kind: str, name: str, folder: Path) -> tuple[list[Path], list
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-    return list(texts), [rendered(command, about | {"folder": str(folder)}) for command in NEXT[known]]
+
+
+SHARED = ("config", "slurm")
+"""Folders of what comes with the package that a workspace has copies of."""
+
+
+def write_workspace(folder: Path) -> list[Path]:
+    """Write a folder in which the workflow runs: configuration, Slurm profile, Snakefile; return its files.
+
+    Args:
+        folder: that may be there, without any of these files.
+
+    Raises:
+        PlumblineError: one of the files is there already.
+    """
+    about = {"name": folder.resolve().name, "version": installed_version("plumbline") or ""}
+    texts = {folder / path: text for path, text in filled_in("workspace", about)}
+    home = shipped()
+    for path in sorted(path for part in SHARED for path in (home / part).rglob("*") if path.is_file()):
+        texts[folder / path.relative_to(home)] = path.read_text(encoding="utf-8")
+    write_new(texts)
+    return list(texts)
 
 
 def refuse_name(kind: SkeletonKind, about: dict[str, str]) -> None:
@@ -103,12 +136,8 @@ def refuse_folder(kind: SkeletonKind, folder: Path, name: str) -> None:
     """Raise PlumblineError, with what to do, if what is written into the folder would not be found there."""
     if kind == "package":
         return
-    if not (folder / "config" / "studies").is_dir():
-        raise PlumblineError(
-            f"{folder} is no checkout of plumbline: name one with --folder, or `plumbline new package {name}`"
-        )
-    if kind != "study" and (folder / "src/plumbline").resolve() != ROOT.resolve():
-        raise PlumblineError(
-            f"{folder} is not the checkout of the plumbline that runs, {ROOT.parents[1]}: "
-            f"name that with --folder, or `plumbline new package {name}`"
-        )
+    if kind == "study" and not (folder / STUDIES).is_dir():
+        raise PlumblineError(f"{folder} has no {STUDIES}: name a workspace with --folder, or `plumbline init` one")
+    if kind != "study" and (folder / "src/plumbline").resolve() != PACKAGE.resolve():
+        checkout = "" if installed() else f"name {CHECKOUT} with --folder, or "
+        raise PlumblineError(f"{folder} has no source of this plumbline: {checkout}`plumbline new package {name}`")

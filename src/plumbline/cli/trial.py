@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plumbline.cli.app import DATA, STORE, USE, CsvOption, DataOption, DeviceOption, StoreOption, app
+from plumbline.cli.app import DATA, USE, CsvOption, DataOption, DeviceOption, StoreOption, app
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import STORE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,19 +45,19 @@ def trial(
     csv: CsvOption = False,
 ) -> None:
     """Run one trial and print its evaluations."""
+    from plumbline.api.repository import find_repository
     from plumbline.api.running import (
         TrialRequest,
         entries_and_stand_ins,
         evaluations,
         reason_of_failure,
-        repository_or_none,
         run_specs,
     )
     from plumbline.cli.tables import print_frame
 
     options, problem_options = settings_of(option), settings_of(problem_option)
     request = TrialRequest(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
-    spec = request.spec(*entries_and_stand_ins(repository_or_none(), real_data), seed)
+    spec = request.spec(*entries_and_stand_ins(find_repository(), real_data), seed)
     (folder,) = run_specs([spec], store, data, device)
     frame = evaluations(folder.table(spec, points=True))
     if csv:

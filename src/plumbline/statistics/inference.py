@@ -51,6 +51,10 @@ class Inference(ABC):
     def p_below(self, threshold: float) -> float:
         """Return the same for below."""
 
+    def p_two_sided(self, threshold: float = 0.0) -> float:
+        """Return the probability of data as far from `threshold`, on either side, were that the number."""
+        return min(1.0, 2 * min(self.p_above(threshold), self.p_below(threshold)))
+
     def beyond(self, threshold: float) -> Array:
         """Return the distance of each value above a threshold; `0` where the number takes more than one value."""
         return np.empty(0)

@@ -1,6 +1,5 @@
 """The provenance of results: code, versions, machine."""
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -13,6 +12,7 @@ from typing import Any
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.libraries import distribution_of, installed_version
+from plumbline.core.places import CHECKOUT, installed
 
 PACKAGES = (
     "torch",
@@ -37,10 +37,12 @@ METADATA_KEY = "plumbline.store.provenance"
 
 
 def _git(*arguments: str) -> str | None:
+    if installed():
+        return None  # a repository around it is another one
     try:
         done = subprocess.run(
             ["git", *arguments],
-            cwd=Path(__file__).parent,
+            cwd=CHECKOUT,
             capture_output=True,
             text=True,
             timeout=20,
@@ -81,7 +83,7 @@ def _version(module: str) -> str | None:
 
 @cache
 def provenance() -> dict[str, Any]:
-    """Return commit and dirtiness, package versions, host, CPU, GPU and threads of this process.
+    """Return commit and dirtiness of a checkout, versions of packages, host, CPU, GPU and threads of this process.
 
     GPU and thread count are included only if torch is already loaded, since importing it is slow.
     """
@@ -89,8 +91,9 @@ def provenance() -> dict[str, Any]:
     facts: dict[str, Any] = {
         "commit": _git("rev-parse", "HEAD"),
         "dirty": None if status is None else bool(status),
+        "version": installed_version("plumbline"),
         "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "packages": {name: known for name in PACKAGES if (known := installed_version(name)) is not None},
         "host": platform.node(),
         "platform": platform.platform(),
         "cpus": os.cpu_count(),

@@ -14,12 +14,13 @@ from pydantic import NonNegativeFloat
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv
 from plumbline.core.options import Options, parse
+from plumbline.core.places import REFERENCE, on_file
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.spec import TrialSpec
 from plumbline.study.resolved import ResolvedRun, job_resources
 
-REFERENCE_COSTS = Path("results/reference/costs.csv")
+REFERENCE_COSTS = REFERENCE / "costs.csv"
 """Measured seconds a round on one core of the machine that made the reference results."""
 
 
@@ -83,7 +84,7 @@ def _timed(folder: TrialFolder) -> Timed:
     return parse(Timed, {name: facts[name] for name in Timed.model_fields if name in facts}, folder.provenance_path)
 
 
-def measured_costs(store: Path, reference: Path = REFERENCE_COSTS, costly: Collection[str] = ()) -> Costs:
+def measured_costs(store: Path, reference: Path | None = None, costly: Collection[str] = ()) -> Costs:
     """Return the costs of the trials in the store, and for what it lacks those of the reference results.
 
     A trial whose provenance cannot be read is left out, with a warning of one line; so are reference costs.
@@ -102,6 +103,7 @@ def measured_costs(store: Path, reference: Path = REFERENCE_COSTS, costly: Colle
             measured.append((spec.task, spec.method.label, facts.wall_seconds / spec.budget.rounds))
     here = Costs.of(measured, costly).seconds
     there = {}
+    reference = reference or on_file(REFERENCE_COSTS)
     if reference.is_file():
         try:
             frame = read_csv(reference, ["task", "method"], ["seconds_a_round"])

@@ -24,6 +24,7 @@ from plumbline.analysis.publish.report import (
     write_report,
 )
 from plumbline.analysis.verdicts.verdict import COLUMNS
+from plumbline.core import places
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import Plan
 from plumbline.study.verdicts import LOOKS, VERDICTS, brief, slug
@@ -89,6 +90,7 @@ def claim_row(**changes: Any) -> dict[str, Any]:
 def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Away from the repository, whose reference results would be on the page; without the library of charts."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(places, "shipped", lambda: folder)
     monkeypatch.setattr(report, "chart_library", lambda: "window.vegaEmbed = null;")
 
 
@@ -311,7 +313,7 @@ class TestPage:
         committed.mkdir()
         names = ("C10", "C2", "C1")
         pd.DataFrame([claim_row(claim=name) for name in names]).to_csv(committed / "claims.csv")
-        monkeypatch.setattr(report, "REFERENCE", committed)
+        monkeypatch.setattr(report, "reference_folder", lambda: committed)
         found = page(made.plan(experiments()), results(folder))
         assert [one for one in found.ids if re.fullmatch(r"C\d+", one)] == ["C1", "C2", "C10"]
         assert found.ids.index("C10") < found.ids.index("run-claims")
@@ -354,8 +356,8 @@ class TestAnswer:
         for path in (reference / "answer.svg", atlas / "interventions.svg"):
             path.parent.mkdir()
             path.write_text(f"<svg>{path.stem}</svg>")
-        monkeypatch.setattr(report, "REFERENCE", reference)
-        monkeypatch.setattr(report, "ATLAS", atlas)
+        monkeypatch.setattr(report, "reference_folder", lambda: reference)
+        monkeypatch.setattr(report, "atlas_folder", lambda: atlas)
         return reference, atlas
 
     def shown(self, folder: Path) -> str:

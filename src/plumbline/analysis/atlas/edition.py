@@ -18,8 +18,6 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.store.records import read_table
 
-FOLDER = Path("results/atlas")
-
 EDITION = "2026.12"
 """Of the files that this version of plumbline reads and writes."""
 

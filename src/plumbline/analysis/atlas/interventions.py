@@ -83,8 +83,7 @@ def mean_over_tasks(values: pd.Series, analysis: str, of: str) -> Finding:
     if len(known) < 2:
         return Finding(analysis, of, len(known), value=np.nan, low=np.nan, high=np.nan, p=np.nan)
     mean = Mean(known, f"atlas {analysis} {of}")
-    p = min(1.0, 2 * min(mean.p_above(0.0), mean.p_below(0.0)))
-    return Finding(analysis, of, len(known), mean.value, *mean.interval(), p)
+    return Finding(analysis, of, len(known), mean.value, *mean.interval(), mean.p_two_sided())
 
 
 def differences(trials: pd.DataFrame, pairs: Iterable[Pair], metric: str) -> pd.Series:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from plumbline.analysis.atlas.interventions import differences, mean_over_tasks
-from plumbline.analysis.comparisons.compare import Block, two_sided
+from plumbline.analysis.comparisons.compare import Block
 from plumbline.analysis.comparisons.effects import ALL
 from plumbline.statistics.multiple_tests import holm
 
@@ -83,7 +83,7 @@ def _of_task(block: Block, mine: str, other: str) -> Difference:
     if apart is None:
         ours, theirs = block.paired(mine, other)
         return Difference(other, block.task, pairs, float(np.mean(ours - theirs)) if pairs else np.nan, *[np.nan] * 3)
-    return Difference(other, block.task, pairs, apart.value, *apart.interval(), two_sided(apart))
+    return Difference(other, block.task, pairs, apart.value, *apart.interval(), apart.p_two_sided())
 
 
 class OverTasks(Block):

@@ -192,7 +192,7 @@ class Block(NamedTuple):
                 difference=apart.value if apart else np.nan,
                 difference_low=ends[0],
                 difference_high=ends[1],
-                p=two_sided(apart) if apart else np.nan,
+                p=apart.p_two_sided() if apart else np.nan,
                 p_corrected=np.nan,
                 among_best=False,
             )
@@ -214,12 +214,7 @@ class Block(NamedTuple):
             if best and method != best:
                 apart, _ = self.apart(method, best, location)
                 if apart is not None:
-                    yield method, two_sided(apart)
-
-
-def two_sided(apart: Inference) -> float:
-    """Return the probability of differences as far from zero, were there none."""
-    return min(1.0, 2 * min(apart.p_above(0.0), apart.p_below(0.0)))
+                    yield method, apart.p_two_sided()
 
 
 def _block(runs: Runs, metric: str, task: str, methods: Sequence[str], of: Of) -> Block | None:

@@ -21,7 +21,6 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 from PIL import Image
 
-from plumbline.analysis.atlas import edition
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish.answer import answer_in_words, comparisons
@@ -41,6 +40,7 @@ from plumbline.analysis.publish.markdown import number
 from plumbline.analysis.publish.pages import template_text
 from plumbline.analysis.publish.reference import WRITTEN, read_claims, read_doubts
 from plumbline.analysis.publish.roulette import wheels
+from plumbline.core import places
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, write_text
 from plumbline.store.provenance import provenance
@@ -48,12 +48,6 @@ from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
 from plumbline.study.verdicts import LOOKS, MEANINGS, OUTCOME_MEANINGS, VERDICTS, brief, slug
-
-REFERENCE = Path("results/reference")
-"""The results on file: the verdicts of record."""
-
-ATLAS = edition.FOLDER
-"""The atlas on file."""
 
 DAMAGED = "{path} is empty, cut off or no {kind}: delete it, and run the same command again"
 
@@ -229,6 +223,16 @@ def verdicts_on(experiment: str, study: Study, verdicts: Mapping[str, str]) -> d
     }
 
 
+def reference_folder() -> Path:
+    """Return the folder of the results on file: the verdicts of record."""
+    return places.on_file(places.REFERENCE)
+
+
+def atlas_folder() -> Path:
+    """Return the folder of the atlas on file."""
+    return places.on_file(places.ATLAS)
+
+
 def on_file(run: ResolvedRun, page: Path, verdicts: Mapping[str, str]) -> list[ExperimentView]:
     """Return the experiments of the run's studies whose results are on file.
 
@@ -238,11 +242,11 @@ def on_file(run: ResolvedRun, page: Path, verdicts: Mapping[str, str]) -> list[E
         verdicts: of record, by claim.
     """
     titles = Titles(run.entries)
-    costs = costs_on_file(REFERENCE / "costs.csv")
+    costs = costs_on_file(reference_folder() / "costs.csv")
     found = []
     for study in run.studies.values():
         for name, experiment in study.experiments.items():
-            there = kept(REFERENCE, name)
+            there = kept(reference_folder(), name)
             if there.about is None:
                 continue
             files = [there.folder / written.format(name) for written in WRITTEN]
@@ -290,12 +294,15 @@ def answer(claims: pd.DataFrame, page: Path) -> Answer | None:
 
     Its figure is that of the atlas as soon as an edition is on file with one, and else that of the verdicts.
     """
-    of_atlas = (ATLAS / "interventions.svg", "What interventions on the uncertainty do to calibration and to regret")
+    of_atlas = (
+        atlas_folder() / "interventions.svg",
+        "What interventions on the uncertainty do to calibration and to regret",
+    )
     of_claims = (
-        REFERENCE / "answer.svg",
+        reference_folder() / "answer.svg",
         "Forecasts and search, compared with the same methods under plain uncertainty",
     )
-    at_hand = [of_claims] if not (ATLAS / "edition.json").is_file() else [of_atlas, of_claims]
+    at_hand = [of_claims] if not (atlas_folder() / "edition.json").is_file() else [of_atlas, of_claims]
     for path, words in at_hand:
         if path.is_file():
             check_svg(path)
@@ -376,7 +383,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
     if not folder.is_dir():
         raise PlumblineError(f"no folder of results at {folder}: run the preset first")
     claims = read_claims(claims_path)
-    committed = REFERENCE / "claims.csv"
+    committed = reference_folder() / "claims.csv"
     reference = read_claims(committed) if committed.is_file() else claims.iloc[:0]
     of_studies = list(run.studies.values())
     titles = Titles(run.entries, run.stand_ins)
@@ -389,7 +396,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
     rates = reference.drop_duplicates("claim").set_index("claim")[["pattern", "chance"]].astype(object)
     draws = [
         wheel | rates.where(rates.notna(), None).loc[wheel["claim"]].to_dict()
-        for wheel in wheels(of_studies, REFERENCE, Titles(run.entries))
+        for wheel in wheels(of_studies, reference_folder(), Titles(run.entries))
         if wheel["claim"] in rates.index
     ]
     page = page_template().render(

@@ -1,0 +1,75 @@
+"""Whether the forecasts of a surrogate model, of any library, are what they say."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from plumbline.core.errors import PlumblineError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from plumbline.methods.calibrated.recalibration import Array
+
+Recalibrator = Literal["isotonic", "gp"]
+
+
+def diagnose(
+    forecasts: "pd.DataFrame | str | Path", *, window: int = 50, recalibrator: "Recalibrator" = "isotonic"
+) -> "pd.DataFrame":
+    """Judge Gaussian forecasts by what was observed, and say what recalibration would have done.
+
+    Forecasts are made before their observations, by a model that does not know these: one step ahead, or of held-out
+    points. Their standard deviations include the noise.
+
+    Args:
+        forecasts: a table, or the CSV file of one, with a row a forecast, 10 to 2,000: `y`, `mean` and `sd`; `round`
+            where rows are not in order; and the inputs `x1`, `x2`, ... where errors may depend on them.
+        window: earlier forecasts, at most, that a recalibrator learns from.
+        recalibrator: of levels, as calibrated Bayesian optimisation has them (`pb.classes("method", "calibrated")`):
+            isotonic, or gp, which takes longer.
+
+    Returns:
+        A row a measure: its `part` and `name`, its `value` with the 95% interval `low` to `high`, what is `expected` of
+        forecasts that are right, the two-sided `p` of that, and `p_corrected` by Holm's method for all measures that
+        the forecasts are judged by. Parts `earlier` and `other` are of forecasts recalibrated on those before, and on
+        all others. The attribute `attrs["verdict"]` has what they are accused of, a sentence each, and
+        `attrs["recalibration"]` what recalibration would have done.
+
+    Raises:
+        PlumblineError: a column is missing, a cell is no finite number, an sd is not above zero, or there are too few
+            rows, or too many.
+
+    Examples:
+        >>> found = pb.diagnose(pd.DataFrame({"y": y, "mean": mean, "sd": sd}))
+        >>> found.attrs["verdict"], found[["name", "value", "low", "high"]]
+    """
+    import pandas as pd
+
+    from plumbline.analysis.diagnosis.forecasts import forecasts_of, read_forecasts
+    from plumbline.analysis.diagnosis.measures import Measure, beside, judged
+    from plumbline.analysis.diagnosis.replay import FEWEST, from_earlier, from_others, replayed
+    from plumbline.analysis.diagnosis.verdict import accusations, remedies
+    from plumbline.methods.calibrated.recalibration import recalibrated_scale
+
+    if recalibrator not in get_args(Recalibrator):
+        raise unknown("recalibrator", recalibrator, get_args(Recalibrator))
+    if window < FEWEST:
+        raise PlumblineError(f"window: a recalibrator learns from {FEWEST} forecasts at least (got {window})")
+    known = forecasts_of(forecasts) if isinstance(forecasts, pd.DataFrame) else read_forecasts(Path(forecasts))
+
+    def scale(pit: "Array") -> float:
+        return recalibrated_scale(pit, recalibrator)
+
+    guilt = judged(known)
+    cured = [
+        *replayed("earlier", known, from_earlier(known, scale, window)),
+        *replayed("other", known, from_others(known, scale)),
+    ]
+    found = pd.DataFrame([*guilt, *beside(known), *cured], columns=Measure._fields)
+    found.attrs.update(
+        forecasts=len(known.y),
+        verdict=list(accusations(guilt)),
+        recalibration=list(remedies(cured)),
+        ignored=list(known.ignored),
+    )
+    return found

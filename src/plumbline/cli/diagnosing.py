@@ -1,0 +1,83 @@
+"""The command that says whether a surrogate's forecasts are what they say."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from plumbline.cli.app import USE, app, path_argument, path_option, refuse_losses
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CsvFile = Annotated[Path | None, path_option("--csv", help="write the measures as CSV")]
+JsonFile = Annotated[Path | None, path_option("--json", help="write measures and sentences as JSON")]
+
+PARTS = {
+    "calibration": "tests",
+    "drift": "tests",
+    "inputs": "tests",
+    "coverage": "description",
+    "sharpness": "description",
+    "earlier": "after earlier forecasts",
+    "other": "after all others",
+}
+"""Titles of the tables that parts are in."""
+
+
+@app.command(rich_help_panel=USE)
+def diagnose(
+    file: Annotated[Path, path_argument(help="CSV with columns y, mean and sd, and perhaps round, x1, x2, ...")],
+    window: Annotated[int, typer.Option(help="earlier forecasts, at most, that recalibration learns from")] = 50,
+    recalibrator: Annotated[str, typer.Option(help="isotonic or gp")] = "isotonic",
+    csv: CsvFile = None,
+    json: JsonFile = None,
+) -> None:
+    """Say whether a surrogate's Gaussian forecasts lie, and what recalibration would have done."""
+    from plumbline.api import diagnose as table
+    from plumbline.cli.comparing import write_frame
+
+    refuse_losses([path for path in (csv, json) if path is not None], file)
+    frame = table(file, window=window, recalibrator=recalibrator)  # type: ignore[arg-type]  # it says what there is
+    print_diagnosis(frame)
+    write_frame(frame, csv, None)
+    if json is not None:
+        write_json(json, frame)
+
+
+def print_diagnosis(frame: "pd.DataFrame") -> None:
+    """Print the measures, a table each kind, then what they mean."""
+    from plumbline.cli.comparing import interval, print_words, probability
+    from plumbline.cli.tables import print_table, written
+
+    numbers = ["value", "95% interval", "expected", "p", "Holm"]
+    for title, rows in frame.groupby(frame["part"].map(PARTS), sort=False):
+        cells = [
+            [
+                *(row["name"], written(row["value"], 3), interval(row["low"], row["high"])),
+                *(written(row["expected"], 3), probability(row["p"]), probability(row["p_corrected"])),
+            ]
+            for row in rows.to_dict("records")
+        ]
+        print_table([str(title), *numbers], cells, numbers)
+        print()
+    found = [f"The forecasts are {line}." for line in frame.attrs["verdict"]]
+    none = f"No fault found in {frame.attrs['forecasts']} forecasts; intervals say what they cannot exclude."
+    for line in found or [none]:
+        print_words(line)
+    for line in frame.attrs["recalibration"]:
+        print_words(f"{line.capitalize()}.")
+    if frame.attrs["ignored"]:
+        print_words(f"Columns that were not read: {', '.join(frame.attrs['ignored'])}.")
+    print_words("p: two-sided; Holm: corrected for all that forecasts are judged by; sd should include the noise.")
+
+
+def write_json(path: Path, frame: "pd.DataFrame") -> None:
+    """Write measures, verdict and the effect of recalibration as one mapping; what is not finite is null."""
+    import json
+
+    from plumbline.core.files import write_text
+
+    measures = json.loads(frame.to_json(orient="records"))
+    about = {name: frame.attrs[name] for name in ("forecasts", "verdict", "recalibration", "ignored")}
+    write_text(path, json.dumps({**about, "measures": measures}, indent=1) + "\n")

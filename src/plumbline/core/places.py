@@ -1,0 +1,51 @@
+"""Where configuration, workflow and results on file are.
+
+A workspace is a folder with `config/studies`: a checkout, or what `plumbline init` wrote. What comes with the package
+lies beside `src` in a checkout, and inside the package once it is installed (`force-include` in pyproject.toml).
+"""
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+CHECKOUT = PACKAGE.parents[1]
+"""The repository, where the package is not installed from a wheel."""
+
+STUDIES = Path("config/studies")
+REFERENCE = Path("results/reference")
+ATLAS = Path("results/atlas")
+STORE = Path("results/store")
+
+
+def installed() -> bool:
+    """Return whether the package is installed from a wheel, without a checkout around it."""
+    return (PACKAGE / "_share").is_dir()
+
+
+def shipped() -> Path:
+    """Return the folder with all that comes with the package; nothing is written there."""
+    return PACKAGE / "_share" if installed() else CHECKOUT
+
+
+def workspace(start: Path | None = None) -> Path | None:
+    """Return the folder with `config/studies` at `start` or above it; None where there is none.
+
+    Args:
+        start: the working directory where None.
+    """
+    here = (start or Path.cwd()).resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / STUDIES).is_dir()), None)
+
+
+def own_folder() -> Path:
+    """Return the folder that results and data go to: the workspace, else the checkout, else the working directory."""
+    return workspace() or (Path.cwd() if installed() else CHECKOUT)
+
+
+def on_file(path: Path) -> Path:
+    """Return where published results are: in the workspace if it has them, else with the package.
+
+    Args:
+        path: below REFERENCE or ATLAS.
+    """
+    own = (workspace() or Path.cwd()) / path
+    return own if own.exists() else shipped() / path
