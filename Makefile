@@ -1,4 +1,4 @@
-# Two commands: `make study` and `make test`. Both make the virtual environment first if it is not there.
+# Three commands: `make study`, `make ui` and `make test`. They make the virtual environment first if it is not there.
 #   make study              the quick preset, offline, on generated stand-ins
 #   make study DATA=real    the same on real data (downloaded, or from PLUMBLINE_MIRROR)
 #   make study ARGS=...     more options for snakemake: ARGS="--configfile config/desk.yaml"
@@ -11,7 +11,7 @@ PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-all test-gpu soak bench peers docs lint format lock clean
+.PHONY: study ui test test-all test-gpu soak bench peers docs lint format lock clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -27,6 +27,10 @@ $(VENV)/installed: envs/requirements.lock pyproject.toml
 study test: export PYTHONDONTWRITEBYTECODE :=
 study: $(VENV)/installed
 	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
+
+# Runs in MLflow, in a browser on this machine.   make ui ARGS="--port 5001"
+ui: $(VENV)/installed
+	$(BIN)/plumbline ui $(ARGS)
 
 # The fast tests: everything but whole pipelines, a Slurm cluster, a browser and ratios of times.
 # Some fifteen thousand files are made and deleted again: in memory, where two gigabytes of it are to be had.

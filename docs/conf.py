@@ -16,7 +16,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-import plumbline.tracking  # noqa: E402, F401 (autodoc imports with TYPE_CHECKING set, which FastAPI does not survive)
+import plumbline.tracking.live  # noqa: E402, F401 (autodoc imports with TYPE_CHECKING set, which FastAPI does not survive)
 from plumbline.analysis.outputs.style import verdict_styles  # noqa: E402
 from plumbline.analysis.publish.api_pages import write_api_pages  # noqa: E402
 from plumbline.analysis.publish.claim_pages import write_claim_pages  # noqa: E402

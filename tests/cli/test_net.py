@@ -339,7 +339,7 @@ def test_no_home_and_no_cache(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_an_empty_address_counts_as_not_given(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr("plumbline.tracking.import_trials", lambda *arguments: asked.append(arguments[4]))
+    monkeypatch.setattr("plumbline.tracking.importing.import_trials", lambda *arguments: asked.append(arguments[4]))
     for command in (("--uri", ""), ()):
         assert run("track", "--artifacts", ".", *command)[0] == 0
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "")

@@ -3,31 +3,33 @@
 from pathlib import Path
 
 import pytest
-from toy_trials import Results, copy
+from toy_trials import Results
 
 from plumbline.core.options import parse
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan
 from plumbline.study.settings import Config
-from plumbline.tracking import import_trials
+from plumbline.tracking.importing import import_trials
 
 CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plan() -> Plan:
-    """Two experiments that share their trials, and one more figure without any."""
+    """Two experiments that share their trials, the second in a figure that minimises, and one without any."""
     grid = [{"tasks": ["branin"], "methods": ["random", "ei"]}]
-    common = {"grid": grid, "seeds": 1}
+    common = {"grid": grid, "seeds": 2}
     common["diagnostics"] = {"alphas": [0.1, "1/sqrt(n)"]}
+    rows = [{"metric": "crps", "label": "CRPS"}, {"metric": "best_f", "label": "least value", "minimise": True}]
+    figure = {"kind": "curves", "options": {"rows": rows}}
     study = {
         "study": "toy",
         "title": "A toy study",
         "citation": "Nobody, nowhere.",
         "experiments": {
             "TOY-F1": {"title": "one", "quick": {}, **common},
-            "TOY-F10": {"title": "ten", "quick": {}, **common},
+            "TOY-F10": {"title": "ten", "quick": {}, "figure": figure, **common},
             "TOY-F2": {"title": "not in quick", **common},
         },
     }
@@ -38,7 +40,7 @@ def plan() -> Plan:
     return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, library)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def done(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Results:
     """Trials that went well, not to be changed."""
     results = Results(tmp_path_factory.mktemp("results"), plan)
@@ -46,7 +48,7 @@ def done(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Results:
     return results
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database without runs: making one takes seconds, copying one does not."""
     folder = tmp_path_factory.mktemp("empty")
@@ -58,7 +60,12 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results(done: Results, empty: Path, tmp_path: Path) -> Results:
     """The same trials, with a database of the test's own."""
-    mine = Results(tmp_path, done.plan)
-    mine.store, mine.trials = done.store, done.trials
-    copy(empty, mine.root / "mlflow.db")
-    return mine
+    return done.beside(empty, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def imported(done: Results, empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The same trials with what was imported of them, not to be changed."""
+    results = done.beside(empty, tmp_path_factory.mktemp("imported"))
+    results.said = results.track()
+    return results

@@ -10,7 +10,7 @@ from mlflow.entities import Run
 
 from plumbline.store import records
 from plumbline.study.plan import Plan
-from plumbline.tracking import import_trials
+from plumbline.tracking.importing import import_trials
 from plumbline.trials import run_trial
 
 
@@ -21,6 +21,14 @@ class Results:
         self.plan, self.root, self.store = plan, root, root / "store"
         self.uri = f"sqlite:///{root}/mlflow.db"
         self.trials = root / "trials"
+        self.said = ""
+
+    def beside(self, database: Path, root: Path) -> "Results":
+        """Return the same trials with a copy of a database in another folder."""
+        other = Results(root, self.plan)
+        other.store, other.trials = self.store, self.trials
+        copy(database, root / "mlflow.db")
+        return other
 
     @property
     def chunks(self) -> list[Path]:
@@ -33,8 +41,9 @@ class Results:
             tables = [run_trial(s, self.store, self.root, observers).table(s) for s in chunk.specs()]
             records.write_table(path, records.concatenate(tables))
 
-    def track(self, plan: Plan | None = None, uri: str | None = None) -> str:
-        return import_trials((plan or self.plan).run, self.trials, self.root / "quick", self.store, uri or self.uri)
+    def track(self, plan: Plan | None = None, uri: str | None = None, **more: Any) -> str:
+        run = (plan or self.plan).run
+        return import_trials(run, self.trials, self.root / "quick", self.store, uri or self.uri, **more)
 
     def client(self) -> MlflowClient:
         return MlflowClient(self.uri)
@@ -48,8 +57,15 @@ def copy(source: Path, target: Path) -> None:
 
 def runs(client: MlflowClient, *experiments: str) -> dict[str, Run]:
     """Return all runs by name, and fail if two have the same."""
-    ids = [client.get_experiment_by_name(name).experiment_id for name in experiments or ("toy",)]
+    ids = [client.get_experiment_by_name(name).experiment_id for name in experiments or ("quick/toy/TOY-F1",)]
     found = client.search_runs(ids)
     named = {run.info.run_name: run for run in found}
     assert len(named) == len(found)
     return named
+
+
+def everything(database: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows of all tables."""
+    with closing(sqlite3.connect(database)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in tables}

@@ -2,7 +2,6 @@
 import json
 import os
 import re
-import shlex
 import sys
 import time
 from functools import cache
@@ -25,6 +24,7 @@ from plumbline.study.plan import load_plan
 from plumbline.study.resolved import job_resources
 from plumbline.study.settings import summary_folder
 from plumbline.registry.source_digest import source_digest
+from plumbline.tracking.addresses import command_of
 
 STARTED = time.time()
 # The folder of the configuration: the one that Snakemake runs in, as `plumbline init` writes it, else the workflow's own.
@@ -310,8 +310,7 @@ onsuccess:
         several = kind in ("figures", "tables") and len(paths) > 1
         print(f"  {kind:8} {f'{OUT}/{kind}/ ({len(paths)} new)' if several else paths[0]}")
     if built(f"{SUMMARY}/tracked.txt"):
-        uri = shlex.quote(f"sqlite:///{RESULTS}/mlflow.db")
-        print(f"  MLflow   {RESULTS}/mlflow.db    (mlflow ui --backend-store-uri {uri})")
+        print(f"  MLflow   {RESULTS}/mlflow.db    ({command_of(f'sqlite:///{RESULTS}/mlflow.db')})")
     if SUMMARY_NAME != PLAN.config.preset:
         print(
             f"  only {', '.join(PLAN.config.experiments or PLAN.config.studies)}: report and claims of all others stay as"

@@ -13,16 +13,18 @@ rule track:
         "../../envs/plumbline.yaml"
     params:
         # All of the preset, whichever experiments this run builds: what was imported stays, and so does its summary.
-        config=config_json("chunk"),
+        config=config_json("chunk", "job"),
         trials=lambda wildcards: TRIALS,
         folder=lambda wildcards: OUT,
         store=STORE,
         data=DATA,
+        benchmarks=f"{BENCHMARKS}/trials",
         uri=f"sqlite:///{RESULTS}/mlflow.db",
     shell:
         "own={params.uri:q}; "
         'MLFLOW_TRACKING_URI="${{MLFLOW_TRACKING_URI:-$own}}" plumbline track --trials {params.trials:q}'
         " --artifacts {params.folder:q} --config {params.config:q} --store {params.store:q} --data {params.data:q}"
+        " --benchmarks {params.benchmarks:q}"
         " > {output:q} 2> {log:q}"
 
 

@@ -194,7 +194,7 @@ def watching(log: bool) -> "Iterator[Watch]":
             makers.append(LineLog)
         uri = os.environ.get("MLFLOW_TRACKING_URI", "")
         if uri.startswith(("http://", "https://")):
-            from plumbline.tracking import LiveRun
+            from plumbline.tracking.live import LiveRun
 
             makers.append(lambda: LiveRun(uri))
         yield lambda: [make() for make in makers]

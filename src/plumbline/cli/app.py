@@ -75,7 +75,6 @@ DEBUG = "PLUMBLINE_TRACEBACK"
 EVERY = "every"
 CONFIG = "config/config.yaml"
 COMMAS = "commas separate files and JSON"
-TRACKING = "sqlite:///results/mlflow.db"
 TRIALS = Path("results/trials")
 DATA = Path("data")
 

@@ -10,7 +10,6 @@ import typer
 from plumbline.cli.app import (
     CONFIG,
     DATA,
-    TRACKING,
     TRIALS,
     WORKFLOW,
     ConfigOption,
@@ -29,9 +28,11 @@ from plumbline.cli.app import (
 )
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import ATLAS, REFERENCE, STORE
+from plumbline.tracking.addresses import LOCAL
 
 if TYPE_CHECKING:
     from plumbline.study.plan import Plan
+    from plumbline.study.resolved import ResolvedExperiment
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -339,11 +340,18 @@ def track(
     store: StoreOption = STORE,
     uri: Annotated[
         str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
-    ] = TRACKING,
+    ] = LOCAL,
     data: DataOption = DATA,
+    benchmarks: Annotated[
+        Path | None, path_option(help="what Snakemake measured of the jobs of trials, a file a job")
+    ] = None,
 ) -> None:
-    """Import finished trials and the trainings of models into MLflow; existing runs stay unchanged."""
-    from plumbline.tracking import import_trials
+    """Import finished trials and the trainings of models into MLflow; runs of trials that have not changed stay."""
+    from plumbline.analysis.outputs.style import lines
+    from plumbline.tracking.importing import import_trials
 
-    run = read_plan(config).run
-    print(import_trials(run, trials, existing_folder(artifacts, "results"), store, uri or TRACKING, data))
+    def colours(experiment: "ResolvedExperiment") -> dict[str, str]:
+        return {method: line["color"] for method, line in lines(experiment.legends, experiment.legends).items()}
+
+    plan, folder = read_plan(config), existing_folder(artifacts, "results")
+    print(import_trials(plan.run, trials, folder, store, uri or LOCAL, data, plan.jobs(), benchmarks, colours))

@@ -1,5 +1,6 @@
-"""Commands about results: costs of runs, failed trials, verdicts."""
+"""Commands about results: costs of runs, runs in MLflow, failed trials, verdicts."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,6 +23,7 @@ from plumbline.cli.app import (
     read_plan_and_home,
 )
 from plumbline.core.places import REFERENCE, STORE, on_file
+from plumbline.tracking.addresses import LOCAL, PORT
 
 if TYPE_CHECKING:
     from plumbline.study.resolved import ResolvedRun
@@ -86,6 +88,25 @@ def crate(
 
     plan, home = read_plan_and_home(config)
     print(write_crate(plan.run, home, output, by))
+
+
+@app.command(rich_help_panel=USE)
+def ui(
+    uri: Annotated[str, typer.Option(help="sqlite:/// and the path of a database")] = LOCAL,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="of this machine")] = PORT,
+) -> None:
+    """Show runs in MLflow, in a browser on this machine, until Ctrl-C."""
+    from plumbline.tracking.serving import pages, serving
+
+    try:
+        with serving(uri, port) as address:
+            print(f"MLflow: {address}/#/experiments   (Ctrl-C ends it)", flush=True)
+            for name, page in pages(uri):
+                print(f"  {name:32} {address}/{page}", flush=True)
+            while True:
+                time.sleep(3600)
+    except KeyboardInterrupt:
+        print()
 
 
 @app.command(rich_help_panel=USE)

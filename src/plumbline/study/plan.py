@@ -127,6 +127,7 @@ class Plan:
             experiments={name: self.resolve(name) for name in self.built()},
             entries=self.library,
             models=self.models,
+            datasets=self.datasets,
             stand_ins=self.stand_ins,
         )
 
@@ -136,6 +137,13 @@ class Plan:
         whole = {name: self.resolve(name) for name in self.preset_names()}
         jobs = jobs_by_task(self.library, whole)
         return {name: chunks for name, chunks in jobs.items() if chunks[0].id in wanted}
+
+    def jobs(self) -> dict[str, str]:
+        """Return the name of the job that runs a chunk, by the chunk's id: its log and its benchmark are called so."""
+        if self.config.job == "task":
+            return {chunk.id: job for job, chunks in self.jobs_by_task().items() for chunk in chunks}
+        chunks_of = (one.chunks for one in self.run.experiments.values())
+        return {one.id: one.path(Path()).with_suffix("").as_posix() for found in chunks_of for one in found}
 
     def study_of(self, name: str) -> Study:
         """Return the study that experiment `name` belongs to; raise PlumblineError if there is none."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from plumbline.core.resources import Resources, greater
+from plumbline.data.datasets import Dataset
 from plumbline.data.models import ModelEntry
 from plumbline.store.keys import trial_inputs
 from plumbline.store.spec import Chunk, TrialSpec
@@ -107,6 +108,7 @@ class ResolvedRun:
         experiments: the experiments that the run builds, by name.
         entries: all methods and tasks.
         models: entries of the models that trials may read, by name.
+        datasets: entries of the datasets that trials may read, by name.
         stand_ins: datasets and models that others replace in this run, with their replacements.
     """
 
@@ -115,6 +117,7 @@ class ResolvedRun:
     experiments: Mapping[str, ResolvedExperiment]
     entries: MethodsAndTasks
     models: Mapping[str, ModelEntry]
+    datasets: Mapping[str, Dataset]
     stand_ins: Mapping[str, str]
 
     @property

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pyarrow as arrow
 from mlflow import MlflowClient
 from mlflow.entities import Run
+from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
-from plumbline.store.observers import title
 from plumbline.store.provenance import provenance
 from plumbline.store.records import Row
 from plumbline.store.spec import TrialSpec
@@ -28,6 +28,7 @@ from plumbline.tracking.runs import (
     milliseconds,
     outcome,
     round_metrics,
+    run_name,
     run_params,
     run_tags,
     trial_metrics,
@@ -39,6 +40,9 @@ HASTE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "5", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": 
 MLflow's own settings are two minutes and seven times.
 """
 
+LONG = 60.0
+"""Seconds of its rounds after which a trial tells what its machine does, too."""
+
 GRACE, SHARE = 10.0, 0.1
 """What a trial spends on its stream at most: seconds, and a share of the seconds of its rounds."""
 
@@ -47,7 +51,8 @@ class LiveRun:
     """Streams the rounds of one trial to a tracking server.
 
     A server that is down or slow costs a trial a few seconds: a failure, or too long a wait, ends the stream
-    of that trial with a warning. The run stays unfinished: `import_trials` makes it anew.
+    of that trial with a warning, and its run stays unfinished. A trial does not know which experiments it is part of:
+    all streams are in one MLflow experiment, and `import_trials` makes the runs of each experiment.
 
     Args:
         uri: `http://` or `https://` of the server.
@@ -58,6 +63,7 @@ class LiveRun:
             os.environ.setdefault(name, value)
         self.uri = uri
         self.run: str | None = None
+        self.monitor: SystemMetricsMonitor | None = None
 
     @contextmanager
     def _sparing(self) -> Iterator[None]:
@@ -70,15 +76,17 @@ class LiveRun:
                 raise TimeoutError(f"it has cost this trial {self.waited:.0f} s")
         except Exception as error:  # whatever it is, the trial matters more
             self.run = None
+            self._watch(False)
             reason = clip(" ".join(str(error).split()), 200)
             warnings.warn(
                 f"MLflow at {self.uri}: {reason}: the trial goes on without the stream; "
-                "`plumbline track` imports what is missing",
+                "`plumbline track` imports it when it is done",
                 stacklevel=3,
             )
 
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
         """Go on with the trial's run, or make it."""
+        self._watch(False)
         self.run, self.waited, self.computed = None, 0.0, 0.0
         self.logged, self.last, self.whole = logged_rounds(spec.budget.rounds), -1, done == 0
         self.initial = spec.budget.initial.size
@@ -91,7 +99,7 @@ class LiveRun:
                 self._go_on(found[0])
                 return
             tags = run_tags(key, spec, provenance())
-            run = client.create_run(experiment, tags=tags, run_name=title(spec)).info.run_id
+            run = client.create_run(experiment, tags=tags, run_name=run_name(spec)).info.run_id
             log_params(client, run, run_params(spec))
             self.run = run
 
@@ -113,6 +121,7 @@ class LiveRun:
             return
         self.computed += seconds["round_seconds"]
         with self._sparing():
+            self._watch(self.computed >= LONG)
             new = arrow.Table.from_pylist([row | seconds for row in rows], schema=ROWS)
             self.seen.append(new)
             iteration, evaluations = rows[-1]["iteration"], rows[-1]["evaluation"] + 1
@@ -120,18 +129,28 @@ class LiveRun:
             if part or iteration not in self.logged or evaluations <= self.last:
                 return
             self.seen = [arrow.concat_tables(self.seen).combine_chunks()]
-            found = trial_metrics(self.seen[0]) if self.whole else trial_metrics(new, ("query", "round"))
-            metrics = found.get(rows[-1]["seed"], {})
+            found = trial_metrics(self.seen[0]) if self.whole else trial_metrics(new, kinds=("query", "round"))
             taken, now = seconds["round_seconds"], milliseconds(time.time())
-            log_metrics(self.client, self.run, round_metrics(metrics, iteration, evaluations, now, taken))
+            metrics = round_metrics(found, rows[-1]["seed"], iteration, evaluations, now, taken)
+            log_metrics(self.client, self.run, metrics)
 
     def end(self, error: str | None) -> None:
-        """Set the run's status: KILLED where it was not seen from its beginning, so that an import makes it anew."""
+        """Set the run's status: KILLED where it was not seen from its beginning."""
         if self.run is None:
             return
         status, text = outcome(error)
         with self._sparing():
+            self._watch(False)
             if text is not None:
                 self.client.set_tag(self.run, ERROR, text)
             self.client.set_terminated(self.run, status if self.whole else "KILLED")
         self.run = None
+
+    def _watch(self, long: bool) -> None:
+        """Log what the processors, the memory and the GPU of the machine do while a trial that takes long runs."""
+        if long and self.monitor is None and self.run is not None:
+            self.monitor = SystemMetricsMonitor(self.run, resume_logging=True, tracking_uri=self.uri)
+            self.monitor.start()
+        elif not long and self.monitor is not None:
+            monitor, self.monitor = self.monitor, None
+            monitor.finish()

@@ -1,18 +1,17 @@
 """Trained models -> MLflow: a run a model, with the curves of its training."""
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from mlflow import MlflowClient
-from mlflow.entities import Metric
-
+from plumbline.core.files import digest_of
 from plumbline.data.models import ModelEntry
 from plumbline.models.learned.arrays import read_curves
 from plumbline.study.resolved import ResolvedRun
-from plumbline.tracking.runs import experiment_id, log_metrics, log_params, milliseconds, model_params
+from plumbline.tracking.addresses import runs_page
+from plumbline.tracking.drafts import Draft, Point
+from plumbline.tracking.runs import KIND, milliseconds, model_params
+from plumbline.tracking.stores import Store, missing
 
-MODEL = "plumbline.model"
 EXPERIMENT = "models"
 """The MLflow experiment of all studies' models: they may share some."""
 
@@ -23,53 +22,40 @@ def trained_models(run: ResolvedRun, data: Path) -> dict[str, Path]:
     return {name: path for name, path in paths.items() if path.is_file()}
 
 
-def import_models(client: MlflowClient, run: ResolvedRun, data: Path, root: str | None) -> str | None:
+def import_models(kept: Store, run: ResolvedRun, data: Path) -> str:
     """Import the training curves of the run's models; what is there already, whole, stays as it is.
 
     Args:
-        client: of the store.
+        kept: the store.
         run: its models, and the trials that read them.
         data: the folder of built inputs.
-        root: URI of the folder of artifacts; None for the server's own.
 
     Returns:
-        The id of their MLflow experiment; None where no model has curves.
+        The address of their MLflow experiment; empty where no model has curves.
 
     Raises:
         PlumblineError: a file that is corrupt.
     """
     curves = {path: rows for path in trained_models(run, data).values() if (rows := read_curves(path))}
     if not curves:
-        return None
-    experiment = experiment_id(client, EXPERIMENT, f"{root}/{EXPERIMENT}" if root else None)
-    for path, rows in curves.items():
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-        there = client.search_runs([experiment], f"tags.`{MODEL}` = '{digest}'")
-        for made in there:
-            if made.info.status != "FINISHED":
-                client.delete_run(made.info.run_id)
-        if not any(made.info.status == "FINISHED" for made in there):
-            _import(client, experiment, path, digest, run.models[path.stem], rows)
-    return experiment
+        return ""
+    experiment = kept.experiment(EXPERIMENT, EXPERIMENT)
+    made = {
+        draft.made_of: draft for draft in (_draft(path, run.models[path.stem], rows) for path, rows in curves.items())
+    }
+    others = {known.made_of for known in kept.runs(experiment) if known.whole}  # of other trainings, or other runs
+    lacking = missing(kept, experiment, made.keys() | others)
+    kept.add(experiment, [made[digest] for digest in made if digest in lacking])
+    return runs_page(experiment)
 
 
-def _import(
-    client: MlflowClient,
-    experiment: str,
-    path: Path,
-    digest: str,
-    entry: ModelEntry,
-    curves: Iterable[dict[str, float]],
-) -> None:
-    """Make the run of a model; its status comes last, because it says that the run is whole."""
-    end = milliseconds(path.stat().st_mtime)  # curves hold no times: the same training is the same file
-    run = client.create_run(experiment, end, {MODEL: digest}, path.stem).info.run_id
-    log_params(client, run, model_params(entry))
-    metrics = [
-        Metric(name, float(value), end, int(row["epoch"]))
+def _draft(path: Path, entry: ModelEntry, curves: Iterable[dict[str, float]]) -> Draft:
+    """The draft of a model's run: curves hold no times, the same training is the same file."""
+    end = milliseconds(path.stat().st_mtime)
+    points = [
+        Point(name, float(value), end, int(row["epoch"]))
         for row in curves
         for name, value in row.items()
         if name != "epoch"
     ]
-    log_metrics(client, run, metrics)
-    client.set_terminated(run, "FINISHED", end)
+    return Draft(digest_of(path)[:16], path.stem, {KIND: "model"}, model_params(entry), points, end, end)

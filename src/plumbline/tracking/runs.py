@@ -1,9 +1,10 @@
-"""What is said of a trial in MLflow, whoever says it: parameters, tags and metrics of its run."""
+"""What is said of a trial in MLflow, whoever says it: name, parameters, tags and metrics of its run."""
 
 import json
+import math
 import os
 import re
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,28 +16,58 @@ from mlflow.exceptions import MlflowException
 
 from plumbline.data.models import ModelEntry
 from plumbline.metrics.frames import frame_of, keys
-from plumbline.metrics.registry import METRICS, NOTE, Kind, as_recorded, columns_of, find_metric
+from plumbline.metrics.registry import METRICS, NOTE, Kind, columns_of, find_metric, metric
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import Json
 from plumbline.store import records
 from plumbline.store.spec import TrialSpec
 
 TRIAL = "plumbline.trial"
+"""The tag with the key of a trial."""
 ERROR = "plumbline.error"
+NOTE_TAG = "mlflow.note.content"
+"""The tag with what the page of a run or an experiment says of it."""
+KIND, TASK, METHOD = "kind", "task", "method"
+"""Tags that runs are chosen and grouped by. Means have no `method`: in a group they would count as one more seed."""
 
 MARK = "round_seconds"
 """The metric that every logged round has: where it is, the round is whole."""
 
-STEPS = 500
-"""Rounds of a trial that are logged at most: a browser draws no more, and a database of all would be one of waiting."""
+STEPS = 100
+"""Rounds of a trial that are logged at most: a chart of a few hundred pixels shows no more, and 20,000 trials of 50
+rounds have a database of four gigabytes already."""
+
+SIGNED = ("best_y", "best_f", "best_query", "incumbent_f", "predicted_mean")
+"""Metrics in the sign of the objective, which is maximised: figures that minimise turn them round."""
+
+NOTES, ENDS, SYSTEM = "notes/", "interval/", "system/"
+"""What is before the slash is a section of charts, which can be folded: methods note many numbers. Those of the system
+have a page of their own."""
 
 MAX_METRICS, MAX_PARAMS, MAX_KEY, MAX_PARAM, MAX_TAG = 1000, 100, 250, 6000, 8000
 """MLflow's limits: metrics and params a request; characters of a name, a param's value and a tag's value."""
 
 
-def _streamed() -> list[str]:
+def streamed() -> list[str]:
     """Return the metrics of the registry that MLflow gets; `MARK` is added to each round by itself."""
     return [metric.name for metric in METRICS.values() if metric.streamed and metric.name != MARK]
+
+
+def shown_as(metric: str, minimised: bool) -> tuple[str, int]:
+    """Return the name of a metric in MLflow and its sign, those of a figure that minimises or of one that does not.
+
+    `best_f` is `least_f` where the figure minimises, with the other sign; `notes.width` is in the section `notes`.
+    """
+    if metric.startswith(NOTE):
+        return f"{NOTES}{_name(metric.removeprefix(NOTE))}"[:MAX_KEY], 1
+    if not minimised or metric not in SIGNED:
+        return _name(metric)[:MAX_KEY], 1
+    return (f"least_{metric.removeprefix('best_')}" if metric.startswith("best_") else f"minus_{metric}"), -1
+
+
+def run_name(spec: TrialSpec) -> str:
+    """Return the name of a trial's run: method and seed first, which are what is seen where it is cut."""
+    return f"{spec.method.label} s{spec.seed} {spec.task}"
 
 
 def run_params(spec: TrialSpec) -> dict[str, str]:
@@ -102,12 +133,7 @@ def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
 
 def run_tags(key: str, spec: TrialSpec, origin: Mapping[str, Any]) -> dict[str, str]:
     """Return the tags that say which trial a run is, and of which code, where its provenance tells."""
-    tags = {
-        TRIAL: key,
-        "plumbline.task": spec.task,
-        "plumbline.method": spec.method.label,
-        "plumbline.seed": str(spec.seed),
-    }
+    tags = {METHOD: spec.method.label, TASK: spec.task, KIND: "trial", TRIAL: key}
     if origin.get("commit"):
         tags["plumbline.commit"] = origin["commit"] + ("-dirty" if origin.get("dirty") else "")
     return tags
@@ -121,59 +147,74 @@ def logged_rounds(rounds: int) -> frozenset[int]:
     return frozenset(np.linspace(0, rounds, min(rounds + 1, STEPS)).round().astype(int).tolist())
 
 
-ROWS = arrow.schema(
-    [
-        *(records.RECORD.field(name) for name in ("seed", "iteration", "evaluation")),
-        *(field for field in records.RECORD if field.name in (*columns_of(_streamed()), "notes")),
-        *((name, arrow.float64()) for name in records.SECONDS),
-    ]
-)
-"""What is read of the rows of a trial."""
+def rows_of(names: Iterable[str]) -> arrow.Schema:
+    """Return the columns of a trial's rows that metrics are computed from."""
+    columns = (*columns_of(names), "notes")
+    return arrow.schema(
+        [
+            *(records.RECORD.field(name) for name in ("seed", "iteration", "evaluation")),
+            *(field for field in records.RECORD if field.name in columns),
+            *((name, arrow.float64()) for name in records.SECONDS),
+        ]
+    )
+
+
+ROWS = rows_of(streamed())
+"""What is read of the rows of a trial while it runs."""
 
 
 def trial_metrics(
-    table: arrow.Table, kinds: Collection[Kind] = ("query", "running", "round")
-) -> dict[Hashable, dict[str, pd.Series]]:
-    """Return the metrics of trials that MLflow draws as curves, by seed and name: a value a round, where there is one.
+    table: arrow.Table, names: Sequence[str] = (), kinds: Collection[Kind] = ("query", "running", "round")
+) -> dict[str, pd.DataFrame]:
+    """Return the metrics of trials that MLflow draws as curves, by name.
 
     Many trials take hardly longer than one.
 
     Args:
-        table: rows of trials of one method on one task from their beginning, with the columns of `ROWS`.
+        table: rows of trials of one method on one task from their beginning, with the columns of `rows_of(names)`.
+        names: of metrics, those of `streamed` where none are named; notes are added.
         kinds: of metrics.
 
     Returns:
-        Finite numbers only: unknown regrets, diagnostics of methods without a model, and the widths of sets that are
-        the whole line are left out. Names have no slash: the user interface would show what is before it, in sections
-        of their own, ahead of the regret.
+        A row a seed and a column a round, as `as_recorded` has them, all of the same shape. What is not finite is NaN,
+        and metrics without a finite value are left out: unknown regrets, diagnostics of methods without a model, and
+        the widths of sets that are the whole line.
     """
     rows = frame_of(table)
-    names = [*_streamed(), *(f"{NOTE}{note}" for note in keys(rows["notes"]))]
-    found: dict[Hashable, dict[str, pd.Series]] = {}
-    for name in names:
-        if find_metric(name).kind not in kinds:
-            continue
-        for seed, values in as_recorded(rows, name).iterrows():
-            if len(finite := values[np.isfinite(values)]):
-                found.setdefault(seed, {})[_name(name)[:MAX_KEY]] = finite
-    return found
+    wanted = [*(names or streamed()), *(f"{NOTE}{note}" for note in keys(rows["notes"]))]
+    kind_of = {name: find_metric(name).kind for name in wanted}
+    found: dict[str, pd.DataFrame] = {}
+    # One pass for the metrics that are averaged over a round, one for those that its last evaluation has.
+    for averaged in (True, False):
+        chosen = [name for name, kind in kind_of.items() if kind in kinds and (kind == "query") == averaged]
+        groups = pd.DataFrame({name: metric(rows, name) for name in chosen}, index=rows.index).groupby(
+            [rows["seed"], rows["iteration"]]
+        )
+        wide = (groups.mean() if averaged else groups.last()).unstack()
+        for name in chosen:
+            values = pd.DataFrame(wide[name])
+            finite = np.isfinite(values)
+            if finite.to_numpy().any():
+                found[name] = values.where(finite)
+    return {name: found[name] for name in wanted if name in found}
 
 
 def round_metrics(
-    metrics: Mapping[str, pd.Series], iteration: int, evaluations: int, timestamp: int, seconds: float
+    metrics: Mapping[str, pd.DataFrame], seed: int, iteration: int, evaluations: int, timestamp: int, seconds: float
 ) -> list[Metric]:
     """Return the metrics of one round, at the step of the evaluations so far.
 
     Args:
-        metrics: of the trial, as `trial_metrics` gives them.
+        metrics: of trials, as `trial_metrics` gives them.
+        seed: of the trial.
         iteration: the round.
         evaluations: so far.
         timestamp: when the round ended, in milliseconds since 1970.
         seconds: that it took.
     """
-    values = {name: float(series[iteration]) for name, series in metrics.items() if iteration in series.index}
+    values = {shown_as(name, False)[0]: float(table.loc[seed].to_dict()[iteration]) for name, table in metrics.items()}
     values[MARK] = seconds  # last, so that where it is, the round is whole; the initial design has it too
-    return [Metric(name, value, timestamp, evaluations) for name, value in values.items()]
+    return [Metric(name, value, timestamp, evaluations) for name, value in values.items() if math.isfinite(value)]
 
 
 def outcome(error: str | None) -> tuple[str, str | None]:
@@ -216,7 +257,7 @@ def experiment_id(client: MlflowClient, name: str, artifacts: str | None = None,
     found = client.get_experiment_by_name(name)
     if found is None:
         try:
-            tags = {"mlflow.note.content": note} if note else {}
+            tags = {NOTE_TAG: note} if note else {}
             return client.create_experiment(name, artifact_location=artifacts, tags=tags)
         except MlflowException:
             found = client.get_experiment_by_name(name)  # another job was faster
