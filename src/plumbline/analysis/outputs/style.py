@@ -139,7 +139,7 @@ VERDICT_COLOURS: dict[Verdict, str] = {
     "partly": "yellow",
     "mixed": "purple",
     "not reproduced": "red",
-    "smaller than published": "orange",
+    "smaller than published": "brown",
     "too small to matter": "sky",
     "inconclusive at this scale": "grey",
 }
