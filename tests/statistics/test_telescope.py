@@ -26,3 +26,10 @@ def test_at_the_least_visible_effect_the_test_has_its_level() -> None:
         samples = effect + np.random.default_rng(1).standard_normal((10_000, 50))
         found = samples.mean(axis=1) / samples.std(axis=1, ddof=1)
         assert low <= np.mean([p_of_telescope(one, 50, 5) <= TAIL for one in found]) <= high
+
+
+@pytest.mark.parametrize(("seeds", "paper"), [(50, 5), (3000, 2), (10, 7)])
+def test_it_is_a_probability_however_far_out(seeds: int, paper: int) -> None:
+    found = [p_of_telescope(effect, seeds, paper) for effect in (-30.0, -3.0, -1.0, 0.0, 0.5, 3.0, 30.0)]
+    assert all(0.0 <= p <= 1.0 for p in found)
+    assert max(found[:3]) <= 1e-2

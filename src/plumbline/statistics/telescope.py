@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import nctdtr, stdtrit
+from scipy.special import nctdtr, ndtr, stdtrit
 
 from plumbline.statistics.inference import TAIL
 
@@ -35,4 +35,7 @@ def p_of_telescope(effect: float, seeds: int, paper: int) -> float:
         seeds: it rests on.
         paper: the paper's seeds, two or more.
     """
-    return float(nctdtr(seeds - 1, least_visible(paper) * np.sqrt(seeds), effect * np.sqrt(seeds)))
+    least, score = least_visible(paper) * np.sqrt(seeds), effect * np.sqrt(seeds)
+    exact = float(nctdtr(seeds - 1, least, score))
+    # Far out SciPy gives up; there the normal approximation of Student's non-central distribution is all that is asked.
+    return float(ndtr((score - least) / np.sqrt(1 + score**2 / (2 * (seeds - 1))))) if np.isnan(exact) else exact

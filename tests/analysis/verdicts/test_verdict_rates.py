@@ -3,8 +3,20 @@
 `verdict_rates.py` has the simulation, docs/results/verdict-rule.md the tables of many more studies.
 """
 
+from pathlib import Path
+
 import pytest
-from verdict_rates import REGRETS, likeness, printed_estimates, telescopes, verdicts
+from verdict_rates import (
+    REGRETS,
+    REPETITIONS,
+    likeness,
+    printed_estimates,
+    table_of_telescopes,
+    telescopes,
+    verdicts,
+)
+
+PAGE = (Path(__file__).parents[3] / "docs/results/verdict-rule.md").read_text(encoding="utf-8")
 
 STUDIES = 40
 CHANCE = 0.125
@@ -56,3 +68,12 @@ def test_telescopes_would_reject_claims_that_are_true() -> None:
 def test_methods_that_find_as_little_as_random_search_are_not_called_alike() -> None:
     assert likeness(1.0, 1.0, 50, 30)["holds"] == 0
     assert likeness(1.0, 2.0, 50, 30)["holds"] >= 15
+
+
+def test_the_page_has_the_tables() -> None:
+    """That of telescopes, which takes no time, is what the code gives, and each other one is there with its rows."""
+    assert table_of_telescopes(REPETITIONS[table_of_telescopes]) in PAGE
+    for population in REGRETS:
+        assert PAGE.count(f"| {population} | 50 | 1 |") == 2
+    for head in ("of five parts | reproduced", "the paper prints | papers", "random search | holds"):
+        assert PAGE.count(head) == 1, head

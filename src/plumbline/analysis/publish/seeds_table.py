@@ -49,10 +49,11 @@ def needed(tests: pd.DataFrame) -> str:
 def telescope(tests: pd.DataFrame, paper: int) -> str:
     """Return of how many parts an effect is excluded that the paper's seeds would have seen one time in three."""
     sides = tests["statistic"].str.extract(EXPECTED)[0].map({"less": -1.0, "greater": 1.0})
-    effects = (sides * tests["effect"]).dropna()
-    if paper < 2 or effects.empty or not (tests["seeds"] > paper).all():
+    found = pd.DataFrame({"effect": sides * tests["effect"], "seeds": tests["seeds"]}).dropna()
+    if paper < 2 or found.empty or not (tests["seeds"] > paper).all():
         return NONE
-    excluded = [p_of_telescope(effect, int(tests.loc[i, "seeds"]), paper) <= TAIL for i, effect in effects.items()]
+    pairs = zip(found["effect"], found["seeds"], strict=True)
+    excluded = [p_of_telescope(float(effect), int(seeds), paper) <= TAIL for effect, seeds in pairs]
     return f"excluded in {sum(excluded)} of {len(excluded)} parts"
 
 
