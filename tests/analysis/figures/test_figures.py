@@ -117,8 +117,8 @@ class TestDrawing:
         """In letters: an SVG keeps its text."""
         assert part in drawn.svg.read_text(encoding="utf-8")
 
-    def test_the_footer_begins_with_what_bands_and_bars_are(self, drawn: Drawn) -> None:
-        shown = parse(figures[drawn.kind].options, example(drawn.kind), "test").shown()
+    def test_the_footer_begins_with_what_bands_and_bars_are(self, drawn: Drawn, found: Evidence) -> None:
+        shown = parse(figures[drawn.kind].options, example(drawn.kind), "test").shown(found)
         assert shown
         # A long footer has several lines.
         text = "".join(ElementTree.parse(drawn.svg).getroot().itertext())

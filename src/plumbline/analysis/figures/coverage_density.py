@@ -29,7 +29,7 @@ class CoverageDensityOptions(OutputOptions):
             ("query_coverage",),
         )
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what curves and ticks are."""
         return "kernel estimate of the density, and a tick a trial; dashed: the level"
 

@@ -33,7 +33,7 @@ class StepsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what the band is."""
         return "band: mean and two standard deviations of the model"
 

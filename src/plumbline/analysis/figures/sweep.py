@@ -72,7 +72,7 @@ class SweepOptions(OutputOptions, MetricAxis):
         metrics = (name for row in self.rows() for name in (row.metric, row.nominal) if name)
         return Names((*(self.tasks or ()), *self.columns), methods, tuple(metrics))
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what points, bars and bands are."""
         return f"mean and its {LEVEL:.0%} interval over seeds"
 
