@@ -28,7 +28,7 @@ class SetBandsOptions(OutputOptions):
 
     def shown(self, evidence: Evidence) -> str:
         """Return what the band is."""
-        return "band: prediction set of level 1 - alpha"
+        return "one run; band: prediction set of level 1 - alpha"
 
 
 @figures.register("set-bands", SetBandsOptions)
