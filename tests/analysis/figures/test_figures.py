@@ -117,8 +117,8 @@ class TestDrawing:
         """In letters: an SVG keeps its text."""
         assert part in drawn.svg.read_text(encoding="utf-8")
 
-    def test_the_footer_begins_with_what_bands_and_bars_are(self, drawn: Drawn) -> None:
-        shown = parse(figures[drawn.kind].options, example(drawn.kind), "test").shown()
+    def test_the_footer_begins_with_what_bands_and_bars_are(self, drawn: Drawn, found: Evidence) -> None:
+        shown = parse(figures[drawn.kind].options, example(drawn.kind), "test").shown(found)
         assert shown
         # A long footer has several lines.
         text = "".join(ElementTree.parse(drawn.svg).getroot().itertext())
@@ -496,10 +496,10 @@ class TestModelSteps:
         figure = build("model-steps", found)
         assert len(figure.axes) == 2 * 2 * 2
         assert [ax.get_title() for ax in figure.axes if ax.get_title()] == [
-            "plain, before round 1",
-            "plain, before round 4",
-            "calibrated, before round 1",
-            "calibrated, before round 4",
+            "plain,\nbefore round 1",
+            "plain,\nbefore round 4",
+            "calibrated,\nbefore round 1",
+            "calibrated,\nbefore round 4",
         ]
 
     def test_only_what_was_seen_before_the_query_is_drawn(self, found: Evidence) -> None:
@@ -862,6 +862,14 @@ class TestPairedEffects:
 
 
 class TestCoverageDensity:
+    def test_no_density_is_cut(self, found: Evidence) -> None:
+        """Panels share an axis that reaches to the highest of all."""
+        figure = build("coverage-density", found, panels=[])
+        (low, high), *others = (ax.get_ylim() for ax in figure.axes)
+        assert low == 0
+        assert others == [(low, high)] * len(others)
+        assert max(np.max(line.get_ydata()) for ax in figure.axes for line in ax.lines) <= high
+
     @given(st.lists(st.integers(0, 20), min_size=3, max_size=12).filter(lambda counts: len(set(counts)) > 1))
     def test_densities_of_shares_are_of_mass_one(self, counts: list[int]) -> None:
         """Nothing of them is cut off at 0 and 1."""

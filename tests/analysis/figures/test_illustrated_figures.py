@@ -57,7 +57,7 @@ class TestEveryKind:
         assert dict(mpl.rcParams) == before
         assert plt.get_fignums() == []
         text = outputs[0].read_text(encoding="utf-8")
-        shown = figures[kind].options().shown()
+        shown = figures[kind].options().shown(Evidence())
         assert shown
         for part in (shown, "preset quick", "1 seed", "illustration"):
             assert "".join(part.split()) in "".join(re.sub("<[^>]*>", "", text).split())

@@ -46,7 +46,7 @@ def draw(findings: Sequence[Finding], footer: str) -> Figure:
             draw_row(ax, place, by_place.get((of, row)))
         ax.axvline(0, color="0.2", linewidth=0.9, zorder=0)
         ax.axhline(len(INTERVENTIONS) - 0.5, color="0.8", linewidth=0.8)
-        ax.set_xlabel(f"difference of {words}")
+        ax.set_xlabel(f"difference in {words}")
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
     axes[0].set_yticks(range(len(ROWS)), ROWS)

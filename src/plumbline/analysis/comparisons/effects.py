@@ -49,7 +49,7 @@ class EffectOptions(OutputOptions):
         methods = (name for baseline, others in self.baselines.items() for name in (baseline, *others))
         return Names(methods=tuple(methods), metrics=tuple(self.metrics))
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what dots and bars are."""
         return "mean difference and its 95% interval over seeds"
 

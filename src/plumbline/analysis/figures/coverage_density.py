@@ -29,7 +29,7 @@ class CoverageDensityOptions(OutputOptions):
             ("query_coverage",),
         )
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what curves and ticks are."""
         return "kernel estimate of the density, and a tick a trial; dashed: the level"
 
@@ -74,11 +74,11 @@ def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Fig
             if len(coverage):  # not of a method without sets
                 draw_method(ax, coverage, styles[method], evidence.legend(method).label, i, len(panel.methods))
         ax.axvline(options.level, color="0.25", linestyle="--", linewidth=1)
-        ax.set_ylim(bottom=0)
         style.set_title(ax, panel.title)
         if style.ends_a_column(ax):
             ax.set_xlabel("share of a trial's queries covered")
         if style.begins_a_line(ax):
             ax.set_ylabel("density over trials")
+    axes[0].set_ylim(bottom=0)  # of all: they share it
     style.add_legend(figure)
     return figure

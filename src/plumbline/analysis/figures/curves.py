@@ -167,12 +167,15 @@ class CurvesOptions(OutputOptions):
         """Whether a row is drawn against time."""
         return any(row.against == "minutes" for row in self.rows)
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what lines and bands are; of rows with a band of their own, after their words."""
         own = {row.band: " ".join(row.label.split()) for row in self.rows if row.band not in (None, self.band)}
         parts = [in_words(self.band, self.quantiles)]
         parts += [f"{in_words(kind, self.quantiles)} ({label})" for kind, label in own.items() if kind]
-        return f"{', '.join(parts)} over seeds"
+        from_means = evidence.filed is not None and evidence.filed.rounds.empty
+        differences = from_means and any(row.minus for row in self.rows)
+        caveat = " (of differences at the end, as far as on file)" if differences else ""
+        return f"{', '.join(parts)} over seeds{caveat}"
 
 
 class Line(NamedTuple):
@@ -410,6 +413,7 @@ def share_scales(axes: Sequence[Sequence[Axes]], rows: Sequence[Row], panels: Se
                 ax.sharey(first[drawn])
                 if row.limits is None:
                     ax.autoscale(axis="y")
+                    ax.autoscale_view(scalex=False)  # at once: whichever panel is looked at first, none is cut
             first.setdefault(drawn, ax)
 
 

@@ -39,9 +39,11 @@ class FinalDotsOptions(OutputOptions):
         pairs = self.dots.values()
         return Names(tuple(task for task, _ in pairs), tuple(method for _, method in pairs), (self.metric,))
 
-    def shown(self) -> str:
-        """Return what dots and bars are."""
-        return f"mean and its {LEVEL:.0%} interval over seeds, and median"
+    def shown(self, evidence: Evidence) -> str:
+        """Return what dots and bars are; older results on file have no medians."""
+        dots = dots_of(evidence, self.dots).values()
+        medians = [evidence.end_summary(task, method, self.metric).median for task, method in dots]
+        return f"mean and its {LEVEL:.0%} interval over seeds{', and median' * bool(np.isfinite(medians).any())}"
 
 
 def dots_of(found: Evidence, dots: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:

@@ -29,7 +29,7 @@ class MeanRanksOptions(OutputOptions):
         """Return the metrics, and the tasks that have other words."""
         return Names(tasks=tuple(self.titles), metrics=tuple(self.metrics))
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what dots and bars are."""
         return "mean rank and its 95% interval over seeds"
 

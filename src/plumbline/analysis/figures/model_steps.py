@@ -33,9 +33,9 @@ class StepsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what the band is."""
-        return "band: mean and two standard deviations of the model"
+        return "one run; band: mean and two standard deviations of its model"
 
 
 def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
     sign = -1 if options.minimise else 1
     styles = style.method_styles(evidence.legends, evidence.methods())
     figure, axes = style.panels(2 * len(methods), len(steps), sharex=True, height_ratios=[3, 1] * len(methods))
-    figure.set_size_inches(2.9 * len(steps), 3.1 * len(methods))
+    figure.set_size_inches(min(2.9 * len(steps), style.WIDEST), 2.9 * len(methods))
     truth = sign * pictures["f"]
     margin = 0.25 * (truth.max() - truth.min())
     limits = (truth.min() - margin, truth.max() + margin)
@@ -115,7 +115,7 @@ def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
             draw_model(top, picture, rows, sign, styles[method].colour)
             draw_utility(bottom, picture, rows.loc[rows["iteration"] == step, "x"].iloc[0])
             top.set_ylim(*limits)
-            top.set_title(f"{evidence.legend(method).label}, before round {step}")
+            style.set_title(top, f"{evidence.legend(method).label},\nbefore round {step}")
         axes[2 * i][0].set_ylabel("f(x)")
         axes[2 * i + 1][0].set_ylabel("utility")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4)

@@ -55,7 +55,7 @@ class RunEndsOptions(OutputOptions):
         """Return the tasks and the metric."""
         return Names(tuple(panel.task for panel in self.panels), metrics=(self.metric,))
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what dots and bars are."""
         return "a dot a run; mean and its 95% interval over seeds, and median"
 
@@ -142,6 +142,7 @@ def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
         if first is not ax:
             ax.sharey(first)
             ax.autoscale(axis="y")
+            ax.autoscale_view(scalex=False)
     for ax in axes:
         if style.begins_a_line(ax):
             ax.set_ylabel(options.label)

@@ -26,9 +26,9 @@ class SetBandsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what the band is."""
-        return "band: prediction set of level 1 - alpha"
+        return "one run; band: prediction set of level 1 - alpha"
 
 
 @figures.register("set-bands", SetBandsOptions)

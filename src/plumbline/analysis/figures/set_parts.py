@@ -33,7 +33,7 @@ class SetPartsOptions(OutputOptions):
         """Return the task and the methods."""
         return Names((self.task,) if self.task else (), self.methods)
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what lines are."""
         return "mean over seeds"
 

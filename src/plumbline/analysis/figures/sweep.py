@@ -72,7 +72,7 @@ class SweepOptions(OutputOptions, MetricAxis):
         metrics = (name for row in self.rows() for name in (row.metric, row.nominal) if name)
         return Names((*(self.tasks or ()), *self.columns), methods, tuple(metrics))
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what points, bars and bands are."""
         return f"mean and its {LEVEL:.0%} interval over seeds"
 
@@ -202,8 +202,7 @@ def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
         for i, row in enumerate(rows):
             draw_panel(axes[i][j], evidence, row, lines, constant, options)
         axes[-1][j].set_xlabel(options.axis or options.parameter)
-        if len(columns) > 1:
-            axes[0][j].set_title(title)
+        style.set_title(axes[0][j], title)
     for line, row in zip(axes, rows, strict=True):
         line[0].set_ylabel(row.label)
     style.add_legend(figure, columns=4, last=style.NOMINAL)

@@ -32,7 +32,7 @@ class WidthByDistanceOptions(OutputOptions):
 
     reads = ("x", "alpha")
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what line and band are."""
         low, high = (f"{QUANTILES[end]:.0%}" for end in ("low", "high"))
         return f"median and {low} to {high} quantiles over runs"

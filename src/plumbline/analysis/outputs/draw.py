@@ -136,7 +136,13 @@ def draw(resolved: ResolvedExperiment, found: Evidence, outputs: Sequence[Path])
             name: legend.model_copy(update={"label": style.legend_entry(legend.label)})
             for name, legend in found.legends.items()
         }
-        figure = entry.build(replace(found, legends=shown), options)
+        there = set(plt.get_fignums())
+        try:
+            figure = entry.build(replace(found, legends=shown), options)
+        except BaseException:
+            for begun in set(plt.get_fignums()) - there:
+                plt.close(begun)
+            raise
         if not any(np.isfinite(ax.dataLim.get_points()).any() for ax in figure.axes):
             plt.close(figure)
             raise PlumblineError(
@@ -145,7 +151,7 @@ def draw(resolved: ResolvedExperiment, found: Evidence, outputs: Sequence[Path])
             )
         illustrated = found.rows.empty  # one draw of all that is random in it
         footer = style.Footer(
-            options.shown(),
+            options.shown(found),
             resolved.preset,
             "1 seed" if illustrated else seeds_label(found.rows),
             "illustration" if illustrated else budget_label(found.rows),

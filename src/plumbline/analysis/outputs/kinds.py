@@ -1,10 +1,13 @@
 """The registries of figures and tables: (evidence, options) in, a figure or a frame out."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from plumbline.core.options import Options
 from plumbline.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from plumbline.analysis.evidence.evidence import Evidence
 
 figures = Registry("figure", "plumbline.analysis.figures")
 tables = Registry("table", "plumbline.analysis.tables")
@@ -37,6 +40,6 @@ class OutputOptions(Options):
         """Return the tasks, methods and metrics that these options name; what is left to the grid is not among them."""
         return Names()
 
-    def shown(self) -> str:
-        """Return what the lines, bands and bars of the figure are, for its footer."""
+    def shown(self, evidence: "Evidence") -> str:
+        """Return what the lines, bands and bars of the figure of this evidence are, for its footer."""
         return ""

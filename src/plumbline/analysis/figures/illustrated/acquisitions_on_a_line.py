@@ -27,7 +27,7 @@ class AcquisitionsOptions(OutputOptions):
 
     titles: dict[str, str] = Field(default_factory=dict)
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what the band is."""
         return "band: 95% credible intervals of the posterior"
 

@@ -79,7 +79,7 @@ def draw_distances(ax: Axes, found: pd.DataFrame) -> None:
 class FitsOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "band: mean and two standard deviations of a model"
 

@@ -71,7 +71,7 @@ def draw_query(ax: Axes, query: pd.DataFrame) -> None:
 class SurfacesOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "surfaces of one model"
 

@@ -21,7 +21,7 @@ def draw_candidates(ax: Axes, evidence: Evidence) -> None:
 class BandsOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "sets of level 1 - alpha of one model"
 

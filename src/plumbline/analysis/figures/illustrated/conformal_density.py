@@ -12,7 +12,7 @@ from plumbline.analysis.outputs.style import tint
 class DensityOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "densities and sets at one point"
 

@@ -75,7 +75,7 @@ def draw_set(ax: Axes, found: pd.DataFrame, alpha: float) -> None:
 class ConformalStepsOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "one set, step by step"
 

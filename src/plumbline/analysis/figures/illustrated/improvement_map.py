@@ -12,7 +12,7 @@ from plumbline.analysis.outputs.kinds import OutputOptions, figures
 class MapOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "exact values"
 

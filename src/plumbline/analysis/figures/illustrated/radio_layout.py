@@ -101,7 +101,7 @@ def draw_gain(ax: Axes, found: pd.DataFrame) -> None:
 class LayoutOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "one draw of the users"
 

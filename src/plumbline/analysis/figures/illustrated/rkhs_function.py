@@ -11,7 +11,7 @@ from plumbline.analysis.outputs.kinds import OutputOptions, figures
 class FunctionOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "one draw of each function"
 

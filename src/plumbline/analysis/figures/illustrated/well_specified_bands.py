@@ -28,7 +28,7 @@ def draw_step(ax: Axes, found: pd.DataFrame, panel: str, limits: tuple[float, fl
 class SetsOptions(OutputOptions):
     """The figure has no options."""
 
-    def shown(self) -> str:
+    def shown(self, evidence: Evidence) -> str:
         """Return what bands and lines are."""
         return "sets of level 1 - alpha of one model"
 
