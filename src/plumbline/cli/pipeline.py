@@ -347,11 +347,12 @@ def track(
     ] = None,
 ) -> None:
     """Import finished trials and the trainings of models into MLflow; runs of trials that have not changed stay."""
-    from plumbline.analysis.outputs.style import lines
+    from plumbline.analysis.outputs.style import method_styles
     from plumbline.tracking.importing import import_trials
 
     def colours(experiment: "ResolvedExperiment") -> dict[str, str]:
-        return {method: line["color"] for method, line in lines(experiment.legends, experiment.legends).items()}
+        styles = method_styles(experiment.legends, experiment.legends)
+        return {method: style.colour for method, style in styles.items()}
 
     plan, folder = read_plan(config), existing_folder(artifacts, "results")
     print(import_trials(plan.run, trials, folder, store, uri or LOCAL, data, plan.jobs(), benchmarks, colours))

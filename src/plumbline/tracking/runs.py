@@ -193,7 +193,7 @@ def trial_metrics(
         wide = (groups.mean() if averaged else groups.last()).unstack()
         for name in chosen:
             values = pd.DataFrame(wide[name])
-            finite = np.isfinite(values)
+            finite = values.abs() < np.inf
             if finite.to_numpy().any():
                 found[name] = values.where(finite)
     return {name: found[name] for name in wanted if name in found}
