@@ -101,3 +101,10 @@ def test_the_usual_marker_is_left_out() -> None:
 def test_tests_run_on_one_thread() -> None:
     """More are several times slower where pytest's workers share the cores."""
     assert torch.get_num_threads() == 1
+
+
+def test_the_version_is_one() -> None:
+    version = EXPORT.tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+    newest = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert next(name for name in newest if name != "Unreleased") == version
