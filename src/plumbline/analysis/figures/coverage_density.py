@@ -5,7 +5,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.stats import gaussian_kde
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.curves import Panel, panels_of
@@ -45,6 +44,8 @@ def density(values: Array, x: Array) -> Array:
         values: of the shares, not all the same: `n`.
         x: from 0 to 1, of any length.
     """
+    from scipy.stats import gaussian_kde  # takes long to import, and other figures need none of it
+
     kernel = gaussian_kde(values)
     return kernel(x) + kernel(-x) + kernel(2 - x)
 
