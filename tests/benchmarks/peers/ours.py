@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from peers.protocol import Array, Contender, Instance
-from plumbline.api.running import TrialRequest, entries_and_stand_ins, repository_or_none
+from plumbline.api.running import TrialRequest, entries_and_stand_ins, find_repository
 from plumbline.cli.trial import settings_of
 from plumbline.core import seeding
 from plumbline.core.history import History
@@ -55,7 +55,7 @@ def find_method(name: str) -> MethodRef:
         PlumblineError: an unknown name or option.
     """
     entry, *pairs = name.split(":")
-    entries, stand_ins = entries_and_stand_ins(repository_or_none(), real=False)
+    entries, stand_ins = entries_and_stand_ins(find_repository(), real=False)
     kind = "method" if entry in entries.methods else "method_class"
     request = TrialRequest(**{kind: entry}, problem="branin", options=settings_of(pairs))  # type: ignore[arg-type]
     return request.spec(entries, stand_ins, 0).method

@@ -37,7 +37,7 @@ class OptunaStudy(Optimiser):
         import optuna
 
         build = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}[sampler]
-        self.box = {
+        self.box: dict[str, optuna.distributions.BaseDistribution] = {
             name: optuna.distributions.FloatDistribution(*side)
             for name, side in zip(names(bounds), bounds.T.tolist(), strict=True)
         }

@@ -2,6 +2,7 @@
 
 import math
 import tempfile
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ class SmacFacade(Optimiser):
         self.space.add(*(Float(name, tuple(side)) for name, side in zip(self.names, bounds.T.tolist(), strict=True)))
         self.folder = tempfile.TemporaryDirectory(prefix="smac-")
         scenario = Scenario(
-            self.space, deterministic=True, n_trials=ENDLESS, seed=seed, output_directory=self.folder.name
+            self.space, deterministic=True, n_trials=ENDLESS, seed=seed, output_directory=Path(self.folder.name)
         )
         self.facade = BlackBoxFacade(
             scenario,
