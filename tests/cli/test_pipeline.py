@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as compute
 import pytest
@@ -15,6 +17,7 @@ from plumbline.registry.catalogue import catalogue
 from plumbline.store import records
 from plumbline.store.provenance import METADATA_KEY
 from plumbline.store.spec import Chunk, TrialSpec
+from plumbline.study.legends import Legend
 
 Make = Callable[..., TrialSpec]
 Run = Callable[..., tuple[int, str, str]]
@@ -31,6 +34,19 @@ def test_commands_without_their_files(run: Run, tiny: Path) -> None:
     check_one_line(run("report", "results/quick", "-o", "x.html"), "no table of claims at results/quick/claims.csv")
     check_one_line(run("fetch", "zinc250", "--catalogue", "config/datasets.yaml"), "unknown dataset 'zinc250'")
     assert not list(tiny.glob("x.*"))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_tracked_runs_have_the_colours_of_figures(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("plumbline.tracking.importing.import_trials", lambda *arguments: asked.extend(arguments))
+    assert run("track", "--artifacts", ".")[0] == 0
+    experiment, colours = asked[0].experiments["TINY-T1"], asked[8]
+    legends = {
+        "ucb": Legend(label="UCB", colour="#336699"),
+        "ucb-code": Legend(label="UCB, code", colour="#336699", dashed=True),
+    }
+    assert colours(replace(experiment, legends=legends)) == {"ucb": "#336699", "ucb-code": "#99b2cc"}
 
 
 def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:

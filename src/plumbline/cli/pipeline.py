@@ -347,12 +347,15 @@ def track(
     ] = None,
 ) -> None:
     """Import finished trials and the trainings of models into MLflow; runs of trials that have not changed stay."""
-    from plumbline.analysis.outputs.style import method_styles
+    from matplotlib.colors import to_hex
+
+    from plumbline.analysis.outputs.style import method_styles, tint
     from plumbline.tracking.importing import import_trials
 
     def colours(experiment: "ResolvedExperiment") -> dict[str, str]:
+        """Those of the figures; what they dash is lighter, for MLflow dashes no run."""
         styles = method_styles(experiment.legends, experiment.legends)
-        return {method: style.colour for method, style in styles.items()}
+        return {name: to_hex(tint(one.colour, 0.5)) if one.dashed else one.colour for name, one in styles.items()}
 
     plan, folder = read_plan(config), existing_folder(artifacts, "results")
     print(import_trials(plan.run, trials, folder, store, uri or LOCAL, data, plan.jobs(), benchmarks, colours))
