@@ -14,6 +14,7 @@ from mlflow import MlflowClient
 from toy_trials import Results, runs
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import CHECKOUT
 from plumbline.tracking.addresses import command_of
 from plumbline.tracking.serving import pages, serving
 
@@ -58,9 +59,12 @@ def test_pages_of_experiments(imported: Results) -> None:
         assert line.endswith(f"/{page}")
 
 
-def test_the_command_of_a_checkout_is_short() -> None:
-    assert command_of("sqlite:///results/mlflow.db") == "make ui"
+def test_the_command_of_a_checkout_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command_of("sqlite:///my results/mlflow.db") == "plumbline ui --uri 'sqlite:///my results/mlflow.db'"
+    monkeypatch.chdir(CHECKOUT)
+    assert command_of("sqlite:///results/mlflow.db") == "make ui"
+    monkeypatch.chdir(tmp_path)
+    assert command_of("sqlite:///results/mlflow.db") == "plumbline ui", "there is no Makefile"
 
 
 @pytest.mark.slow

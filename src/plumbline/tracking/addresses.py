@@ -5,6 +5,7 @@ from shlex import quote as shell_quote
 from urllib.parse import quote, urlsplit
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import CHECKOUT
 
 ARTIFACTS = "mlartifacts"
 """The folder of artifacts beside the database: what `mlflow-artifacts:/` stands for."""
@@ -28,8 +29,10 @@ def server_of(uri: str) -> str:
 
 
 def command_of(uri: str) -> str:
-    """Return the command that shows a local database: in a checkout that of its Makefile."""
-    return "make ui" if uri == LOCAL else f"plumbline ui --uri {shell_quote(uri)}"
+    """Return the command that shows a local database: in the checkout that of its Makefile."""
+    if uri != LOCAL:
+        return f"plumbline ui --uri {shell_quote(uri)}"
+    return "make ui" if Path.cwd().resolve() == CHECKOUT.resolve() else "plumbline ui"
 
 
 def database_of(uri: str) -> Path | None:
