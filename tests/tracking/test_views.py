@@ -47,13 +47,19 @@ def test_views_of_two_tasks() -> None:
     assert drawn == {"core": ["nll"], "bands": ["nll", "interval/nll.low", "interval/nll.high"]}
 
 
-def test_what_is_not_of_the_first_metrics_is_folded() -> None:
-    name, state = unpacked(tags(["branin"], ["regret"])["mlflow.sharedViewState.plumbline.trials"])
-    assert name == "all trials"
+@pytest.mark.parametrize(
+    ("view", "folded"),
+    [
+        ("trials", {"Model metrics", "System metrics", "notes"}),
+        ("trials.branin", {"Model metrics", "System metrics", "notes"}),
+        ("means.branin", {"Model metrics", "System metrics", "means with 95% intervals", "interval"}),
+    ],
+)
+def test_what_is_not_of_the_first_metrics_is_folded(view: str, folded: set[str]) -> None:
+    _, state = unpacked(tags(["branin"], ["regret"])[f"mlflow.sharedViewState.plumbline.{view}"])
     shown = {section["name"]: section["display"] for section in state["compareRunSections"]}
-    assert shown.pop("first metrics")
-    assert {"notes", "interval", "Model metrics", "System metrics"} <= shown.keys()
-    assert not any(shown.values())
+    assert {name for name, open in shown.items() if not open} == folded
+    assert {name for name, open in shown.items() if open} == {"first metrics"}
     sections = {section["uuid"] for section in state["compareRunSections"]}
     assert {chart["metricSectionId"] for chart in state["compareRunCharts"]} <= sections
 

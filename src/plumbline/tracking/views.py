@@ -27,15 +27,11 @@ LONGEST_NOTE = 5000
 CORE, BANDS = "core", "bands"
 """Keys of our sections of charts: the first metrics, and means between the ends of their intervals."""
 
-SECTIONS = {
-    CORE: "first metrics",
-    BANDS: "means with 95% intervals",
-    "other": "Model metrics",
-    "system": "System metrics",
-    NOTES: NOTES.rstrip("/"),
-    ENDS: ENDS.rstrip("/"),
-}
-"""Names of sections by their keys, all but the first closed: that of metrics without a slash, those of the others."""
+SECTIONS = {CORE: "first metrics", "other": "Model metrics", "system": "System metrics"}
+"""Names of sections by their keys, all but the first closed: MLflow puts metrics without a slash into the second."""
+OF_TRIALS = {NOTES: NOTES.rstrip("/")}
+OF_MEANS = {BANDS: "means with 95% intervals", ENDS: ENDS.rstrip("/")}
+"""Those of trials alone, and those of means."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +88,10 @@ class View:
                     "name": name,
                     "display": key == CORE,
                     "isReordered": True,
-                    "deleted": key == BANDS and not self.bands,
+                    "deleted": False,
                     "isGenerated": False,
                 }
-                for key, name in SECTIONS.items()
+                for key, name in (SECTIONS | (OF_MEANS if self.bands else OF_TRIALS)).items()
             ],
             "isAccordionReordered": True,
             "useGroupedValuesInCharts": True,
