@@ -238,6 +238,15 @@ def test_jobs_by_task_are_of_one_task_and_alike(monkeypatch: pytest.MonkeyPatch)
     assert [len(plan.jobs_by_task()[name]) for name in ("network-2", "network-2~2")] == [2, 1]
 
 
+def test_each_chunk_has_a_job_that_its_benchmark_is_called_by() -> None:
+    plan = plan_at("quick", chunk=1)
+    chunks = {one.id: one for experiment in plan.run.experiments.values() for one in experiment.chunks}
+    paths = {id: f"{one.spec.task}/{one.spec.method.label}/{id}" for id, one in chunks.items()}
+    assert plan.jobs() == paths
+    by_task = plan_at("quick", chunk=1, job="task")
+    assert by_task.jobs() == {one.id: job for job, some in by_task.jobs_by_task().items() for one in some}
+
+
 @pytest.mark.parametrize("choice", [{"experiments": ["F1"]}, {"experiments": ["F2"]}, {"without": ["F1"]}])
 def test_a_job_by_task_is_the_same_in_a_run_of_some_experiments(choice: dict[str, Any]) -> None:
     """Else a run of some would do again what a run of all has done."""
