@@ -135,9 +135,9 @@ def floor(acquisition, U):
 def test_a_conformal_gradient_beside_its_floor(benchmark, problem, name):
     """Five points, 60 data, 256 labels. Required: at most 2 of the floor, and 1.0 ms, which was thought to be as much.
 
-    Measured: 7 of the floor, which is .13 ms of large operations, and .9 to 1.05 ms on a busy core, where automatic
-    differentiation took 2.3. The rest are 240 small operations of 3 microseconds each. The limit is what was measured
-    and a quarter; pairs are of single calls, of which a busy machine interrupts few.
+    Measured: 2.9 of the floor, and .5 to .65 ms on a busy core. In torch it was 7 of it, and automatic differentiation
+    took twice as long again. The rest are some 200 operations on small arrays, of a microsecond each. The limit is what
+    was measured and a quarter; pairs are of single calls, of which a busy machine interrupts few.
     """
     domain, history = observed(problem, 60)
     process = fit_process(history.X, history.Y, domain.bounds, ModelOptions(priors="conformal"))
@@ -149,7 +149,7 @@ def test_a_conformal_gradient_beside_its_floor(benchmark, problem, name):
     )
     benchmark.pedantic(acquisition.value_and_gradient_in_cube, (U,), rounds=100, warmup_rounds=5)
     print(f"\ngradient of {name} on {problem}: {ratio:.1f} of its floor, {1e3 * benchmark.stats.stats.median:.2f} ms")
-    assert ratio < 9
+    assert ratio < 3.6
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -199,7 +199,7 @@ def test_memory_of_a_gradient(benchmark):
     The peak is that of the whole process: an earlier one, of the imports, can only make the difference too large.
     """
     command = [sys.executable, "-c", MEASURE, os.path.dirname(__file__)]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = benchmark.pedantic(subprocess.run, (command,), {"capture_output": True, "text": True, "env": env}, rounds=1)
     assert done.returncode == 0, done.stderr
     before, after = json.loads(done.stdout)

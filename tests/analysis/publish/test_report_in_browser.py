@@ -100,7 +100,7 @@ def page(run: list[list[made.Row]], tmp_path_factory: pytest.TempPathFactory) ->
     filed = load_plan(read_config(ROOT / "config/config.yaml"), ROOT)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(results.parent)
-        patched.setattr("plumbline.analysis.publish.report.REFERENCE", results / "reference")
+        patched.setattr("plumbline.analysis.publish.report.reference_folder", lambda: results / "reference")
         whole = replace(own, studies={**filed.studies, **own.studies}, entries=filed.library)
         write_report(whole, folder, folder / "report.html", folder / "claims.csv")
     return folder / "report.html"
