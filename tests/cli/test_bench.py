@@ -40,8 +40,8 @@ def test_it_prints_each_task_and_the_place_and_writes_files(bench: Callable[...,
     assert output.startswith("common-branin-0.0: score ")
     assert f"\n{TASK}: score " in output
     assert "of 3 methods that have all tasks (2); 0 is best" in output
-    assert "score of Steps less random's" in output
-    assert "score of Steps less sobol's" in output
+    assert "score of Steps minus random's" in output
+    assert "score of Steps minus sobol's" in output
     assert (tmp_path / "d.csv").read_text().startswith("against,task,pairs,difference,low,high,p,p_corrected\n")
     assert "score on all tasks (lower is better)" in (tmp_path / "d.tex").read_text()
     assert (tmp_path / "d.pdf").read_bytes().startswith(b"%PDF")
@@ -54,7 +54,7 @@ def test_failed_trials_are_said_and_the_exit_code_is_2(bench: Callable[..., Any]
     assert code == 2
     assert f"{TASK}: score " in output
     assert "common-branin-0.0: 2 of 2 trials failed: " in output
-    assert "score of Odd less random's" in output
+    assert "score of Odd minus random's" in output
     assert errors.startswith("plumbline: error: 2 of 4 trials failed, the first one: common-branin-0.0: ")
     assert errors.count("\n") == 1
 

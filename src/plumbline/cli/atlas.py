@@ -64,6 +64,8 @@ OF = {
     "correlation": "rank correlation",
     "early": "score",
     "final": "regret",
+    "observed": "regret",
+    "recommended": "regret",
 }
 """Words for what a finding is about."""
 
@@ -81,7 +83,7 @@ def print_findings(findings: "pd.DataFrame") -> None:
         for one in findings.to_dict("records")
     ]
     columns = ("tasks", "mean", "low", "high", "p", "Holm")
-    title = "differences, method minus baseline, less is better; p of primary analyses alone"
+    title = "differences, method minus baseline, lower is better; p of primary analyses alone"
     print_table(["analysis", "where", "difference of", *columns], rows, columns, title)
 
 

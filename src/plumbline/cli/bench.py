@@ -113,7 +113,7 @@ def print_result(bench: "Bench", result: "Compared") -> None:
         ]
         numbers = ["pairs", "difference", "p", "Holm"]
         print()
-        print_table(["task", *numbers], cells, numbers, f"score of {bench.method.name} less {other}'s")
+        print_table(["task", *numbers], cells, numbers, f"score of {bench.method.name} minus {other}'s")
     print()
     for line in (
         "score: share of the initial regret that is left, mean over rounds; final: after the last round",

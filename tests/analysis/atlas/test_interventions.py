@@ -102,7 +102,7 @@ def test_what_stands_beside() -> None:
 
 def test_parts_of_the_tasks_pairs_and_rounds() -> None:
     """An effect of one pair on one track shows there alone."""
-    trials = made(np.random.default_rng(4), tasks=16).assign(early=0.0)
+    trials = made(np.random.default_rng(4), tasks=16).assign(early=0.0, observed=np.nan, recommended=1.0)
     tasks = pd.DataFrame({"task": [f"t{i}" for i in range(16)], "track": ["noisy"] * 8 + ["clean"] * 8, "inputs": 2})
     here = trials["task"].isin([f"t{i}" for i in range(8)]) & (trials["method"] == "atlas-cei")
     trials.loc[here, "score"] -= 3
@@ -112,9 +112,10 @@ def test_parts_of_the_tasks_pairs_and_rounds() -> None:
     assert abs(found["conformal", "track clean"].value) < 0.5
     assert found["conformal", "1 to 3 inputs"].tasks == 16
     assert ("conformal", "more than 10 inputs") not in found
-    pairs = [found["conformal", words] for words in ("atlas-cei less atlas-ei", "atlas-cucb less atlas-ucb-level")]
+    pairs = [found["conformal", words] for words in ("atlas-cei minus atlas-ei", "atlas-cucb minus atlas-ucb-level")]
     assert pairs[0].value < -1 < pairs[1].value
-    assert found["conformal", "first ten rounds"].value == 0
+    assert found["conformal", "first ten rounds"].value == found["conformal", "recommended point"].value == 0
+    assert found["conformal", "best observation"].tasks == 0
 
 
 def test_all_methods_of_the_analyses_are_in_the_configuration() -> None:

@@ -30,6 +30,15 @@ def test_normalised_regret() -> None:
     assert scores["final"].to_dict() == {("known", "a"): 0.0, ("unknown", "a"): 0.75, ("unknown", "b"): 0.0}
 
 
+def test_regrets_of_the_best_observation_and_of_the_recommended_point() -> None:
+    """In units of the initial design's best noise-free value, as the score is; known after the last round alone."""
+    made = rounds({("known", "a"): [2.0, 6.0, 6.0]}).assign(
+        incumbent=[0.0, 4.0, 4.0], recommended=[np.nan, np.nan, 8.0]
+    )
+    (found,) = trials(with_regret(made)).to_dict("records")
+    assert (found["final"], found["observed"], found["recommended"]) == (0.5, 0.75, 0.25)
+
+
 def test_seeds_have_optima_of_their_own() -> None:
     """Functions and pools that are drawn anew for a seed."""
     both = [rounds({("known", "a"): values}).assign(seed=seed) for seed, values in enumerate([[2.0, 10.0], [2.0, 3.0]])]

@@ -13,8 +13,8 @@ from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
 
 PANELS = {
-    "calibration_error": "calibration error\n(less is better)",
-    "score": "regret that is left\n(less is better)",
+    "calibration_error": "calibration error\n(lower is better)",
+    "score": "regret that is left\n(lower is better)",
 }
 """What is compared, with the words of its axis."""
 

@@ -158,6 +158,14 @@ def beside(trials: pd.DataFrame) -> list[Finding]:
 DIMENSIONS = {"1 to 3 inputs": (1, 3), "4 to 10 inputs": (4, 10), "more than 10 inputs": (11, 10**9)}
 """Groups of tasks by the number of their inputs."""
 
+OTHER_REGRETS = {
+    "early": "first ten rounds",
+    "final": "after the last round",
+    "observed": "best observation",
+    "recommended": "recommended point",
+}
+"""Regrets beside the score, with their words."""
+
 
 def secondary(trials: pd.DataFrame, tasks: pd.DataFrame) -> list[Finding]:
     """Return the secondary analyses: parts of the tasks, single pairs, and other measures of what is found.
@@ -177,8 +185,8 @@ def secondary(trials: pd.DataFrame, tasks: pd.DataFrame) -> list[Finding]:
             if len(part):
                 found.append(_at(differences(part, one.pairs, "score"), one.words, "score", words))
         for pair in one.pairs if len(one.pairs) > 1 else ():
-            found.append(_at(differences(trials, [pair], "score"), one.words, "score", f"{pair[0]} less {pair[1]}"))
-        for metric, words in (("early", "first ten rounds"), ("final", "after the last round")):
+            found.append(_at(differences(trials, [pair], "score"), one.words, "score", f"{pair[0]} minus {pair[1]}"))
+        for metric, words in OTHER_REGRETS.items():
             found.append(_at(differences(trials, one.pairs, metric), one.words, metric, words))
     return found
 

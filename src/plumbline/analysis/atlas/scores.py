@@ -13,27 +13,34 @@ EARLY = 10
 """Number of rounds of the score of the first rounds."""
 
 
-def with_regret(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return rounds with their `regret`, and `normalised_regret`, in units of that of the initial design.
+NORMALISED = {"best": "normalised_regret", "incumbent": "observed_regret", "recommended": "recommended_regret"}
+"""Values of rounds, with the names of the regrets that they leave, in units of the initial design's."""
 
-    Where a trial's optimum is unknown, the best value of any trial on the task stands for it. The normalised regret is
+
+def with_regret(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Return rounds with their `regret`, and the columns `NORMALISED`, in units of that of the initial design.
+
+    Where a trial's optimum is unknown, the best value of any trial on the task stands for it. Normalised regrets are
     NaN where the initial design has the optimum.
 
     Args:
         rounds: as `edition.read_rounds` returns them, with all methods of a task.
     """
-    found = rounds.groupby("task", observed=True)["best"].transform("max")
-    regret = (rounds["optimum"].fillna(found) - rounds["best"]).clip(lower=0)  # a value may be a rounding error beyond
-    first = regret.where(rounds["round"] == 0)
+    optimum = rounds["optimum"].fillna(rounds.groupby("task", observed=True)["best"].transform("max"))
+    # A value may be a rounding error beyond the optimum.
+    regrets = {name: (optimum - rounds[of]).clip(lower=0) for of, name in NORMALISED.items()}
+    first = regrets["normalised_regret"].where(rounds["round"] == 0)
     begun = first.groupby([rounds[name] for name in TRIAL], observed=True).transform("first")
-    return rounds.assign(regret=regret, normalised_regret=(regret / begun).where(begun > 0))
+    normalised = {name: (regret / begun).where(begun > 0) for name, regret in regrets.items()}
+    return rounds.assign(regret=regrets["normalised_regret"], **normalised)
 
 
 def trials(rounds: pd.DataFrame) -> pd.DataFrame:
     """Return a row a trial.
 
     The columns are `task`, `method`, `seed`; `score`, the mean normalised regret over the rounds, `early` that of
-    the first ten, and `final` that after the last; `calibration_error`, `first_half` that
+    the first ten, and `final` that after the last; after the last round, `observed` that of the best observation, and
+    `recommended` that of the point that the method recommends; `calibration_error`, `first_half` that
     of the first half, and the mean `nll`; and `seconds` of fit and search, the median over rounds.
 
     Args:
@@ -47,6 +54,8 @@ def trials(rounds: pd.DataFrame) -> pd.DataFrame:
             "score": of["normalised_regret"].mean(),
             "early": queries[queries["round"] <= EARLY].groupby(TRIAL, observed=True)["normalised_regret"].mean(),
             "final": of["normalised_regret"].last(),
+            "observed": of["observed_regret"].last(),
+            "recommended": of["recommended_regret"].last(),
             "calibration_error": calibration_error(queries),
             "first_half": calibration_error(queries[queries["round"] <= last / 2]),
             "nll": of["nll"].mean(),
