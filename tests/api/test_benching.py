@@ -10,7 +10,7 @@ from made_edition import TASK, TASKS, small_edition, small_grid
 
 import plumbline as pb
 from plumbline.api import benching
-from plumbline.api.benching import changed_versions, own_method, tasks_named
+from plumbline.api.benching import changed_versions, tasks_named
 from plumbline.api.editions import AtlasGrid
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
@@ -142,34 +142,6 @@ def test_another_edition_is_refused_by_name(bench: Any, tmp_path: Path) -> None:
     (tmp_path / "edition.json").write_text('{"edition": "1999.1"}')
     with pytest.raises(PlumblineError, match=r"is the atlas 1999\.1"):
         bench("random", folder=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [("1 / 0", "line 1: ZeroDivisionError"), ("def f(:", "line 1: invalid syntax")],
-)
-def test_code_that_cannot_be_imported(
-    grid: AtlasGrid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, message: str
-) -> None:
-    (tmp_path / "unsound_case.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(PlumblineError, match=message):
-        own_method("unsound_case:Class", {}, grid.entries)
-
-
-def test_a_target_is_an_entry_a_registered_class_or_a_path(grid: AtlasGrid) -> None:
-    entries = grid.entries
-    shared = entries.methods["atlas-logei"].ref.options["model"]
-    entry = own_method("atlas-ucb", {"sqrt_beta": 3.0}, entries)
-    assert (entry.ref.name, entry.ref.options["sqrt_beta"], entry.ref.options["model"]) == ("ucb", 3.0, shared)
-    assert own_method("hedge", {}, entries).ref.name == "hedge"
-    path = "botorch.acquisition.logei:qLogExpectedImprovement"
-    acquisition = own_method(path, {"model": {"kernel": "rbf"}}, entries)
-    assert acquisition.name == "qLogExpectedImprovement"
-    assert acquisition.ref.name == "botorch-acquisition"
-    assert acquisition.ref.options == {"acquisition": path, "model": {**shared, "kernel": "rbf"}}
-    optimiser = own_method("ask_tell_cases:Steps", {}, entries)
-    assert (optimiser.ref.name, optimiser.ref.options) == ("ask-tell", {"optimiser": "ask_tell_cases:Steps"})
 
 
 def test_tasks_go_by_their_names_or_their_tracks() -> None:

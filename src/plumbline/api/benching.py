@@ -1,21 +1,17 @@
 """A method of one's own in the table of the atlas: it alone is run, and compared with the results on file."""
 
-import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from plumbline.api.editions import AtlasGrid, atlas, domain_of, refusal_of
+from plumbline.api.own_methods import OwnMethod, own_method
 from plumbline.api.repository import find_repository
 from plumbline.api.running import Options, one_thread, seed_numbers
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.inputs import module_and_name
 from plumbline.core.libraries import installed_version
-from plumbline.core.nested import merge
 from plumbline.core.places import ATLAS, STORE, on_file, own_folder, shipped
 from plumbline.registry.catalogue import catalogue
-from plumbline.registry.references import MethodRef
-from plumbline.registry.registry import import_module
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,12 +19,8 @@ if TYPE_CHECKING:
     from plumbline.analysis.atlas.standing import Difference
     from plumbline.store.folder import TrialFolder
     from plumbline.store.spec import TrialSpec
-    from plumbline.study.methods_and_tasks import MethodsAndTasks
 
 Table = Literal["differences", "standing", "trials"]
-
-SURROGATE_OF = "atlas-logei"
-"""The entry whose Gaussian process acquisition functions share."""
 
 USUAL = ("atlas-logei", "atlas-ucb", "botorch-loop")
 """Methods that one's own is compared with where nothing is said, as far as they are on file."""
@@ -103,78 +95,6 @@ def bench(
     found = {"differences": result.frame(), "standing": result.standing, "trials": result.own}[table]
     found.attrs["notes"] = [*bench.notes, *result.failures]
     return found
-
-
-class OwnMethod(NamedTuple):
-    """A method of one's own.
-
-    Attributes:
-        name: in tables.
-        ref: what is run.
-        place: file and line of its class; empty where it is named by no path.
-    """
-
-    name: str
-    ref: MethodRef
-    place: str = ""
-
-
-def own_method(target: str, options: Options, entries: "MethodsAndTasks") -> OwnMethod:
-    """Return what a target stands for: an entry, a registered class, or a class by its path.
-
-    Raises:
-        PlumblineError: nothing of this name, code that cannot be imported, or a class that is none of both kinds.
-    """
-    if target in entries.methods:
-        ref = entries.methods[target].ref
-        return OwnMethod(target, ref.model_copy(update={"options": merge(ref.options, dict(options))}))
-    if catalogue().has("method", target):
-        return OwnMethod(target, MethodRef(name=target, options=dict(options)))
-    module, name = module_and_name(target)
-    if not module or not name:
-        raise unknown(
-            "target",
-            target,
-            [*entries.methods, *catalogue().method],
-            "plumbline methods",
-        )
-    import_module(module)
-    kind, known = kind_of_class(target)
-    if kind == "botorch-acquisition":
-        known["model"] = entries.methods[SURROGATE_OF].ref.options["model"]
-    return OwnMethod(name, MethodRef(name=kind, options=merge(known, dict(options))), place_of_class(target))
-
-
-def kind_of_class(target: str) -> tuple[str, dict[str, object]]:
-    """Return the registered method that a class at a path runs as, with the option that names the class.
-
-    Raises:
-        PlumblineError: there is no such class, or it is none that a method takes.
-    """
-    from botorch.acquisition import AcquisitionFunction
-
-    from plumbline.methods.base import Method
-    from plumbline.methods.named_class import class_at
-
-    found = class_at(target, f"class {target!r}")
-    if issubclass(found, Method):
-        raise PlumblineError(f"class {target!r} is a method of plumbline: give the name that it is registered by")
-    if issubclass(found, AcquisitionFunction):
-        return "botorch-acquisition", {"acquisition": target}
-    if all(callable(getattr(found, name, None)) for name in ("ask", "tell")):
-        return "ask-tell", {"optimiser": target}
-    raise PlumblineError(
-        f"class {target!r} is neither an acquisition function of BoTorch (a subclass of AcquisitionFunction) nor an "
-        "optimiser with `ask()` and `tell(x, y)`"
-    )
-
-
-def place_of_class(target: str) -> str:
-    """Return the file and line of the class at a path."""
-    from plumbline.methods.named_class import class_at
-
-    found = class_at(target, f"class {target!r}")
-    return f"{inspect.getsourcefile(found)}, line {inspect.getsourcelines(found)[1]}"
 
 
 class TaskTrials(NamedTuple):
