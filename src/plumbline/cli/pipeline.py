@@ -326,8 +326,9 @@ def pages(
 
     if output.resolve() == templates.resolve():
         raise PlumblineError(f"output {output} is the folder of the templates: name another folder")
-    numbers = ReferenceNumbers(existing_folder(reference, "reference results"), read_plan(config).studies.values())
-    made = result_pages(existing_folder(templates, "templates"), numbers, AtlasNumbers(atlas))
+    plan = read_plan(config)
+    numbers = ReferenceNumbers(existing_folder(reference, "reference results"), plan.studies.values())
+    made = result_pages(existing_folder(templates, "templates"), numbers, AtlasNumbers(atlas, plan.library.labels()))
     written = write_result_pages(made, output)
     print("\n".join(map(str, written)) or "all pages are current")
 

@@ -141,6 +141,10 @@ class MethodsAndTasks:
         """Names of the members of each entry of tasks: of one that varies nothing, its own."""
         return _families({name: task.entry for name, task in self.tasks.items()})
 
+    def labels(self) -> dict[str, str]:
+        """Return the words of each method in legends, by its name."""
+        return {name: method.legend.label for name, method in self.methods.items()}
+
     def expand(self, kind: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the members that `names` of methods or tasks stand for, families in the order of their values.
 

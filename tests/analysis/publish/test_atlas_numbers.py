@@ -19,7 +19,7 @@ def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def numbers(edition: Path) -> AtlasNumbers:
-    return AtlasNumbers(edition)
+    return AtlasNumbers(edition, {"atlas-cei": "conformal EI"})
 
 
 def rows(table: str) -> list[list[str]]:
@@ -39,10 +39,31 @@ def test_interventions_have_their_known_effects(numbers: AtlasNumbers) -> None:
 
 def test_the_best_methods_come_first(numbers: AtlasNumbers) -> None:
     head, _, *found = rows(numbers.atlas_ranking(4))
-    assert head == ["method", "all", "made"]
-    assert {row[0] for row in found[:2]} == {"atlas-cei", "atlas-cucb"}
+    assert head == ["method", "entry", "all", "made"]
+    assert {tuple(row[:2]) for row in found[:2]} == {("conformal EI", "atlas-cei"), ("atlas-cucb", "atlas-cucb")}
     assert len(found) == 4
-    assert rows(numbers.atlas_costs(2))[0] == ["method", "1 second", "1 minute", "1 hour", "1 day"]
+    assert rows(numbers.atlas_costs(2))[0] == ["method", "entry", "1 second", "1 minute", "1 hour", "1 day"]
+
+
+def test_parts_of_the_tasks_and_other_regrets(numbers: AtlasNumbers) -> None:
+    words = [one.words for one in INTERVENTIONS]
+    for made, columns in (
+        (numbers.atlas_tracks(), ["made"]),
+        (numbers.atlas_dimensions(), ["1 to 3 inputs", "4 to 10 inputs", "more than 10 inputs"]),
+        (numbers.atlas_regrets(["after the last round"]), ["after the last round"]),
+    ):
+        head, _, *found = rows(made)
+        assert head == ["intervention", *columns]
+        assert [row[0] for row in found] == words
+        conformal = found[words.index("conformal")]
+        assert re.fullmatch(r"-\.\d{3} \(-\.\d{3} to -\.\d{3}\)", conformal[1])
+        assert conformal[2:] == ["–"] * len(conformal[2:]), "all tasks have two inputs"
+
+
+def test_pairs(numbers: AtlasNumbers) -> None:
+    _, _, *found = rows(numbers.atlas_pairs())
+    assert len(found) == sum(len(one.pairs) for one in INTERVENTIONS)
+    assert ["conformal", "conformal EI", "atlas-ei", "6"] in [row[:4] for row in found]
 
 
 def test_totals(numbers: AtlasNumbers) -> None:
@@ -56,7 +77,7 @@ def test_what_there_is_not(numbers: AtlasNumbers, tmp_path: Path) -> None:
     with pytest.raises(PlumblineError, match="unknown analysis of the atlas 'conformed': did you mean 'conformal'"):
         numbers.atlas_finding("conformed")
     with pytest.raises(PlumblineError, match="no atlas at"):
-        AtlasNumbers(tmp_path).atlas_total("trials")
+        AtlasNumbers(tmp_path, {}).atlas_total("trials")
 
 
 def test_a_page_may_ask_for_them(numbers: AtlasNumbers, tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_pages_that_are_current_are_left_alone(tmp_path: Path) -> None:
 def committed() -> dict[str, Any]:
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
     numbers = ReferenceNumbers(ROOT / "results" / "reference", plan.studies.values())
-    return result_pages(TEMPLATES, numbers, AtlasNumbers(ROOT / "results" / "atlas"))
+    return result_pages(TEMPLATES, numbers, AtlasNumbers(ROOT / "results" / "atlas", plan.library.labels()))
 
 
 def test_the_committed_pages_are_current(committed: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
 """What templates of pages ask of an edition of the atlas."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from plumbline.analysis.atlas.edition import check_edition, read_cells, read_rounds, read_tasks
-from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS, findings
+from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, findings
 from plumbline.analysis.atlas.ranks import ranks
 from plumbline.analysis.atlas.scores import trials, with_regret
 from plumbline.analysis.publish.estimates import Estimate, rounded, with_interval
@@ -22,13 +22,14 @@ class AtlasNumbers:
 
     Args:
         folder: of the edition.
+        legends: of methods, by name; one without a legend goes by its name.
 
     Raises:
         PlumblineError: on the first call, where there is no edition, or another one.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, legends: Mapping[str, str]) -> None:
+        self._folder, self._legends = folder, legends
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """What a template can call, by name."""
@@ -63,15 +64,45 @@ class AtlasNumbers:
             )
         return table(pd.DataFrame(rows))
 
+    def atlas_tracks(self) -> str:
+        """The difference of scores that each intervention makes, by track."""
+        return self._parts({str(track): f"track {track}" for track in dict.fromkeys(self._tasks["track"])})
+
+    def atlas_dimensions(self) -> str:
+        """The same by the number of inputs."""
+        return self._parts({words: words for words in DIMENSIONS})
+
+    def atlas_regrets(self, wheres: Sequence[str]) -> str:
+        """The same by other regrets than the score: keys of `interventions.OTHER_REGRETS` in words."""
+        return self._parts({words: words for words in wheres})
+
+    def atlas_pairs(self) -> str:
+        """The same for each pair of a method and its baseline, with its change of the calibration error."""
+        rows = []
+        for one in INTERVENTIONS:
+            for pair in one.pairs:
+                where = f"{pair[0]} minus {pair[1]}" if len(one.pairs) > 1 else ""
+                score = self._finding(one.words, "score", where)
+                rows.append(
+                    {
+                        "intervention": one.words,
+                        "method": self._legend(pair[0]),
+                        "baseline": self._legend(pair[1]),
+                        "tasks": str(int(score["tasks"])),
+                        "regret that is left": with_interval(self.atlas_finding(one.words, "score", where), 3),
+                    }
+                )
+        return table(pd.DataFrame(rows))
+
     def atlas_ranking(self, most: int) -> str:
         """The first methods on all tasks, with the share of the others that they leave behind, by track, in percent."""
         here = self._ranks[self._ranks["cost"] == ""]
-        return _shares(here.assign(column=here["track"]), most)
+        return self._shares(here.assign(column=here["track"]), most)
 
     def atlas_costs(self, most: int) -> str:
         """The same on all tasks by what an evaluation costs, those first that are so where it costs least."""
         here = self._ranks[self._ranks["cost"] != ""]
-        return _shares(here.assign(column=here["cost"]), most)
+        return self._shares(here.assign(column=here["cost"]), most)
 
     def atlas_total(self, of: str) -> float:
         """How many `tasks`, `methods`, `trials`, `failed` trials and `empty` cells there are, and core-`hours`.
@@ -122,16 +153,38 @@ class AtlasNumbers:
             raise unknown("analysis of the atlas", analysis, found["analysis"].unique())
         return here.iloc[0]
 
+    def _parts(self, columns: Mapping[str, str]) -> str:
+        """Return differences with their intervals, a row an intervention and a column a part of the findings."""
+        found = self._findings[self._findings["of"] != "calibration_error"]
+        rows = []
+        for one in INTERVENTIONS:
+            here = found[found["analysis"] == one.words]
+            cells = {words: _difference(here[here["where"] == part]) for words, part in columns.items()}
+            rows.append({"intervention": one.words, **cells})
+        return table(pd.DataFrame(rows))
+
+    def _shares(self, standings: pd.DataFrame, most: int) -> str:
+        """Return shares in percent, a row a method and a column each, the first `most` by the first column."""
+        columns = [str(one) for one in dict.fromkeys(standings["column"])]
+        shares = standings.pivot(index="method", columns="column", values="beaten")[columns]
+        first = shares.sort_values(columns[0], ascending=False, kind="stable").head(most)
+        written = (100 * first).map(lambda share: "–" if np.isnan(share) else f"{share:.0f}").reset_index(names="entry")
+        written.insert(0, "method", written["entry"].map(self._legend))
+        return table(written)
+
+    def _legend(self, method: str) -> str:
+        return self._legends.get(method, method)
+
+
+def _difference(findings: pd.DataFrame) -> str:
+    """Return the one finding there is, with its interval; a dash where there is none, or too few tasks."""
+    if findings.empty or np.isnan(findings["value"].iloc[0]):
+        return "–"
+    one = findings.iloc[0]
+    return with_interval(Estimate(float(one["value"]), float(one["low"]), float(one["high"])), 3)
+
 
 def _p(value: float) -> str:
     if np.isnan(value):
         return "–"
     return "< .001" if value < 0.001 else rounded(value, 3)
-
-
-def _shares(standings: pd.DataFrame, most: int) -> str:
-    """Return shares in percent, a row a method and a column each, the first `most` by the first column."""
-    columns = [str(one) for one in dict.fromkeys(standings["column"])]
-    shares = standings.pivot(index="method", columns="column", values="beaten")[columns]
-    first = shares.sort_values(columns[0], ascending=False, kind="stable").head(most)
-    return table((100 * first).map(lambda share: "–" if np.isnan(share) else f"{share:.0f}").reset_index())
