@@ -23,11 +23,13 @@ def test_look(ends: tuple[float, float], seen: tuple[str, str]) -> None:
 
 def test_each_known_difference_is_drawn_in_its_row() -> None:
     found = [finding(-2, -1), finding(1, 2, "calibration_error", ROWS[-1]), Finding(ROWS[1], "score", 1, *[NAN] * 4)]
+    found.append(finding(3, 4)._replace(where="track noisy"))
     with style.house_style():
         figure = draw(found, "made")
     errors, scores = figure.axes
     points = [[line.get_ydata()[0] for line in ax.lines if len(line.get_ydata()) == 1] for ax in (errors, scores)]
     assert points == [[len(ROWS) - 1], [0]]
+    assert scores.lines[1].get_xdata()[0] == -1.5, "of all tasks, and not of a part of them"
     assert [tick.get_text() for tick in errors.get_yticklabels()] == ROWS
     plt.close(figure)
 

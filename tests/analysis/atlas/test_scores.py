@@ -39,6 +39,13 @@ def test_regrets_of_the_best_observation_and_of_the_recommended_point() -> None:
     assert (found["final"], found["observed"], found["recommended"]) == (0.5, 0.75, 0.25)
 
 
+def test_no_normalised_regret_is_above_one() -> None:
+    """Noise can put forward a point that is far worse than the best of the initial design."""
+    made = rounds({("known", "a"): [9.0, 9.5]}).assign(incumbent=[9.0, -50.0], recommended=[np.nan, 3.0])
+    found = trials(with_regret(made)).iloc[0]
+    assert (found["final"], found["observed"], found["recommended"]) == (0.5, 1.0, 1.0)
+
+
 def test_seeds_have_optima_of_their_own() -> None:
     """Functions and pools that are drawn anew for a seed."""
     both = [rounds({("known", "a"): values}).assign(seed=seed) for seed, values in enumerate([[2.0, 10.0], [2.0, 3.0]])]

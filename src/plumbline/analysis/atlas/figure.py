@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS, Finding
 from plumbline.analysis.outputs import style
@@ -19,6 +20,9 @@ PANELS = {
 """What is compared, with the words of its axis."""
 
 ROWS = [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
+
+TICKS = 4
+"""Greatest number of spaces between the ticks of a panel: more of them run into each other."""
 
 LOWER, OPEN, HIGHER = ("blue", "D"), ("grey", "o"), ("red", "s")
 """Colour and marker of differences whose intervals lie below, around (hollow) and above zero."""
@@ -35,10 +39,10 @@ def draw(findings: Sequence[Finding], footer: str) -> Figure:
     """Draw the differences of calibration errors and of scores, a row an intervention, placebos below a line.
 
     Args:
-        findings: of `interventions.primary` and `beside`.
+        findings: of `interventions.primary` and `beside`; those about a part of the tasks are left out.
         footer: what they rest on.
     """
-    by_place = {(one.of, one.analysis): one for one in findings}
+    by_place = {(one.of, one.analysis): one for one in findings if not one.where}
     figure, (axes,) = style.panels(1, len(PANELS), sharey=True)
     figure.set_size_inches(7.4, 3.9)
     for ax, (of, words) in zip(axes, PANELS.items(), strict=True):
@@ -48,6 +52,7 @@ def draw(findings: Sequence[Finding], footer: str) -> Figure:
         ax.axhline(len(INTERVENTIONS) - 0.5, color="0.8", linewidth=0.8)
         ax.set_xlabel(f"difference in {words}")
         ax.tick_params(axis="y", length=0)
+        ax.xaxis.set_major_locator(MaxNLocator(TICKS))
         ax.spines["left"].set_visible(False)
     axes[0].set_yticks(range(len(ROWS)), ROWS)
     axes[0].set_ylim(len(ROWS) - 0.5, -0.5)

@@ -21,7 +21,8 @@ def with_regret(rounds: pd.DataFrame) -> pd.DataFrame:
     """Return rounds with their `regret`, and the columns `NORMALISED`, in units of that of the initial design.
 
     Where a trial's optimum is unknown, the best value of any trial on the task stands for it. Normalised regrets are
-    NaN where the initial design has the optimum.
+    NaN where the initial design has the optimum, and at most 1: a noisy observation, or a recommended point, can be
+    worse than the best of the initial design by thousands of its regrets.
 
     Args:
         rounds: as `edition.read_rounds` returns them, with all methods of a task.
@@ -31,7 +32,7 @@ def with_regret(rounds: pd.DataFrame) -> pd.DataFrame:
     regrets = {name: (optimum - rounds[of]).clip(lower=0) for of, name in NORMALISED.items()}
     first = regrets["normalised_regret"].where(rounds["round"] == 0)
     begun = first.groupby([rounds[name] for name in TRIAL], observed=True).transform("first")
-    normalised = {name: (regret / begun).where(begun > 0) for name, regret in regrets.items()}
+    normalised = {name: (regret / begun).where(begun > 0).clip(upper=1) for name, regret in regrets.items()}
     return rounds.assign(regret=regrets["normalised_regret"], **normalised)
 
 

@@ -177,10 +177,12 @@ class AtlasNumbers:
 
 
 def _difference(findings: pd.DataFrame) -> str:
-    """Return the one finding there is, with its interval; a dash where there is none, or too few tasks."""
+    """Return the one finding there is, with its interval where it is finite; a dash where there is none."""
     if findings.empty or np.isnan(findings["value"].iloc[0]):
         return "–"
     one = findings.iloc[0]
+    if np.isinf(one["low"]):
+        return rounded(one["value"], 3)
     return with_interval(Estimate(float(one["value"]), float(one["low"]), float(one["high"])), 3)
 
 
