@@ -39,10 +39,13 @@ def test_interventions_have_their_known_effects(numbers: AtlasNumbers) -> None:
 
 def test_the_best_methods_come_first(numbers: AtlasNumbers) -> None:
     head, _, *found = rows(numbers.atlas_ranking(4))
-    assert head == ["method", "entry", "all", "made"]
-    assert {tuple(row[:2]) for row in found[:2]} == {("conformal EI", "atlas-cei"), ("atlas-cucb", "atlas-cucb")}
+    assert head == ["method", "entry", "tasks", "all", "made"]
+    assert {tuple(row[:3]) for row in found[:2]} == {
+        ("conformal EI", "atlas-cei", "6"),
+        ("atlas-cucb", "atlas-cucb", "6"),
+    }
     assert len(found) == 4
-    assert rows(numbers.atlas_costs(2))[0] == ["method", "entry", "1 second", "1 minute", "1 hour", "1 day"]
+    assert rows(numbers.atlas_costs(2))[0] == ["method", "entry", "tasks", "1 second", "1 minute", "1 hour", "1 day"]
 
 
 def test_parts_of_the_tasks_and_other_regrets(numbers: AtlasNumbers) -> None:

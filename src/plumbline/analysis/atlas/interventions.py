@@ -158,6 +158,9 @@ def beside(trials: pd.DataFrame) -> list[Finding]:
 DIMENSIONS = {"1 to 3 inputs": (1, 3), "4 to 10 inputs": (4, 10), "more than 10 inputs": (11, 10**9)}
 """Groups of tasks by the number of their inputs."""
 
+TRACK = "track "
+"""What a part of the findings begins with that is a track."""
+
 OTHER_REGRETS = {
     "early": "first ten rounds",
     "final": "after the last round",
@@ -175,7 +178,7 @@ def secondary(trials: pd.DataFrame, tasks: pd.DataFrame) -> list[Finding]:
         tasks: as `edition.read_tasks` returns them.
     """
     about = tasks.set_index("task")
-    groups = {f"track {track}": of.index for track, of in about.groupby("track", sort=False)}
+    groups = {f"{TRACK}{track}": of.index for track, of in about.groupby("track", sort=False)}
     for words, (low, high) in DIMENSIONS.items():
         groups[words] = about.index[about["inputs"].between(low, high)]
     parts = {words: trials[trials["task"].isin(names)] for words, names in groups.items()}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from plumbline.analysis.atlas.edition import check_edition, read_cells, read_rounds, read_tasks
-from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, findings
+from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, TRACK, findings
 from plumbline.analysis.atlas.ranks import ranks
 from plumbline.analysis.atlas.scores import trials, with_regret
 from plumbline.analysis.publish.estimates import Estimate, rounded, with_interval
@@ -66,7 +66,8 @@ class AtlasNumbers:
 
     def atlas_tracks(self) -> str:
         """The difference of scores that each intervention makes, by track."""
-        return self._parts({str(track): f"track {track}" for track in dict.fromkeys(self._tasks["track"])})
+        there = self._findings["where"][self._findings["tasks"] > 0]
+        return self._parts({one.removeprefix(TRACK): one for one in there.unique() if one.startswith(TRACK)})
 
     def atlas_dimensions(self) -> str:
         """The same by the number of inputs."""
@@ -168,8 +169,10 @@ class AtlasNumbers:
         columns = [str(one) for one in dict.fromkeys(standings["column"])]
         shares = standings.pivot(index="method", columns="column", values="beaten")[columns]
         first = shares.sort_values(columns[0], ascending=False, kind="stable").head(most)
+        tasks = standings[standings["column"] == columns[0]].set_index("method")["tasks"]
         written = (100 * first).map(lambda share: "–" if np.isnan(share) else f"{share:.0f}").reset_index(names="entry")
         written.insert(0, "method", written["entry"].map(self._legend))
+        written.insert(2, "tasks", written["entry"].map(tasks).astype(str))
         return table(written)
 
     def _legend(self, method: str) -> str:
