@@ -98,6 +98,12 @@ def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert run("verdicts", "--markdown")[1].startswith("| claim | statement | verdict |")
     assert run("verdicts")[1].splitlines()[1].startswith("A1 ")
     assert run("verdicts", "--show", "doubts", "--csv")[1].startswith("claims,doubt")
+    counts = pd.read_csv(StringIO(run("verdicts", "--show", "summary", "--csv")[1]), index_col="verdict")
+    assert counts.loc["claims", "all"] == len(frame) == counts.drop(index="claims", columns="all").to_numpy().sum()
+    for show in ("table", "summary", "doubts"):
+        assert max(map(len, run("verdicts", "--show", show)[1].splitlines())) <= 200
+        assert run("verdicts", "--show", show, "--markdown")[1].startswith("| ")
+    check_one_line(run("verdicts", "--show", "grid"), "'--show': 'grid' is not one of")
 
 
 def test_a_warning_is_one_line(tiny: Path, one_core: dict[str, str]) -> None:

@@ -40,6 +40,13 @@ def test_names_wrap_at_their_hyphens() -> None:
     assert [line.split()[0] for line in lines[1:]] == ["common-", "ackley-10-0.0"]
 
 
+def test_sentences_wrap_before_names() -> None:
+    sentence = "Ackley's function in ten dimensions, with noise"
+    lines = table_lines(["task", "title", "n"], [["common-ackley-10-0.0", sentence, "7"]], ["n"], 50)
+    assert lines[1].startswith("common-ackley-10-0.0  Ackley's")
+    assert len(lines) == 3
+
+
 def test_a_pipe_is_as_wide_as_it_takes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     assert terminal_width() == UNLIMITED

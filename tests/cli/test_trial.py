@@ -147,6 +147,7 @@ def test_a_failed_trial_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     check_one_line(
         (result[0], result[1], result[2].splitlines()[-1] + "\n"), "ZeroDivisionError", "(see results/store/"
     )
+    assert result[2].splitlines()[-1].count("error.json") == 1
     code, output, _ = run("failures")
     assert code == 0
     assert "branin random seed 0: ZeroDivisionError" in output

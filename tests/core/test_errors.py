@@ -21,6 +21,12 @@ def test_nothing_is_suggested_where_nothing_is_near() -> None:
     assert str(unknown("method", "zzz", ["ucb", "ei"])) == "unknown method 'zzz': allowed: ei, ucb"
 
 
+def test_a_part_of_a_name_is_recognised_where_no_name_is_near() -> None:
+    tasks = ["constrained-gramacy-at-length", "constrained-gramacy", "branin"]
+    assert "did you mean 'constrained-gramacy'?" in str(unknown("task", "gramacy", tasks))
+    assert "did you mean" not in str(unknown("task", "", tasks))
+
+
 def test_nothing_is_allowed() -> None:
     assert str(unknown("method", "ei", [])).startswith("unknown method 'ei'")
 

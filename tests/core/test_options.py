@@ -215,7 +215,11 @@ def test_what_is_twice_in_a_list_is_told_with_both_places(names: list[Any]) -> N
         ("a: 1:30.5\n", "x.yaml:1: YAML reads 1:30.5 as 90.5"),
         ("a: &x [*x]\n", "x.yaml:1: an alias (*) inside of what it stands for"),
         ("odd: &x {name: ucb, options: *x}\n", "x.yaml:1: an alias (*) inside of what it stands for"),
-        ("a: *b\n", "x.yaml is not YAML: "),
+        ("a: *b\n", "x.yaml is not YAML: found undefined alias (line 1)"),
+        (
+            "a: {b: c\nd: e: f",
+            "x.yaml is not YAML: did not find expected ',' or '}' while parsing a flow mapping (line 2)",
+        ),
         ("a: 1\n---\nb: 2\n", "x.yaml is not YAML: "),
         ("a: \x00\n", "x.yaml is not YAML: "),
         ("[" * 10_000, "x.yaml:1: nested more than"),

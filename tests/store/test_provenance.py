@@ -68,6 +68,7 @@ def test_threads_where_torch_is_there() -> None:
     import torch
 
     assert provenance()["threads"] == torch.get_num_threads()
+    assert provenance()["instructions"] == torch.backends.cpu.get_cpu_capability()
 
 
 def test_versions_go_by_the_names_of_modules() -> None:

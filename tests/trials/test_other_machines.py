@@ -1,6 +1,7 @@
 """What another processor would do, by this one's libraries told to be another: docs/guide/reproducing.md."""
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,17 @@ found = judge_reference(plan.studies.values(), plan.library, CHECKOUT / REFERENC
 print(found[["claim", "test", "verdict", "outcome"]].to_csv(index=False))
 """
 
+LIBRARIES = """
+import json
+import scipy.linalg, torch
+from numpy._core._multiarray_umath import __cpu_features__
+from threadpoolctl import threadpool_info
+
+blas = [one["architecture"] for one in threadpool_info() if one["internal_api"] == "openblas"]
+aten = torch.backends.cpu.get_cpu_capability()
+print(json.dumps({"ATen": aten, "BLAS": sorted(set(blas)), "NumPy": __cpu_features__["X86_V3"]}))
+"""
+
 Runs = dict[str, list[list[float]]]
 
 
@@ -68,6 +80,12 @@ def has_them(features: str) -> bool:
 
 def records(store: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in store.glob("*/records.parquet")}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the variables name processors of another architecture")
+def test_the_libraries_do_as_they_are_told(one_core: dict[str, str]) -> None:
+    told = json.loads(output(LIBRARIES, one_core, OLD))
+    assert told == {"ATen": "DEFAULT", "BLAS": ["Nehalem"], "NumPy": False}
 
 
 @pytest.fixture(scope="module")

@@ -213,7 +213,8 @@ def run_specs(
 
 def reason_of_failure(folder: "TrialFolder") -> str:
     """Return why a trial failed and where its traceback is, in a line."""
-    reason = folder.reason().removesuffix(" (see error.json in the trial's folder)")  # it is named below
+    told = "see error.json in the trial's folder"  # it is named below
+    reason = folder.reason().removesuffix(f" ({told})").replace(f"; {told}", "")
     where = folder.error_path
     pointer = f"see {where}; " if str(where) not in reason else ""
     return f"{reason} ({pointer}`plumbline failures --forget` clears it)"

@@ -84,8 +84,8 @@ def task_line(bench: "Bench", one: "TaskTrials") -> str:
 
 def print_result(bench: "Bench", result: "Compared") -> None:
     """Print the place among the methods on file, and the differences."""
-    from plumbline.cli.comparing import interval, print_words, probability
-    from plumbline.cli.tables import print_table, written
+    from plumbline.cli.comparing import interval, probability
+    from plumbline.cli.tables import print_table, print_words, written
 
     names = ["rank", "score", "final", "calibration", "seconds"]
     rows = [

@@ -119,6 +119,8 @@ def names_of(text: str) -> list[str]:
 
 def print_comparison(frame: "pd.DataFrame") -> None:
     """Print the result of `plumbline.api.compare`: one table a metric, and a task where there are several."""
+    from plumbline.cli.tables import print_words
+
     location = frame.attrs["location"]
     for (metric, task), rows in frame.groupby(["metric", "task"], sort=False):
         better = rows["better"].iloc[0]
@@ -183,7 +185,7 @@ def unpaired(records: Sequence[dict[Any, Any]]) -> list[str]:
 
 def print_seeds(frame: "pd.DataFrame") -> None:
     """Print the result of `plumbline.api.seeds`: one table a metric, and what a given number of seeds sees."""
-    from plumbline.cli.tables import print_table, written
+    from plumbline.cli.tables import print_table, print_words, written
 
     numbers = ["on file", "SD", "r", "80% power", "90% power"]
     for metric, rows in frame.groupby("metric", sort=False):
@@ -214,12 +216,3 @@ def print_seeds(frame: "pd.DataFrame") -> None:
 def count(seeds: float) -> str:
     """Return a number of seeds."""
     return f"{seeds:.0f}" if seeds < float("inf") else ">1000"
-
-
-def print_words(line: str) -> None:
-    """Print a line of words, wrapped to the terminal."""
-    import textwrap
-
-    from plumbline.cli.tables import terminal_width
-
-    print(textwrap.fill(line, terminal_width(), break_long_words=False, break_on_hyphens=False))

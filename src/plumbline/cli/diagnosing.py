@@ -47,8 +47,8 @@ def diagnose(
 
 def print_diagnosis(frame: "pd.DataFrame") -> None:
     """Print the measures, a table each kind, then what they mean."""
-    from plumbline.cli.comparing import interval, print_words, probability
-    from plumbline.cli.tables import print_table, written
+    from plumbline.cli.comparing import interval, probability
+    from plumbline.cli.tables import print_table, print_words, written
 
     numbers = ["value", "95% interval", "expected", "p", "Holm"]
     for title, rows in frame.groupby(frame["part"].map(PARTS), sort=False):

@@ -73,7 +73,8 @@ def _outcome() -> tuple[int, str]:
         return MISTAKE, f"error: {_short(repr(error.object))} is not UTF-8: choose another name"
     except (Exception, SystemExit) as error:
         if hasattr(error, "format_message"):  # a mistake on the command line
-            return MISTAKE, f"error: {' '.join(error.format_message().split())} (see --help)"
+            words = " ".join(error.format_message().split()).replace("Value error, ", "")  # pydantic's
+            return MISTAKE, f"error: {words} (see --help)"
         return FAILURE, f"error: {_unforeseen(error)}"
 
 

@@ -48,7 +48,7 @@ def plan(
 
 def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
     """Print the estimates of a run as a table, with the sum."""
-    from plumbline.cli.tables import print_table
+    from plumbline.cli.tables import print_table, print_words
     from plumbline.study.costs import estimates, trainings
 
     rows = [*estimates(run, store, data), *trainings(run, data)]
@@ -67,7 +67,7 @@ def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
         numbers,
         f"preset {run.config.preset}, {run.config.data} data",
     )
-    print(
+    print_words(
         "CPU and GPU: time that is left, on one core, from seconds measured in earlier trials, and for models that are "
         "not trained yet as config/models.yaml expects; trials that are unmeasured are not counted"
     )
@@ -138,7 +138,7 @@ def verdicts(
         typer.Option(help="a row a claim; the number of each verdict by document; or the doubts about verdicts"),
     ] = "table",
     config: ConfigOption = CONFIG,
-    markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown, as the others always are")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,
     csv: CsvOption = False,
 ) -> None:
     """Print the verdicts on the papers' claims."""
@@ -146,6 +146,7 @@ def verdicts(
         doubt_table,
         read_claims,
         read_doubts,
+        verdict_counts,
         verdict_rows,
         verdict_summary,
         verdict_table,
@@ -155,11 +156,14 @@ def verdicts(
     claims = claims or on_file(REFERENCE / "claims.csv")
     table_of_claims, doubts = read_claims(claims), read_doubts(claims)
     if show == "doubts":
-        print_frame(doubts, csv=True) if csv else print(doubt_table(doubts))
+        print(doubt_table(doubts)) if markdown else print_frame(doubts, csv)
         return
     studies = read_plan(config).studies.values()
     if show == "summary":
-        print(verdict_summary(studies, table_of_claims))
+        if markdown:
+            print(verdict_summary(studies, table_of_claims))
+        else:
+            print_frame(verdict_counts(studies, table_of_claims), csv)
     elif markdown:
         print(verdict_table(studies, table_of_claims, doubts))
     else:

@@ -43,8 +43,12 @@ def print_table(
 def table_lines(
     headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[str], columns: int
 ) -> list[str]:
-    """Return the lines of a table of at most so many columns, if its numbers leave the room."""
+    """Return the lines of a table of at most so many columns, if its numbers leave the room.
+
+    Sentences wrap first, and names only where that is not enough: a name in two lines is hard to copy.
+    """
     fixed = [header in numbers for header in headers]
+    sentences = [any(" " in row[i] for row in rows) for i in range(len(headers))]
     longest = [max((len(row[i]) for row in rows), default=0) for i in range(len(headers))]
     words = [max(map(len, header.split()), default=0) for header in headers]
     least = [
@@ -57,7 +61,7 @@ def table_lines(
         spare = [width - most for width, most in zip(widths, least, strict=True)]
         if max(spare) <= 0:
             break
-        shrink = max(range(len(widths)), key=lambda i: (spare[i] > 0, widths[i]))
+        shrink = max(range(len(widths)), key=lambda i: (spare[i] > 0, sentences[i], widths[i]))
         widths[shrink] -= 1
     return [line for row in (headers, *rows) for line in _row_lines(row, widths, fixed)]
 
@@ -70,6 +74,11 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], fixed: Sequence[bool])
             for part, width, number in zip(parts, widths, fixed, strict=True)
         )
         yield GAP.join(aligned).rstrip()
+
+
+def print_words(line: str) -> None:
+    """Print a line of words, wrapped to the terminal."""
+    print(textwrap.fill(line, terminal_width(), break_long_words=False, break_on_hyphens=False))
 
 
 def terminal_width() -> int:

@@ -26,7 +26,7 @@ def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> 
     """
     names = sorted(allowed)
     many = len(names) > LISTED
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, names, n=1) or sorted((one for one in names if name and name in one), key=len)
     hint = f"did you mean {near[0]!r}? " if near else ""
     if not many:
         return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")

@@ -309,6 +309,10 @@ def parse_yaml(text: str, source: str | Path) -> Any:
     except yaml.constructor.ConstructorError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise PlumblineError(f"{source}{line}: {error.problem}") from error
+    except yaml.MarkedYAMLError as error:
+        line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        parts = " ".join(filter(None, (error.problem, error.context)))
+        raise PlumblineError(f"{source} is not YAML: {parts}{line}") from error
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         raise PlumblineError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
 

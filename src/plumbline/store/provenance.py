@@ -85,7 +85,8 @@ def _version(module: str) -> str | None:
 def provenance() -> dict[str, Any]:
     """Return commit and dirtiness of a checkout, versions of packages, host, CPU, GPU and threads of this process.
 
-    GPU and thread count are included only if torch is already loaded, since importing it is slow.
+    GPU, thread count and `instructions` (those of the processor that torch chose, such as AVX512) are included only if
+    torch is already loaded, since importing it is slow.
     """
     status = _git("status", "--porcelain", "--", ":/src", ":/config", ":/envs")
     facts: dict[str, Any] = {
@@ -103,5 +104,6 @@ def provenance() -> dict[str, Any]:
     torch = sys.modules.get("torch")
     if torch is not None:
         facts["threads"] = torch.get_num_threads()
+        facts["instructions"] = torch.backends.cpu.get_cpu_capability()
         facts["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return facts

@@ -268,21 +268,33 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Dat
     return "\n".join(lines)
 
 
-def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """The number of claims of each document with each verdict, as a Markdown table with a row of totals."""
+def verdict_counts(studies: Iterable[Study], claims: pd.DataFrame) -> pd.DataFrame:
+    """Count the claims with each verdict.
+
+    Returns:
+        A row a verdict that some claim has, and one with the number of claims; `verdict`, a column a study with claims,
+        and `all`.
+    """
     verdict_of = claims.drop_duplicates("claim").set_index("claim")["verdict"]
     found = {
-        study.title: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study]))
+        study.study: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study]))
         for study in studies
         if study.claims
     }
-    found[ALL] = sum(found.values(), Counter())
-    columns = [one for one in (*VERDICTS, NOT_JUDGED) if found[ALL][one]]
-    lines = [f"| | {' | '.join(map(with_shape, columns))} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
-    for title, count in found.items():
-        cells = [str(count[one] or "–") for one in columns]
-        shown = title if title == ALL else cell(title)
-        lines.append(f"| {shown} | {' | '.join(cells)} | {count.total()} |")
+    found["all"] = sum(found.values(), Counter())
+    rows = [one for one in (*VERDICTS, NOT_JUDGED) if found["all"][one]]
+    counts = {name: [*(count[one] for one in rows), count.total()] for name, count in found.items()}
+    return pd.DataFrame({"verdict": [*rows, "claims"], **counts})
+
+
+def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
+    """The number of claims of each document with each verdict, as a Markdown table with a row of totals."""
+    studies = list(studies)
+    titles = {study.study: cell(study.title) for study in studies} | {"all": ALL}
+    counts = verdict_counts(studies, claims).set_index("verdict")
+    lines = [f"| | {' | '.join(map(with_shape, counts.index[:-1]))} | claims |", "|---" + "|--:" * len(counts) + "|"]
+    for name, column in counts.items():
+        lines.append(f"| {titles[str(name)]} | {' | '.join(str(count or '–') for count in column)} |")
     return "\n".join(lines)
 
 
