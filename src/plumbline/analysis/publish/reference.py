@@ -269,20 +269,21 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Dat
 
 
 def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """The number of claims of each document with each verdict, as a Markdown table with a row of totals."""
+    """The number of claims with each verdict, as a Markdown table with a column a study and one of totals."""
     verdict_of = claims.drop_duplicates("claim").set_index("claim")["verdict"]
     found = {
-        study.title: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study]))
+        study.study: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study]))
         for study in studies
         if study.claims
     }
     found[ALL] = sum(found.values(), Counter())
-    columns = [one for one in (*VERDICTS, NOT_JUDGED) if found[ALL][one]]
-    lines = [f"| | {' | '.join(map(with_shape, columns))} | claims |", "|---" + "|--:" * (len(columns) + 1) + "|"]
-    for title, count in found.items():
-        cells = [str(count[one] or "–") for one in columns]
-        shown = title if title == ALL else cell(title)
-        lines.append(f"| {shown} | {' | '.join(cells)} | {count.total()} |")
+    titles = [name if name == ALL else cell(name) for name in found]
+    lines = [f"| verdict | {' | '.join(titles)} |", "|---" + "|--:" * len(found) + "|"]
+    for verdict in (*VERDICTS, NOT_JUDGED):
+        if found[ALL][verdict]:
+            cells = [str(count[verdict] or "–") for count in found.values()]
+            lines.append(f"| {with_shape(verdict)} | {' | '.join(cells)} |")
+    lines.append(f"| claims | {' | '.join(str(count.total()) for count in found.values())} |")
     return "\n".join(lines)
 
 
@@ -304,8 +305,9 @@ def keep_figure(path: Path, home: Path) -> None:
     """
     try:
         with Image.open(path) as figure:
-            # Anti-aliasing makes thousands of colours; of the quantizers, this one leaves none of them far away.
-            drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            # Anti-aliasing makes thousands of colours; of the quantizers, this one leaves none of them far away. Means
+            # of what falls to each keep the pale colours of bands, which are large.
+            drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
     except (OSError, SyntaxError, ValueError) as error:
         raise PlumblineError(f"{path} is no whole picture: delete it, and draw it again") from error
     with atomic(home / path.name) as part:
@@ -472,5 +474,5 @@ def keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, referenc
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
     claims = read_claims(path)  # as rounded: figures then depend on the committed table alone
-    write_small_samples(claims, reference / "small-samples.png")
+    write_small_samples(claims, reference / "small-samples.png", [name for study in studies for name in study.claims])
     write_answer(claims, reference)
