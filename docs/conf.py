@@ -150,7 +150,7 @@ def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
 
 def generate(app: Sphinx) -> None:
     """Write the pages of claims, experiments, the package and the Markdown files of the repository."""
-    first = read_config(ROOT / "config" / "config.yaml")["studies"]
+    first = read_config(ROOT / "config" / "config.yaml").studies
     others = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml") if path.stem not in first)
     plan = load_plan({"preset": "paper", "data": "real", "studies": [*first, *others]}, ROOT)
     reference = ROOT / "results" / "reference"
