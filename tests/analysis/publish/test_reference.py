@@ -298,8 +298,8 @@ def test_a_summary_counts_the_verdicts_of_each_study() -> None:
     assert verdict_summary([one, other], pd.DataFrame(found, columns=["claim", "verdict"])).splitlines() == [
         "| verdict | made-up | another | **all** |",
         "|---|--:|--:|--:|",
-        "| ◆ reproduced | 1 | – | 1 |",
-        "| ◐ partly | 1 | 1 | 2 |",
+        "| ◆\u00a0reproduced | 1 | – | 1 |",
+        "| ◐\u00a0partly | 1 | 1 | 2 |",
         "| not run or judged | 1 | – | 1 |",
         "| claims | 3 | 1 | 4 |",
     ]

@@ -31,7 +31,7 @@ from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
-from plumbline.study.verdicts import OUTCOMES, VERDICTS, with_shape
+from plumbline.study.verdicts import OUTCOMES, VERDICTS, unbroken, with_shape
 
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
@@ -282,7 +282,7 @@ def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
     for verdict in (*VERDICTS, NOT_JUDGED):
         if found[ALL][verdict]:
             cells = [str(count[verdict] or "–") for count in found.values()]
-            lines.append(f"| {with_shape(verdict)} | {' | '.join(cells)} |")
+            lines.append(f"| {unbroken(verdict)} | {' | '.join(cells)} |")
     lines.append(f"| claims | {' | '.join(str(count.total()) for count in found.values())} |")
     return "\n".join(lines)
 
