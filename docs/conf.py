@@ -142,7 +142,7 @@ def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
     formula = node.astext().replace(r"\arg", r"\operatorname{arg}").replace("{aligned}", "{split}")  # unknown to it
     mathml = convert(formula, display="block" if block else "inline")
-    if unknown := re.search(r"\\[A-Za-z]+|<mi>&</mi>", mathml):  # a tab stop that stands for itself: no environment had it
+    if unknown := re.search(r"\\[A-Za-z]+|<mi>&</mi>", mathml):  # a tab stop that stands for itself
         logger.warning("unknown command %s in the formula %s", unknown[0], formula, location=node)
     translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
     raise nodes.SkipNode
