@@ -24,6 +24,7 @@ from plumbline.analysis.publish.experiment_pages import write_experiment_pages  
 from plumbline.analysis.publish.pages import write_pages  # noqa: E402
 from plumbline.core.files import write_text  # noqa: E402
 from plumbline.study.plan import load_plan  # noqa: E402
+from plumbline.study.settings import read_config  # noqa: E402
 
 logger = getLogger(__name__)
 
@@ -56,6 +57,9 @@ REPOSITORY = {path: f"repository/{path.stem.lower()}" for path in ROOT.glob("*.m
     path: f"repository/{path.parent.name}" for path in ROOT.glob("[!.]*/README.md") if path.parent != DOCS
 }
 """Markdown files outside docs/, and their pages."""
+
+PROSE = 40
+"""Letters above which a cell of a table is prose."""
 
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 
@@ -127,11 +131,18 @@ def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
             node.replace_self(node.children)
 
 
+def mark_prose(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Cells of tables that hold more than a name get a class, by which they stay wide enough to be read."""
+    for entry in doctree.findall(nodes.entry):
+        if len(entry.astext()) > PROSE:
+            entry["classes"].append("prose")
+
+
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
-    formula = node.astext().replace(r"\arg", r"\operatorname{arg}")  # the converter does not know it
+    formula = node.astext().replace(r"\arg", r"\operatorname{arg}").replace("{aligned}", "{split}")  # unknown to it
     mathml = convert(formula, display="block" if block else "inline")
-    if unknown := re.search(r"\\[A-Za-z]+", mathml):
+    if unknown := re.search(r"\\[A-Za-z]+|<mi>&</mi>", mathml):  # a tab stop that stands for itself
         logger.warning("unknown command %s in the formula %s", unknown[0], formula, location=node)
     translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
     raise nodes.SkipNode
@@ -139,8 +150,9 @@ def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
 
 def generate(app: Sphinx) -> None:
     """Write the pages of claims, experiments, the package and the Markdown files of the repository."""
-    studies = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
-    plan = load_plan({"preset": "paper", "data": "real", "studies": studies}, ROOT)
+    first = read_config(ROOT / "config" / "config.yaml").studies
+    others = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml") if path.stem not in first)
+    plan = load_plan({"preset": "paper", "data": "real", "studies": [*first, *others]}, ROOT)
     reference = ROOT / "results" / "reference"
     studies = list(plan.studies.values())
     write_claim_pages(studies, plan.library, reference, DOCS / "claims", DOCS / "replies")
@@ -160,6 +172,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", rewrite_page)
     app.connect("include-read", rewrite_included)
     app.connect("doctree-read", unlink_builtins)
+    app.connect("doctree-resolved", mark_prose)
     app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)
     return {"parallel_read_safe": True}

@@ -10,6 +10,7 @@ from plumbline.study.verdicts import (
     VERDICTS,
     brief,
     slug,
+    unbroken,
     with_shape,
 )
 
@@ -38,6 +39,11 @@ def test_shape_and_colour_go_together() -> None:
 def test_words() -> None:
     assert with_shape("not reproduced") == "■ not reproduced"
     assert with_shape("no verdict") == "no verdict"
+
+
+def test_shape_and_word_stay_on_one_line() -> None:
+    assert unbroken("not reproduced") == "■\u00a0not reproduced"
+    assert unbroken("no verdict") == "no verdict"
     assert brief("inconclusive at this scale") == "inconclusive"
     assert brief("partly") == "partly"
     assert slug("not reproduced") == "not-reproduced"

@@ -98,6 +98,11 @@ def with_shape(word: str) -> str:
     return f"{LOOKS[word].shape} {word}" if word in LOOKS else word
 
 
+def unbroken(word: str) -> str:
+    """The same on a line of its own: shape and word are not parted where a page is narrow."""
+    return with_shape(word).replace(" ", "\u00a0", 1) if word in LOOKS else word
+
+
 def brief(word: str) -> str:
     """What a verdict or an outcome is called where there is little room."""
     return LOOKS[word].brief or word

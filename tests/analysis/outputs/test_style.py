@@ -128,6 +128,13 @@ def test_a_title_is_no_wider_than_its_panel(title: str) -> None:
     plt.close(figure)
 
 
+def test_a_number_stays_beside_what_it_counts() -> None:
+    figure, axes = style.wrapped_panels(3)
+    style.set_title(axes[0], "RKHS function of Matern-5/2, 2 dimensions")
+    assert axes[0].get_title() == "RKHS function of Matern-5/2,\n2 dimensions"
+    plt.close(figure)
+
+
 @pytest.mark.parametrize("count", [1, 2, 6, 10, 14])
 def test_each_method_has_its_own_colour(count: int) -> None:
     names = [f"method-{i}" for i in range(count)]

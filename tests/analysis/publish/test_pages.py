@@ -71,7 +71,8 @@ class TestCells:
         assert [cell("a | b\nc"), cell(1.23456), cell(float("nan"))] == ["a \\| b c", "1.235", "–"]
 
     def test_a_label_says_its_words_and_names_its_style(self) -> None:
-        assert label("not reproduced") == "[■ not reproduced]{.label .not-reproduced}"
+        assert label("not reproduced") == "[■\u00a0not reproduced]{.label .not-reproduced}"
+        assert label("partly", mark="†") == "[◐\u00a0partly\u00a0†]{.label .partly}"
         assert label("on file") == "[on file]{.label .on-file}"
 
     def test_sentences_end_once(self) -> None:

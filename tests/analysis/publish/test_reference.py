@@ -290,17 +290,18 @@ def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
         read_claims(tmp_path / "absent.csv")
 
 
-def test_a_summary_counts_the_verdicts_of_each_document() -> None:
+def test_a_summary_counts_the_verdicts_of_each_study() -> None:
     stated = {"source": "p. 1", "statement": "S.", "seeds": 5}
     one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
-    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"title": "Another"})
+    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"study": "another"})
     found = [("C1", "partly"), ("C1", "partly"), ("C10", "reproduced"), ("A2", "partly")]
     assert verdict_summary([one, other], pd.DataFrame(found, columns=["claim", "verdict"])).splitlines() == [
-        "| | ◆ reproduced | ◐ partly | not run or judged | claims |",
-        "|---|--:|--:|--:|--:|",
-        f"| {one.title} | 1 | 1 | 1 | 3 |",
-        "| Another | – | 1 | – | 1 |",
-        "| **all** | 1 | 2 | 1 | 4 |",
+        "| verdict | made-up | another | **all** |",
+        "|---|--:|--:|--:|",
+        "| ◆\u00a0reproduced | 1 | – | 1 |",
+        "| ◐\u00a0partly | 1 | 1 | 2 |",
+        "| not run or judged | 1 | – | 1 |",
+        "| claims | 3 | 1 | 4 |",
     ]
 
 

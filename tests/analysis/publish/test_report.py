@@ -12,11 +12,11 @@ import yaml
 
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish import report
+from plumbline.analysis.publish.markdown import duration
 from plumbline.analysis.publish.report import (
     answer,
     check_svg,
     data_uri,
-    duration,
     failures_in,
     number,
     p_value,

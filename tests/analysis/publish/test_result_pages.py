@@ -88,7 +88,7 @@ def filled_in(reference: Path, template: str) -> str:
         ('needed("K1")', "40"),
         ('pattern("K1")|pc', "85%"),
         ('seeds("K1")', "10 to 50"),
-        ('verdict("K1")', "◐ partly"),
+        ('verdict("K1")', "◐\u00a0partly"),
         ('mean("E", "b")|f(1)', "3.5"),
         ('error("E", "a", "bowl", "regret")|f(1)', ".1"),
         ('diff("E", "a", "b")|est(2)', "-1.50 (-2.74 to -.26)"),
@@ -106,7 +106,7 @@ def test_what_templates_ask(reference: Path, expression: str, written: str) -> N
 def test_a_verdict_in_doubt_says_so(reference: Path) -> None:
     doubts = pd.DataFrame({"claims": ["C1 K1"], "doubt": ["D."], "repair": ["R."]})
     doubts.to_csv(reference / "doubts.csv", index=False)
-    assert filled_in(reference, '{{ verdict("K1") }}\n') == "◐ partly, in doubt\n"
+    assert filled_in(reference, '{{ verdict("K1") }}\n') == "◐\u00a0partly, in doubt\n"
     assert "| **◐ partly**, in doubt |" in filled_in(reference, "{{ verdicts() }}\n")
     assert "| C1, K1 | D. | R. |" in filled_in(reference, "{{ doubts() }}\n")
 

@@ -56,6 +56,13 @@ def test_a_row_a_claim_with_few_seeds_as_one_counts(claims: pd.DataFrame) -> Non
     assert found["seeds"].tolist() == [49, 50, 50, 50]
 
 
+def test_papers_stand_in_the_order_that_is_asked_for(claims: pd.DataFrame) -> None:
+    both = pd.concat([claims, claims[claims["claim"] == "L2"].assign(claim="A3")])
+    assert small_samples(both)["claim"].tolist() == ["A3", "L2", "L3", "L4", "L10"]
+    assert small_samples(both, ["L3", "A1", "L2"])["claim"].tolist() == ["L2", "L3", "L4", "L10", "A3"]
+    assert small_samples(both, ["L1"])["claim"].tolist() == ["L2", "L3", "L4", "L10", "A3"]
+
+
 def test_bars_are_as_long_as_the_shares(claims: pd.DataFrame) -> None:
     ax = draw_small_samples(small_samples(claims)).axes[0]
     widths = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in ax.patches}

@@ -174,7 +174,7 @@ class CurvesOptions(OutputOptions):
         parts += [f"{in_words(kind, self.quantiles)} ({label})" for kind, label in own.items() if kind]
         from_means = evidence.filed is not None and evidence.filed.rounds.empty
         differences = from_means and any(row.minus for row in self.rows)
-        caveat = " (of differences at the end, as far as on file)" if differences else ""
+        caveat = " (of differences at the end, where runs are on file)" if differences else ""
         return f"{', '.join(parts)} over seeds{caveat}"
 
 

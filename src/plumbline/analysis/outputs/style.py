@@ -349,9 +349,11 @@ def set_title(ax: Axes, title: str, **options: Any) -> None:
 
 
 def _wrapped(line: str, letters: int) -> str:
-    return textwrap.fill(
-        line, letters, break_long_words=False, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
+    tied = re.sub(r"(?<=\d) (?=dimensions?\b)|(?<=\bq) (?== )|(?<=\bq =) ", "\u00a0", line)
+    lines = textwrap.fill(
+        tied, letters, break_long_words=False, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
     )
+    return lines.replace("\u00a0", " ")
 
 
 def add_legend(figure: Figure, columns: int = 8, last: str = "") -> None:

@@ -19,6 +19,14 @@ def number(value: Any) -> str:
     return str(value)
 
 
+def duration(seconds: float) -> str:
+    """Return a time in the unit that people would name it in: `5.9 s`, `12 min`, `3.4 h`."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
 def escaped(text: str) -> str:
     """Text in one line, in which no character is markup: of Markdown, of HTML or of a formula."""
     return BLOCK.sub(r"\1\\", cell(text))

@@ -8,14 +8,17 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from plumbline.analysis.publish.markdown import cell, escaped, number, sentence, table
+from plumbline.analysis.publish.markdown import cell, duration, escaped, number, sentence, table
 from plumbline.core.files import write_text
-from plumbline.study.verdicts import slug, with_shape
+from plumbline.study.verdicts import slug, unbroken
 
 
-def label(words: str) -> str:
-    """A label whose colour goes with its words: of a verdict, the outcome of a test, or the state of an experiment."""
-    return f"[{with_shape(words)}]{{.label .{slug(words)}}}"
+def label(words: str, mark: str = "") -> str:
+    """A label whose colour goes with its words: of a verdict, the outcome of a test, or the state of an experiment.
+
+    A `mark` stands after the words.
+    """
+    return f"[{unbroken(words)}{mark and chr(0xA0) + mark}]{{.label .{slug(words)}}}"
 
 
 def template_text(name: str) -> str:
@@ -33,7 +36,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters.update(number=number, escaped=escaped, cell=cell, label=label, sentence=sentence, table=table)
+    found.filters.update(
+        number=number, duration=duration, escaped=escaped, cell=cell, label=label, sentence=sentence, table=table
+    )
     return found
 
 

@@ -31,7 +31,7 @@ from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
-from plumbline.study.verdicts import OUTCOMES, VERDICTS, with_shape
+from plumbline.study.verdicts import OUTCOMES, VERDICTS, unbroken, with_shape
 
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
@@ -288,13 +288,13 @@ def verdict_counts(studies: Iterable[Study], claims: pd.DataFrame) -> pd.DataFra
 
 
 def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """The number of claims of each document with each verdict, as a Markdown table with a row of totals."""
-    studies = list(studies)
-    titles = {study.study: cell(study.title) for study in studies} | {"all": ALL}
-    counts = verdict_counts(studies, claims).set_index("verdict")
-    lines = [f"| | {' | '.join(map(with_shape, counts.index[:-1]))} | claims |", "|---" + "|--:" * len(counts) + "|"]
-    for name, column in counts.items():
-        lines.append(f"| {titles[str(name)]} | {' | '.join(str(count or '–') for count in column)} |")
+    """The number of claims with each verdict, as a Markdown table with a column a study and one of totals."""
+    counts = verdict_counts(studies, claims).set_index("verdict").rename(columns={"all": ALL})
+    titles = [name if name == ALL else cell(name) for name in counts]
+    lines = [f"| verdict | {' | '.join(titles)} |", "|---" + "|--:" * len(titles) + "|"]
+    for verdict, row in zip(counts.index, counts.to_numpy().tolist(), strict=True):
+        label = verdict if verdict == "claims" else unbroken(verdict)
+        lines.append(f"| {label} | {' | '.join(str(count or '–') for count in row)} |")
     return "\n".join(lines)
 
 
@@ -316,8 +316,9 @@ def keep_figure(path: Path, home: Path) -> None:
     """
     try:
         with Image.open(path) as figure:
-            # Anti-aliasing makes thousands of colours; of the quantizers, this one leaves none of them far away.
-            drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            # Anti-aliasing makes thousands of colours; of the quantizers, this one leaves none of them far away. Means
+            # of what falls to each keep the pale colours of bands, which are large.
+            drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
     except (OSError, SyntaxError, ValueError) as error:
         raise PlumblineError(f"{path} is no whole picture: delete it, and draw it again") from error
     with atomic(home / path.name) as part:
@@ -484,5 +485,5 @@ def keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, referenc
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
     claims = read_claims(path)  # as rounded: figures then depend on the committed table alone
-    write_small_samples(claims, reference / "small-samples.png")
+    write_small_samples(claims, reference / "small-samples.png", [name for study in studies for name in study.claims])
     write_answer(claims, reference)

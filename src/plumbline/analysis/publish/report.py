@@ -36,7 +36,7 @@ from plumbline.analysis.publish.explorer import (
     explored_records,
     line_chart,
 )
-from plumbline.analysis.publish.markdown import number
+from plumbline.analysis.publish.markdown import duration, number
 from plumbline.analysis.publish.pages import template_text
 from plumbline.analysis.publish.reference import WRITTEN, read_claims, read_doubts
 from plumbline.analysis.publish.roulette import wheels
@@ -142,14 +142,6 @@ def seconds_in(records: Path) -> float:
         read_table(records, ["key", "iteration", "round_seconds"]).to_pandas().drop_duplicates(["key", "iteration"])
     )
     return float(rounds["round_seconds"].sum())
-
-
-def duration(seconds: float) -> str:
-    """Return a time in the unit that people would name it in: `5.9 s`, `12 min`, `3.4 h`."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
 def links(paths: Iterable[Path], page: Path) -> list[Link]:

@@ -43,7 +43,7 @@ from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv, write_text
 from plumbline.store.records import read_table as read_records
 from plumbline.study.experiments import Study
-from plumbline.study.verdicts import MEANINGS, with_shape
+from plumbline.study.verdicts import MEANINGS, unbroken, with_shape
 
 LINK = "../../results/reference"
 """From a page to the reference results."""
@@ -121,7 +121,7 @@ class ReferenceNumbers:
     def verdict(self, claim: str) -> str:
         """The verdict of a claim, and whether it is in doubt."""
         doubted = any(claim in names.split() for names in self._doubts["claims"])
-        return with_shape(str(self._primary(claim)["verdict"].iloc[0])) + f", {IN_DOUBT}" * doubted
+        return unbroken(str(self._primary(claim)["verdict"].iloc[0])) + f", {IN_DOUBT}" * doubted
 
     def seeds(self, claim: str) -> str:
         """The number of seeds of a claim's primary test: `50`, or `10 to 50` where its parts differ."""

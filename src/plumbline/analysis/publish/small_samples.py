@@ -1,6 +1,7 @@
 """Small-sample rates: how often as few of our seeds as a paper has are on the claimed side."""
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -28,13 +29,20 @@ def in_percent(share: float) -> str:
     return "below 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
 
 
-def small_samples(claims: pd.DataFrame) -> pd.DataFrame:
+def small_samples(claims: pd.DataFrame, order: Sequence[str] = ()) -> pd.DataFrame:
     """Return the claims of papers with few seeds, a row a claim: name, tested quantity, both numbers of seeds,
     `pattern`, `chance`, `favourable` (the least of the parts of the primary test) and verdict.
 
     Args:
         claims: a table of claims.
+        order: claims in the order of their papers, which are told by the letters of the names; others go last.
     """
+    papers = list(dict.fromkeys(by_number(name)[0] for name in order))
+
+    def place(name: str) -> tuple[int, tuple[str, int]]:
+        letters = by_number(name)[0]
+        return papers.index(letters) if letters in papers else len(papers), by_number(name)
+
     primary = claims[(claims["role"] == "primary") & claims["pattern"].notna()]
     found = primary.groupby("claim", sort=False).agg(
         test=("test", "first"),
@@ -45,7 +53,7 @@ def small_samples(claims: pd.DataFrame) -> pd.DataFrame:
         favourable=("favourable", "min"),
         verdict=("verdict", "first"),
     )
-    return found.loc[sorted(found.index, key=by_number)].reset_index()
+    return found.loc[sorted(found.index, key=place)].reset_index()
 
 
 def draw_small_samples(found: pd.DataFrame) -> Figure:
@@ -78,9 +86,9 @@ def draw_small_samples(found: pd.DataFrame) -> Figure:
     return figure
 
 
-def write_small_samples(claims: pd.DataFrame, path: Path) -> None:
-    """Write the figure to `path`, a PNG; nothing where no claim has few seeds and more of ours."""
-    found = small_samples(claims)
+def write_small_samples(claims: pd.DataFrame, path: Path, order: Sequence[str] = ()) -> None:
+    """Write the figure, a PNG; nothing where no claim has few seeds and more of ours. `order`: see `small_samples`."""
+    found = small_samples(claims, order)
     if found.empty:
         return
     with style.house_style(), atomic(path) as part:

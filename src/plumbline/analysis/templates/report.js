@@ -249,7 +249,8 @@ function chart(data, state) {
   spec.layer = spec.layer.filter(({ mark, data: { name } }) => (single || name !== "seeds") && (bands || mark.type !== "area"));
   for (const layer of spec.layer) {
     if (layer.mark.type === "line" && state.view === "profile") layer.mark.interpolate = "step-after";
-    Object.assign(layer.encoding.x, { title: along[state.view], scale: { ...scale(state.logX), nice: false } });
+    Object.assign(layer.encoding.x, { title: along[state.view], scale: { ...scale(state.logX), nice: false },
+      ...(along[state.view] === "evaluations" ? { axis: { tickMinStep: 1 } } : {}) });
     Object.assign(layer.encoding.y, { title: up[state.view], scale: { ...scale(state.logY), reverse: state.view === "ranks", ...(shares ? { domain: [0, 1] } : {}) } });
   }
   spec.description = `${up[state.view]} against ${along[state.view]} of ${found.map((line) => look(line).label).join(", ")}`;
@@ -272,7 +273,8 @@ function explore(details) {
     time.hidden = state.view === "ranks";
     ofSeeds.hidden = !single || state.view !== "curves";
     bands.hidden = state.view === "profile";
-    about.textContent = `${data.metrics[state.metric].summary}. ${single ? MEANT[state.view] : MEANT.means}`;
+    const { summary } = data.metrics[state.metric];
+    about.textContent = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}. ${single ? MEANT[state.view] : MEANT.means}`;
     const words = `${details.dataset.curves.replace("curves-", "")}-${state.metric}`;
     await charts();
     plot.view?.finalize();

@@ -31,6 +31,7 @@ def draw_fit(ax: Axes, found: pd.DataFrame, panel: str) -> None:
         markeredgecolor="black",
         markersize=5,
         label="inducing points",
+        clip_on=False,
         zorder=4,
     )
     ax.set(title=f"{panel} fit, {len(inducing)} inducing points", xlabel="x", ylabel="y", xlim=(-0.02, 1.02))
