@@ -29,13 +29,15 @@ def atlas(
     data: DataOption = DATA,
 ) -> None:
     """Say what is on file of every method on every task, to compare with without running it again."""
+    from plumbline.analysis.atlas.edition import missing_pairs
     from plumbline.api.editions import add_to_atlas, atlas
+    from plumbline.core.places import ATLAS, on_file
 
     if add is not None:
         print(f"{add_to_atlas(add, data=data, folder=folder)} cells added or replaced")
     found = atlas("findings", folder=folder) if findings or figure is not None else None
     if found is not None and figure is not None:
-        write_figure(found, figure)
+        write_figure(found, missing_pairs(on_file(ATLAS) if folder is None else folder), figure)
     cells = atlas("cells", task=task, folder=folder)
     if found is not None and findings:
         print_findings(found)
@@ -47,15 +49,17 @@ def atlas(
         print_tasks(atlas("tasks", folder=folder), cells)
 
 
-def write_figure(findings: "pd.DataFrame", folder: Path) -> None:
-    """Write the figure of the interventions, with the number of tasks that it rests on."""
+def write_figure(findings: "pd.DataFrame", missing: int, folder: Path) -> None:
+    """Write the figure of the interventions, with the number of tasks that it rests on and of pairs not run."""
     from plumbline.analysis.atlas import figure
     from plumbline.analysis.atlas.edition import EDITION
     from plumbline.analysis.atlas.interventions import Finding
 
     rows = [Finding(*row) for row in findings.itertuples(index=False)]
-    most = max(one.tasks for one in rows)
-    figure.write_figure(rows, f"atlas {EDITION}  ·  means over at most {most} tasks, 95% intervals", folder)
+    footer = f"atlas {EDITION}  ·  means over at most {max(one.tasks for one in rows)} tasks, 95% intervals"
+    if missing:
+        footer += f"\nstill being run: {missing:,} pairs of task and method have no trials yet"
+    figure.write_figure(rows, footer, folder)
 
 
 OF = {

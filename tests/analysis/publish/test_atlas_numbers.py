@@ -70,8 +70,8 @@ def test_pairs(numbers: AtlasNumbers) -> None:
 
 
 def test_totals(numbers: AtlasNumbers) -> None:
-    found = [numbers.atlas_total(of) for of in ("tasks", "methods", "trials", "failed", "empty")]
-    assert found == [6, len(METHODS), 18 * len(METHODS), 0, 6]
+    found = [numbers.atlas_total(of) for of in ("tasks", "methods", "trials", "failed", "empty", "missing")]
+    assert found == [6, len(METHODS), 18 * len(METHODS), 0, 6, 0]
 
 
 def test_what_there_is_not(numbers: AtlasNumbers, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import made_evidence as made
 import pandas as pd
 import pytest
 import yaml
+from made_atlas import made_edition
 
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish import report
@@ -368,11 +369,16 @@ class TestAnswer:
     def test_it_is_the_figure_of_the_claims(self, folder: Path, folders: tuple[Path, Path]) -> None:
         assert self.shown(folder) == "<svg>answer</svg>"
 
-    def test_that_of_the_atlas_takes_its_place_once_an_edition_is_on_file(
+    def test_that_of_the_atlas_takes_its_place_once_a_whole_edition_is_on_file(
         self, folder: Path, folders: tuple[Path, Path]
     ) -> None:
-        (folders[1] / "edition.json").write_text("{}")
+        made_edition(folders[1])
         assert self.shown(folder) == "<svg>interventions</svg>"
+        cells = folders[1] / "cells.csv"
+        written = cells.read_text().splitlines(keepends=True)
+        cells.write_text("".join(written[:-1]))
+        assert self.shown(folder) == "<svg>answer</svg>", "a pair of task and method is still to be run"
+        cells.write_text("".join(written))
         (folders[1] / "interventions.svg").unlink()
         assert self.shown(folder) == "<svg>answer</svg>"
 

@@ -92,6 +92,21 @@ def read_tasks(folder: Path) -> pd.DataFrame:
     return read_csv(folder / "tasks.csv", TASKS, remedy=REMEDY)
 
 
+def missing_pairs(folder: Path) -> int:
+    """Return the number of pairs of task and method that have neither trials nor a reason why there are none.
+
+    Raises:
+        PlumblineError: a table is damaged, or is not there.
+    """
+    cells = read_cells(folder)
+    return len(read_tasks(folder)) * int(cells["method"].nunique()) - len(cells)
+
+
+def is_complete(folder: Path) -> bool:
+    """Return whether a folder has an edition all of whose trials were run."""
+    return (folder / "edition.json").is_file() and missing_pairs(folder) == 0
+
+
 def check_edition(folder: Path) -> None:
     """Raise PlumblineError where a folder holds no atlas, or one of another edition."""
     path = folder / "edition.json"
@@ -184,4 +199,4 @@ def _write_rounds(path: Path, cells: Sequence[Cell]) -> None:
 
 def _write_csv(path: Path, table: pd.DataFrame) -> None:
     with atomic(path) as part:
-        table.to_csv(part, index=False, float_format="%.17g")
+        table.to_csv(part, index=False, float_format="%.15g")

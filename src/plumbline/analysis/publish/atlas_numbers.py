@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.atlas.edition import check_edition, read_cells, read_rounds, read_tasks
+from plumbline.analysis.atlas.edition import check_edition, missing_pairs, read_cells, read_rounds, read_tasks
 from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, TRACK, findings
 from plumbline.analysis.atlas.ranks import ranks
 from plumbline.analysis.atlas.scores import trials, with_regret
@@ -106,7 +106,8 @@ class AtlasNumbers:
         return self._shares(here.assign(column=here["cost"]), most)
 
     def atlas_total(self, of: str) -> float:
-        """How many `tasks`, `methods`, `trials`, `failed` trials and `empty` cells there are, and core-`hours`.
+        """How many `tasks`, `methods`, `trials`, `failed` trials and `empty` cells there are, core-`hours`, and pairs
+        of task and method that are `missing`, whose trials are still to be run.
 
         Raises:
             PlumblineError: there is no such number.
@@ -119,6 +120,7 @@ class AtlasNumbers:
             "trials": there["seeds"].sum(),
             "failed": cells["failed"].sum(),
             "empty": (cells["seeds"] == 0).sum(),
+            "missing": missing_pairs(self._folder),
             "hours": (there["seconds"] * there["seeds"]).sum() / 3600.0,
         }
         if of not in totals:
