@@ -65,7 +65,9 @@ def test_a_trial_runs_again_when_its_package_was_edited(
 def test_what_it_raises_ends_the_trial_with_its_file_and_line(run: Run, own_packages: Path) -> None:
     write_package(own_packages, files=FILES | {"mine/helper.py": "def part(x):\n    raise RuntimeError('no part')\n"})
     check_one_line(
-        run(*TRIAL), f"RuntimeError: no part (method 'my-middle', {own_packages}/mine/helper.py, line 2;", "--forget"
+        run(*TRIAL),
+        f"RuntimeError: no part (method 'my-middle', {own_packages}/mine/helper.py, line 2) (see ",
+        "--forget",
     )
 
 
