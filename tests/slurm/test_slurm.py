@@ -136,7 +136,7 @@ METHODS = {
     "random": {"name": "random", "resources": {"mem_mb": 1000, "runtime": 5}},
     "ei": {"name": "ei", "resources": {"mem_mb": 1500, "runtime": 10}},
 }
-TASKS = {"branin": {"problem": "branin", "initial": {"design": "uniform", "size": 4}, "rounds": 40}}
+TASKS = {"branin": {"problem": "branin", "initial": {"design": "uniform", "size": 4}, "rounds": 120}}
 
 
 def trials_of(folder: Path, method: str) -> list[psutil.Process]:
