@@ -32,7 +32,7 @@ def diagnose(
         A row a measure: its `part` and `name`, its `value` with the 95% interval `low` to `high`, what is `expected` of
         forecasts that are right, the two-sided `p` of that, and `p_corrected` by Holm's method for all measures that
         the forecasts are judged by. Parts `earlier` and `other` are of forecasts recalibrated on those before, and on
-        all others. The attribute `attrs["verdict"]` has what they are accused of, a sentence each, and
+        all others. The attribute `attrs["verdict"]` has what is wrong with them, a sentence each, and
         `attrs["recalibration"]` what recalibration would have done.
 
     Raises:
@@ -48,7 +48,7 @@ def diagnose(
     from plumbline.analysis.diagnosis.forecasts import forecasts_of, read_forecasts
     from plumbline.analysis.diagnosis.measures import Measure, beside, judged
     from plumbline.analysis.diagnosis.replay import FEWEST, from_earlier, from_others, replayed
-    from plumbline.analysis.diagnosis.verdict import accusations, remedies
+    from plumbline.analysis.diagnosis.verdict import faults, remedies
     from plumbline.methods.calibrated.recalibration import recalibrated_scale
 
     if recalibrator not in get_args(Recalibrator):
@@ -60,16 +60,16 @@ def diagnose(
     def scale(pit: "Array") -> float:
         return recalibrated_scale(pit, recalibrator)
 
-    guilt = judged(known)
-    cured = [
+    tested = judged(known)
+    replays = [
         *replayed("earlier", known, from_earlier(known, scale, window)),
         *replayed("other", known, from_others(known, scale)),
     ]
-    found = pd.DataFrame([*guilt, *beside(known), *cured], columns=Measure._fields)
+    found = pd.DataFrame([*tested, *beside(known), *replays], columns=Measure._fields)
     found.attrs.update(
         forecasts=len(known.y),
-        verdict=list(accusations(guilt)),
-        recalibration=list(remedies(cured)),
+        verdict=list(faults(tested)),
+        recalibration=list(remedies(replays)),
         ignored=list(known.ignored),
     )
     return found

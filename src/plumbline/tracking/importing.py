@@ -159,7 +159,7 @@ def _import(kept: Store, made: TrialRuns, outputs: Draft | None) -> tuple[str, i
     created = kept.client.get_experiment(experiment).creation_time or 0
     save_tags(kept.client, experiment, made.tags | view_tags(experiment, created, views, *made.note))
     page = view_address(experiment, FIRST) if views else runs_page(experiment)
-    return page, sum(not lacking.isdisjoint([made_of]) for group in made.groups.values() for made_of in group)
+    return page, sum(made_of in lacking for group in made.groups.values() for made_of in group)
 
 
 def _import_one(kept: Store, name: str, draft: Draft) -> str:

@@ -1,4 +1,4 @@
-"""Forecasts drawn from known truths: right ones are seldom accused, wrong ones of what is wrong with them."""
+"""Forecasts drawn from known truths: right ones are seldom found at fault, wrong ones for what is wrong with them."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from scipy import stats
 
 from plumbline.analysis.diagnosis.forecasts import Forecasts
 from plumbline.analysis.diagnosis.measures import BIAS, DENSITY, GROWTH, SHAPE, SHIFT, SPREAD, Measure, beside, judged
-from plumbline.analysis.diagnosis.verdict import accusations
+from plumbline.analysis.diagnosis.verdict import faults
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
@@ -23,9 +23,9 @@ def forecasts(z: Array, rng: np.random.Generator, **inputs: Array) -> Forecasts:
     return Forecasts(mean + sd * z, mean, sd, np.arange(len(z), dtype=float), inputs)
 
 
-def accused(draw: Draw, n: int, number: int = 0) -> list[str]:
+def found_faults(draw: Draw, n: int, number: int = 0) -> list[str]:
     rng = np.random.default_rng(number)
-    return [words.split(":")[0] for words in accusations(judged(forecasts(draw(rng, n), rng, x1=rng.random(n))))]
+    return [words.split(":")[0] for words in faults(judged(forecasts(draw(rng, n), rng, x1=rng.random(n))))]
 
 
 def right(rng: np.random.Generator, n: int) -> Array:
@@ -43,28 +43,30 @@ WRONG: dict[str, Draw] = {
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_is_found(fault: str) -> None:
-    assert fault in accused(WRONG[fault], 80)
+    assert fault in found_faults(WRONG[fault], 80)
 
 
 def test_errors_that_depend_on_an_input_are_found() -> None:
     rng = np.random.default_rng(4)
     x = rng.random(100)
-    found = list(accusations(judged(forecasts((0.2 + 1.5 * x) * rng.standard_normal(100), rng, x1=x, x2=x[::-1]))))
+    found = list(faults(judged(forecasts((0.2 + 1.5 * x) * rng.standard_normal(100), rng, x1=x, x2=x[::-1]))))
     assert [words for words in found if words.startswith("uneven: |error| / sd with x1")]
     assert not [words for words in found if "x2" in words]
 
 
-def test_right_ones_are_seldom_accused() -> None:
+def test_right_ones_are_seldom_found_at_fault() -> None:
     """One of twenty would be; more than five of forty once in seventy times."""
-    assert sum(bool(accused(right, 20, number)) for number in range(40)) <= 5
+    assert sum(bool(found_faults(right, 20, number)) for number in range(40)) <= 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [12, 50])
 def test_how_often(n: int) -> None:
     """docs/guide/diagnose.md has these shares."""
-    share = {name: np.mean([name in accused(draw, n, 1000 + i) for i in range(200)]) for name, draw in WRONG.items()}
-    assert np.mean([bool(accused(right, n, i)) for i in range(400)]) < 0.075
+    share = {
+        name: np.mean([name in found_faults(draw, n, 1000 + i) for i in range(200)]) for name, draw in WRONG.items()
+    }
+    assert np.mean([bool(found_faults(right, n, i)) for i in range(400)]) < 0.075
     assert share["over-confident"] > {12: 0.75, 50: 0.99}[n]
     assert share["under-confident"] > {12: 0.4, 50: 0.99}[n]
     assert share["biased"] > {12: 0.3, 50: 0.99}[n]
@@ -115,4 +117,4 @@ def test_any_forecasts_have_measures(rows: list[tuple[float, ...]]) -> None:
         assert not one.high < one.value
         assert np.isnan(one.p) or 0 <= one.p <= 1
         assert np.isnan(one.p_corrected) or one.p <= one.p_corrected <= 1
-    assert all("\n" not in words for words in accusations(found))
+    assert all("\n" not in words for words in faults(found))

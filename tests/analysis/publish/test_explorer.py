@@ -22,6 +22,7 @@ from plumbline.analysis.publish.explorer import (
     metrics_of,
     thinned,
 )
+from plumbline.analysis.publish.reference import ROUNDS
 from plumbline.store.records import write_frame
 
 CURVES = {"kind": "curves", "options": {"rows": [{"metric": "regret", "label": "regret"}]}}
@@ -90,16 +91,16 @@ class TestOnFile:
         assert found["metrics"]["old"] == {"label": "old", "summary": "", "better": ""}
 
     def test_single_seeds_where_they_are_kept(self, folder: Path, first: int) -> None:
-        """A value that is left out is that of the round before."""
+        """A round without a value has none: it does not take that of the round before."""
         of = {"task": "forrester", "method": "no-entry", "metric": "old"}
         rows = [(4, 0, 9.0), (4, 2, 7.0), (5, 1, 3.0), (5, 2, 3.0)]
         frame = pd.DataFrame([of | {"seed": seed, "iteration": at, "value": value} for seed, at, value in rows])
-        write_frame(folder / "E" / "E-seeds.parquet", frame)
+        write_frame(folder / "E" / ROUNDS.format("E"), frame)
         found = self.explored(folder)
         assert found is not None
         (run,) = found["runs"]
         assert run["seeds"] == [4, 5]
-        assert run["values"] == {"old": [[9.0, 9.0, 7.0], [None, 3.0, 3.0]]}
+        assert run["values"] == {"old": [[9.0, None, 7.0], [None, 3.0, 3.0]]}
         assert run["seconds"] == [[0.0, 0.5, 1.0]] * 2
 
     def test_without_a_file_there_is_nothing(self, folder: Path) -> None:

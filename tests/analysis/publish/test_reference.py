@@ -14,6 +14,8 @@ import pytest
 from PIL import Image
 
 from plumbline.analysis.outputs.style import PALETTE, house_style, panels
+from plumbline.analysis.publish.claim_pages import Titles
+from plumbline.analysis.publish.explorer import explored_on_file
 from plumbline.analysis.publish.reference import (
     combined_provenance,
     curves,
@@ -113,6 +115,8 @@ def test_curves_are_kept_where_the_figure_shows_them(
     assert (tmp_path / "reference/E/E-curves.parquet").is_file() == kept
     assert (tmp_path / "reference/E/E-rounds.parquet").is_file() == kept
     assert (tmp_path / "reference/E/provenance.json").is_file()
+    shown = explored_on_file(tmp_path / "reference/E", {}, plan.library, Titles(plan.library))
+    assert (shown is not None and all("values" in run for run in shown["runs"])) == kept, "readers see single seeds"
 
 
 def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:

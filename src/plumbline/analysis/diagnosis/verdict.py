@@ -7,7 +7,7 @@ from plumbline.analysis.diagnosis.replay import GAIN
 from plumbline.statistics.inference import CONFIDENCE
 
 LEVEL = 1 - CONFIDENCE
-"""Of all tests together: of twenty surrogates whose forecasts are right one is accused."""
+"""Of all tests together: of twenty surrogates whose forecasts are right one is found at fault."""
 
 
 def _size(one: Measure, sign: int = 1) -> str:
@@ -37,15 +37,15 @@ def _shift(one: Measure) -> str:
 WORDS: Mapping[str, Callable[[Measure], str]] = {BIAS: _bias, SPREAD: _spread, GROWTH: _growth, SHIFT: _shift}
 
 
-def accusations(judged: Sequence[Measure]) -> Iterator[str]:
-    """Yield what forecasts are accused of, by the corrected p-values; nothing where all may be well."""
-    guilty = [one for one in judged if one.p_corrected < LEVEL]
-    for one in guilty:
+def faults(judged: Sequence[Measure]) -> Iterator[str]:
+    """Yield what is wrong with forecasts, by the corrected p-values; nothing where no test rejects."""
+    rejected = [one for one in judged if one.p_corrected < LEVEL]
+    for one in rejected:
         if one.name in WORDS:
             yield WORDS[one.name](one)
         elif one.part == "inputs":
             yield f"uneven: {one.name}, rank correlation {_size(one)}"
-        elif not {BIAS, SPREAD} & {other.name for other in guilty}:
+        elif not {BIAS, SPREAD} & {other.name for other in rejected}:
             assert one.name == SHAPE
             yield f"of another shape: PIT values are not uniform, distance {_size(one)}"
 

@@ -15,7 +15,7 @@ from plumbline.analysis.figures.curves import evaluations
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.draw import output_of
 from plumbline.analysis.publish.claim_pages import Titles
-from plumbline.analysis.publish.reference import PAIR
+from plumbline.analysis.publish.reference import CURVES, PAIR, ROUNDS
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv
 from plumbline.metrics.registry import by_round, columns_of, find_metric
@@ -96,7 +96,7 @@ def explored_on_file(
         entries: with the budgets of tasks and the legends of methods; what is no longer an entry goes by its name.
         titles: of tasks.
     """
-    means, seeds = (folder / f"{folder.name}-{kind}.parquet" for kind in ("curves", "seeds"))
+    means, seeds = (folder / kind.format(folder.name) for kind in (CURVES, ROUNDS))
     if not means.is_file():
         return None
     table = _curves(means)
@@ -140,12 +140,10 @@ def _means(rows: pd.DataFrame, rounds: list[int]) -> dict[str, Any]:
 
 
 def _values_of_seeds(rows: pd.DataFrame, rounds: list[int]) -> dict[str, Any]:
-    """Return values of single seeds by metric; on file are those that differ from the round before."""
+    """Return values of single seeds by metric; a round without a value is not on file."""
     seeds = sorted(rows["seed"].unique())
     by_metric = {
-        metric: some.pivot(index="seed", columns="iteration", values="value")
-        .reindex(index=seeds, columns=range(max(rounds) + 1))
-        .ffill(axis=1)[rounds]
+        metric: some.pivot(index="seed", columns="iteration", values="value").reindex(index=seeds, columns=rounds)
         for metric, some in rows.groupby("metric", sort=False)
     }
     return {

@@ -13,7 +13,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.filed import Filed, NotOnFileError
 from plumbline.analysis.evidence.runs import COLUMNS as RUN
 from plumbline.analysis.outputs.draw import budget_label, draw
-from plumbline.analysis.publish.reference import keep_figure
+from plumbline.analysis.publish.reference import CURVES, ROUNDS, keep_figure
 from plumbline.analysis.verdicts.judge import RUNS
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, read_json
@@ -100,8 +100,8 @@ def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
         raise NotOnFileError(f"today's trials, but {about['budget']} of {about['seeds']} seeds on {about['data']}")
     table = home / f"{name}-table.csv"
     filed = Filed(
-        rounds=read_parquet(home / f"{name}-rounds.parquet"),
-        curves=read_parquet(home / f"{name}-curves.parquet"),
+        rounds=read_parquet(home / ROUNDS.format(name)),
+        curves=read_parquet(home / CURVES.format(name)),
         runs=runs_on_file(reference, name, about, resolved.evaluations),
         table=read_csv(table) if table.is_file() else pd.DataFrame(),
     )

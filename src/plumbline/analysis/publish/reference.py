@@ -309,7 +309,7 @@ def doubt_table(doubts: pd.DataFrame) -> str:
 def keep_figure(path: Path, home: Path) -> None:
     """Copy a figure, a PNG, in 256 colours: a third of the bytes.
 
-    Of the first 39 that were kept, no pixel moved by more than 15 of 255.
+    In four figures that were compared no pixel moved by more than 18 of 255.
 
     Raises:
         PlumblineError: it is damaged.
@@ -388,12 +388,15 @@ def swap(new: Path, home: Path) -> None:
         new.rename(home)
 
 
+CURVES, ROUNDS = "{0}-curves.parquet", "{0}-rounds.parquet"
+"""Names of the files of means by round and of single runs by round, for the name of their experiment."""
+
 WRITTEN = (
     "{0}.png",
     "{0}-table.csv",
     "{0}-illustration.csv",
-    "{0}-curves.parquet",
-    "{0}-rounds.parquet",
+    CURVES,
+    ROUNDS,
     "{0}-runs.parquet",
     "provenance.json",
     "illustration-provenance.json",
@@ -447,8 +450,8 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     if not resolved.trials:
         return None
     if drawn:
-        write_frame(home / f"{name}-curves.parquet", curves(found, drawn))
-        write_frame(home / f"{name}-rounds.parquet", rounds(found, drawn))
+        write_frame(home / CURVES.format(name), curves(found, drawn))
+        write_frame(home / ROUNDS.format(name), rounds(found, drawn))
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,

@@ -27,6 +27,7 @@ from plumbline.analysis.publish.estimates import (
     with_interval,
 )
 from plumbline.analysis.publish.reference import (
+    CURVES,
     IN_DOUBT,
     doubt_table,
     one_effect,
@@ -236,7 +237,7 @@ class ReferenceNumbers:
 
     def after_one(self, experiment: str, method: str, task: str, metric: str) -> float:
         """The mean over seeds after the first query."""
-        curves = pd.read_parquet(self._file(experiment, f"{experiment}-curves.parquet"))
+        curves = pd.read_parquet(self._file(experiment, CURVES.format(experiment)))
         chosen = curves.query("iteration == 1 and task == @task and method == @method and metric == @metric")
         if len(chosen) != 1:
             raise PlumblineError(f"{len(chosen)} curves of {experiment} have {task}, {method} and {metric}")
