@@ -140,6 +140,43 @@ def test_the_reference_fills_what_the_store_lacks(cheap_spec: Callable[..., Tria
     assert measured < 100, "what was measured here wins"
 
 
+def edition(folder: Path, cells: str) -> Path:
+    """An edition of the atlas with two tasks, of four and of five rounds."""
+    folder.mkdir()
+    (folder / "tasks.csv").write_text("task,track,rounds\nbranin,clean,4\nforrester,clean,5\n")
+    (folder / "cells.csv").write_text(f"task,method,empty,seconds\n{cells}")
+    return folder
+
+
+def test_the_atlas_fills_what_the_reference_lacks(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
+    atlas = edition(tmp_path / "atlas", "branin,random,,2.0\nbranin,ei,,8\nforrester,ucb,,10\nforrester,ei,no model,\n")
+    reference = tmp_path / "costs.csv"
+    reference.write_text("task,method,seconds_a_round\nbranin,ei,3.0\n")
+    costs = measured_costs(tmp_path / "store", reference, atlas=atlas)
+    assert costs.seconds == {
+        ("branin", "random"): 0.5,
+        ("", "random"): 0.5,
+        ("branin", "ei"): 3.0,
+        ("", "ei"): 3.0,
+        ("forrester", "ucb"): 2.0,
+        ("", "ucb"): 2.0,
+    }, "seconds a round; an empty cell has none; what was kept of an experiment wins"
+    run_trial(cheap_spec(rounds=1), tmp_path / "store", tmp_path)
+    assert measured_costs(tmp_path / "store", reference, atlas=atlas).seconds["branin", "random"] != 0.5
+
+
+@pytest.mark.parametrize("damaged", ["cells.csv", "tasks.csv"])
+def test_costs_of_a_damaged_atlas_are_left_out(tmp_path: Path, damaged: str) -> None:
+    atlas = edition(tmp_path / "atlas", "branin,random,,2.0\n")
+    reference = tmp_path / "costs.csv"
+    reference.write_text("task,method,seconds_a_round\nbranin,ei,3.0\n")
+    (atlas / damaged).write_text("task\n")
+    with pytest.warns(UserWarning, match=rf"{damaged} .*; its times are left out") as caught:
+        costs = measured_costs(tmp_path / "store", reference, atlas=atlas)
+    assert len(caught) == 1
+    assert costs.seconds == {("branin", "ei"): 3.0, ("", "ei"): 3.0}, "the other table is read"
+
+
 @pytest.mark.parametrize(
     "content", [b"", b'{"spec": {', b"{}", b"[]", b"\xff", b'{"spec": {"old": 1}, "wall_seconds": 1}', None]
 )

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from pydantic import NonNegativeFloat
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv
 from plumbline.core.options import Options, parse
-from plumbline.core.places import REFERENCE, on_file
+from plumbline.core.places import ATLAS, REFERENCE, on_file
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.spec import TrialSpec
@@ -22,6 +22,9 @@ from plumbline.study.resolved import ResolvedRun, job_resources
 
 REFERENCE_COSTS = REFERENCE / "costs.csv"
 """Measured seconds a round on one core of the machine that made the reference results."""
+
+Measurement = tuple[str, str, float]
+"""A task, a method, and the seconds that one of its rounds took there."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class Costs:
     costly: Collection[str] = ()
 
     @classmethod
-    def of(cls, measured: Iterable[tuple[str, str, float]], costly: Collection[str] = ()) -> "Costs":
-        """Return the median of test_results (task, method, seconds a round)."""
+    def of(cls, measured: Iterable[Measurement], costly: Collection[str] = ()) -> "Costs":
+        """Return the medians by task and method, and by method."""
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
         for task, method, seconds in measured:
             groups[task, method].append(seconds)
@@ -84,12 +87,20 @@ def _timed(folder: TrialFolder) -> Timed:
     return parse(Timed, {name: facts[name] for name in Timed.model_fields if name in facts}, folder.provenance_path)
 
 
-def measured_costs(store: Path, reference: Path | None = None, costly: Collection[str] = ()) -> Costs:
-    """Return the costs of the trials in the store, and for what it lacks those of the reference results.
+def measured_costs(
+    store: Path, reference: Path | None = None, costly: Collection[str] = (), atlas: Path | None = None
+) -> Costs:
+    """Return the costs of the trials in the store, and for what it lacks those of the results on file.
 
-    A trial whose provenance cannot be read is left out, with a warning of one line; so are reference costs.
+    A trial whose provenance cannot be read is left out, with a warning of one line; so are costs on file.
+
+    Args:
+        store: folder of all trials.
+        reference: table of the costs of reference results; the one on file where None. It goes before the atlas.
+        costly: tasks whose evaluations take longer than what methods do.
+        atlas: folder of an edition of the atlas; the one on file where None.
     """
-    measured = []
+    measured: list[Measurement] = []
     for path in store.glob("*/provenance.json"):
         if (path.parent / "error.json").is_file():
             continue  # it stopped early: its seconds are not those of its budget
@@ -101,18 +112,39 @@ def measured_costs(store: Path, reference: Path | None = None, costly: Collectio
         spec = facts.spec
         if spec.budget.rounds and facts.status == "ok":
             measured.append((spec.task, spec.method.label, facts.wall_seconds / spec.budget.rounds))
+    reference, atlas = reference or on_file(REFERENCE_COSTS), atlas or on_file(ATLAS)
+    kept = [
+        *(_readable(_of_reference, reference) if reference.is_file() else []),
+        *(_readable(_of_atlas, atlas) if (atlas / "cells.csv").is_file() else []),
+    ]
+    first = {(task, method): seconds for task, method, seconds in reversed(kept)}
+    there = Costs.of(((*pair, seconds) for pair, seconds in first.items()), costly).seconds
     here = Costs.of(measured, costly).seconds
-    there = {}
-    reference = reference or on_file(REFERENCE_COSTS)
-    if reference.is_file():
-        try:
-            frame = read_csv(reference, ["task", "method"], ["seconds_a_round"])
-        except PlumblineError as error:
-            warnings.warn(f"{error}; its times are left out", stacklevel=2)
-        else:
-            rows = frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None)
-            there = Costs.of(rows, costly).seconds
     return Costs(there | here, costly)
+
+
+def _readable(read: Callable[[Path], list[Measurement]], path: Path) -> list[Measurement]:
+    try:
+        return read(path)
+    except PlumblineError as error:
+        warnings.warn(f"{error}; its times are left out", stacklevel=3)
+        return []
+
+
+def _of_reference(path: Path) -> list[Measurement]:
+    frame = read_csv(path, ["task", "method"], ["seconds_a_round"])
+    return list(frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None))
+
+
+def _of_atlas(folder: Path) -> list[Measurement]:
+    """Return what a trial of each cell that was run took, divided by the rounds of its task."""
+    import pandas as pd  # here: commands that need no costs import this module too
+
+    cells = read_csv(folder / "cells.csv", ["task", "method", "seconds"])
+    tasks = read_csv(folder / "tasks.csv", ["task"], ["rounds"])
+    frame = cells.merge(tasks[["task", "rounds"]], on="task")
+    frame["seconds"] = pd.to_numeric(frame["seconds"], errors="coerce") / frame["rounds"]
+    return list(frame[["task", "method", "seconds"]].dropna().itertuples(index=False, name=None))
 
 
 @dataclass(frozen=True)
@@ -135,10 +167,11 @@ def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
     """Return an estimate for each experiment of the run."""
     costly = {name for name, task in run.entries.tasks.items() if task.costly}
     costs = measured_costs(store, costly=costly)
+    begun = any(store.glob("*"))  # the keys of the paper preset's 80,000 trials take ten seconds
     found = []
     for name, one in run.experiments.items():
         specs = [spec for chunk in one.chunks for spec in chunk.specs()]
-        todo = [spec for spec in specs if not _done(TrialFolder(store, trial_key(spec, data)))]
+        todo = [spec for spec in specs if not _done(TrialFolder(store, trial_key(spec, data)))] if begun else specs
         hours = {False: 0.0, True: 0.0}
         unknown = 0
         for spec in todo:
