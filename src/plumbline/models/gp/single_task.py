@@ -14,6 +14,7 @@ from gpytorch.constraints import GreaterThan
 from gpytorch.kernels import Kernel as Covariance
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
+from gpytorch.models.exact_prediction_strategies import prediction_strategy
 from torch import Tensor
 
 from plumbline.models.algebra import Kernel
@@ -91,8 +92,11 @@ class ClosedFormGP(SingleTaskGP):
 
     def answered_by(self, process: Fitted) -> Self:
         """Take posteriors from `process`, the same GP; return self."""
-        # All that changes a GP in GPyTorch replaces its prediction strategy, which the first posterior makes.
-        super().posterior(self.train_inputs[0][:1])
+        # All that changes a GP in GPyTorch replaces its prediction strategy. The first posterior would make it, and
+        # solve for a datum that nobody asked for.
+        self.prediction_strategy = prediction_strategy(
+            self.train_inputs, self.forward(*self.train_inputs), self.train_targets, self.likelihood
+        )
         self.process, self.fitted = Pointwise(process), ref(self.prediction_strategy)
         return self
 
