@@ -16,7 +16,7 @@ import pytest
 from typer.main import get_command
 
 from plumbline.analysis.publish.answer import PANELS, comparisons, finding
-from plumbline.analysis.publish.reference import read_claims
+from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
 from plumbline.study.plan import load_plan

@@ -443,3 +443,30 @@ def plan(
     }
     config = parse(Config, {"preset": "quick", "data": data, "studies": ["made-up"]}, "config")
     return Plan(config, {"made-up": study}, LIBRARY, datasets)
+
+
+CLAIM = {"source": "section 5", "statement": "S.", "experiments": ["E"], "seeds": 5, "primary": TEST}
+"""Of a study: all but its name."""
+
+PART = {
+    "claim": "K1",
+    "role": "primary",
+    "test": "final regret",
+    "ours": -1.234,
+    "low": -2.0,
+    "high": 0.05,
+    "seeds": 20,
+    "experiments": "E",
+    "data": "synthetic",
+    "missing": "",
+    "published": "",
+    "size_p": np.nan,
+    "needed": np.nan,
+}
+"""Of a table of claims: the row of a test's part."""
+
+
+def planned(*names: str, **changes: Any) -> Plan:
+    """Return a plan of these claims, about one experiment."""
+    one = experiment(grid=[{"tasks": ["bowl"], "methods": list(METHODS)}], seeds=6)
+    return plan({"E": one}, dict.fromkeys(names, CLAIM | changes))

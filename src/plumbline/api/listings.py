@@ -131,7 +131,8 @@ def claims() -> "pd.DataFrame":
     Examples:
         >>> pb.claims().groupby("paper")["verdict"].value_counts()
     """
-    from plumbline.analysis.publish.reference import read_claims, read_doubts, verdict_rows
+    from plumbline.analysis.publish.verdict_tables import verdict_rows
+    from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 
     path = on_file(REFERENCE / "claims.csv")
     return verdict_rows(_studies(), read_claims(path), read_doubts(path))

@@ -142,15 +142,14 @@ def verdicts(
     csv: CsvOption = False,
 ) -> None:
     """Print the verdicts on the papers' claims."""
-    from plumbline.analysis.publish.reference import (
+    from plumbline.analysis.publish.verdict_tables import (
         doubt_table,
-        read_claims,
-        read_doubts,
         verdict_counts,
         verdict_rows,
         verdict_summary,
         verdict_table,
     )
+    from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
     from plumbline.cli.tables import print_frame
 
     claims = claims or on_file(REFERENCE / "claims.csv")

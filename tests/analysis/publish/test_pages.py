@@ -27,7 +27,8 @@ from plumbline.analysis.publish.claim_pages import (
 from plumbline.analysis.publish.experiment_pages import in_words, titled, write_experiment_pages
 from plumbline.analysis.publish.markdown import cell, escaped, sentence, table
 from plumbline.analysis.publish.pages import label, listed, write_pages
-from plumbline.analysis.publish.reference import NOT_JUDGED, doubt_table, read_claims, verdict_summary, verdict_table
+from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, doubt_table, verdict_summary, verdict_table
+from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.statistics.over_seeds import STATISTICS as OVER_SEEDS
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study

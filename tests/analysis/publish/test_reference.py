@@ -16,27 +16,14 @@ from PIL import Image
 from plumbline.analysis.outputs.style import PALETTE, house_style, panels
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.explorer import explored_on_file
-from plumbline.analysis.publish.reference import (
-    combined_provenance,
-    curves,
-    doubt_table,
-    effect,
-    keep,
-    keep_figure,
-    keep_verdicts,
-    merge,
-    read_claims,
-    read_doubts,
-    verdict_summary,
-    verdict_table,
-)
+from plumbline.analysis.publish.reference import combined_provenance, curves, keep, keep_figure, keep_verdicts, merge
+from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
 from plumbline.store.records import write_table
-from plumbline.study.plan import Plan, load_plan
-from plumbline.study.settings import read_config
+from plumbline.study.plan import Plan
 
 
 def test_merging_replaces_rows_of_the_same_keys_and_keeps_the_rest(tmp_path: Path) -> None:
@@ -127,17 +114,6 @@ def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:
     assert found["seeds"].to_dict() == {0: 2, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3, 6: 3}
 
 
-BETTER = {"source": "section 5", "statement": "S.", "experiments": ["E"], "seeds": 5, "primary": made.TEST}
-ROW = {"claim": "K1", "role": "primary", "test": "final regret", "ours": -1.234, "low": -2.0, "high": 0.05, "seeds": 20}
-ROW |= {"experiments": "E", "data": "synthetic", "missing": "", "published": "", "size_p": np.nan, "needed": np.nan}
-
-
-def planned(*names: str, **changes: Any) -> Plan:
-    """Return a plan of these claims, about one experiment."""
-    experiment = made.experiment(grid=[{"tasks": ["bowl"], "methods": list(made.METHODS)}], seeds=6)
-    return made.plan({"E": experiment}, dict.fromkeys(names, BETTER | changes))
-
-
 def draw(folder: Path) -> None:
     """Write a figure and a table as the preset's."""
     for kind in ("figures", "tables"):
@@ -160,7 +136,7 @@ class TestRunsThatAreKept:
     @pytest.fixture
     def plan(self, monkeypatch: pytest.MonkeyPatch) -> Plan:
         monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
-        return planned("K1")
+        return made.planned("K1")
 
     def test_verdicts_are_judged_by_them(self, plan: Plan, tmp_path: Path) -> None:
         run(tmp_path / "quick", tmp_path / "store")
@@ -195,10 +171,10 @@ class TestRunsThatAreKept:
         """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""
         run(tmp_path / "quick", tmp_path / "store")
         keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-        other = dict.fromkeys(COLUMNS) | ROW | {"claim": "A1", "verdict": "partly"}
-        gone = dict.fromkeys(COLUMNS) | ROW | {"claim": "K2", "verdict": "partly"}
+        other = dict.fromkeys(COLUMNS) | made.PART | {"claim": "A1", "verdict": "partly"}
+        gone = dict.fromkeys(COLUMNS) | made.PART | {"claim": "K2", "verdict": "partly"}
         pd.DataFrame([gone, other]).to_csv(tmp_path / "reference/claims.csv", index=False)
-        changed = planned("K10", "K2", primary=BETTER["primary"] | {"threshold": 100.0})
+        changed = made.planned("K10", "K2", primary=made.CLAIM["primary"] | {"threshold": 100.0})
         keep_verdicts(changed.studies.values(), changed.library, tmp_path / "reference")
         found = read_claims(tmp_path / "reference/claims.csv")
         assert found[["claim", "verdict"]].to_numpy().tolist() == [
@@ -209,121 +185,19 @@ class TestRunsThatAreKept:
 
     def test_without_any_the_table_has_its_columns(self, tmp_path: Path) -> None:
         for _ in range(2):
-            keep_verdicts(planned("K1").studies.values(), made.LIBRARY, tmp_path)
+            keep_verdicts(made.planned("K1").studies.values(), made.LIBRARY, tmp_path)
             assert read_claims(tmp_path / "claims.csv").columns.tolist() == COLUMNS
-
-
-def test_verdicts_as_markdown() -> None:
-    studies = list(planned("K2", "K10", "K1").studies.values())
-    rows = [ROW | {"outcome": "open", "verdict": "partly"}]
-    rows += [
-        ROW | {"claim": "K10", "outcome": outcome, "verdict": "partly", "seeds": seeds}
-        for outcome, seeds in (("holds", 20), ("fails", 50), ("fails", 10))
-    ]
-    rows += [ROW | {"role": "secondary", "outcome": "holds", "verdict": "partly", "seeds": 2}]
-    doubts = pd.DataFrame({"claims": ["C3 K10"], "doubt": ["D."], "repair": ["R."]})
-    assert verdict_table(studies, pd.DataFrame(rows), doubts).splitlines()[2:] == [
-        "| K1 | S. | **◐ partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
-        "| K2 | S. | not judged |  |  | – (5) | E |",
-        "| K10 | S. | **◐ partly**, in doubt | final regret | "
-        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 10 to 50 (5) | E |",
-    ]
-    listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
-    none = pd.DataFrame(columns=COLUMNS)
-    assert verdict_table(listed, none, doubts).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_what_was_not_run_is_said(parts: int) -> None:
-    found = pd.DataFrame([ROW | {"outcome": "open", "missing": "F G"}] * parts)
-    assert effect(found).endswith("; F, G not run")
-
-
-def test_an_estimate_in_words() -> None:
-    table = pd.DataFrame([ROW | {"low": float("-inf"), "high": float("inf"), "outcome": "open"}])
-    assert effect(table) == "-1.23 (-inf to inf)"
-    point = table.assign(low=table["ours"] - 1e-9, high=table["ours"] + 1e-9)
-    assert effect(point) == "-1.23"
-    several = pd.concat([table, table.assign(test="another", ours=7.0), table.assign(outcome="fails")])
-    assert effect(several) == "final regret: 1 fails, 1 open; another: 1 open (7 (-inf to inf))"
-
-
-def test_published_sizes_that_are_excluded_are_named_once() -> None:
-    rows = [ROW | {"outcome": "open", "published": "half (p. 3)", "size_p": p} for p in (0.001, 0.02, 0.03)]
-    assert effect(pd.DataFrame(rows)).endswith("; excluded: half (p. 3)")
-    assert "excluded" not in effect(pd.DataFrame(rows[2:]))
 
 
 def test_a_table_of_other_columns_is_written_anew(tmp_path: Path) -> None:
     """As after a change of what the table has; but not where it holds claims of other studies."""
-    studies = planned("K1").studies.values()
+    studies = made.planned("K1").studies.values()
     (tmp_path / "claims.csv").write_text("claim,verdict\nK1,partly\n")
     keep_verdicts(studies, made.LIBRARY, tmp_path)
     assert read_claims(tmp_path / "claims.csv").columns.tolist() == COLUMNS
     (tmp_path / "claims.csv").write_text("claim,verdict\nZ1,partly\n")
     with pytest.raises(PlumblineError, match="is no table of claims"):
         keep_verdicts(studies, made.LIBRARY, tmp_path)
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_a_verdict_on_other_data_says_so(parts: int) -> None:
-    """In the report, in the table and in the summary: what they say of an estimate is the same."""
-    label = "online-lda-rebuilt (stands in for online-lda)"
-    found = pd.DataFrame([ROW | {"outcome": "open", "data": label}] * parts)
-    assert effect(found).endswith(f"; on {label}")
-    assert "; on " not in effect(found.assign(data="online-lda"))
-
-
-def test_a_table_of_claims_is_told_from_other_files(tmp_path: Path) -> None:
-    named = {"role": "primary", "outcome": "open", "verdict": "partly"}
-    pd.DataFrame([dict.fromkeys(COLUMNS, "x") | named]).to_csv(tmp_path / "claims.csv")
-    assert len(read_claims(tmp_path / "claims.csv")) == 1
-    pd.DataFrame([dict.fromkeys(COLUMNS, 1.0) | named | {"claim": "K1", "test": "", "sentence": ""}]).to_csv(
-        tmp_path / "unnamed.csv"
-    )
-    unnamed = read_claims(tmp_path / "unnamed.csv")
-    assert unnamed[["test", "sentence"]].to_numpy().tolist() == [["", ""]], "no words are words"
-    (tmp_path / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
-    (tmp_path / "costs.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "empty.csv").write_text("")
-    for name in ("README.md", "costs.csv", "empty.csv"):
-        with pytest.raises(PlumblineError, match=f"{name} is no table of claims") as error:
-            read_claims(tmp_path / name)
-        assert "\n" not in str(error.value)
-    with pytest.raises(PlumblineError, match="no table of claims at"):
-        read_claims(tmp_path / "absent.csv")
-
-
-def test_a_summary_counts_the_verdicts_of_each_study() -> None:
-    stated = {"source": "p. 1", "statement": "S.", "seeds": 5}
-    one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
-    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"study": "another"})
-    found = [("C1", "partly"), ("C1", "partly"), ("C10", "reproduced"), ("A2", "partly")]
-    assert verdict_summary([one, other], pd.DataFrame(found, columns=["claim", "verdict"])).splitlines() == [
-        "| verdict | made-up | another | **all** |",
-        "|---|--:|--:|--:|",
-        "| ◆\u00a0reproduced | 1 | – | 1 |",
-        "| ◐\u00a0partly | 1 | 1 | 2 |",
-        "| not run or judged | 1 | – | 1 |",
-        "| claims | 3 | 1 | 4 |",
-    ]
-
-
-def test_doubts_lie_beside_the_claims(tmp_path: Path) -> None:
-    assert doubt_table(read_doubts(tmp_path / "claims.csv")).count("\n") == 1
-    pd.DataFrame({"claims": ["C1 C2"], "doubt": ["D."], "repair": ["R."]}).to_csv(tmp_path / "doubts.csv", index=False)
-    doubts = read_doubts(tmp_path / "claims.csv")
-    assert doubt_table(doubts).splitlines()[2:] == ["| C1, C2 | D. | R. |"]
-
-
-def test_the_committed_doubts_are_about_claims_that_are_run(root: Path) -> None:
-    path = root / "results/reference/claims.csv"
-    doubts = read_doubts(path)
-    plan = load_plan(read_config(root / "config/config.yaml"), root)
-    run = {name for study in plan.studies.values() for name, claim in study.claims.items() if claim.experiments}
-    assert {name for names in doubts["claims"] for name in names.split()} <= run
-    assert doubts.notna().all(axis=None)
-    assert not doubts.map(lambda text: "|" in text).any(axis=None)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -423,21 +297,3 @@ class TestWhatIsKeptIsWhole:
         for place in (tmp_path / "results", tmp_path / "store", tmp_path / "store" / "deep"):
             with pytest.raises(PlumblineError, match="name another folder"):
                 keep([self.plan().resolve("E")], tmp_path / "results", tmp_path / "store", place)
-
-
-@pytest.mark.parametrize(("column", "word"), [("verdict", "reproducd"), ("role", "primry"), ("outcome", "hold")])
-def test_a_word_that_there_is_not_is_named(tmp_path: Path, column: str, word: str) -> None:
-    row = dict.fromkeys(COLUMNS, "x") | {"role": "primary", "outcome": "open", "verdict": "partly", column: word}
-    pd.DataFrame([row]).to_csv(tmp_path / "claims.csv", index=False)
-    with pytest.raises(PlumblineError, match=rf"claims\.csv, line 2: unknown {column} '{word}': did you mean"):
-        read_claims(tmp_path / "claims.csv")
-
-
-@pytest.mark.parametrize(
-    "text", ["", "claims,doubt\nC1,D.\n", "claims,doubt,repair\nC1,D.", "claims,doubt,repair\nC1,D.,\n"]
-)
-def test_damaged_doubts_are_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "doubts.csv").write_text(text)
-    with pytest.raises(PlumblineError, match=r"doubts\.csv") as caught:
-        read_doubts(tmp_path / "claims.csv")
-    assert "\n" not in str(caught.value)

@@ -22,8 +22,8 @@ from PIL import Image
 
 from plumbline.analysis.comparisons.ranks import ranked
 from plumbline.analysis.evidence.evidence import Evidence, evidence
-from plumbline.analysis.publish.reference import read_claims
 from plumbline.analysis.publish.report import write_report
+from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.metrics.registry import by_round, columns_of
 from plumbline.study.plan import load_plan

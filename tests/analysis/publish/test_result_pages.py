@@ -10,8 +10,8 @@ import pytest
 
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import Estimate, percent, percent_interval, rounded, with_interval
-from plumbline.analysis.publish.reference import read_claims
 from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
+from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError

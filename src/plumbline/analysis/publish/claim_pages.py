@@ -11,7 +11,8 @@ import pandas as pd
 
 from plumbline.analysis.publish.markdown import escaped
 from plumbline.analysis.publish.pages import listed, render, write_pages
-from plumbline.analysis.publish.reference import NOT_JUDGED, read_claims, read_doubts, seeds_of
+from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, seeds_of
+from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.analysis.verdicts.part_results import describe
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from plumbline.analysis.publish.claim_pages import Part, Titles, common, compared, measured, small_samples, supports
 from plumbline.analysis.publish.pages import listed
-from plumbline.analysis.publish.reference import effect, seeds_of
+from plumbline.analysis.publish.verdict_tables import effect, seeds_of
 from plumbline.analysis.verdicts.part_results import describe
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number

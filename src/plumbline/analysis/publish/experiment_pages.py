@@ -11,7 +11,7 @@ import pandas as pd
 from plumbline.analysis.evidence.former import FORMER_VARIANTS, former_definitions
 from plumbline.analysis.publish.claim_pages import Titles, verdict_of
 from plumbline.analysis.publish.pages import listed, render, write_pages
-from plumbline.analysis.publish.reference import read_claims
+from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.core.files import read_csv, read_json
 from plumbline.study.experiments import Experiment, Preset, Study

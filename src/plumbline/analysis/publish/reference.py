@@ -3,35 +3,29 @@
 import json
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.filed import WHERE
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
-from plumbline.analysis.publish.markdown import cell
+from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference, runs_for_outputs, runs_from_records
-from plumbline.analysis.verdicts.rule import counts
-from plumbline.analysis.verdicts.verdict import COLUMNS, by_number
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.analysis.verdicts.verdict import by_number
+from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.metrics.registry import by_round, columns_of
-from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import read_provenance
 from plumbline.store.records import read_table, write_frame
-from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
-from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
-from plumbline.study.verdicts import OUTCOMES, VERDICTS, unbroken, with_shape
+from plumbline.study.resolved import ResolvedExperiment
 
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
@@ -117,193 +111,6 @@ def merge(path: Path, new: pd.DataFrame, keys: Sequence[str]) -> None:
         new = pd.concat([old[stays], new], ignore_index=True)
     with atomic(path) as part:
         new.sort_values(list(keys), kind="stable").to_csv(part, index=False, float_format="%.6g")
-
-
-WORDS = ("missing", "sentence", "test", "published", "because", "stuck")
-"""Columns of a table of claims that may be empty, and are no numbers."""
-
-
-def read_claims(path: Path) -> pd.DataFrame:
-    """Return a table of claims.
-
-    Raises:
-        PlumblineError: no such file, or no table of claims; a verdict or an outcome that there is not.
-    """
-    if not path.is_file():
-        raise PlumblineError(f"no table of claims at {path}")
-    try:
-        found = read_csv(path, COLUMNS, remedy=JUDGE_AGAIN)
-    except PlumblineError as error:
-        raise PlumblineError(f"{path} is no table of claims: {error}") from error
-    for name, allowed in WORDINGS.items():
-        wrong = (found[name].notna() & ~found[name].isin(allowed)).to_numpy()
-        if wrong.any():
-            row = int(wrong.argmax())
-            word = str(found[name].iloc[row])
-            raise PlumblineError(f"{path}, line {row + 2}: {unknown(name, word, allowed)}: {JUDGE_AGAIN}")
-    return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
-
-
-JUDGE_AGAIN = "`plumbline claims` or `plumbline reference` writes it again"
-
-WORDINGS: dict[str, tuple[str, ...]] = {
-    "role": ("primary", "secondary"),
-    "outcome": OUTCOMES,
-    "verdict": VERDICTS,
-}
-"""Columns of a table of claims that hold one of some words."""
-
-
-def effect(tests: pd.DataFrame) -> str:
-    """Return the estimate of a claim's primary test in words, with stand-in data and experiments that were not run.
-
-    Args:
-        tests: the rows of its parts.
-    """
-    first = tests.iloc[0]
-    besides = [excluded_sizes(tests)]
-    besides += [f"on {first['data']}"] * (STANDS_IN in first["data"])
-    besides += [f"{', '.join(first['missing'].split())} not run"] * bool(first["missing"])
-    return "; ".join(filter(None, [parts_in_words(tests), *besides]))
-
-
-def parts_in_words(tests: pd.DataFrame) -> str:
-    """Return which parts hold and which do not, by what they measure: of one part the estimate alone."""
-    if len(tests) == 1:
-        return one_effect(tests.iloc[0])
-    groups = [(str(name), some) for name, some in tests.groupby("test", sort=False)]
-    if len(groups) == 1:
-        least, most = tests["ours"].min(), tests["ours"].max()
-        return f"{counts(tests['outcome'])} of {len(tests)} parts, with estimates from {least:.3g} to {most:.3g}"
-    return "; ".join(
-        f"{name}: {counts(some['outcome'])}" + f" ({one_effect(some.iloc[0])})" * (len(some) == 1)
-        for name, some in groups
-    )
-
-
-def excluded_sizes(tests: pd.DataFrame) -> str:
-    """Return the published sizes that are excluded, in the documents' words; empty where none is."""
-    sizes = dict.fromkeys(tests.loc[tests["size_p"] <= TAIL, "published"])
-    return f"excluded: {', '.join(sizes)}" if sizes else ""
-
-
-def one_effect(one: pd.Series) -> str:
-    """Return an estimate, and its interval where it is not as good as a point, in words."""
-    if one["high"] - one["low"] <= 1e-3 * abs(one["ours"]):
-        return f"{one['ours']:.3g}"
-    return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
-
-
-def seeds_of(tests: pd.DataFrame) -> str:
-    """The number of seeds of some tests: `50`, or `10 to 50` where they differ."""
-    least, most = int(tests["seeds"].min()), int(tests["seeds"].max())
-    return str(least) if least == most else f"{least} to {most}"
-
-
-NOT_JUDGED = "not run or judged"
-
-ALL = "**all**"
-"""The row of totals."""
-
-IN_DOUBT = "in doubt"
-"""Beside a doubtful verdict."""
-
-
-def read_doubts(claims: Path) -> pd.DataFrame:
-    """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`."""
-    path = claims.with_name("doubts.csv")
-    columns = ["claims", "doubt", "repair"]
-    if not path.is_file():
-        return pd.DataFrame(columns=columns)
-    found = read_csv(path, columns, remedy="write it as docs/guide says, or take it from version control")
-    empty = found[columns].isna().to_numpy()
-    if empty.any():
-        row, column = (int(index) for index in np.argwhere(empty)[0])
-        raise PlumblineError(f"{path}, line {row + 2}: there is no {columns[column]}: write it, or delete the line")
-    return found
-
-
-def claims_of(studies: Iterable[Study]) -> list[tuple[str, Claim]]:
-    """The claims of studies, in order: C2 before C10."""
-    claims = (one for study in studies for one in study.claims.items())
-    return sorted(claims, key=lambda one: by_number(one[0]))
-
-
-def verdict_rows(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts, a row a claim, with those that are not judged yet or not run.
-
-    Seeds are those of the parts of the primary test, from the fewest to the most; `paper_seeds` are the paper's.
-    """
-    primary = claims[claims["role"] == "primary"]
-    tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
-    doubted = {name for names in doubts["claims"] for name in names.split()}
-    studies = list(studies)
-    paper_of = {name: study.study for study in studies for name in study.claims}
-    rows = []
-    for name, claim in claims_of(studies):
-        cells = ["not judged" if claim.experiments else "not run", False, "", "", ""]
-        experiments = claim.experiments
-        if name in tests_of:
-            tests = tests_of[name]
-            verdict, names = tests["verdict"].iloc[0], tests["test"].unique()
-            test = names[0] if len(names) == 1 else f"{len(names)} quantities"
-            cells = [verdict, name in doubted, test, effect(tests), seeds_of(tests)]
-            experiments = tests["experiments"].iloc[0].split()
-        rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(experiments)])
-    columns = ["claim", "paper", "statement", "verdict", "in_doubt", "measured", "estimate", "seeds", "paper_seeds"]
-    return pd.DataFrame(rows, columns=[*columns, "experiments"])
-
-
-def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
-    """The verdicts of `verdict_rows` as a Markdown table."""
-    lines = ["| claim | statement | verdict | measured | estimate, 95% interval | seeds (the paper's) | experiment |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for one in verdict_rows(studies, claims, doubts).to_dict("records"):
-        judged = bool(one["seeds"])
-        verdict = f"**{with_shape(one['verdict'])}**" + f", {IN_DOUBT}" * one["in_doubt"] if judged else one["verdict"]
-        seeds = f"{one['seeds'] or '–'} ({one['paper_seeds'] or '–'})"
-        words = [cell(one[name]) for name in ("claim", "statement", "measured", "estimate")]
-        cells = [*words[:2], verdict, *words[2:], seeds, cell(one["experiments"] or "–")]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def verdict_counts(studies: Iterable[Study], claims: pd.DataFrame) -> pd.DataFrame:
-    """Count the claims with each verdict.
-
-    Returns:
-        A row a verdict that some claim has, and one with the number of claims; `verdict`, a column a study with claims,
-        and `all`.
-    """
-    verdict_of = claims.drop_duplicates("claim").set_index("claim")["verdict"]
-    found = {
-        study.study: Counter(verdict_of.get(name, NOT_JUDGED) for name, _ in claims_of([study]))
-        for study in studies
-        if study.claims
-    }
-    found["all"] = sum(found.values(), Counter())
-    rows = [one for one in (*VERDICTS, NOT_JUDGED) if found["all"][one]]
-    counts = {name: [*(count[one] for one in rows), count.total()] for name, count in found.items()}
-    return pd.DataFrame({"verdict": [*rows, "claims"], **counts})
-
-
-def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """The number of claims with each verdict, as a Markdown table with a column a study and one of totals."""
-    counts = verdict_counts(studies, claims).set_index("verdict").rename(columns={"all": ALL})
-    titles = [name if name == ALL else cell(name) for name in counts]
-    lines = [f"| verdict | {' | '.join(titles)} |", "|---" + "|--:" * len(titles) + "|"]
-    for verdict, row in zip(counts.index, counts.to_numpy().tolist(), strict=True):
-        label = verdict if verdict == "claims" else unbroken(verdict)
-        lines.append(f"| {label} | {' | '.join(str(count or '–') for count in row)} |")
-    return "\n".join(lines)
-
-
-def doubt_table(doubts: pd.DataFrame) -> str:
-    """Return the doubts about verdicts as a Markdown table."""
-    lines = ["| claims | what is wrong | what will be done |", "|---|---|---|"]
-    for names, doubt, repair in doubts[["claims", "doubt", "repair"]].itertuples(index=False, name=None):
-        lines.append(f"| {' | '.join(map(cell, (names.replace(' ', ', '), doubt, repair)))} |")
-    return "\n".join(lines)
 
 
 def keep_figure(path: Path, home: Path) -> None:

@@ -39,8 +39,9 @@ from plumbline.analysis.publish.explorer import (
 )
 from plumbline.analysis.publish.markdown import duration, number
 from plumbline.analysis.publish.pages import template_text
-from plumbline.analysis.publish.reference import WRITTEN, read_claims, read_doubts
+from plumbline.analysis.publish.reference import WRITTEN
 from plumbline.analysis.publish.roulette import wheels
+from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.core import places
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, write_text

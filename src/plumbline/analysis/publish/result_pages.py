@@ -26,18 +26,17 @@ from plumbline.analysis.publish.estimates import (
     rounded,
     with_interval,
 )
-from plumbline.analysis.publish.reference import (
-    CURVES,
+from plumbline.analysis.publish.reference import CURVES
+from plumbline.analysis.publish.seeds_table import needed, seeds_table
+from plumbline.analysis.publish.verdict_tables import (
     IN_DOUBT,
     doubt_table,
     one_effect,
-    read_claims,
-    read_doubts,
     seeds_of,
     verdict_summary,
     verdict_table,
 )
-from plumbline.analysis.publish.seeds_table import needed, seeds_table
+from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.core.errors import PlumblineError, unknown

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from plumbline.analysis.publish.reference import claims_of, seeds_of
+from plumbline.analysis.publish.verdict_tables import claims_of, seeds_of
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.telescope import p_of_telescope
 from plumbline.study.experiments import Study

@@ -1,0 +1,83 @@
+"""Verdicts in words and in tables."""
+
+from pathlib import Path
+
+import made_evidence as made
+import pandas as pd
+import pytest
+
+from plumbline.analysis.publish.verdict_tables import doubt_table, effect, verdict_summary, verdict_table
+from plumbline.analysis.publish.verdicts_on_file import read_doubts
+from plumbline.analysis.verdicts.verdict import COLUMNS
+
+
+def test_verdicts_as_markdown() -> None:
+    studies = list(made.planned("K2", "K10", "K1").studies.values())
+    rows = [made.PART | {"outcome": "open", "verdict": "partly"}]
+    rows += [
+        made.PART | {"claim": "K10", "outcome": outcome, "verdict": "partly", "seeds": seeds}
+        for outcome, seeds in (("holds", 20), ("fails", 50), ("fails", 10))
+    ]
+    rows += [made.PART | {"role": "secondary", "outcome": "holds", "verdict": "partly", "seeds": 2}]
+    doubts = pd.DataFrame({"claims": ["C3 K10"], "doubt": ["D."], "repair": ["R."]})
+    assert verdict_table(studies, pd.DataFrame(rows), doubts).splitlines()[2:] == [
+        "| K1 | S. | **◐ partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
+        "| K2 | S. | not judged |  |  | – (5) | E |",
+        "| K10 | S. | **◐ partly**, in doubt | final regret | "
+        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 10 to 50 (5) | E |",
+    ]
+    listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
+    none = pd.DataFrame(columns=COLUMNS)
+    assert verdict_table(listed, none, doubts).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_what_was_not_run_is_said(parts: int) -> None:
+    found = pd.DataFrame([made.PART | {"outcome": "open", "missing": "F G"}] * parts)
+    assert effect(found).endswith("; F, G not run")
+
+
+def test_an_estimate_in_words() -> None:
+    table = pd.DataFrame([made.PART | {"low": float("-inf"), "high": float("inf"), "outcome": "open"}])
+    assert effect(table) == "-1.23 (-inf to inf)"
+    point = table.assign(low=table["ours"] - 1e-9, high=table["ours"] + 1e-9)
+    assert effect(point) == "-1.23"
+    several = pd.concat([table, table.assign(test="another", ours=7.0), table.assign(outcome="fails")])
+    assert effect(several) == "final regret: 1 fails, 1 open; another: 1 open (7 (-inf to inf))"
+
+
+def test_published_sizes_that_are_excluded_are_named_once() -> None:
+    rows = [made.PART | {"outcome": "open", "published": "half (p. 3)", "size_p": p} for p in (0.001, 0.02, 0.03)]
+    assert effect(pd.DataFrame(rows)).endswith("; excluded: half (p. 3)")
+    assert "excluded" not in effect(pd.DataFrame(rows[2:]))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_verdict_on_other_data_says_so(parts: int) -> None:
+    """In the report, in the table and in the summary: what they say of an estimate is the same."""
+    label = "online-lda-rebuilt (stands in for online-lda)"
+    found = pd.DataFrame([made.PART | {"outcome": "open", "data": label}] * parts)
+    assert effect(found).endswith(f"; on {label}")
+    assert "; on " not in effect(found.assign(data="online-lda"))
+
+
+def test_a_summary_counts_the_verdicts_of_each_study() -> None:
+    stated = {"source": "p. 1", "statement": "S.", "seeds": 5}
+    one = made.plan({}, {"C1": stated, "C10": stated, "C3": stated}).studies["made-up"]
+    other = made.plan({}, {"A2": stated}).studies["made-up"].model_copy(update={"study": "another"})
+    found = [("C1", "partly"), ("C1", "partly"), ("C10", "reproduced"), ("A2", "partly")]
+    assert verdict_summary([one, other], pd.DataFrame(found, columns=["claim", "verdict"])).splitlines() == [
+        "| verdict | made-up | another | **all** |",
+        "|---|--:|--:|--:|",
+        "| ◆\u00a0reproduced | 1 | – | 1 |",
+        "| ◐\u00a0partly | 1 | 1 | 2 |",
+        "| not run or judged | 1 | – | 1 |",
+        "| claims | 3 | 1 | 4 |",
+    ]
+
+
+def test_doubts_lie_beside_the_claims(tmp_path: Path) -> None:
+    assert doubt_table(read_doubts(tmp_path / "claims.csv")).count("\n") == 1
+    pd.DataFrame({"claims": ["C1 C2"], "doubt": ["D."], "repair": ["R."]}).to_csv(tmp_path / "doubts.csv", index=False)
+    doubts = read_doubts(tmp_path / "claims.csv")
+    assert doubt_table(doubts).splitlines()[2:] == ["| C1, C2 | D. | R. |"]
