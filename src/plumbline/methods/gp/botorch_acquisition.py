@@ -166,7 +166,7 @@ class BoTorchAcquisitionMethod(IncumbentGPMethod):
         if not isinstance(utility, AcquisitionFunction):
             raise PlumblineError(f"acquisition {path!r} made a {type(utility).__name__}, no acquisition function")
         utility.register_forward_hook(CheckValues(path))
-        utility.to = MethodType(unmoved, utility)  # type: ignore[method-assign]
+        utility.to = MethodType(unmoved, utility)
         return utility
 
     def arguments(self, surrogate: GP, round: Round) -> dict[str, Any]:
