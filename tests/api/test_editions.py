@@ -4,12 +4,25 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from made_edition import TASK, cells_of, run_chunk, spec_of
 
 import plumbline as pb
 from plumbline.analysis.atlas.edition import add_cells
-from plumbline.api.editions import NOT_PLANNED, AtlasGrid, domain_of, empty_cells, reason_of
+from plumbline.analysis.atlas.rounds import RECORDED
+from plumbline.analysis.evidence.evidence import Evidence, read_rows
+from plumbline.analysis.evidence.runs import runs_of
+from plumbline.api.editions import (
+    EDITION_FACTS,
+    NOT_PLANNED,
+    AtlasGrid,
+    add_to_atlas,
+    domain_of,
+    empty_cells,
+    reason_of,
+)
+from plumbline.api.experiment_runs import NAMES
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
 from plumbline.store.spec import Chunk
@@ -20,14 +33,22 @@ def grid() -> AtlasGrid:
     return AtlasGrid(find_repository())
 
 
+CHUNKS = [Chunk(spec=spec_of(name), seeds=(0, 1)) for name in ("random", "ei", "ucb")]
+
+
 @pytest.fixture(scope="module")
-def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
-    """An edition of one task with two methods, one of which lacks a seed that failed, and a third that did not end."""
-    results = tmp_path_factory.mktemp("results")
-    chunks = [Chunk(spec=spec_of(name), seeds=(0, 1)) for name in ("random", "ei", "ucb")]
-    for chunk in chunks[:2]:
-        run_chunk(chunk, results)
-    found = cells_of(chunks, results)
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of two methods on one task; the third one's trials did not run."""
+    folder = tmp_path_factory.mktemp("results")
+    for chunk in CHUNKS[:2]:
+        run_chunk(chunk, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid, results: Path) -> Path:
+    """An edition of these results."""
+    chunks, found = CHUNKS, cells_of(CHUNKS, results)
     assert [cell.pair for cell in found] == [(TASK, "random"), (TASK, "ei")]
     found = [cell._replace(facts={**cell.facts, "inputs": 1}) for cell in found]
     empty: Any = SimpleNamespace(
@@ -37,7 +58,7 @@ def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
     )
     found += empty_cells(empty, {TASK: domain_of(chunks[0].spec, results)})
     folder = tmp_path_factory.mktemp("atlas")
-    add_cells(folder, found, grid.tasks(), {"study": "atlas"})
+    add_cells(folder, found, grid.tasks(), EDITION_FACTS)
     return folder
 
 
@@ -67,6 +88,44 @@ def test_parts(edition: Path) -> None:
     tasks = pb.atlas("tasks", task=TASK, folder=edition)
     assert tasks[["track", "measure"]].to_numpy().tolist() == [["misspecified", "value"]]
     assert len(pb.atlas("tasks", folder=edition)) == 37
+
+
+def test_runs_are_those_of_the_records(edition: Path, results: Path) -> None:
+    """To the last bit where a metric is kept so."""
+    rows = pd.concat([read_rows(chunk.path(results / "trials"), [*RECORDED, "f"])[0] for chunk in CHUNKS[:2]])
+    metrics = ["regret", "best_f", "incumbent_f"]
+    recorded = runs_of(Evidence(rows), [(TASK, method, name) for method in ("random", "ei") for name in metrics])
+    order = ["metric", "method", "seed"]
+    for name in metrics:
+        found = pb.runs("ATLAS-misspecified", folder=edition, metric=name).sort_values(order, ignore_index=True)
+        expected = recorded[recorded["metric"] == name].sort_values(order, ignore_index=True).rename(columns=NAMES)
+        same = [column for column in found if column != "evaluations"]  # the atlas plans ten points, these have four
+        pd.testing.assert_frame_equal(found[same], expected[same], check_dtype=False, check_categorical=False, rtol=0)
+    assert set(pb.runs("ATLAS-misspecified", folder=edition)["metric"]) == {"regret"}, "the task's own measure"
+    assert set(pb.runs("ATLAS-misspecified", folder=edition, metric="nll")["method"]) == {"ei"}, "it alone forecasts"
+    with pytest.raises(PlumblineError, match="unknown metric of ATLAS-misspecified 'regrets': did you mean 'regret'"):
+        pb.runs("ATLAS-misspecified", folder=edition, metric="regrets")
+    with pytest.raises(PlumblineError, match="unknown experiment of the atlas 'ATLAS-clean'"):
+        pb.runs("ATLAS-clean", folder=edition)
+
+
+def test_methods_of_an_edition_are_compared(edition: Path) -> None:
+    by_task = pb.compare(["random", "ei"], TASK, folder=edition)
+    assert by_task.attrs["source"] == f"ATLAS-misspecified in {edition}"
+    last = pb.atlas(folder=edition).query("round == 3").pivot(index="seed", columns="method", values="regret")
+    assert by_task.set_index("method").loc["ei", "difference"] == pytest.approx((last["ei"] - last["random"]).mean())
+    named = pb.compare(["random", "ei"], experiment="ATLAS-misspecified", folder=edition)
+    pd.testing.assert_frame_equal(named, by_task)
+
+
+def test_results_without_trials_change_no_edition(edition: Path, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in edition.iterdir()}
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(PlumblineError, match="no trials in"):
+            add_to_atlas(folder, folder=edition)
+    (tmp_path / "trials").mkdir()
+    assert add_to_atlas(tmp_path, folder=edition, data=tmp_path) == 0
+    assert {path.name: path.read_bytes() for path in edition.iterdir()} == before
 
 
 def test_ranks_and_profiles(edition: Path) -> None:

@@ -16,6 +16,7 @@ from plumbline.api.repository import find_repository
 from plumbline.api.running import TrialRequest, entries_and_stand_ins, seed_numbers
 from plumbline.core.errors import PlumblineError
 from plumbline.store.spec import TrialSpec
+from plumbline.study.experiments import MAX_SEEDS
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 
 PLACE = ["method", "task", "seed", "iteration", "evaluation"]
@@ -149,6 +150,12 @@ def test_no_seeds() -> None:
     for seeds in (0, -1, []):
         with pytest.raises(PlumblineError, match="no seeds"):
             seed_numbers(seeds)
+
+
+@given(st.integers(MAX_SEEDS + 1, 2**80))
+def test_more_seeds_than_any_experiment_may_have(count: int) -> None:
+    with pytest.raises(PlumblineError, match=f"seeds: at most {MAX_SEEDS:,} "):
+        seed_numbers(count)
 
 
 def test_every_blas_has_one_thread_while_a_trial_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,3 +143,19 @@ assert not {{"torch", "botorch"}} & set(sys.modules)
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=one_core, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("wrong", [",", "random,,ei", ",random", "random,"])
+def test_commas_separate_names(run: Run, wrong: str) -> None:
+    """Of methods, of tasks, and of those compared with."""
+    for command in (
+        ("compare", "--task", "levy-20", "--methods", wrong),
+        ("seeds", "--task", "levy-20", "--methods", wrong),
+        ("bench", "random", "--tasks", wrong),
+        ("bench", "random", "--against", wrong),
+    ):
+        check_one_line(run(*command), "commas separate names")
+
+
+def test_a_folder_without_runs(run: Run, tmp_path: Path) -> None:
+    check_one_line(run("compare", "--task", "a", "--methods", "b,c", "--folder", tmp_path), "no runs in")

@@ -29,18 +29,19 @@ def compare(
     """Compare methods with the first of them, seed by seed.
 
     Runs are from the store of the repository where it has trials of all methods on the task, else from the results on
-    file. Name an experiment for its results on file, a folder for the records of a preset, or a store for this one
-    alone.
+    file, with the atlas. Name an experiment for its results on file, a folder for the records of a preset or for an
+    edition of the atlas, or a store for this one alone.
 
     Args:
         methods: two or more; the first is the baseline.
         task: that all have runs on; every one of the experiment where empty.
         metric: the only one, and then any (`pb.classes("metric")`) of a store or a folder; where empty those of an
-            experiment's figure, table and claims, and of a store hypervolume, regret or the best value.
+            experiment's figure, table and claims; of a store hypervolume, regret or the best value; of the atlas what
+            is measured on the task.
         of: the number of each run: `last`, `mean` or `median` of its rounds.
         location: `mean` or `median` of these numbers over seeds, and of their differences.
         experiment: its name (`pb.experiments()`), where several have these runs or `task` is empty.
-        folder: results of a preset, for instance `results/quick`.
+        folder: results of a preset, for instance `results/quick`, or an edition of the atlas.
         store: a folder of trials.
 
     Returns:
@@ -100,7 +101,7 @@ def seeds(
         of: the number of each run: `last`, `mean` or `median` of its rounds.
         given: a number of seeds whose power is told too.
         experiment: its name, where several have these runs.
-        folder: results of a preset, for instance `results/quick`.
+        folder: results of a preset, for instance `results/quick`, or an edition of the atlas.
         store: a folder of trials.
 
     Returns:

@@ -104,10 +104,12 @@ def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder:
         folder: of the edition; `results/atlas` of the workspace or the package where None.
 
     Raises:
-        PlumblineError: the folder holds another edition, or a result is damaged.
+        PlumblineError: the results have no trials, the folder holds another edition, or a result is damaged.
     """
     from plumbline.analysis.atlas.edition import add_cells
 
+    if not (Path(results) / "trials").is_dir():
+        raise PlumblineError(f"no trials in {results}: name a folder of results in which the study atlas has run")
     grid = AtlasGrid(find_repository())
     specs = grid.specs()
     finished = list(finished_cells(grid, Path(results)))
@@ -153,10 +155,12 @@ class AtlasGrid:
         """Return `tasks.csv` without what only trials tell."""
         import pandas as pd
 
+        from plumbline.analysis.atlas.runs import track_of
+
         return pd.DataFrame(
             {
                 "task": spec.task,
-                "track": one.name.removeprefix("ATLAS-"),
+                "track": track_of(one.name),
                 "title": one.titles[spec.task],
                 "initial": spec.budget.initial.size,
                 "rounds": spec.budget.rounds,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.places import REFERENCE, on_file
+from plumbline.core.places import ATLAS, REFERENCE, on_file
 from plumbline.study.claims import split_metric
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
 
     Args:
         experiment: its name (`pb.experiments()`).
-        folder: results of a preset, for instance `results/quick`; the reference results where None.
+        folder: results of a preset, for instance `results/quick`, or an edition of the atlas; the results on file where
+            None.
         metric: the only one, and then any (`pb.classes("metric")`); those of figure, table and claims where empty.
 
     Returns:
@@ -54,6 +55,10 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
 
 def runs_by_column(experiment: str, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
     """Return the runs of an experiment with the columns of the files (`plumbline.analysis.evidence.runs.COLUMNS`)."""
+    if (edition := edition_with(experiment, folder)) is not None:
+        from plumbline.analysis.atlas.runs import runs
+
+        return runs(edition, experiment, metric)
     repository = find_repository()
     if folder is not None:
         return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
@@ -71,6 +76,30 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
     if metric not in set(found.runs["metric"]):
         raise unknown("metric", metric, found.runs["metric"].unique())
     return found.runs[found.runs["metric"] == metric]
+
+
+def edition_with(experiment: str, folder: str | Path | None = None) -> Path | None:
+    """Return the folder of the atlas that has an experiment, None where that is none of the atlas.
+
+    Args:
+        experiment: its name.
+        folder: where to look; the edition on file where None.
+
+    Raises:
+        PlumblineError: the folder holds another edition, or one without this experiment.
+    """
+    from plumbline.analysis.atlas.edition import is_edition
+    from plumbline.analysis.atlas.runs import index
+
+    place = on_file(ATLAS) if folder is None else Path(folder)
+    if not is_edition(place):
+        return None
+    known = index(place)["experiment"].unique()
+    if experiment in known:
+        return place
+    if folder is not None:
+        raise unknown("experiment of the atlas", experiment, known)
+    return None
 
 
 def _of_records(study: "Study", experiment: str, folder: Path, metric: str) -> "pd.DataFrame":

@@ -18,6 +18,7 @@ from plumbline.core.threads import threads_asked
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
+from plumbline.study.experiments import MAX_SEEDS
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, unknown_entry
 
 if TYPE_CHECKING:
@@ -307,11 +308,13 @@ def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
     """The seeds 0, 1, ... of which there are so many, or those given.
 
     Raises:
-        PlumblineError: none, one that is given twice, or something that is no whole number.
+        PlumblineError: none, one that is given twice, more than MAX_SEEDS, or something that is no whole number.
     """
     given = list(seeds) if isinstance(seeds, Iterable) else [seeds]
     if not all(isinstance(one, SupportsIndex) and not isinstance(one, bool) for one in given):
         raise PlumblineError(f"seeds: give their number or a list of whole numbers (got {seeds!r})")
+    if not isinstance(seeds, Iterable) and index(seeds) > MAX_SEEDS:
+        raise PlumblineError(f"seeds: at most {MAX_SEEDS:,} (got {index(seeds):,})")
     numbers = list(map(index, given)) if isinstance(seeds, Iterable) else list(range(index(seeds)))
     if not numbers:
         raise PlumblineError("no seeds: give their number or a list of them")

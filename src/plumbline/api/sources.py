@@ -1,13 +1,13 @@
-"""Where the runs of methods on a task are: the store, the results of a preset, or the results on file."""
+"""Where the runs of methods on a task are: the store, the results of a preset, or those on file, with the atlas."""
 
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from plumbline.api.experiment_runs import runs_by_column
+from plumbline.api.experiment_runs import edition_with, runs_by_column
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.places import REFERENCE, STORE, on_file, own_folder
+from plumbline.core.places import ATLAS, REFERENCE, STORE, on_file, own_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> S
     if not task and not place.experiment:
         raise PlumblineError("no task: name one, or an experiment, whose tasks are all looked at")
     if place.experiment or place.folder:
-        experiment = place.experiment or _one_of(Records(place.folder or Path()), methods, task)
+        experiment = place.experiment or _one_of(records_in(place.folder or Path()), methods, task)
         if place.folder is None:
             return _on_file(experiment, methods, metric)
         return Source(runs_by_column(experiment, place.folder, metric), f"{experiment} in {place.folder}")
@@ -66,6 +66,8 @@ def _on_file(experiment: str, methods: Sequence[str], metric: str) -> Source:
     from plumbline.analysis.evidence.former import former_in_words
 
     found = runs_by_column(experiment, None, metric)
+    if edition_with(experiment) is not None:
+        return Source(found, f"{experiment} in {ATLAS}")
     former = former_in_words(on_file(REFERENCE / experiment), methods)
     return Source(found, f"{experiment} in {REFERENCE}" + f" ({former})" * bool(former))
 
@@ -105,13 +107,30 @@ class Records:
         return []
 
 
-class Published(Records):
-    """The results on file, a folder an experiment."""
+class Edition(Records):
+    """An edition of the atlas, a track an experiment."""
 
     @cached_property
     def index(self) -> "pd.DataFrame":
         """Experiment, task and method of the runs."""
-        return _index({path.parent.name: path for path in sorted(self.folder.glob("*/*-runs.parquet"))})
+        from plumbline.analysis.atlas.runs import index
+
+        return index(self.folder)
+
+
+class Published(Records):
+    """The results on file, a folder an experiment, and the atlas on file."""
+
+    @cached_property
+    def index(self) -> "pd.DataFrame":
+        """Experiment, task and method of the runs."""
+        import pandas as pd
+
+        from plumbline.analysis.atlas.edition import is_edition
+
+        found = _index({path.parent.name: path for path in sorted(self.folder.glob("*/*-runs.parquet"))})
+        atlas = on_file(ATLAS)
+        return pd.concat([found, Edition(atlas).index], ignore_index=True) if is_edition(atlas) else found
 
     def only_means(self, methods: Sequence[str], task: str) -> list[str]:
         """Return the experiments of which means over seeds are on file, with all these methods, and no single runs."""
@@ -124,6 +143,22 @@ class Published(Records):
                 if {"task", "method"} <= set(table) and set(methods) <= set(table["method"][table["task"] == task]):
                     found.append(path.parent.name)
         return found
+
+
+def records_in(folder: Path) -> Records:
+    """Return what is in a folder: an edition of the atlas, or results of a preset.
+
+    Raises:
+        PlumblineError: there is neither.
+    """
+    from plumbline.analysis.atlas.edition import is_edition
+
+    if is_edition(folder):
+        return Edition(folder)
+    found = Records(folder)
+    if found.index.empty:
+        raise PlumblineError(f"no runs in {folder}: it has no records of experiments, and is no atlas")
+    return found
 
 
 def _index(files: dict[str, Path]) -> "pd.DataFrame":

@@ -143,6 +143,18 @@ def _first_file(text: str) -> tuple[Path, str | None]:
     return Path(name), text[end + 1 :] if end < len(text) else None
 
 
+def names_of(text: str, option: str) -> list[str]:
+    """Return the names that commas separate in the value of an option; none of an empty value.
+
+    Raises:
+        PlumblineError: a name is empty.
+    """
+    names = [name.strip() for name in text.split(",")] if text else []
+    if not all(names):
+        raise PlumblineError(f"{option} {text[:60]!r}: commas separate names")
+    return names
+
+
 def existing_folder(path: Path, what: str) -> Path:
     """Return `path`; raise PlumblineError unless it is a folder."""
     if not path.is_dir():

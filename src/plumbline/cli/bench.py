@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plumbline.cli.app import DATA, USE, DataOption, StoreOption, app, path_option, refuse_losses
+from plumbline.cli.app import DATA, USE, DataOption, StoreOption, app, names_of, path_option, refuse_losses
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import STORE
 
@@ -49,7 +49,9 @@ def bench(
         from plumbline.analysis.atlas.forest import format_of
 
         format_of(figure)
-    found = Bench(target, names_in(tasks), seeds, names_in(against), settings_of(option), data, folder)
+    found = Bench(
+        target, names_of(tasks, "tasks"), seeds, names_of(against, "against"), settings_of(option), data, folder
+    )
     for note in found.notes:
         print(note)
     done = []
@@ -63,11 +65,6 @@ def bench(
     if result.failures:
         count = sum(len(one.failures) for one in done)
         raise PlumblineError(f"{count} of {len(done) * found.seeds} trials failed, the first one: {result.failures[0]}")
-
-
-def names_in(text: str) -> list[str]:
-    """Return the names of a list with commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def task_line(bench: "Bench", one: "TaskTrials") -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from plumbline.cli.app import USE, app, path_option, refuse_losses
-from plumbline.core.errors import PlumblineError
+from plumbline.cli.app import USE, app, names_of, path_option, refuse_losses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +17,7 @@ MethodsOption = Annotated[str, typer.Option(help=METHODS_HELP, metavar="A,B,..."
 MetricOption = Annotated[str, typer.Option(help="the only one (`plumbline classes metric`); else those of the source")]
 OfOption = Annotated[Literal["last", "mean", "median"], typer.Option(help="of the rounds of each run")]
 ExperimentOption = Annotated[str, typer.Option(help="of any study in config/studies, whose runs are looked at")]
-FolderOption = Annotated[Path | None, path_option(help="results of a preset, with records")]
+FolderOption = Annotated[Path | None, path_option(help="results of a preset, with records, or an edition of the atlas")]
 StoreOption = Annotated[
     Path | None, path_option(help="trials, of this folder alone; else results/store, or what is on file")
 ]
@@ -51,7 +50,7 @@ def compare(
 
     refuse_losses([path for path in (csv, json, latex) if path is not None])
     frame = table(
-        names_of(methods),
+        names_of(methods, "methods"),
         task,
         metric=metric,
         of=of,
@@ -85,7 +84,7 @@ def seeds(
 
     refuse_losses([path for path in (csv, json) if path is not None])
     frame = table(
-        names_of(methods),
+        names_of(methods, "methods"),
         task,
         effect=effect,
         metric=metric,
@@ -107,14 +106,6 @@ def write_frame(frame: "pd.DataFrame", csv: Path | None, json: Path | None) -> N
         write_text(csv, frame.to_csv(index=False, float_format="%.6g"))
     if json is not None:
         write_text(json, frame.to_json(orient="records", indent=1) + "\n")
-
-
-def names_of(text: str) -> list[str]:
-    """Return names that commas separate; raise PlumblineError where one is empty."""
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise PlumblineError(f"methods {text[:60]!r}: commas separate names")
-    return names
 
 
 def print_comparison(frame: "pd.DataFrame") -> None:

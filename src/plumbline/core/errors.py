@@ -25,6 +25,8 @@ def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> 
         listing: the command that lists them, for when there are too many for one line.
     """
     names = sorted(allowed)
+    if not names:
+        return PlumblineError(f"unknown {kind} {name!r}: there is none")
     many = len(names) > LISTED
     near = get_close_matches(name, names, n=1) or sorted((one for one in names if name and name in one), key=len)
     hint = f"did you mean {near[0]!r}? " if near else ""

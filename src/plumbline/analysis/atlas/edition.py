@@ -102,20 +102,24 @@ def missing_pairs(folder: Path) -> int:
     return len(read_tasks(folder)) * int(cells["method"].nunique()) - len(cells)
 
 
+def is_edition(folder: Path) -> bool:
+    """Return whether a folder holds an edition, of this version of plumbline or of another."""
+    return (folder / "edition.json").is_file()
+
+
 def is_complete(folder: Path) -> bool:
     """Return whether a folder has an edition all of whose trials were run."""
-    return (folder / "edition.json").is_file() and missing_pairs(folder) == 0
+    return is_edition(folder) and missing_pairs(folder) == 0
 
 
 def check_edition(folder: Path) -> None:
     """Raise PlumblineError where a folder holds no atlas, or one of another edition."""
-    path = folder / "edition.json"
-    if not path.is_file():
+    if not is_edition(folder):
         raise PlumblineError(
             f"no atlas at {folder}: `plumbline atlas --add results` makes one of trials of the study atlas "
             "(docs/guide/atlas.md)"
         )
-    there = read_json(path, ("edition",), REMEDY)["edition"]
+    there = read_json(folder / "edition.json", ("edition",), REMEDY)["edition"]
     if there != EDITION:
         raise PlumblineError(f"{folder} is the atlas {there}; this version of plumbline reads the atlas {EDITION}")
 
@@ -158,7 +162,7 @@ def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: M
         facts: of `edition.json`, besides its name.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / "edition.json").is_file():
+    if is_edition(folder):
         check_edition(folder)
     known = read_cells(folder) if (folder / "cells.csv").is_file() else pd.DataFrame(columns=CELLS)
     seeds = known.set_index(PAIR)["seeds"].to_dict()
@@ -167,7 +171,7 @@ def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: M
         _write_rounds(folder / f"{task}.parquet", [cell for cell in new if cell.pair[0] == task])
     pairs = {cell.pair for cell in new}
     stays = [pair not in pairs for pair in known[PAIR].itertuples(index=False, name=None)]
-    about = pd.DataFrame([cell.about for cell in new], columns=CELLS)
+    about = pd.DataFrame([cell.about for cell in new], columns=CELLS).astype({"seconds": float})
     _write_csv(folder / "cells.csv", pd.concat([known[stays], about]).sort_values(PAIR, kind="stable"))
     _write_csv(folder / "tasks.csv", _with_facts(tasks, folder, new))
     write_text(folder / "edition.json", json.dumps({"edition": EDITION, **facts}, indent=1) + "\n")
