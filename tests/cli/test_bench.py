@@ -34,7 +34,7 @@ def bench(run: Any, edition: Path, grid: AtlasGrid, monkeypatch: pytest.MonkeyPa
 
 
 def test_it_prints_each_task_and_the_place_and_writes_files(bench: Callable[..., Any], tmp_path: Path) -> None:
-    files = ("--csv", "d.csv", "--latex", "d.tex", "--figure", "d.pdf", "--paragraph", "d.md")
+    files = ("--csv", "d.csv", "--latex", "d.tex", "--figure", "d.pdf", "--paragraph", "d.md", "--page", "d.html")
     code, output, errors = bench("ask_tell_cases:Steps", "-p", "arguments.length=0.1", *files)
     assert (code, errors) == (0, "")
     assert output.startswith("common-branin-0.0: score ")
@@ -46,7 +46,8 @@ def test_it_prints_each_task_and_the_place_and_writes_files(bench: Callable[...,
     assert "score on all tasks (lower is better)" in (tmp_path / "d.tex").read_text()
     assert (tmp_path / "d.pdf").read_bytes().startswith(b"%PDF")
     assert "We ran Steps with 2 seeds on 2 tasks" in (tmp_path / "d.md").read_text()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.csv", "d.md", "d.pdf", "d.tex", "results"]
+    assert "<h1>Steps in the atlas 2026.12</h1>" in (tmp_path / "d.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.csv", "d.html", "d.md", "d.pdf", "d.tex", "results"]
 
 
 def test_failed_trials_are_said_and_the_exit_code_is_2(bench: Callable[..., Any]) -> None:

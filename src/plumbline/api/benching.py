@@ -16,6 +16,7 @@ from plumbline.registry.catalogue import catalogue
 if TYPE_CHECKING:
     import pandas as pd
 
+    from plumbline.analysis.atlas.paragraph import Protocol
     from plumbline.analysis.atlas.standing import Difference
     from plumbline.store.folder import TrialFolder
     from plumbline.store.spec import TrialSpec
@@ -24,6 +25,9 @@ Table = Literal["differences", "standing", "trials"]
 
 USUAL = ("atlas-logei", "atlas-ucb", "botorch-loop")
 """Methods that one's own is compared with where nothing is said, as far as they are on file."""
+
+RUN_HERE = " (run here)"
+"""Behind the name of a method that is on file too."""
 
 LIBRARIES = ("plumbline", "torch", "botorch", "gpytorch", "numpy", "scipy")
 """Whose versions a paper states."""
@@ -166,7 +170,7 @@ class Bench:
         grid = AtlasGrid(find_repository())
         self.method = own_method(target, options, grid.entries)
         if self.method.name in set(self.cells["method"]):
-            self.method = self.method._replace(name=f"{self.method.name} (run here)")
+            self.method = self.method._replace(name=f"{self.method.name}{RUN_HERE}")
         wanted = tasks_named(list(tasks), every[every["task"].isin(self.cells["task"])])
         self.specs, reasons = self._specs(grid.specs(), wanted)
         if not self.specs:
@@ -292,14 +296,34 @@ class Bench:
 
     def paragraph(self, result: Compared) -> str:
         """Return what a paper says of the comparison, as Markdown, with a BibTeX entry."""
+        from plumbline.analysis.atlas.paragraph import methods_paragraph
+
+        return methods_paragraph(self.protocol(result), shipped() / "CITATION.cff")
+
+    def page(self, result: Compared) -> str:
+        """Return a page with all of the comparison, as HTML."""
+        from plumbline.analysis.atlas.bench_page import bench_page
+
+        figure, citation = self.forest("svg", result), shipped() / "CITATION.cff"
+        tables, notes = (result.standing, result.differences), [*self.notes, *result.failures]
+        return bench_page(self.method.name, self.protocol(result), *tables, figure, notes, citation)
+
+    def forest(self, kind: str, result: Compared) -> bytes:
+        """Return the forest plot of the differences as a file of a format: `pdf`, `svg` or `png`."""
+        from plumbline.analysis.atlas.forest import forest_file
+
+        return forest_file(kind, result.differences, self.method.name, self.titles, self.legends)
+
+    def protocol(self, result: Compared) -> "Protocol":
+        """Return what was run."""
         from plumbline.analysis.atlas.edition import EDITION
-        from plumbline.analysis.atlas.paragraph import Protocol, methods_paragraph
+        from plumbline.analysis.atlas.paragraph import Protocol
         from plumbline.analysis.comparisons.effects import ALL
 
         libraries = dict.fromkeys([*LIBRARIES, *catalogue().find("method", self.method.ref.name).libraries])
         pairs = [one.pairs for one in result.differences if one.task != ALL]
-        protocol = Protocol(
-            self.method.name,
+        return Protocol(
+            self.method.name.removesuffix(RUN_HERE),
             self.against,
             [self.titles[task] for task in self.specs],
             [(spec.budget.initial.size, spec.budget.rounds) for spec in self.specs.values()],
@@ -308,7 +332,6 @@ class Bench:
             EDITION,
             {name: version for name in libraries if (version := installed_version(name)) is not None},
         )
-        return methods_paragraph(protocol, shipped() / "CITATION.cff")
 
 
 def tasks_named(names: list[str], tasks: "pd.DataFrame") -> list[str]:

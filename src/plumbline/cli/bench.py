@@ -19,6 +19,7 @@ AgainstOption = Annotated[
 CsvFile = Annotated[Path | None, path_option("--csv", help="write the differences as CSV")]
 LatexFile = Annotated[Path | None, path_option("--latex", help="write a table as LaTeX, with booktabs")]
 FigureFile = Annotated[Path | None, path_option("--figure", help="draw the differences: .pdf, .svg or .png")]
+PageFile = Annotated[Path | None, path_option("--page", help="write all of it as one HTML file")]
 ParagraphFile = Annotated[Path | None, path_option("--paragraph", help="write what was run as Markdown, with BibTeX")]
 
 
@@ -35,6 +36,7 @@ def bench(
     csv: CsvFile = None,
     latex: LatexFile = None,
     figure: FigureFile = None,
+    page: PageFile = None,
     paragraph: ParagraphFile = None,
     folder: Annotated[Path | None, path_option(help="of an edition of the atlas; else results/atlas")] = None,
     store: StoreOption = STORE,
@@ -44,7 +46,7 @@ def bench(
     from plumbline.api.benching import Bench
     from plumbline.cli.trial import settings_of
 
-    refuse_losses([path for path in (csv, latex, figure, paragraph) if path is not None], folders=[store])
+    refuse_losses([path for path in (csv, latex, figure, page, paragraph) if path is not None], folders=[store])
     if figure is not None:  # before hours of trials
         from plumbline.analysis.atlas.forest import format_of
 
@@ -60,8 +62,8 @@ def bench(
         print(task_line(found, one), flush=True)
     result = found.compared(done)
     if len(result.standing):
+        write_result(found, result, csv, latex, figure, page, paragraph)  # first: a pipe may end what is printed
         print_result(found, result)
-        write_result(found, result, csv, latex, figure, paragraph)
     if result.failures:
         count = sum(len(one.failures) for one in done)
         raise PlumblineError(f"{count} of {len(done) * found.seeds} trials failed, the first one: {result.failures[0]}")
@@ -81,12 +83,13 @@ def task_line(bench: "Bench", one: "TaskTrials") -> str:
 
 def print_result(bench: "Bench", result: "Compared") -> None:
     """Print the place among the methods on file, and the differences."""
-    from plumbline.cli.comparing import interval, probability
+    from plumbline.analysis.atlas.bench_page import terms
+    from plumbline.analysis.comparisons.numbers import interval, probability
     from plumbline.cli.tables import print_table, print_words, written
 
     names = ["rank", "score", "final", "calibration", "seconds"]
     rows = [
-        [str(row["method"]), str(row["rank"])]
+        [str(row["method"]), f"{row['rank']} {interval(row['rank_low'], row['rank_high'])}".strip()]
         + [written(row[name], 3) for name in ("score", "final", "calibration_error", "seconds")]
         for row in result.standing.to_dict("records")
         if row["method"] in (bench.method.name, *bench.against) or row["rank"] == 1
@@ -112,12 +115,7 @@ def print_result(bench: "Bench", result: "Compared") -> None:
         print()
         print_table(["task", *numbers], cells, numbers, f"score of {bench.method.name} minus {other}'s")
     print()
-    for line in (
-        "score: share of the initial regret that is left, mean over rounds; final: after the last round",
-        "difference: below 0 yours is better; paired by seed, and over all tasks by task; intervals: 95%",
-        f"p: two-sided; Holm: corrected for {len(bench.against)} methods",
-        "seconds: fit and search of a round, those on file on another machine",
-    ):
+    for line in terms(len(bench.against)):
         print_words(line)
 
 
@@ -127,6 +125,7 @@ def write_result(
     csv: Path | None,
     latex: Path | None,
     figure: Path | None,
+    page: Path | None,
     paragraph: Path | None,
 ) -> None:
     """Write the files that were asked for."""
@@ -138,8 +137,11 @@ def write_result(
     if latex is not None:
         write_text(latex, bench.latex(result))
     if figure is not None:
-        from plumbline.analysis.atlas.forest import write_forest
+        from plumbline.analysis.atlas.forest import format_of
 
-        write_forest(figure, result.differences, bench.method.name, bench.titles, bench.legends)
+        with atomic(figure) as part:
+            part.write_bytes(bench.forest(format_of(figure), result))
+    if page is not None:
+        write_text(page, bench.page(result))
     if paragraph is not None:
         write_text(paragraph, bench.paragraph(result))

@@ -1,12 +1,12 @@
 """Commands that compare methods seed by seed, and say how many seeds that takes."""
 
 from collections.abc import Sequence
-from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from plumbline.analysis.comparisons.numbers import interval, probability
 from plumbline.cli.app import USE, app, names_of, path_option, refuse_losses
 
 if TYPE_CHECKING:
@@ -149,18 +149,6 @@ def comparison_lines(records: Sequence[dict[Any, Any]], location: str) -> list[s
         narrow.append(["", "", own, other, "", ""])
     lines = table_lines(headers, wide, numbers, width)
     return lines if max(map(len, lines)) <= width else table_lines(headers, narrow, numbers, width)
-
-
-def interval(low: float, high: float) -> str:
-    """Return an interval in brackets; nothing where there is none."""
-    if isnan(low) or isinf(low) or isinf(high):
-        return "" if isnan(low) else "[–]"
-    return f"[{low:.3g}, {high:.3g}]"
-
-
-def probability(p: float) -> str:
-    """Return a p-value with two digits, a dash where there is none."""
-    return "–" if isnan(p) else f"{p:.2g}" if p >= 1e-3 else "<.001"
 
 
 def unpaired(records: Sequence[dict[Any, Any]]) -> list[str]:

@@ -47,7 +47,7 @@ def diagnose(
 
 def print_diagnosis(frame: "pd.DataFrame") -> None:
     """Print the measures, a table each kind, then what they mean."""
-    from plumbline.cli.comparing import interval, probability
+    from plumbline.analysis.comparisons.numbers import interval, probability
     from plumbline.cli.tables import print_table, print_words, written
 
     numbers = ["value", "95% interval", "expected", "p", "Holm"]

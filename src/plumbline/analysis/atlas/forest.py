@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -12,7 +13,6 @@ from plumbline.analysis.atlas.standing import Difference
 from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.outputs import marks, style
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import atomic
 from plumbline.study.legends import Legend
 
 WIDTH = 3.3
@@ -100,23 +100,19 @@ def format_of(path: Path) -> str:
     return kind
 
 
-def write_forest(
-    path: Path,
+def forest_file(
+    kind: str,
     differences: Sequence[Difference],
     mine: str,
     titles: Mapping[str, str],
     legends: Mapping[str, Legend],
-) -> None:
-    """Write the figure of `forest` in the format of the file's suffix.
-
-    Raises:
-        PlumblineError: the suffix is no format.
-    """
-    kind = format_of(path)
+) -> bytes:
+    """Return the figure of `forest` as a file of a format of `METADATA`."""
+    content = BytesIO()
     with style.house_style():
         figure = forest(differences, mine, titles, legends)
         try:
-            with atomic(path) as part:
-                figure.savefig(part, format=kind, metadata=METADATA[kind], bbox_inches=None)
+            figure.savefig(content, format=kind, metadata=METADATA[kind], bbox_inches=None)
         finally:
             plt.close(figure)
+    return content.getvalue()

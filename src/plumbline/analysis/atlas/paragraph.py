@@ -38,15 +38,25 @@ def methods_paragraph(protocol: Protocol, citation: Path) -> str:
         protocol: what was run.
         citation: the file `CITATION.cff`.
     """
+    return f"{methods_text(protocol, ' [@plumbline]')}\n\n```bibtex\n{bibtex(citation, protocol.edition)}```\n"
+
+
+def methods_text(protocol: Protocol, cite: str = "") -> str:
+    """Return what was run, in the words of a paper.
+
+    Args:
+        protocol: what was run.
+        cite: a citation of the study, with a space before it.
+    """
     one = protocol
     count = len(one.titles)
     budgets = " or ".join(f"{first} + {rounds}" for first, rounds in sorted(set(one.budgets)))
     low, high = one.paired
     pairs = f"{low}" if low == high else f"{low} to {high}"
     versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
-    text = (
+    return (
         f"We ran {one.mine} with {one.seeds} seeds on {count} task{'s' * (count != 1)} of the plumbline atlas "
-        f"(edition {one.edition}) [@plumbline]: {'; '.join(one.titles)}. Budgets are the atlas' own, {budgets} "
+        f"(edition {one.edition}){cite}: {'; '.join(one.titles)}. Budgets are the atlas' own, {budgets} "
         "evaluations (initial design + rounds), and so are initial designs and noise, which all methods share seed by "
         f"seed. Results of {', '.join(one.against)} are those on file. The score of a run is the regret of the best "
         "noise-free value in units of that of the initial design, averaged over rounds: 0 is best, and 1 is no "
@@ -55,7 +65,6 @@ def methods_paragraph(protocol: Protocol, citation: Path) -> str:
         "bootstrap's. P-values are two-sided and corrected by Holm's method for the number of methods compared with. "
         f"Software: {versions}."
     )
-    return f"{text}\n\n```bibtex\n{bibtex(citation, one.edition)}```\n"
 
 
 def bibtex(citation: Path, edition: str) -> str:

@@ -26,15 +26,43 @@ def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
         mine: the method that says which tasks.
 
     Returns:
-        A row a method, none without such a task: `method`, `rank` by `score`, and the means of `MEASURED`, first over
-        seeds, then over tasks. Ties share the better rank.
+        A row a method, none without such a task: `method`, `rank` by `score` with its 95% interval `rank_low` to
+        `rank_high`, and the means of `MEASURED`, first over seeds, then over tasks. Ties share the better rank.
     """
     of_task = trials.groupby(["method", "task"], observed=True)[list(MEASURED)].mean().dropna(subset="score")
     tasks = of_task.index[of_task.index.get_level_values("method") == mine].get_level_values("task")
-    here = of_task[of_task.index.isin(tasks, level="task")].groupby(level="method")
-    means = here.mean()[here.size() == len(tasks)].sort_values("score", kind="stable")
-    means.insert(0, "rank", means["score"].rank(method="min").astype(int))
-    return means.reset_index()
+    here = of_task[of_task.index.isin(tasks, level="task")]
+    whole = here[here.groupby(level="method")["score"].transform("size") == len(tasks)]
+    means = whole.groupby(level="method").mean().sort_values("score", kind="stable")
+    low, high = rank_intervals(whole["score"].unstack("task").loc[means.index].to_numpy())
+    ranks = means["score"].rank(method="min").astype(int)
+    places = pd.DataFrame({"rank": ranks, "rank_low": low, "rank_high": high}, index=means.index)
+    return places.join(means).reset_index()
+
+
+RESAMPLES = 2000
+"""Of the tasks, for intervals of ranks."""
+
+
+def rank_intervals(scores: Array) -> tuple[Array, Array]:
+    """Return the ends of the 95% intervals of ranks by mean score: percentiles of a bootstrap over tasks.
+
+    Tasks alone are drawn anew: the spread between means over seeds is part of that between tasks.
+
+    Args:
+        scores: of `m` methods on `k` tasks, `m x k`.
+
+    Returns:
+        `m` each; NaN where there is one task only.
+    """
+    methods, tasks = scores.shape
+    if tasks < 2:
+        return np.full(methods, np.nan), np.full(methods, np.nan)
+    drawn = np.random.default_rng(0).multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
+    means = scores @ drawn.T
+    ranks = 1 + (means[:, None] > means[None]).sum(axis=1)
+    low, high = np.quantile(ranks, [0.025, 0.975], axis=1, method="inverted_cdf")
+    return low, high
 
 
 class Difference(NamedTuple):

@@ -1,0 +1,20 @@
+"""Numbers of comparisons, as tables on a screen show them."""
+
+from math import isinf, isnan
+
+
+def number(value: float) -> str:
+    """Return a number with three digits, a dash where there is none."""
+    return "–" if isnan(value) else f"{value:.3g}"
+
+
+def interval(low: float, high: float) -> str:
+    """Return an interval in brackets, nothing where there is none, and a dash in brackets where an end is open."""
+    if isnan(low):
+        return ""
+    return "[–]" if isinf(low) or isinf(high) else f"[{low:.3g}, {high:.3g}]"
+
+
+def probability(p: float) -> str:
+    """Return a p-value with two digits, a dash where there is none."""
+    return "–" if isnan(p) else f"{p:.2g}" if p >= 1e-3 else "<.001"
