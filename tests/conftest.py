@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
     from torch import Tensor
 
+    from plumbline.api.editions import AtlasGrid
     from plumbline.models.gp.process import GP
 
 from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef
@@ -88,6 +89,24 @@ def one_core() -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("MLFLOW", "PLUMBLINE"))}
     return {**kept, "PYTHONPATH": path, "COLUMNS": "200"}
+
+
+@pytest.fixture(scope="session")
+def atlas_grid(root: Path) -> "AtlasGrid":
+    """The trials that the atlas plans."""
+    from plumbline.api.editions import AtlasGrid
+
+    return AtlasGrid(root)
+
+
+@pytest.fixture(scope="session")
+def small_atlas(tmp_path_factory: pytest.TempPathFactory, atlas_grid: "AtlasGrid") -> Path:
+    """An edition of two tasks with two methods, two seeds each."""
+    from made_edition import small_edition
+
+    folder = tmp_path_factory.mktemp("atlas")
+    small_edition(folder, tmp_path_factory.mktemp("results"), atlas_grid)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -6,33 +6,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from made_edition import TASK, TASKS, small_edition, small_grid
+from made_edition import TASK, TASKS, small_grid
 
 import plumbline as pb
 from plumbline.api import benching
 from plumbline.api.benching import changed_versions, tasks_named
 from plumbline.api.editions import AtlasGrid
-from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
 
 
-@pytest.fixture(scope="module")
-def grid() -> AtlasGrid:
-    return AtlasGrid(find_repository())
-
-
-@pytest.fixture(scope="module")
-def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
-    folder = tmp_path_factory.mktemp("atlas")
-    small_edition(folder, tmp_path_factory.mktemp("results"), grid)
-    return folder
-
-
 @pytest.fixture
-def bench(edition: Path, grid: AtlasGrid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def bench(small_atlas: Path, atlas_grid: AtlasGrid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return `pb.bench` beside the small edition, in this process."""
-    monkeypatch.setattr(benching, "AtlasGrid", lambda _: small_grid(grid))
-    usual = {"against": ["random"], "cores": 1, "folder": edition, "store": tmp_path / "store", "data": tmp_path}
+    monkeypatch.setattr(benching, "AtlasGrid", lambda _: small_grid(atlas_grid))
+    usual = {"against": ["random"], "cores": 1, "folder": small_atlas, "store": tmp_path / "store", "data": tmp_path}
     return lambda target, **settings: pb.bench(target, **{**usual, **settings})
 
 

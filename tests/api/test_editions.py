@@ -27,12 +27,6 @@ from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError
 from plumbline.store.spec import Chunk
 
-
-@pytest.fixture(scope="module")
-def grid() -> AtlasGrid:
-    return AtlasGrid(find_repository())
-
-
 CHUNKS = [Chunk(spec=spec_of(name), seeds=(0, 1)) for name in ("random", "ei", "ucb")]
 
 
@@ -46,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid, results: Path) -> Path:
+def edition(tmp_path_factory: pytest.TempPathFactory, atlas_grid: AtlasGrid, results: Path) -> Path:
     """An edition of these results."""
     chunks, found = CHUNKS, cells_of(CHUNKS, results)
     assert [cell.pair for cell in found] == [(TASK, "random"), (TASK, "ei")]
@@ -54,11 +48,11 @@ def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid, results: 
     empty: Any = SimpleNamespace(
         experiments=[SimpleNamespace(specs=[chunk.spec for chunk in chunks])],
         methods=["ei", "atlas-ehvi", "atlas-penalised-ei"],
-        entries=grid.entries,
+        entries=atlas_grid.entries,
     )
     found += empty_cells(empty, {TASK: domain_of(chunks[0].spec, results)})
     folder = tmp_path_factory.mktemp("atlas")
-    add_cells(folder, found, grid.tasks(), EDITION_FACTS)
+    add_cells(folder, found, atlas_grid.tasks(), EDITION_FACTS)
     return folder
 
 
@@ -151,9 +145,9 @@ def test_what_there_is_not(edition: Path, tmp_path: Path) -> None:
         pb.atlas(folder=tmp_path)
 
 
-def test_every_cell_that_is_planned_can_run(grid: AtlasGrid) -> None:
+def test_every_cell_that_is_planned_can_run(atlas_grid: AtlasGrid) -> None:
     """A method that refuses a task would leave a hole; public libraries need not be installed."""
-    for experiment in grid.experiments:
+    for experiment in atlas_grid.experiments:
         if experiment.inputs:
             continue  # its data are not at hand; methods of a track are the same on all of its tasks
         spec = experiment.specs[0]
@@ -164,10 +158,10 @@ def test_every_cell_that_is_planned_can_run(grid: AtlasGrid) -> None:
                 assert reason == NOT_PLANNED or "is not installed" in reason, (one.task, one.method.label, reason)
 
 
-def test_the_grid_is_the_protocol_s(grid: AtlasGrid) -> None:
-    tasks = grid.tasks()
+def test_the_grid_is_the_protocol_s(atlas_grid: AtlasGrid) -> None:
+    tasks = atlas_grid.tasks()
     single = tasks[~tasks["track"].isin(["constraints", "objectives"])]
-    trials = sum(len(seeds) for one in grid.experiments for _, seeds in one.trials)
+    trials = sum(len(seeds) for one in atlas_grid.experiments for _, seeds in one.trials)
     assert (len(single), trials) == (33, 8_396)
     text = (find_repository() / "docs/results/atlas-protocol.md").read_text(encoding="utf-8")
     assert "33" in text

@@ -6,30 +6,17 @@ from typing import Any
 
 import pytest
 from command_line import check_one_line
-from made_edition import TASK, small_edition, small_grid
+from made_edition import TASK, small_grid
 
 from plumbline.api import benching
 from plumbline.api.editions import AtlasGrid
-from plumbline.api.repository import find_repository
-
-
-@pytest.fixture(scope="module")
-def grid() -> AtlasGrid:
-    return AtlasGrid(find_repository())
-
-
-@pytest.fixture(scope="module")
-def edition(tmp_path_factory: pytest.TempPathFactory, grid: AtlasGrid) -> Path:
-    folder = tmp_path_factory.mktemp("atlas")
-    small_edition(folder, tmp_path_factory.mktemp("results"), grid)
-    return folder
 
 
 @pytest.fixture
-def bench(run: Any, edition: Path, grid: AtlasGrid, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def bench(run: Any, small_atlas: Path, atlas_grid: AtlasGrid, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Return what runs the command beside a small edition, in this process."""
-    monkeypatch.setattr(benching, "AtlasGrid", lambda _: small_grid(grid))
-    usual = ("--folder", edition, "--cores", 1, "--against", "random,sobol")
+    monkeypatch.setattr(benching, "AtlasGrid", lambda _: small_grid(atlas_grid))
+    usual = ("--folder", small_atlas, "--cores", 1, "--against", "random,sobol")
     return lambda target, *options: run("bench", target, *usual, *options)
 
 
