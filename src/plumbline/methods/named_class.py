@@ -1,4 +1,4 @@
-"""Classes that an option names by their path, and the arguments that they are made with."""
+"""Classes that options name by their path, and the arguments of their constructors."""
 
 import importlib
 import inspect

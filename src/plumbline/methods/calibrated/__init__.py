@@ -1,1 +1,1 @@
-"""Calibrated Bayesian optimisation (Deshpande and Kuleshov)."""
+"""Calibrated Bayesian optimisation: Deshpande and Kuleshov (2021), CAL in docstrings."""

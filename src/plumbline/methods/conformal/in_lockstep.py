@@ -1,6 +1,6 @@
-"""Searches of conformal methods that several seeds take jointly: their chains walk together.
+"""Joint searches of conformal methods by several seeds, whose chains walk together.
 
-What a seed gets does not depend on its company, to the last bit.
+The numbers of a seed do not depend on the others, to the last bit.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""GPs refitted on one more observation at single points, of several seeds at once, in arrays.
+"""GPs refitted on one more observation at single points, of several seeds at once, in NumPy arrays.
 
 The equations are those of `scores` at q = 1, where the matrices of a batch are numbers.
 """

@@ -1,4 +1,4 @@
-"""Conformal acquisition functions of single points and one outcome, of several seeds at once, in arrays.
+"""Conformal acquisition functions of single points and one outcome, of several seeds at once, in NumPy arrays.
 
 The equations are those of `scores`, `expectation`, `acquisition` and `baseline` at q = 1. A search asks for five points
 at a time, and operations on so few numbers take PyTorch three times as long as NumPy. The numbers of a seed do not

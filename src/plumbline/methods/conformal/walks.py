@@ -1,4 +1,4 @@
-"""Langevin chains that learn a density ratio on their way, of several searches at once; CBO, Algorithm 4."""
+"""Langevin chains of several searches at once, which learn density ratios along the way; CBO, Algorithm 4."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Any acquisition function of BoTorch, or of one's own for BoTorch, on our Gaussian process."""
+"""Any acquisition function of BoTorch, or one written for BoTorch, on our Gaussian process."""
 
 import inspect
 import warnings

@@ -1,7 +1,7 @@
-"""Steps that several seeds of a method with one exact GP take jointly: their fits, and the climbs of their searches.
+"""Joint steps of several seeds of a method with one exact GP: their fits, and the climbs of their searches.
 
-What a seed gets does not depend on its company, to the last bit: nothing is shared but the evaluation of likelihoods
-and acquisition functions, data set by data set. A step that would warn is taken alone, where the warning is noted.
+The numbers of a seed do not depend on the others, to the last bit: only the evaluation of likelihoods and acquisition
+functions is shared, data set by data set. A step that would warn is taken alone, so that its own round has the event.
 """
 
 import warnings

@@ -1,1 +1,1 @@
-"""Localised online conformal Bayesian optimisation (Kim et al.)."""
+"""Localised online conformal Bayesian optimisation: Kim et al. (2025), LOCBO in docstrings."""

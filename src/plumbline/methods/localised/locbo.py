@@ -1,4 +1,4 @@
-"""LOCBO: sets whose level is corrected online, near the misses."""
+"""LOCBO: prediction sets whose level is corrected online, most near the misses."""
 
 import math
 from collections.abc import Callable, Mapping

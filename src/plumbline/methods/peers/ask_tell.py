@@ -1,4 +1,4 @@
-"""Any optimiser with `ask` and `tell`, of a library or of one's own, that is named by the path of its class."""
+"""Any optimiser with `ask` and `tell`, of a library or the user's own, named by the path of its class."""
 
 import math
 from time import perf_counter

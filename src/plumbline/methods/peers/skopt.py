@@ -1,4 +1,4 @@
-"""Scikit-optimize: what its `gp_minimize` runs."""
+"""Scikit-optimize: the optimiser behind its `gp_minimize`."""
 
 import math
 from typing import Any, ClassVar, Literal

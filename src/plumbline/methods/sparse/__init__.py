@@ -1,1 +1,1 @@
-"""Approximation-aware Bayesian optimisation (Maus et al.)."""
+"""Approximation-aware Bayesian optimisation: Maus et al. (2024), AABO in docstrings."""

@@ -1,4 +1,4 @@
-"""How the knowledge gradient imagines an observation, and conditions on it.
+"""Readings of how the knowledge gradient simulates an observation and conditions on it.
 
 Maus et al. (2024), section 3.3, condition on a sample of the objective's value. A value of f is drawn with the variance
 of f and conditioned on without noise; an observation has the noise in both. A draw of f that is conditioned on as if it

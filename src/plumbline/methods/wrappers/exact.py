@@ -1,4 +1,4 @@
-"""Surrogates of one Gaussian process, or of one an outcome."""
+"""Surrogates of one Gaussian process, or of one for each outcome."""
 
 from collections.abc import Callable
 

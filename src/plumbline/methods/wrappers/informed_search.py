@@ -1,4 +1,4 @@
-"""A search for any method whose climbs start where its posterior is promising, besides everywhere."""
+"""A search whose climbs start where the posterior is promising, besides everywhere."""
 
 from dataclasses import replace
 from typing import Any
