@@ -24,7 +24,7 @@ from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.evidence.evidence import PLACE, Evidence
 from plumbline.analysis.evidence.filed import Filed
 from plumbline.analysis.figures.coverage_density import density
-from plumbline.analysis.figures.curves import in_time
+from plumbline.analysis.figures.curve_lines import in_time
 from plumbline.analysis.figures.run_ends import SPREAD, swarm
 from plumbline.analysis.figures.width_by_distance import by_distance, relative_widths
 from plumbline.analysis.outputs import style

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.figures.curves import Panel, panels_of
+from plumbline.analysis.figures.curve_options import Panel
+from plumbline.analysis.figures.curves import panels_of
 from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.evidence import Evidence, evidence
-from plumbline.analysis.figures.curves import evaluations
+from plumbline.analysis.figures.curve_lines import evaluations
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.draw import output_of
 from plumbline.analysis.publish.claim_pages import Titles
