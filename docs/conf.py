@@ -77,6 +77,8 @@ def page_of(path: Path) -> str | None:
         return f"api/{'.'.join(folder.relative_to(ROOT / 'src').parts)}.rst"
     if path == ROOT / "results" / "reference":
         return "experiments/index.md"
+    if path.parent == ROOT / "results" / "reference" and path.is_dir():
+        return f"experiments/{path.name}.md"
     return relpath(path, DOCS) if path.is_file() else None
 
 

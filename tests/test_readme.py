@@ -360,6 +360,13 @@ def test_every_command_is_one_with_these_options(page):
         known[name].make_context(name, arguments)
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_every_command_in_a_sentence_is_one(page):
+    """The changes name commands of former versions too."""
+    named = set(re.findall(r"`plumbline ([a-z][\w-]*)", page.read_text(encoding="utf-8")))
+    assert named - set(get_command(app).commands) == set()
+
+
 def test_a_command_with_another_option_is_none(tmp_path):
     (tmp_path / "page.md").write_text("```sh\nplumbline verdicts --show grid  # not any more\n```\n")
     ((name, *arguments),) = commands_of(tmp_path / "page.md")
