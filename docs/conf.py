@@ -58,8 +58,14 @@ REPOSITORY = {path: f"repository/{path.stem.lower()}" for path in ROOT.glob("*.m
 }
 """Markdown files outside docs/, and their pages."""
 
-PROSE = 40
-"""Letters above which a cell of a table is prose."""
+WORDS, PROSE = 12, 40
+"""Letters above which a cell of a table has several words, and is prose."""
+
+NAME = re.compile(r"\S{1,24}")
+"""Code that is a name, which is read in one piece."""
+
+NUMBERS = re.compile(r"(?:[-–]?[\d.,]+(?:e[-+]?\d+)?%?|to|±|[()\s])+")
+"""An estimate with its interval, which is too: `-.009 (-.017 to -.002)`."""
 
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 
@@ -77,6 +83,8 @@ def page_of(path: Path) -> str | None:
         return f"api/{'.'.join(folder.relative_to(ROOT / 'src').parts)}.rst"
     if path == ROOT / "results" / "reference":
         return "experiments/index.md"
+    if path.parent == ROOT / "results" / "reference" and path.is_dir():
+        return f"experiments/{path.name}.md"
     return relpath(path, DOCS) if path.is_file() else None
 
 
@@ -131,11 +139,26 @@ def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
             node.replace_self(node.children)
 
 
-def mark_prose(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Cells of tables that hold more than a name get a class, by which they stay wide enough to be read."""
+def mark_cells(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Cells of several words get a class, by which they stay wide enough to be read; numbers and names get others."""
     for entry in doctree.findall(nodes.entry):
-        if len(entry.astext()) > PROSE:
-            entry["classes"].append("prose")
+        text = entry.astext()
+        if NUMBERS.fullmatch(text):
+            entry["classes"].append("numbers")
+        elif len(text) > WORDS and " " in text:
+            entry["classes"].append("prose" if len(text) > PROSE else "words")
+        for code in entry.findall(nodes.literal):
+            if NAME.fullmatch(code.astext()):
+                code["classes"].append("name")
+
+
+def link_images(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Images lead to their files, where a phone enlarges them, and say how large they are, before they are loaded.
+
+    Sphinx does both for those that have a scale.
+    """
+    for image in doctree.findall(nodes.image):
+        image["scale"] = 100
 
 
 def write_mathml(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
@@ -172,7 +195,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", rewrite_page)
     app.connect("include-read", rewrite_included)
     app.connect("doctree-read", unlink_builtins)
-    app.connect("doctree-resolved", mark_prose)
+    app.connect("doctree-resolved", mark_cells)
+    app.connect("doctree-resolved", link_images)
     app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)
     return {"parallel_read_safe": True}

@@ -361,7 +361,8 @@ def test_every_command_is_one_with_these_options(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
-def test_every_command_in_the_text_is_one(page):
+def test_every_command_in_a_sentence_is_one(page):
+    """The changes name commands of former versions too."""
     named = re.findall(r"`plumbline\s+([a-z][\w-]*)", page.read_text(encoding="utf-8"))
     assert set(named) <= set(get_command(app).commands)
 

@@ -1,11 +1,12 @@
 """Options of registered classes, as rows."""
 
-from typing import Literal
+from typing import Literal, get_args
 
+import pytest
 from pydantic import Field
 
 from plumbline.core.options import Options
-from plumbline.registry.catalogue import catalogue
+from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import MethodChoice
 from plumbline.registry.schema_options import options_of
 
@@ -47,9 +48,49 @@ def test_options_are_told_with_paths_values_and_defaults() -> None:
     ]
 
 
-def test_everything_registered_can_be_told() -> None:
-    for kind in ("method", "problem"):
-        for name, listing in getattr(catalogue(), kind).items():
-            paths = [option.option for option in options_of(listing.options)]
-            assert len(set(paths)) == len(paths), name
-            assert all(option.values for option in options_of(listing.options)), name
+class Item(Options):
+    """A point.
+
+    Attributes:
+        at, label: where it is, and
+            its name.
+        within: what it has.
+    """
+
+    at: float
+    label: str = ""
+    within: tuple[Inner, ...] = ()
+
+
+class Lists(Options):
+    points: tuple[Item, ...] = (Item(at=1.0), Item(at=2.0, label="b", within=(Inner(),)))
+
+
+def test_items_of_lists_are_told_where_asked_for() -> None:
+    found = [tuple(option) for option in options_of(Lists.model_json_schema(), items=True)]
+    default = '[{"at": 1.0}, {"at": 2.0, "label": "b", "within": [{"ard": true, "kernel": "rbf"}]}]'
+    assert found == [
+        ("points", default, "list of object", ""),
+        ("points[].at", "(required)", "number", "where it is, and its name."),
+        ("points[].label", "", "string", "where it is, and its name."),
+        ("points[].within", "[]", "list of object", "what it has."),
+        ("points[].within[].kernel", "rbf", "rbf | matern52", ""),
+        ("points[].within[].ard", "true", "boolean", ""),
+    ]
+    assert [tuple(option) for option in options_of(Lists.model_json_schema())] == found[:1]
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_everything_registered_can_be_told(kind: Kind) -> None:
+    for name, listing in getattr(catalogue(), kind).items():
+        found = list(options_of(listing.options, items=True))
+        assert len({option.option for option in found}) == len(found), name
+        assert all(option.values for option in found), name
+
+
+@pytest.mark.parametrize("kind", ["figure", "table"])
+def test_every_option_of_an_output_has_a_meaning(kind: Kind) -> None:
+    for name, listing in getattr(catalogue(), kind).items():
+        assert [option.option for option in options_of(listing.options, items=True) if not option.description] == [], (
+            name
+        )

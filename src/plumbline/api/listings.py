@@ -168,7 +168,8 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
         if name not in known:
             raise unknown(kind, name, known, f"plumbline classes {kind}")
         return pd.DataFrame(columns=Option._fields)
-    return pd.DataFrame(options_of(catalogue().find(kind, name).options), columns=Option._fields)  # type: ignore[arg-type]
+    options = catalogue().find(kind, name).options  # type: ignore[arg-type]
+    return pd.DataFrame(options_of(options, items=True), columns=Option._fields)
 
 
 def _classes(kind: str) -> Iterable[tuple[str, str, str, str]]:

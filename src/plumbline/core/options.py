@@ -255,15 +255,19 @@ def distinct(values: ValuesT) -> ValuesT:
 
 
 def attribute_descriptions(docstring: str | None) -> dict[str, str]:
-    """Return the descriptions in the section `Attributes` of a docstring, each on one line."""
+    """Return the descriptions in the section `Attributes` of a docstring, each on one line.
+
+    Fields that share one, `low, high: both ends`, have it each.
+    """
     section = inspect.cleandoc(docstring or "").partition("\nAttributes:\n")[2]
     descriptions: dict[str, str] = {}
-    name = ""
+    names: list[str] = []
     for line in section.splitlines():
-        if begun := re.match(r" {4}(\w+): (.*)", line):
-            name, descriptions[begun[1]] = begun[1], begun[2]
-        elif line.startswith(" " * 8) and name:
-            descriptions[name] += f" {line.strip()}"
+        if begun := re.match(r" {4}(\w+(?:, \w+)*): (.*)", line):
+            names = begun[1].split(", ")
+            descriptions |= dict.fromkeys(names, begun[2])
+        elif line.startswith(" " * 8) and names:
+            descriptions |= {name: f"{descriptions[name]} {line.strip()}" for name in names}
         elif line.strip():
             break
     return descriptions

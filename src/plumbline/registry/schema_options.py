@@ -16,29 +16,45 @@ class Option(NamedTuple):
     description: str
 
 
-def options_of(schema: Schema) -> Iterator[Option]:
-    """Yield the options in a JSON schema, nested ones by their dotted paths."""
-    yield from _options(schema, schema.get("$defs", {}), "", {})
+def options_of(schema: Schema, items: bool = False) -> Iterator[Option]:
+    """Yield the options in a JSON schema, nested ones by their dotted paths.
+
+    Args:
+        schema: of the options.
+        items: whether to tell what the items of lists have, as `rows[].metric`; none may hold a list of its own kind.
+    """
+    yield from _options(schema, schema.get("$defs", {}), "", {}, items)
 
 
-def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema) -> Iterator[Option]:
+def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema, items: bool) -> Iterator[Option]:
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
         inner, default = _resolved(field, definitions), defaults.get(name, field.get("default"))
         if "properties" in inner:
-            yield from _options(inner, definitions, f"{prefix}{name}.", default or {})
-        else:
-            text = "(required)" if name in required else _written(default, field)
-            yield Option(prefix + name, text, _values(field, definitions), field.get("description", ""))
+            yield from _options(inner, definitions, f"{prefix}{name}.", default or {}, items)
+            continue
+        item = _resolved(inner.get("items", {}), definitions)
+        text = "(required)" if name in required else _written(default, field, item)
+        yield Option(prefix + name, text, _values(field, definitions), field.get("description", ""))
+        if items:
+            yield from _options(item, definitions, f"{prefix}{name}[].", {}, items)
 
 
-def _written(default: Any, field: Schema) -> str:
+def _written(default: Any, field: Schema, item: Schema) -> str:
     """Return a default as YAML; a schema has no default for a mapping that is empty by default."""
     if isinstance(default, dict):
         default = {name: value for name, value in default.items() if value is not None}
     elif default is None and field.get("type") == "object":
         default = {}
+    elif isinstance(default, list):
+        default = [_without_defaults(one, item) if isinstance(one, dict) else one for one in default]
     return default if isinstance(default, str) else json.dumps(default)
+
+
+def _without_defaults(value: Schema, schema: Schema) -> Schema:
+    """Return the fields of an object that are not as they would be by themselves."""
+    fields = schema.get("properties", {})
+    return {name: one for name, one in value.items() if one != fields.get(name, {}).get("default")}
 
 
 def _resolved(field: Schema, definitions: Schema) -> Schema:

@@ -87,13 +87,16 @@ def with_tables(text: str) -> str:
 
 def option_tables() -> str:
     """Return the tables of all that the YAML files may say, in Markdown."""
-    return "\n".join(f"### {title}\n\n{_table(model)}" for title, model in TABLES.items())
+    return "\n".join(
+        f"### {title}\n\n{option_table(_unfolded(model.model_json_schema()))}" for title, model in TABLES.items()
+    )
 
 
-def _table(model: type[Options]) -> str:
+def option_table(schema: Schema, items: bool = False) -> str:
+    """Return the table of the options in a schema, in Markdown, with those of the items of lists where asked for."""
     rows = [
         [f"`{row.option}`", _code(row.values), _code(row.default), row.description.rstrip(".")]
-        for row in options_of(_unfolded(model.model_json_schema()))
+        for row in options_of(schema, items)
     ]
     lines = [["field", "type", "default", "meaning"], ["---"] * 4, *rows]
     escaped = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines]

@@ -4,9 +4,7 @@ The page has all verdicts on file, and a run of 700 trials. PLUMBLINE_AXE names 
 it the test of accessibility is skipped.
 """
 
-import importlib.util
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+import headless
 import made_evidence as made
 import numpy as np
 import pandas as pd
@@ -43,24 +42,7 @@ METHODS = {f"method-{i}": 1.0 + 0.3 * i for i in range(7)}
 TASKS = [f"task-{i}" for i in range(5)]
 SEEDS = 20
 
-WIDTHS = (1400, 390)
-SWITCHES = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
-
-pytestmark = pytest.mark.browser
-
-
-def missing() -> str:
-    """What these tests need and this machine has not; empty if it has all."""
-    found = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
-    found += [name for name in ("selenium",) if importlib.util.find_spec(name) is None]
-    return ", ".join(found)
-
-
-if missing():
-    pytestmark = [pytest.mark.browser, pytest.mark.skip(reason=f"not installed: {missing()}")]
+pytestmark = headless.marks()
 
 
 @pytest.fixture(scope="module")
@@ -151,25 +133,14 @@ class Reader:
         return found
 
     def errors(self) -> list[str]:
-        return [one["message"] for one in self.chrome.get_log("browser")]  # type: ignore[no-untyped-call]
+        return headless.complaints(self.chrome)
 
 
-@pytest.fixture(scope="module", params=WIDTHS)
+@pytest.fixture(scope="module", params=headless.WIDTHS)
 def chrome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator["Chrome"]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(shutil.which("chromium"))
-    for switch in (*SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    size = {"width": request.param, "height": 900, "deviceScaleFactor": 1, "mobile": request.param < 600}
-    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    chrome.execute_cdp_cmd("Performance.enable", {})
-    yield chrome
-    chrome.quit()
+    with headless.chromium(request.param, tmp_path_factory.mktemp("chromium")) as chrome:
+        chrome.execute_cdp_cmd("Performance.enable", {})
+        yield chrome
 
 
 @pytest.fixture
@@ -204,7 +175,7 @@ class TestPage:
 
     def test_it_is_eight_screens_long_at_most(self, reader: Reader) -> None:
         width, height = reader.js("return [innerWidth, document.documentElement.scrollHeight]")
-        assert width in WIDTHS
+        assert width in headless.WIDTHS
         assert height <= (8 * 900 if width == 1400 else 16 * 900)
 
     def test_it_scrolls_in_one_direction(self, reader: Reader) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import Estimate, percent, percent_interval, rounded, with_interval
+from plumbline.analysis.publish.figure_kinds import FigureKinds
 from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.rule import counts
@@ -20,7 +21,7 @@ from plumbline.study.settings import read_config
 from plumbline.study.verdicts import VERDICTS
 
 ROOT = Path(__file__).parents[3]
-TEMPLATES = ROOT / "docs" / "templates" / "results"
+TEMPLATES = ROOT / "docs" / "templates"
 
 ROW = dict.fromkeys(COLUMNS, "") | {
     "claim": "K1",
@@ -151,8 +152,8 @@ def test_ratios_and_shares() -> None:
 
 
 def test_pages_that_are_current_are_left_alone(tmp_path: Path) -> None:
-    pages = {"a.md": "A\n", "b.md": "B\n"}
-    assert write_result_pages(pages, tmp_path) == [tmp_path / "a.md", tmp_path / "b.md"]
+    pages = {"some/a.md": "A\n", "b.md": "B\n"}
+    assert write_result_pages(pages, tmp_path) == [tmp_path / "some" / "a.md", tmp_path / "b.md"]
     (tmp_path / "b.md").write_text("by hand\n")
     assert write_result_pages(pages, tmp_path) == [tmp_path / "b.md"]
     assert (tmp_path / "b.md").read_text() == "B\n"
@@ -161,13 +162,14 @@ def test_pages_that_are_current_are_left_alone(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def committed() -> dict[str, Any]:
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
-    numbers = ReferenceNumbers(ROOT / "results" / "reference", plan.studies.values())
-    return result_pages(TEMPLATES, numbers, AtlasNumbers(ROOT / "results" / "atlas", plan.library.labels()))
+    reference, studies = ROOT / "results" / "reference", list(plan.studies.values())
+    atlas = AtlasNumbers(ROOT / "results" / "atlas", plan.library.labels())
+    return result_pages(TEMPLATES, ReferenceNumbers(reference, studies), atlas, FigureKinds(reference, studies))
 
 
 def test_the_committed_pages_are_current(committed: dict[str, str]) -> None:
     """`plumbline pages` writes them anew."""
-    stale = [name for name, text in committed.items() if (ROOT / "docs" / "results" / name).read_text("utf-8") != text]
+    stale = [name for name, text in committed.items() if (ROOT / "docs" / name).read_text("utf-8") != text]
     assert stale == []
 
 
@@ -187,7 +189,7 @@ def test_the_index_says_what_holds_of_each_claim_and_what_does_not(committed: di
     on_file = read_claims(ROOT / "results/reference/claims.csv")
     primary = on_file[on_file["role"] == "primary"].groupby("claim")["outcome"]
     outcomes = {name: set(found) for name, found in primary}
-    section = committed["index.md"].partition("## In words")[2].partition("## Estimates")[0]
+    section = committed["results/index.md"].partition("## In words")[2].partition("## Estimates")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
     said = {row[0]: row for row in rows if row[0] in outcomes}
     assert said.keys() == outcomes.keys()
@@ -200,7 +202,7 @@ def test_the_index_says_what_holds_of_each_claim_and_what_does_not(committed: di
 
 @pytest.mark.parametrize("paper", ["approximation", "calibrated", "conformal", "localised", "practice"])
 def test_a_page_ends_with_what_its_authors_might_answer(committed: dict[str, str], paper: str) -> None:
-    title, _, answers = committed[f"{paper}.md"].rpartition("\n## ")[1:][-1].partition("\n")
+    title, _, answers = committed[f"results/{paper}.md"].rpartition("\n## ")[1:][-1].partition("\n")
     assert title == "What its authors might answer"
     assert len([line for line in answers.splitlines() if line.startswith("| ")]) >= 4
 
@@ -211,7 +213,7 @@ BLOCK = re.compile(r"\n\s*\n|\n(?=\* )")
 DECIMAL = re.compile(r"(?<![\w.\-])-?\d*\.\d+(?![\w.])")
 
 
-@pytest.mark.parametrize("template", sorted(TEMPLATES.glob("*.md")), ids=lambda one: one.stem)
+@pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.md")), ids=lambda one: one.stem)
 def test_numbers_that_are_not_filled_in_say_where_they_are_from(template: Path) -> None:
     unexplained = [
         (found, block)

@@ -16,7 +16,12 @@ Array = NDArray[np.float64]
 
 
 class CoverageDensityOptions(OutputOptions):
-    """Options of the figure: its panels, one a task where none are named, and the level that coverage should have."""
+    """Options of the figure.
+
+    Attributes:
+        panels: side by side; one a task where none are named.
+        level: that coverage should have.
+    """
 
     panels: tuple[Panel, ...] = ()
     level: float = Field(gt=0.0, lt=1.0)

@@ -1,9 +1,9 @@
-"""The result pages: prose from templates, every number in it from the reference results.
+"""Pages from templates: prose with every number in it from the results on file, and the gallery of figures.
 
-A template is Markdown with expressions of Jinja, `{{ test("K1")|f(2) }}`. What may stand in them are the methods of
-`ReferenceNumbers` and the filters of `FILTERS`, and nothing else: an unknown name is an error with its file and line. A
-number that no file of the reference results has stands as text, and a comment beside it, `{# ... #}`, says where it is
-from.
+A template is Markdown with expressions of Jinja, `{{ test("K1")|f(2) }}`. What may stand in them are the functions that
+`result_pages` is given and the filters of `FILTERS`, and nothing else: an unknown name is an error with its file and
+line. A number that no file of the reference results has stands as text, and a comment beside it, `{# ... #}`, says
+where it is from.
 """
 
 import re
@@ -11,13 +11,12 @@ import traceback
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from scipy.stats import ttest_1samp
 
-from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import (
     Estimate,
     interval,
@@ -48,7 +47,7 @@ from plumbline.study.verdicts import MEANINGS, unbroken, with_shape
 LINK = "../../results/reference"
 """From a page to the reference results."""
 
-HEADER = "<!-- Made from {template} by `plumbline pages`: edit the template. -->\n\n"
+HEADER = "<!-- Made from docs/templates/{template} by `plumbline pages`: edit the template. -->\n\n"
 
 
 FILTERS: dict[str, Callable[..., str]] = {
@@ -310,38 +309,46 @@ def line_of(error: Exception, template: Path) -> int:
     return getattr(error, "lineno", None) or (found[-1] if found else None) or 1
 
 
-def result_pages(templates: Path, *numbers: ReferenceNumbers | AtlasNumbers) -> dict[str, str]:
-    """The result pages by file name.
+class Asked(Protocol):
+    """What templates ask."""
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """What a template can call, by name."""
+
+
+def result_pages(templates: Path, *asked: Asked) -> dict[str, str]:
+    """The pages by their paths, which are those of their templates.
 
     Args:
         templates: folder of the templates.
-        numbers: what they may ask.
+        asked: what they may ask.
 
     Raises:
         PlumblineError: an expression of a template that cannot be filled in, with its file and line.
     """
     environment = Environment(loader=FileSystemLoader(templates), undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals.clear()  # Jinja's own would fill in numbers that are on no file
-    for one in numbers:
+    for one in asked:
         environment.globals.update(one.functions())
     environment.filters.update(FILTERS)
     pages = {}
-    for template in sorted(templates.glob("*.md")):
+    for template in sorted(templates.rglob("*.md")):
+        name = template.relative_to(templates).as_posix()
         try:
-            text = environment.get_template(template.name).render()
+            text = environment.get_template(name).render()
         except (PlumblineError, TemplateError, TypeError, ValueError, KeyError) as error:
             raise PlumblineError(f"{template}:{line_of(error, template)}: {error}") from error
         tidy = re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE))
-        pages[template.name] = HEADER.format(template=f"docs/templates/results/{template.name}") + tidy
+        pages[name] = HEADER.format(template=name) + tidy
     return pages
 
 
 def write_result_pages(pages: dict[str, str], folder: Path) -> list[Path]:
     """Write the pages that differ from those in `folder`, and return their paths."""
-    paths = [folder / name for name, text in pages.items() if not is_current(folder / name, text)]
-    for path in paths:
-        write_text(path, pages[path.name])
-    return paths
+    stale = {folder / name: text for name, text in pages.items() if not is_current(folder / name, text)}
+    for path, text in stale.items():
+        write_text(path, text)
+    return list(stale)
 
 
 def is_current(path: Path, text: str) -> bool:

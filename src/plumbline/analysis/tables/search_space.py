@@ -9,7 +9,11 @@ from plumbline.study.experiments import Hyperparameter
 
 
 class SpaceOptions(OutputOptions):
-    """Options of the table: which of the study's `spaces`."""
+    """Options of the table.
+
+    Attributes:
+        space: which of the study's `spaces`.
+    """
 
     space: str
 

@@ -40,7 +40,11 @@ class Setting(Options):
 
 
 class SettingsOptions(OutputOptions):
-    """Options of the table: its rows."""
+    """Options of the table.
+
+    Attributes:
+        settings: its rows.
+    """
 
     settings: tuple[Setting, ...] = Field(min_length=1)
 
