@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from made_atlas import METHODS, made_edition
 
@@ -10,6 +11,7 @@ from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.result_pages import result_pages
 from plumbline.core.errors import PlumblineError
+from plumbline.store.records import read_table, write_frame
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,20 @@ def test_the_best_methods_come_first(numbers: AtlasNumbers) -> None:
     }
     assert len(found) == 4
     assert rows(numbers.atlas_costs(2))[0] == ["method", "entry", "tasks", "1 second", "1 minute", "1 hour", "1 day"]
+
+
+def test_a_method_on_few_tasks_is_not_ranked_among_the_others(tmp_path: Path) -> None:
+    folder = made_edition(tmp_path / "atlas", tasks=5)
+    for task in range(3):
+        path = folder / f"task-{task}.parquet"
+        rounds = read_table(path).to_pandas()
+        write_frame(path, rounds[rounds["method"] != "atlas-cei"])
+    cells = pd.read_csv(folder / "cells.csv")
+    gone = (cells["method"] == "atlas-cei") & cells["task"].isin(["task-0", "task-1", "task-2"])
+    cells[~gone].to_csv(folder / "cells.csv", index=False)
+    found = [row[1] for row in rows(AtlasNumbers(folder, {}).atlas_ranking(100))[2:]]
+    assert "atlas-cucb" in found, "on five of five"
+    assert "atlas-cei" not in found, "on two"
 
 
 def test_parts_of_the_tasks_and_other_regrets(numbers: AtlasNumbers) -> None:

@@ -56,7 +56,7 @@ def draw(findings: Sequence[Finding], footer: str) -> Figure:
         ax.spines["left"].set_visible(False)
     axes[0].set_yticks(range(len(ROWS)), ROWS)
     axes[0].set_ylim(len(ROWS) - 0.5, -0.5)
-    figure.text(0.5, -0.03, footer, ha="center", fontsize=8, color="0.4")
+    figure.supxlabel(footer, fontsize=8, color="0.4")
     return figure
 
 

@@ -167,11 +167,15 @@ class AtlasNumbers:
         return table(pd.DataFrame(rows))
 
     def _shares(self, standings: pd.DataFrame, most: int) -> str:
-        """Return shares in percent, a row a method and a column each, the first `most` by the first column."""
+        """Return shares in percent, a row a method and a column each, the first `most` by the first column.
+
+        Of the methods that have half of the tasks or more: the place of the others is that on a few tasks of a kind.
+        """
         columns = [str(one) for one in dict.fromkeys(standings["column"])]
-        shares = standings.pivot(index="method", columns="column", values="beaten")[columns]
-        first = shares.sort_values(columns[0], ascending=False, kind="stable").head(most)
         tasks = standings[standings["column"] == columns[0]].set_index("method")["tasks"]
+        widely = tasks.index[tasks >= self.atlas_total("tasks") / 2]
+        shares = standings.pivot(index="method", columns="column", values="beaten").loc[widely, columns]
+        first = shares.sort_values(columns[0], ascending=False, kind="stable").head(most)
         written = (100 * first).map(lambda share: "–" if np.isnan(share) else f"{share:.0f}").reset_index(names="entry")
         written.insert(0, "method", written["entry"].map(self._legend))
         written.insert(2, "tasks", written["entry"].map(tasks).astype(str))
