@@ -158,6 +158,7 @@ def test_what_is_added_runs_as_the_pages_say(done, command):
     assert "round 5/5" in errors
 
 
+@pytest.mark.slow
 def test_a_method_that_is_added_is_listed_with_its_options(done):
     (command,) = (words for words in SHOWN if words[-1] == "greedy")
     code, output, errors = done[tuple(command)]
@@ -165,12 +166,14 @@ def test_a_method_that_is_added_is_listed_with_its_options(done):
     assert "model.kernel" in output
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(done):
     code, output, errors = done[("readme",)]
     assert code == 0, errors
     assert "cucb" in output
 
 
+@pytest.mark.slow
 def test_a_constraint_is_seen_in_what_a_trial_prints(done):
     code, output, errors = done[tuple(CONSTRAINED)]
     assert code == 0, errors
@@ -178,6 +181,7 @@ def test_a_constraint_is_seen_in_what_a_trial_prints(done):
     assert "violation" in output
 
 
+@pytest.mark.slow
 def test_a_method_that_cannot_use_the_constraints_says_what_can(done):
     code, _, errors = done[tuple(UNCONSTRAINED)]
     assert code == 2
@@ -185,6 +189,7 @@ def test_a_method_that_cannot_use_the_constraints_says_what_can(done):
     assert "use cjes, eic, epbo, random, sobol" in errors
 
 
+@pytest.mark.slow
 def test_a_conformal_acquisition_is_added_as_its_page_says(done):
     code, _, errors = done[tuple(CPI)]
     assert code == 0, errors
@@ -204,6 +209,7 @@ def dry_run():
     return [build[0], "--dry-run", "--quiet", "all", *build[1:]]
 
 
+@pytest.mark.slow
 def test_the_study_of_the_guide_is_a_plan(done):
     code, output, errors = done[tuple(dry_run())]
     assert code == 0, output + errors
