@@ -304,6 +304,7 @@ def test_letters_that_a_terminal_has_not_are_replaced(encoding: str, run: Run, m
     assert [line[:17] for line in errors.splitlines()] == ["plumbline: error:"] * 2
 
 
+@pytest.mark.slow
 def test_interrupted_trials(one_core: dict[str, str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "plumbline", "trial", "--problem", "ackley-3", "--class", "random", "--rounds"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

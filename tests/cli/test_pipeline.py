@@ -161,6 +161,7 @@ def test_a_grid_with_holes_is_refused(run: Run, collected: Path) -> None:
     assert not (collected / "r.parquet").exists()
 
 
+@pytest.mark.slow
 def test_aggregation_does_not_import_torch(collected: Path, one_core: dict[str, str]) -> None:
     figure = "results/quick/figures/TINY-F1"
     commands = [

@@ -141,6 +141,7 @@ def test_it_passes_until_it_has_converged(parts: Any) -> None:
     assert passes[0] < passes[1] < passes[2] == 40
 
 
+@pytest.mark.slow
 def test_processes_make_no_difference(whole: Path, data: Path, tmp_path: Path) -> None:
     train("small", {"small": entry()}, data, tmp_path / "small.npz", jobs=2)
     assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()

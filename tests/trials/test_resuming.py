@@ -227,6 +227,7 @@ def run_chunk(chunk: Chunk, store: Path, output: Path, env: dict[str, str]) -> "
     return subprocess.Popen(command + folders, env=env, stderr=subprocess.PIPE, text=True, cwd=store.parent)
 
 
+@pytest.mark.slow
 def test_kill_minus_nine(cheap_spec: Make, tmp_path: Path, one_core: dict[str, str]) -> None:
     spec = cheap_spec("ackley-3", "random", rounds=1500)
     whole = run_trial(spec, tmp_path / "whole", tmp_path)

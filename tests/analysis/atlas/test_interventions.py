@@ -66,6 +66,7 @@ def test_correlations_are_found_where_they_are() -> None:
         assert found[words].p_corrected < 0.01
 
 
+@pytest.mark.slow
 def test_nothing_is_seldom_something() -> None:
     """Of forty atlases without any effect at most 5% may have one that is significant after correction.
 
