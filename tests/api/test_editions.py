@@ -112,6 +112,17 @@ def test_methods_of_an_edition_are_compared(edition: Path) -> None:
     pd.testing.assert_frame_equal(named, by_task)
 
 
+def test_another_edition_on_file_hinders_no_other_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "results" / "atlas"
+    folder.mkdir(parents=True)
+    (folder / "edition.json").write_text('{"edition": "1999.01"}\n')
+    monkeypatch.chdir(tmp_path)
+    assert len(pb.runs("CBO-X1")) > 0
+    assert len(pb.compare(["ucb", "cucb"], "levy-20", experiment="CBO-X1")) > 0
+    with pytest.raises(PlumblineError, match=r"is the atlas 1999\.01; this version of plumbline reads"):
+        pb.runs("ATLAS-noisy")
+
+
 def test_results_without_trials_change_no_edition(edition: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in edition.iterdir()}
     for folder in (tmp_path, tmp_path / "none"):

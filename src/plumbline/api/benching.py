@@ -1,6 +1,7 @@
 """A method of one's own in the table of the atlas: it alone is run, and compared with the results on file."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -240,8 +241,9 @@ class Bench:
             done = [(spec.with_seed(seed), next(folders)) for seed in range(self.seeds)]
             yield task_trials(task, self.method, done)
 
+    @cached_property
     def on_file(self) -> "pd.DataFrame":
-        """Return the rounds of the methods on file on the tasks."""
+        """The rounds of the methods on file on the tasks."""
         from plumbline.analysis.atlas.edition import read_rounds
 
         folder = on_file(ATLAS) if self.folder is None else Path(self.folder)
@@ -257,8 +259,7 @@ class Bench:
         mine = self.method.name
         failures = [line for one in done if (line := self.failure(one))]
         frames = {one.task: one.rounds for one in done if one.rounds is not None}
-        on_file = self.on_file()
-        rounds = pd.concat([on_file[on_file["task"].isin(frames)], *frames.values()], ignore_index=True)
+        rounds = pd.concat([self.on_file[self.on_file["task"].isin(frames)], *frames.values()], ignore_index=True)
         found = trials(with_regret(rounds))
         failed = pd.DataFrame(
             [(one.task, mine, seed, error) for one in done for seed, error in one.failures.items()],
@@ -302,7 +303,7 @@ class Bench:
 
     def page(self, result: Compared) -> str:
         """Return a page with all of the comparison, as HTML."""
-        from plumbline.analysis.atlas.bench_page import bench_page
+        from plumbline.analysis.publish.bench_page import bench_page
 
         figure, citation = self.forest("svg", result), shipped() / "CITATION.cff"
         tables, notes = (result.standing, result.differences), [*self.notes, *result.failures]

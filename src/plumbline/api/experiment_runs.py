@@ -89,8 +89,10 @@ def edition_with(experiment: str, folder: str | Path | None = None) -> Path | No
         PlumblineError: the folder holds another edition, or one without this experiment.
     """
     from plumbline.analysis.atlas.edition import is_edition
-    from plumbline.analysis.atlas.runs import index
+    from plumbline.analysis.atlas.runs import PREFIX, index
 
+    if folder is None and not experiment.startswith(PREFIX):
+        return None  # whatever state the atlas on file is in
     place = on_file(ATLAS) if folder is None else Path(folder)
     if not is_edition(place):
         return None

@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
@@ -310,11 +311,11 @@ def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
     Raises:
         PlumblineError: none, one that is given twice, more than MAX_SEEDS, or something that is no whole number.
     """
-    given = list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    given = list(islice(seeds, MAX_SEEDS + 1)) if isinstance(seeds, Iterable) else [seeds]
     if not all(isinstance(one, SupportsIndex) and not isinstance(one, bool) for one in given):
         raise PlumblineError(f"seeds: give their number or a list of whole numbers (got {seeds!r})")
-    if not isinstance(seeds, Iterable) and index(seeds) > MAX_SEEDS:
-        raise PlumblineError(f"seeds: at most {MAX_SEEDS:,} (got {index(seeds):,})")
+    if (len(given) if isinstance(seeds, Iterable) else index(seeds)) > MAX_SEEDS:
+        raise PlumblineError(f"seeds: at most {MAX_SEEDS:,}")
     numbers = list(map(index, given)) if isinstance(seeds, Iterable) else list(range(index(seeds)))
     if not numbers:
         raise PlumblineError("no seeds: give their number or a list of them")

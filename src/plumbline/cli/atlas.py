@@ -124,21 +124,18 @@ def print_tasks(tasks: "pd.DataFrame", cells: "pd.DataFrame") -> None:
     print_table(["track", "task", "title", *columns], rows, columns, title)
 
 
-MEANS = {"score": "score", "final": "final", "calibration_error": "calibration", "seconds": "seconds"}
-"""Columns of trials, with the headers of their means."""
-
-
 def print_scores(trials: "pd.DataFrame", cells: "pd.DataFrame") -> None:
     """Print the mean score of each method on a task, the best first, and the reasons of those that are not there."""
+    from plumbline.analysis.atlas.standing import MEASURED
     from plumbline.cli.tables import print_table
 
     of_method = trials.groupby("method", observed=True)
-    means, seeds = of_method[list(MEANS)].mean().sort_values("score"), of_method.size()
+    means, seeds = of_method[list(MEASURED)].mean().sort_values("score"), of_method.size()
     rows = [
         (str(name), str(seeds[name]), *("-" if isnan(value) else f"{value:.3g}" for value in means.loc[name]))
         for name in means.index
     ]
-    columns = ("seeds", *MEANS.values())
+    columns = ("seeds", *MEASURED.values())
     title = "score: share of the initial regret that is left, mean over rounds; final: after the last round"
     print_table(["method", *columns], rows, columns, title)
     for reason, some in cells[cells["seeds"] == 0].groupby("empty"):

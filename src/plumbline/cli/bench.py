@@ -83,14 +83,15 @@ def task_line(bench: "Bench", one: "TaskTrials") -> str:
 
 def print_result(bench: "Bench", result: "Compared") -> None:
     """Print the place among the methods on file, and the differences."""
-    from plumbline.analysis.atlas.bench_page import terms
+    from plumbline.analysis.atlas.standing import MEASURED
     from plumbline.analysis.comparisons.numbers import interval, probability
+    from plumbline.analysis.publish.bench_page import terms
     from plumbline.cli.tables import print_table, print_words, written
 
-    names = ["rank", "score", "final", "calibration", "seconds"]
+    names = ["rank", *MEASURED.values()]
     rows = [
         [str(row["method"]), f"{row['rank']} {interval(row['rank_low'], row['rank_high'])}".strip()]
-        + [written(row[name], 3) for name in ("score", "final", "calibration_error", "seconds")]
+        + [written(row[name], 3) for name in MEASURED]
         for row in result.standing.to_dict("records")
         if row["method"] in (bench.method.name, *bench.against) or row["rank"] == 1
     ]

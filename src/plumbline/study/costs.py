@@ -2,7 +2,7 @@
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -112,23 +112,15 @@ def measured_costs(
         spec = facts.spec
         if spec.budget.rounds and facts.status == "ok":
             measured.append((spec.task, spec.method.label, facts.wall_seconds / spec.budget.rounds))
-    reference, atlas = reference or on_file(REFERENCE_COSTS), atlas or on_file(ATLAS)
-    kept = [
-        *(_readable(_of_reference, reference) if reference.is_file() else []),
-        *(_readable(_of_atlas, atlas) if (atlas / "cells.csv").is_file() else []),
-    ]
-    first = {(task, method): seconds for task, method, seconds in reversed(kept)}
-    there = Costs.of(((*pair, seconds) for pair, seconds in first.items()), costly).seconds
-    here = Costs.of(measured, costly).seconds
-    return Costs(there | here, costly)
-
-
-def _readable(read: Callable[[Path], list[Measurement]], path: Path) -> list[Measurement]:
-    try:
-        return read(path)
-    except PlumblineError as error:
-        warnings.warn(f"{error}; its times are left out", stacklevel=3)
-        return []
+    found: dict[tuple[str, str], float] = {}
+    cells, table = (atlas or on_file(ATLAS)) / "cells.csv", reference or on_file(REFERENCE_COSTS)
+    for read, path in ((_of_atlas, cells), (_of_reference, table)):
+        if path.is_file():
+            try:
+                found |= Costs.of(read(path), costly).seconds
+            except PlumblineError as error:
+                warnings.warn(f"{error}; its times are left out", stacklevel=2)
+    return Costs(found | Costs.of(measured, costly).seconds, costly)
 
 
 def _of_reference(path: Path) -> list[Measurement]:
@@ -136,12 +128,12 @@ def _of_reference(path: Path) -> list[Measurement]:
     return list(frame[["task", "method", "seconds_a_round"]].itertuples(index=False, name=None))
 
 
-def _of_atlas(folder: Path) -> list[Measurement]:
+def _of_atlas(path: Path) -> list[Measurement]:
     """Return what a trial of each cell that was run took, divided by the rounds of its task."""
     import pandas as pd  # here: commands that need no costs import this module too
 
-    cells = read_csv(folder / "cells.csv", ["task", "method", "seconds"])
-    tasks = read_csv(folder / "tasks.csv", ["task"], ["rounds"])
+    cells = read_csv(path, ["task", "method", "seconds"])
+    tasks = read_csv(path.with_name("tasks.csv"), ["task"], ["rounds"])
     frame = cells.merge(tasks[["task", "rounds"]], on="task")
     frame["seconds"] = pd.to_numeric(frame["seconds"], errors="coerce") / frame["rounds"]
     return list(frame[["task", "method", "seconds"]].dropna().itertuples(index=False, name=None))

@@ -14,8 +14,8 @@ from plumbline.statistics.multiple_tests import holm
 
 Array = NDArray[np.float64]
 
-MEASURED = ("score", "final", "calibration_error", "seconds")
-"""Columns of trials whose means a standing has."""
+MEASURED = {"score": "score", "final": "final", "calibration_error": "calibration", "seconds": "seconds"}
+"""Columns of trials whose means a standing has, with the headers of these."""
 
 
 def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:

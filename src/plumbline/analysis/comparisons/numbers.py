@@ -3,7 +3,7 @@
 from math import isinf, isnan
 
 
-def number(value: float) -> str:
+def short(value: float) -> str:
     """Return a number with three digits, a dash where there is none."""
     return "–" if isnan(value) else f"{value:.3g}"
 

@@ -42,6 +42,11 @@ def environment() -> Environment:
     return found
 
 
+def html_environment() -> Environment:
+    """Templates of HTML pages: what is filled in is text, and no markup."""
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
 def render(template: str, **content: Any) -> str:
     """A page made of a template of the package."""
     return environment().get_template(template).render(**content)

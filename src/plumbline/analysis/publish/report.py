@@ -17,11 +17,12 @@ from urllib.parse import quote
 
 import pandas as pd
 import yaml
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup, escape
 from PIL import Image
 
 from plumbline.analysis.atlas.edition import is_complete
+from plumbline.analysis.comparisons.numbers import short
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish.answer import answer_in_words, comparisons
@@ -38,7 +39,7 @@ from plumbline.analysis.publish.explorer import (
     line_chart,
 )
 from plumbline.analysis.publish.markdown import duration, number
-from plumbline.analysis.publish.pages import template_text
+from plumbline.analysis.publish.pages import html_environment, template_text
 from plumbline.analysis.publish.reference import WRITTEN
 from plumbline.analysis.publish.roulette import wheels
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
@@ -337,15 +338,10 @@ def share(value: float) -> str:
     return "–" if pd.isna(value) else percent(value)
 
 
-def short(value: float) -> str:
-    """Return a number in three digits: a dash where there is none."""
-    return "–" if pd.isna(value) else f"{value:.3g}"
-
-
 @cache
 def page_template() -> Template:
     """The template of the page."""
-    found = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found = html_environment()
     found.filters.update(
         number=number, code=with_code, json=in_page, p=p_value, share=share, short=short, slug=slug, brief=brief
     )

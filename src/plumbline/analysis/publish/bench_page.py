@@ -2,23 +2,14 @@
 
 import base64
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
 
 from plumbline.analysis.atlas.paragraph import Protocol, bibtex, methods_text
-from plumbline.analysis.atlas.standing import Difference
-from plumbline.analysis.comparisons.numbers import interval, number, probability
-
-MEASURED = {
-    "score": "score",
-    "final": "final",
-    "calibration_error": "calibration",
-    "seconds": "seconds",
-}
-"""Columns of a standing, with their headers."""
+from plumbline.analysis.atlas.standing import MEASURED, Difference
+from plumbline.analysis.comparisons.numbers import interval, probability, short
+from plumbline.analysis.publish.pages import html_environment, template_text
 
 
 def terms(compared: int) -> list[str]:
@@ -52,10 +43,9 @@ def bench_page(
         notes: lines on what is not as on file, and on trials that failed.
         citation: the file `CITATION.cff`.
     """
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": number, "interval": lambda ends: interval(*ends), "p": probability}
-    template = environment.from_string((files("plumbline.analysis") / "templates/bench.html.j2").read_text("utf-8"))
-    return template.render(
+    environment = html_environment()
+    environment.filters |= {"short": short, "interval": lambda ends: interval(*ends), "p": probability}
+    return environment.from_string(template_text("bench.html.j2")).render(
         mine=mine,
         protocol=protocol,
         place=standing.set_index("method").loc[mine].to_dict(),

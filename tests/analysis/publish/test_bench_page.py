@@ -4,10 +4,10 @@ import re
 
 import pandas as pd
 
-from plumbline.analysis.atlas.bench_page import bench_page, terms
 from plumbline.analysis.atlas.paragraph import Protocol
 from plumbline.analysis.atlas.standing import MEASURED, Difference
 from plumbline.analysis.comparisons.effects import ALL
+from plumbline.analysis.publish.bench_page import bench_page, terms
 from plumbline.api.repository import find_repository
 
 PROTOCOL = Protocol("Mine", ["ei"], ["Branin", "Rover"], [(10, 50)], 5, (5, 5), "2026.12", {"botorch": "0.1"})
