@@ -29,7 +29,7 @@ def atlas(
     data: DataOption = DATA,
 ) -> None:
     """Say what is on file of every method on every task, to compare with without running it again."""
-    from plumbline.analysis.atlas.edition import missing_pairs
+    from plumbline.analysis.atlas.edition import missing_forecasts
     from plumbline.api.editions import add_to_atlas, atlas
     from plumbline.core.places import ATLAS, on_file
 
@@ -37,7 +37,7 @@ def atlas(
         print(f"{add_to_atlas(add, data=data, folder=folder)} cells added or replaced")
     found = atlas("findings", folder=folder) if findings or figure is not None else None
     if found is not None and figure is not None:
-        write_figure(found, missing_pairs(on_file(ATLAS) if folder is None else folder), figure)
+        write_figure(found, len(missing_forecasts(on_file(ATLAS) if folder is None else folder)), figure)
     cells = atlas("cells", task=task, folder=folder)
     if found is not None and findings:
         print_findings(found)
@@ -50,7 +50,7 @@ def atlas(
 
 
 def write_figure(findings: "pd.DataFrame", missing: int, folder: Path) -> None:
-    """Write the figure of the interventions, with the number of tasks that it rests on and of pairs not run."""
+    """Write the figure of the interventions, with the number of tasks that it rests on and of pairs that it lacks."""
     from plumbline.analysis.atlas import figure
     from plumbline.analysis.atlas.edition import EDITION
     from plumbline.analysis.atlas.interventions import Finding
@@ -58,7 +58,7 @@ def write_figure(findings: "pd.DataFrame", missing: int, folder: Path) -> None:
     rows = [Finding(*row) for row in findings.itertuples(index=False)]
     footer = f"atlas {EDITION}  ·  means over at most {max(one.tasks for one in rows)} tasks, 95% intervals"
     if missing:
-        footer += f"\nstill being run: {missing:,} pairs of task and method have no trials yet"
+        footer += f"\nstill being run: {missing:,} pairs of task and method that they rest on have no trials yet"
     figure.write_figure(rows, footer, folder)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from made_atlas import METHODS, made_edition
 
+from plumbline.analysis.atlas.edition import is_answered
 from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.result_pages import result_pages
@@ -86,8 +87,21 @@ def test_pairs(numbers: AtlasNumbers) -> None:
 
 
 def test_totals(numbers: AtlasNumbers) -> None:
-    found = [numbers.atlas_total(of) for of in ("tasks", "methods", "trials", "failed", "empty", "missing")]
-    assert found == [6, len(METHODS), 18 * len(METHODS), 0, 6, 0]
+    totals = {"tasks": 6, "methods": len(METHODS), "trials": 18 * len(METHODS), "failed": 0, "empty": 6}
+    totals |= {"missing": 0, "unanswered": 0}
+    assert {of: numbers.atlas_total(of) for of in totals} == totals
+
+
+@pytest.mark.parametrize(("method", "unanswered"), [("ax", 0), ("atlas-cei", 2)])
+def test_the_analyses_wait_for_methods_that_forecast(tmp_path: Path, method: str, unanswered: int) -> None:
+    folder = made_edition(tmp_path / "atlas", tasks=4)
+    cells = pd.read_csv(folder / "cells.csv")
+    gone = (cells["method"] == method) & cells["task"].isin(["task-1", "task-3"])
+    cells[~gone].to_csv(folder / "cells.csv", index=False)
+    found = AtlasNumbers(folder, {method: "the last one"})
+    assert [found.atlas_total(of) for of in ("missing", "unanswered")] == [2, unanswered]
+    assert found.atlas_waiting() == "the last one"
+    assert is_answered(folder) == (not unanswered)
 
 
 def test_what_there_is_not(numbers: AtlasNumbers, tmp_path: Path) -> None:

@@ -92,14 +92,26 @@ def read_tasks(folder: Path) -> pd.DataFrame:
     return read_csv(folder / "tasks.csv", TASKS, remedy=REMEDY)
 
 
-def missing_pairs(folder: Path) -> int:
-    """Return the number of pairs of task and method that have neither trials nor a reason why there are none.
+def missing_pairs(folder: Path) -> pd.DataFrame:
+    """Return the pairs of task and method that have neither trials nor a reason why there are none, with `PAIR`.
 
     Raises:
         PlumblineError: a table is damaged, or is not there.
     """
     cells = read_cells(folder)
-    return len(read_tasks(folder)) * int(cells["method"].nunique()) - len(cells)
+    every = pd.MultiIndex.from_product([read_tasks(folder)["task"], cells["method"].unique()], names=PAIR)
+    return every.difference(pd.MultiIndex.from_frame(cells[PAIR])).to_frame(index=False)
+
+
+def missing_forecasts(folder: Path) -> pd.DataFrame:
+    """Return the missing pairs of methods that forecast on other tasks: the primary analyses wait for them."""
+    missing = missing_pairs(folder)
+    if missing.empty:
+        return missing
+    cells = read_cells(folder)
+    rounds = read_rounds(folder, cells.loc[cells["seeds"] > 0, "task"].unique())
+    forecasters = rounds.loc[rounds[list(LEVELS)].notna().any(axis=1), "method"].unique()
+    return missing[missing["method"].isin(forecasters)]
 
 
 def is_edition(folder: Path) -> bool:
@@ -107,9 +119,9 @@ def is_edition(folder: Path) -> bool:
     return (folder / "edition.json").is_file()
 
 
-def is_complete(folder: Path) -> bool:
-    """Return whether a folder has an edition all of whose trials were run."""
-    return is_edition(folder) and missing_pairs(folder) == 0
+def is_answered(folder: Path) -> bool:
+    """Return whether a folder has an edition with all trials that the primary analyses ask for."""
+    return is_edition(folder) and missing_forecasts(folder).empty
 
 
 def check_edition(folder: Path) -> None:

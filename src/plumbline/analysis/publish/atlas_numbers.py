@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.atlas.edition import check_edition, missing_pairs, read_cells, read_rounds, read_tasks
+from plumbline.analysis.atlas.edition import (
+    check_edition,
+    missing_forecasts,
+    missing_pairs,
+    read_cells,
+    read_rounds,
+    read_tasks,
+)
 from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, TRACK, findings
 from plumbline.analysis.atlas.ranks import ranks
 from plumbline.analysis.atlas.scores import trials, with_regret
 from plumbline.analysis.publish.estimates import Estimate, rounded, with_interval
 from plumbline.analysis.publish.markdown import table
+from plumbline.analysis.publish.pages import listed
 from plumbline.core.errors import unknown
 
 
@@ -106,8 +114,9 @@ class AtlasNumbers:
         return self._shares(here.assign(column=here["cost"]), most)
 
     def atlas_total(self, of: str) -> float:
-        """How many `tasks`, `methods`, `trials`, `failed` trials and `empty` cells there are, core-`hours`, and pairs
-        of task and method that are `missing`, whose trials are still to be run.
+        """How many `tasks`, `methods`, `trials`, `failed` trials and `empty` cells there are, core-`hours`, pairs of
+        task and method whose trials are still to be run (`missing`), and those of them whose methods forecast
+        (`unanswered`).
 
         Raises:
             PlumblineError: there is no such number.
@@ -120,12 +129,18 @@ class AtlasNumbers:
             "trials": there["seeds"].sum(),
             "failed": cells["failed"].sum(),
             "empty": (cells["seeds"] == 0).sum(),
-            "missing": missing_pairs(self._folder),
+            "missing": len(missing_pairs(self._folder)),
+            "unanswered": len(missing_forecasts(self._folder)),
             "hours": (there["seconds"] * there["seeds"]).sum() / 3600.0,
         }
         if of not in totals:
             raise unknown("number of the atlas", of, totals)
         return float(totals[of])
+
+    def atlas_waiting(self) -> str:
+        """The methods that have tasks on which they are still to be run, by their legends."""
+        names = [self._legend(method) for method in missing_pairs(self._folder)["method"].unique()]
+        return listed(names)
 
     @cached_property
     def _cells(self) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from jinja2 import Template
 from markupsafe import Markup, escape
 from PIL import Image
 
-from plumbline.analysis.atlas.edition import is_complete
+from plumbline.analysis.atlas.edition import is_answered
 from plumbline.analysis.comparisons.numbers import short
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.outputs.style import verdict_styles
@@ -287,7 +287,7 @@ class Answer(NamedTuple):
 def answer(claims: pd.DataFrame, page: Path) -> Answer | None:
     """Return the answer of the results on file; None without a figure.
 
-    Its figure is that of the atlas as soon as a whole edition is on file with one, and else that of the verdicts.
+    Its figure is that of the atlas once its primary analyses have all their trials, and else that of the verdicts.
     """
     of_atlas = (
         atlas_folder() / "interventions.svg",
@@ -297,7 +297,7 @@ def answer(claims: pd.DataFrame, page: Path) -> Answer | None:
         reference_folder() / "answer.svg",
         "Forecasts and search, compared with the same methods under plain uncertainty",
     )
-    at_hand = [of_atlas, of_claims] if is_complete(atlas_folder()) else [of_claims]
+    at_hand = [of_atlas, of_claims] if is_answered(atlas_folder()) else [of_claims]
     for path, words in at_hand:
         if path.is_file():
             check_svg(path)
