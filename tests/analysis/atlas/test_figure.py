@@ -30,7 +30,17 @@ def test_each_known_difference_is_drawn_in_its_row() -> None:
     points = [[line.get_ydata()[0] for line in ax.lines if len(line.get_ydata()) == 1] for ax in (errors, scores)]
     assert points == [[len(ROWS) - 1], [0]]
     assert scores.lines[1].get_xdata()[0] == -1.5, "of all tasks, and not of a part of them"
-    assert [tick.get_text() for tick in errors.get_yticklabels()] == ROWS
+    labels = [tick.get_text().replace("\n", " ") for tick in errors.get_yticklabels()]
+    assert [label.removeprefix("placebo: ") for label in labels] == ROWS
+    plt.close(figure)
+
+
+def test_probabilities_are_those_after_correction() -> None:
+    with style.house_style():
+        figure = draw([finding(-2, -1)._replace(p=0.004, p_corrected=0.036), finding(1, 2, analysis=ROWS[-1])], "made")
+    written = {text.get_text(): text.get_position()[1] for text in figure.axes[-1].texts}
+    assert written.keys() == {"p (Holm)", "0.036"}, "a placebo has none"
+    assert written["0.036"] == 0
     plt.close(figure)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,16 +11,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS, Finding
+from plumbline.analysis.comparisons.numbers import probability
 from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
 
 PANELS = {
-    "calibration_error": "calibration error\n(lower is better)",
-    "score": "regret that is left\n(lower is better)",
+    "calibration_error": ("Are its forecasts\nbetter calibrated?", "difference in calibration error"),
+    "score": ("Is less regret left?", "difference in regret that is left"),
 }
-"""What is compared, with the words of its axis."""
+"""What is compared, with its question and the words of its axis."""
 
 ROWS = [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
+
+LABELS = [one.words for one in INTERVENTIONS] + [f"placebo: {one.words}" for one in PLACEBOS]
+
+WIDTH = 25
+"""Of the labels of rows, in letters."""
 
 TICKS = 4
 """Greatest number of spaces between the ticks of a panel: more of them run into each other."""
@@ -44,17 +51,19 @@ def draw(findings: Sequence[Finding], footer: str) -> Figure:
     """
     by_place = {(one.of, one.analysis): one for one in findings if not one.where}
     figure, (axes,) = style.panels(1, len(PANELS), sharey=True)
-    figure.set_size_inches(7.4, 3.9)
-    for ax, (of, words) in zip(axes, PANELS.items(), strict=True):
+    figure.set_size_inches(7.4, 4.6)
+    for ax, (of, (question, words)) in zip(axes, PANELS.items(), strict=True):
         for place, row in enumerate(ROWS):
             draw_row(ax, place, by_place.get((of, row)))
         ax.axvline(0, color="0.2", linewidth=0.9, zorder=0)
         ax.axhline(len(INTERVENTIONS) - 0.5, color="0.8", linewidth=0.8)
-        ax.set_xlabel(f"difference in {words}")
+        ax.set_title(question, fontsize=13, weight="bold")
+        ax.set_xlabel(f"{words}\nbetter  ←   →  worse")
         ax.tick_params(axis="y", length=0)
         ax.xaxis.set_major_locator(MaxNLocator(TICKS))
         ax.spines["left"].set_visible(False)
-    axes[0].set_yticks(range(len(ROWS)), ROWS)
+    write_probabilities(axes[-1], [by_place.get(("score", row)) for row in ROWS])
+    axes[0].set_yticks(range(len(ROWS)), [fill(label, WIDTH) for label in LABELS])
     axes[0].set_ylim(len(ROWS) - 0.5, -0.5)
     figure.supxlabel(footer, fontsize=8, color="0.4")
     return figure
@@ -69,6 +78,15 @@ def draw_row(ax: Axes, place: int, one: Finding | None) -> None:
     ax.plot(ends, [place, place], color=style.colour(colour), linewidth=1.6)
     face = "white" if (colour, marker) == OPEN else style.colour(colour)
     ax.plot(one.value, place, marker, color=style.colour(colour), markerfacecolor=face, markersize=6)
+
+
+def write_probabilities(ax: Axes, findings: Sequence[Finding | None]) -> None:
+    """Write the corrected probabilities to the right of a panel, a row each."""
+    beside = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 9, "color": "0.3"}
+    ax.text(1.04, -0.8, "p (Holm)", **beside)
+    for place, one in enumerate(findings):
+        if one is not None and not isnan(one.p_corrected):
+            ax.text(1.04, place, probability(one.p_corrected), **beside)
 
 
 def write_figure(findings: Sequence[Finding], footer: str, folder: Path) -> None:
