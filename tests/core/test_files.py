@@ -209,3 +209,13 @@ class TestCsv:
         assert read_csv(tmp_path / "x.csv", ["a"], ["b"]).to_dict("list") == {"a": ["x"], "b": [1.5]}
         with pytest.raises(PlumblineError, match="no table at"):
             read_csv(tmp_path / "y.csv")
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(word=st.from_regex(r"[0-9]{12}|[0-9]{8}e[0-9]{3}|0[0-9]|true|inf", fullmatch=True))
+    def test_words_that_look_like_numbers_stay_words(self, tmp_path: Path, word: str) -> None:
+        (tmp_path / "x.csv").write_text(f"task,commit,seeds\n{word},{word},2\n{word},,3\n")
+        found = read_csv(tmp_path / "x.csv", numbers=["seeds"])
+        assert found["task"].tolist() == [word, word]
+        assert found["commit"].iloc[0] == word
+        assert found["commit"].isna().iloc[1]
+        assert found["seeds"].sum() == 5

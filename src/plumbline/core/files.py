@@ -130,10 +130,14 @@ def read_json(path: Path, needs: Iterable[str] = (), remedy: str = "delete it an
     return content
 
 
+WORDS = ("task", "method", "class", "track", "title", "commit", "libraries", "experiment", "experiments", "claim")
+"""Columns of tables that are never numbers, whatever they look like: a commit may be 876789693972 or 12345678e901."""
+
+
 def read_csv(
     path: Path, columns: Iterable[str] = (), numbers: Sequence[str] = (), remedy: str = "write it again"
 ) -> "pd.DataFrame":
-    """Return the table in a CSV file.
+    """Return the table in a CSV file, with text in the columns `WORDS`.
 
     Args:
         path: of the file.
@@ -149,7 +153,7 @@ def read_csv(
 
     try:
         text = path.read_text(encoding="utf-8")
-        table = pd.read_csv(path)
+        table = pd.read_csv(path, dtype=dict.fromkeys(WORDS, str))
     except FileNotFoundError as error:
         raise PlumblineError(f"no table at {path}: {remedy}") from error
     except ValueError as error:
