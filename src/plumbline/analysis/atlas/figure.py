@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -82,7 +83,7 @@ def draw_row(ax: Axes, place: int, one: Finding | None) -> None:
 
 def write_probabilities(ax: Axes, findings: Sequence[Finding | None]) -> None:
     """Write the corrected probabilities to the right of a panel, a row each."""
-    beside = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 9, "color": "0.3"}
+    beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 9, "color": "0.3"}
     ax.text(1.04, -0.8, "p (Holm)", **beside)
     for place, one in enumerate(findings):
         if one is not None and not isnan(one.p_corrected):
