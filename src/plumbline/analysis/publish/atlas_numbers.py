@@ -129,8 +129,8 @@ class AtlasNumbers:
             "trials": there["seeds"].sum(),
             "failed": cells["failed"].sum(),
             "empty": (cells["seeds"] == 0).sum(),
-            "missing": len(missing_pairs(self._folder)),
-            "unanswered": len(missing_forecasts(self._folder)),
+            "missing": len(self._missing),
+            "unanswered": self._unanswered,
             "hours": (there["seconds"] * there["seeds"]).sum() / 3600.0,
         }
         if of not in totals:
@@ -139,13 +139,21 @@ class AtlasNumbers:
 
     def atlas_waiting(self) -> str:
         """The methods that have tasks on which they are still to be run, by their legends."""
-        names = [self._legend(method) for method in missing_pairs(self._folder)["method"].unique()]
+        names = [self._legend(method) for method in self._missing["method"].unique()]
         return listed(names)
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
         check_edition(self._folder)
         return read_cells(self._folder)
+
+    @cached_property
+    def _missing(self) -> pd.DataFrame:
+        return missing_pairs(self._folder)
+
+    @cached_property
+    def _unanswered(self) -> int:
+        return len(missing_forecasts(self._folder))
 
     @cached_property
     def _tasks(self) -> pd.DataFrame:
