@@ -5,15 +5,11 @@ from typing import get_args
 import torch
 
 from plumbline.acquisition.quadrature import gauss_hermite
+from plumbline.methods.sparse.point_posteriors import PointPosteriors
 from plumbline.methods.sparse.reading import Reading
-from plumbline.methods.sparse.soft_utility import (
-    NODES,
-    PointPosteriors,
-    SoftBatchImprovement,
-    SoftImprovement,
-    SoftKnowledgeGradient,
-    SoftUtility,
-)
+from plumbline.methods.sparse.soft_improvement import NODES, SoftBatchImprovement, SoftImprovement
+from plumbline.methods.sparse.soft_knowledge_gradient import SoftKnowledgeGradient
+from plumbline.methods.sparse.soft_utility import SoftUtility
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.cross_covariance import JITTER
 from plumbline.models.svgp.objective import Batch, Layout, forward, initial_row
@@ -123,3 +119,8 @@ def utilities(b: int) -> dict[str, tuple[SoftUtility, int]]:
 NAMES = list(utilities(1))
 
 READINGS: tuple[Reading, ...] = get_args(Reading)
+
+
+def scalar(value: float) -> torch.Tensor:
+    """Return a stack of one number."""
+    return torch.tensor([value], dtype=torch.float64)

@@ -26,8 +26,9 @@ from plumbline.core.history import History
 from plumbline.designs.sobol import sobol
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
+from plumbline.methods.conformal.augmented import augment
 from plumbline.methods.conformal.density_ratio import RatioOptions, fit_ratio
-from plumbline.methods.conformal.scores import augment, powers, quadratics
+from plumbline.methods.conformal.scores import powers, quadratics
 from plumbline.models.gp.fit import ModelOptions, fit_process, unknowns_of
 from plumbline.models.gp.process import conditioned
 from plumbline.problems.build import problem_of

@@ -8,7 +8,8 @@ from sparse_cases import objective_gradient
 from sparse_gpytorch import gpytorch_model
 
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, eulbo_step
-from plumbline.methods.sparse.soft_utility import SoftBatchImprovement, SoftImprovement, SoftKnowledgeGradient
+from plumbline.methods.sparse.soft_improvement import SoftBatchImprovement, SoftImprovement
+from plumbline.methods.sparse.soft_knowledge_gradient import SoftKnowledgeGradient
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import RowAdam
 from plumbline.models.svgp.objective import Batch, Layout, initial_row

@@ -17,7 +17,7 @@ from plumbline.illustrations.approximation_fits import (
 )
 from plumbline.illustrations.base import grid
 from plumbline.methods.sparse.eulbo import EulboMethodOptions
-from plumbline.methods.sparse.soft_utility import NODES
+from plumbline.methods.sparse.soft_improvement import NODES
 from plumbline.models.gp.fit import fit_process
 from plumbline.models.svgp.minibatches import TrainingOptions
 

@@ -2,6 +2,7 @@
 
 import torch
 
+from plumbline.methods.conformal.augmented import Augmented
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.process import GP, conditioned
 
@@ -43,3 +44,19 @@ def refitted_scores(process: GP, U: torch.Tensor, labels: torch.Tensor) -> torch
     mean, covariance = refitted(process, U, labels)
     sd = (covariance.diagonal() + process.noise).sqrt()
     return torch.distributions.Normal(mean, sd).log_prob(torch.cat([process.y, labels]))
+
+
+def labels_of(system: Augmented, z: torch.Tensor) -> torch.Tensor:
+    """Return the labels whose whitened residuals are `z`, `b x k x q`."""
+    return system.mean.unsqueeze(-2) + z @ system.root.mT
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Return standard normal draws."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def assert_same_gradient(found: torch.Tensor, value: torch.Tensor, grad_value: torch.Tensor, at: torch.Tensor) -> None:
+    """Assert that a gradient that was pulled back is that of automatic differentiation."""
+    (expected,) = torch.autograd.grad((grad_value * value).sum(), at, retain_graph=True)
+    torch.testing.assert_close(found.detach(), expected, rtol=1e-9, atol=1e-10)

@@ -7,8 +7,10 @@ from torch import Generator, Tensor
 
 from plumbline.illustrations.base import grid, illustrations, interval_rows, rows, table
 from plumbline.illustrations.line import LineOptions, fit_line, observe
+from plumbline.methods.conformal.augmented import augment
 from plumbline.methods.conformal.density_ratio import LogRatio
-from plumbline.methods.conformal.scores import augment, conformity_mass, importance_weights, quadratics, scores
+from plumbline.methods.conformal.masses import conformity_mass, importance_weights
+from plumbline.methods.conformal.scores import quadratics, scores
 from plumbline.methods.conformal.sets import exact_sets
 
 

@@ -16,10 +16,12 @@ from torch.nn.functional import logsigmoid
 
 from plumbline.acquisition.hypervolume.improvement import hypervolume_improvement
 from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
+from plumbline.methods.conformal.augmented import augment
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import RatioClassifier, RatioOptions, fit_ratio, no_shift
 from plumbline.methods.conformal.expectation import Improvement, UpperBound
-from plumbline.methods.conformal.scores import augment, conformity_mass, importance_weights, powers, quadratics
+from plumbline.methods.conformal.masses import conformity_mass, importance_weights
+from plumbline.methods.conformal.scores import powers, quadratics
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.process import GP, conditioned
 

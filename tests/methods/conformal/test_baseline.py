@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from plumbline.methods.conformal.augmented import augment
 from plumbline.methods.conformal.baseline import BaselineDraws, draw_baseline
-from plumbline.methods.conformal.scores import augment
 from plumbline.models.gp.process import GP
 
 K = 40_000

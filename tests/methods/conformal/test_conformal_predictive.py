@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.forecasts.predictive import GaussianPredictive
-from plumbline.methods.conformal.scores import acceptance, augment, conformity_mass, quadratics
+from plumbline.methods.conformal.augmented import augment
+from plumbline.methods.conformal.masses import acceptance, conformity_mass
+from plumbline.methods.conformal.scores import quadratics
 from plumbline.methods.conformal.sets import ConformalPredictive
 
 

@@ -8,7 +8,9 @@ from gp_cases import cube, made_process, random_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.methods.conformal.scores import augment, conformity_mass, quadratics
+from plumbline.methods.conformal.augmented import augment
+from plumbline.methods.conformal.masses import conformity_mass
+from plumbline.methods.conformal.scores import quadratics
 from plumbline.methods.conformal.sets import ConformalSets, exact_sets
 
 

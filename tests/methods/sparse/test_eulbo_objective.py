@@ -10,7 +10,8 @@ from point_posteriors import KERNELS, LAYOUT, NAMES, batch, normal, rows_of, uni
 
 from plumbline.methods.sparse import eulbo_objective as eulbo
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, eulbo_step, maximise_eulbo, refined_parameters
-from plumbline.methods.sparse.soft_utility import SoftImprovement, SoftUtility
+from plumbline.methods.sparse.soft_improvement import SoftImprovement
+from plumbline.methods.sparse.soft_utility import SoftUtility
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, Shuffled
 from plumbline.models.svgp.objective import Batch, Layout, fidelity, forward

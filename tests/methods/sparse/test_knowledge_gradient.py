@@ -7,7 +7,7 @@ from point_posteriors import KERNELS, LAYOUT, READINGS, normal, rows_of, sight_o
 from plumbline.methods.sparse import knowledge_gradient
 from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
 from plumbline.methods.sparse.reading import Reading
-from plumbline.methods.sparse.soft_utility import imagined, mean_update
+from plumbline.methods.sparse.soft_knowledge_gradient import imagined, mean_update
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.process import SVGP

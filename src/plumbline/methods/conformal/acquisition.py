@@ -14,6 +14,7 @@ from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
 
 from plumbline.core.options import Options
+from plumbline.methods.conformal.augmented import Augmented, Cotangents, augment_with_vjp
 from plumbline.methods.conformal.baseline import BaselineDraws
 from plumbline.methods.conformal.density_ratio import (
     LogRatio,
@@ -23,19 +24,10 @@ from plumbline.methods.conformal.density_ratio import (
     weights_with_vjp,
 )
 from plumbline.methods.conformal.expectation import Labelled, expectation, greatest_expectation
-from plumbline.methods.conformal.scores import (
-    Augmented,
-    Cotangents,
-    augment_with_vjp,
-    inner,
-    powers,
-    powers_vjp,
-    quadratics_with_vjp,
-    relaxed_mass_with_vjp,
-    times,
-    times_transpose,
-)
+from plumbline.methods.conformal.masses import relaxed_mass_with_vjp
+from plumbline.methods.conformal.scores import powers, powers_vjp, quadratics_with_vjp
 from plumbline.methods.conformal.single_points import FixedLabels, JointLabels, Refits, SinglePoints
+from plumbline.methods.conformal.small_matrices import inner, times, times_transpose
 from plumbline.models.algebra import cholesky_vjp
 from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated

@@ -7,7 +7,8 @@ import torch
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Generator, Tensor
 
-from plumbline.methods.conformal.scores import Augmented, Cotangents, cholesky, diagonal_minus
+from plumbline.methods.conformal.augmented import Augmented, Cotangents
+from plumbline.methods.conformal.small_matrices import cholesky, diagonal_minus
 from plumbline.models.algebra import cholesky_vjp
 from plumbline.models.gp.process import GP
 

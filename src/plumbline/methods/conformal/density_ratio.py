@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from plumbline.core.numbers import Array
 from plumbline.core.options import Options
 from plumbline.core.vjp import VJP, with_vjp
-from plumbline.methods.conformal.scores import importance_weights
+from plumbline.methods.conformal.masses import importance_weights
 
 
 class LogRatio(Protocol):

@@ -17,6 +17,7 @@ from plumbline.core.seeding import draw_seed
 from plumbline.methods.base import Predictor, Proposal, Takes, methods
 from plumbline.methods.composed import Choice, Round, Steps, SurrogateMethod, complete_rows
 from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
+from plumbline.methods.conformal.augmented import Augmented, augment
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import (
     LogRatio,
@@ -29,7 +30,8 @@ from plumbline.methods.conformal.density_ratio import (
 )
 from plumbline.methods.conformal.expectation import Improvement, UpperBound
 from plumbline.methods.conformal.in_lockstep import searches
-from plumbline.methods.conformal.scores import Augmented, augment, effective_sample_size, quadratics
+from plumbline.methods.conformal.masses import effective_sample_size
+from plumbline.methods.conformal.scores import quadratics
 from plumbline.methods.conformal.search import (
     VALUED_AT_ONCE,
     LangevinOptions,

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from plumbline.core.numbers import Array
-from plumbline.methods.conformal.scores import LEAST_SQUARE
+from plumbline.methods.conformal.small_matrices import LEAST_SQUARE
 from plumbline.models.gp.marginal import Arrays, ArraysPosterior, together
 from plumbline.models.gp.process import GP
 

@@ -8,7 +8,7 @@ from botorch.utils.sampling import draw_sobol_normal_samples
 from torch import Tensor
 
 from plumbline.forecasts.predictive import GaussianPredictive
-from plumbline.methods.conformal.scores import acceptance, conformity_mass
+from plumbline.methods.conformal.masses import acceptance, conformity_mass
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from plumbline.methods.conformal.baseline import LEAST_OF_CONDITIONAL, BaselineD
 from plumbline.methods.conformal.density_ratio import RatioClassifiers
 from plumbline.methods.conformal.expectation import Heights
 from plumbline.methods.conformal.refits import Refit, Refits, ToRefit
-from plumbline.methods.conformal.scores import LEAST_SQUARE
+from plumbline.methods.conformal.small_matrices import LEAST_SQUARE
 
 
 class Draws(NamedTuple):

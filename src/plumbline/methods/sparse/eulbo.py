@@ -24,12 +24,9 @@ from plumbline.methods.sparse.eulbo_objective import EulboOptions, Refines, Weig
 from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
 from plumbline.methods.sparse.method import SparseMethod, shuffled, troubles_of
 from plumbline.methods.sparse.options import LAST, SparseOptions
-from plumbline.methods.sparse.soft_utility import (
-    SoftBatchImprovement,
-    SoftImprovement,
-    SoftKnowledgeGradient,
-    SoftUtility,
-)
+from plumbline.methods.sparse.soft_improvement import SoftBatchImprovement, SoftImprovement
+from plumbline.methods.sparse.soft_knowledge_gradient import SoftKnowledgeGradient
+from plumbline.methods.sparse.soft_utility import SoftUtility
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions

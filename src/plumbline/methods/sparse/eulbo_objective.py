@@ -14,7 +14,8 @@ import torch
 from pydantic import PositiveFloat
 from torch import Tensor
 
-from plumbline.methods.sparse.soft_utility import PointPosteriors, SoftUtility
+from plumbline.methods.sparse.point_posteriors import PointPosteriors
+from plumbline.methods.sparse.soft_utility import SoftUtility
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, RowAdam, Shuffled, Step, TrainingOptions, train
 from plumbline.models.svgp.objective import (

@@ -76,7 +76,7 @@ class DiscreteKnowledgeGradient(Differentiated):
     def slopes(self, X: Tensor) -> Tensor:
         """Return the change of the mean at each maximiser per standard deviation at each query, `n x q x T`.
 
-        As in `plumbline.methods.sparse.soft_utility.mean_update`, but the maximisers' own terms are computed once.
+        As in `soft_knowledge_gradient.mean_update`, but the maximisers' own terms are computed once.
         """
         return self.slopes_with_vjp(X)[0]
 
