@@ -19,6 +19,7 @@ from plumbline.analysis.publish.answer import PANELS, comparisons, finding
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
+from plumbline.study.methods_and_tasks import load_methods_and_tasks
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import read_config
 from plumbline.study.verdicts import LOOKS
@@ -271,7 +272,7 @@ def test_the_table_of_verdicts_counts_those_of_the_reference_results():
 
 def test_the_answer_counts_the_comparisons_of_the_figure():
     words = " ".join(README.split())
-    found = comparisons(read_claims(CLAIMS))
+    found = comparisons(read_claims(CLAIMS), load_methods_and_tasks(ROOT / "config").same_methods)
     found["words"] = [finding(low, high).words for low, high in zip(found["low"], found["high"], strict=True)]
     said = {panel: some["words"].value_counts() for panel, some in found.groupby("panel", sort=False)}
     calibration, search = said.values()

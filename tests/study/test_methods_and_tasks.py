@@ -65,6 +65,12 @@ def test_a_family_is_a_member_a_value(library: MethodsAndTasks) -> None:
     assert "bound-alpha" not in library.methods
 
 
+def test_methods_that_differ_in_their_names_alone_are_the_same(library: MethodsAndTasks) -> None:
+    same = library.same_methods
+    assert same["bound-alpha-0.2"] == same["bound"] == "bound"
+    assert {name for name, first in same.items() if name == first} == same.keys() - {"bound-alpha-0.2"}
+
+
 def test_what_varies_may_lie_deep_and_in_several_places() -> None:
     entry = {**METHODS["bound"], "vary": {"model.kernel": ["rbf", "matern52"], "alpha": [0.1, 0.3]}}
     methods = parse_methods_and_tasks({"b": entry}, {}).methods

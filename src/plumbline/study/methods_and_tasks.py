@@ -141,6 +141,15 @@ class MethodsAndTasks:
         """Names of the members of each entry of tasks: of one that varies nothing, its own."""
         return _families({name: task.entry for name, task in self.tasks.items()})
 
+    @cached_property
+    def same_methods(self) -> dict[str, str]:
+        """The first name of each method: two have one where they differ in their names alone."""
+        first: dict[str, str] = {}
+        return {
+            name: first.setdefault(method.ref.model_dump_json(exclude={"label"}), name)
+            for name, method in self.methods.items()
+        }
+
     def labels(self) -> dict[str, str]:
         """Return the words of each method in legends, by its name."""
         return {name: method.legend.label for name, method in self.methods.items()}

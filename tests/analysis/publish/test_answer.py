@@ -41,7 +41,7 @@ def row(statistic: str, ours: float, low: float, high: float, **changes: Any) ->
 
 
 def found(*rows: dict[str, Any]) -> pd.DataFrame:
-    return comparisons(pd.DataFrame(rows))
+    return comparisons(pd.DataFrame(rows), {})
 
 
 def test_less_regret_is_better_and_a_greater_value_is() -> None:
@@ -110,6 +110,16 @@ def test_without_an_interval_nothing_is_compared_and_equal_runs_are_undecided() 
     assert finding(0.0, 0.0) is OPEN
 
 
+def test_a_method_under_two_names_is_one_whatever_the_statistic() -> None:
+    rows = [
+        row("ratio of final best_f, locbo-radio - bo on radio: greater than 1", 0.99, 0.97, 1.01),
+        row("difference of final best_f, locbo-radio-alpha-0.25 - bo on radio: less than 0", -0.08, -0.3, 0.1),
+        row("difference of final best_f, locbo-radio-alpha-0.35 - bo on radio: less than 0", -0.09, -0.3, 0.1),
+    ]
+    assert len(comparisons(pd.DataFrame(rows), {})) == 3
+    assert len(comparisons(pd.DataFrame(rows), {"locbo-radio-alpha-0.25": "locbo-radio"})) == 2
+
+
 def test_the_figure_has_a_point_a_comparison_and_says_how_many() -> None:
     of = found(
         row("difference of final regret, cei - ei on levy-5: less than 0", -1.0, -2.0, -0.5),
@@ -133,7 +143,7 @@ def test_a_test_is_read_as_it_was_written(options: dict[str, Any]) -> None:
 
 
 def test_the_reference_results_have_comparisons_of_every_paper() -> None:
-    of = comparisons(read_claims(CLAIMS))
+    of = comparisons(read_claims(CLAIMS), {})
     assert set(of.loc[of["panel"] == SEARCH, "paper"]) == set(answer.PAPERS)
     assert np.isfinite(of[["estimate", "low", "high"]]).all(axis=None)
 
@@ -142,11 +152,11 @@ def test_it_is_written_twice_the_same_where_there_is_something_to_see(tmp_path: 
     claims = pd.DataFrame([row("difference of final regret, cei - ei on levy-5: less than 0", -1.0, -2.0, -0.5)])
     for name in "first", "second":
         (tmp_path / name).mkdir()
-        write_answer(claims, tmp_path / name)
+        write_answer(claims, tmp_path / name, {})
     for kind in "png", "svg":
         first, second = ((tmp_path / name / f"answer.{kind}").read_bytes() for name in ("first", "second"))
         assert first == second
     (tmp_path / "none").mkdir()
-    write_answer(claims.assign(statistic="value of final regret, cei on levy-5: less than 0"), tmp_path / "none")
-    write_answer(claims[:0].astype(object), tmp_path / "none")
+    write_answer(claims.assign(statistic="value of final regret, cei on levy-5: less than 0"), tmp_path / "none", {})
+    write_answer(claims[:0].astype(object), tmp_path / "none", {})
     assert list((tmp_path / "none").iterdir()) == []

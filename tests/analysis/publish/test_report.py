@@ -362,7 +362,7 @@ class TestAnswer:
         return reference, atlas
 
     def shown(self, folder: Path) -> str:
-        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html")
+        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html", {})
         assert found is not None
         return base64.b64decode(found.picture.split(",")[1]).decode()
 
@@ -384,7 +384,7 @@ class TestAnswer:
 
     def test_without_a_figure_there_is_none(self, folder: Path, folders: tuple[Path, Path]) -> None:
         (folders[0] / "answer.svg").unlink()
-        assert answer(pd.DataFrame([claim_row()]), folder / "report.html") is None
+        assert answer(pd.DataFrame([claim_row()]), folder / "report.html", {}) is None
 
 
 class TestEscaping:

@@ -4,6 +4,7 @@ Each point compares a method with the same method under plain uncertainty, paire
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,22 +66,26 @@ WORSE = Finding("worse", "red", "s", True)
 FINDINGS = (BETTER, OPEN, WORSE)
 
 
-def comparisons(claims: pd.DataFrame) -> pd.DataFrame:
+def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.DataFrame:
     """Return the comparisons of methods that differ in their uncertainty alone, by paper, panel and estimate.
 
     The columns are `paper`, `panel`, `seeds`, and `estimate`, `low` and `high` in standard deviations of a seed's
     difference, positive where better uncertainty does better. A pair on a task appears once, by the primary test where
-    there is one; an arm that an experiment has under two labels appears once too. Tests whose interval is infinite, as
-    with three seeds, are left out.
+    there is one, whatever its methods are called. Tests whose interval is infinite, as with three seeds, are left out.
 
     Args:
         claims: a table of claims.
+        same_methods: one name for methods that differ in their names alone; a name that is not in it is its own.
     """
     tests = claims["statistic"].str.extract(TEST)
     rows = claims[["role", "ours", "low", "high", "seeds"]].join(tests).dropna(subset="pair")
     rows = rows.astype(dict.fromkeys(("ours", "low", "high", "seeds"), float))
     rows = rows[np.isfinite(rows["high"] - rows["low"])]
     rows = rows.sort_values("role", key=lambda roles: roles != "primary", kind="stable")
+
+    def named(pair: str) -> str:
+        return " - ".join(same_methods.get(name, name) for name in pair.split(" - "))
+
     found = []
     for paper, pairs in PAPERS.items():
         of_paper = rows[rows["pair"].map(re.compile(pairs).fullmatch).notna()]
@@ -88,7 +93,7 @@ def comparisons(claims: pd.DataFrame) -> pd.DataFrame:
             kept = of_paper[of_paper["metric"].isin(signs)]
             if signs is CALIBRATION:
                 kept = kept[(kept["metric"] == "calibration_score") | (kept["statistic"] == "distance-difference")]
-            kept = kept.drop_duplicates(["pair", "task"]).drop_duplicates(["metric", "of", "task", "baseline", "ours"])
+            kept = kept[~kept.assign(pair=kept["pair"].map(named)).duplicated(["pair", "task"])]
             shown = standardised(kept, kept["metric"].map(signs).astype(float))
             found.append(shown.assign(seeds=kept["seeds"].astype(int), paper=paper, panel=panel))
     return pd.concat(found, ignore_index=True)
@@ -223,14 +228,15 @@ def write_counts(ax: Axes, some: pd.DataFrame, bottom: float) -> None:
         ax.text(LIMITS[0] + 0.3, place, f"{count} {of.words}", va="center", fontsize=10)
 
 
-def write_answer(claims: pd.DataFrame, folder: Path) -> None:
+def write_answer(claims: pd.DataFrame, folder: Path, same_methods: Mapping[str, str]) -> None:
     """Write the figure to `answer.png` and `answer.svg` in a folder; nothing where nothing was compared.
 
     Args:
         claims: a table of claims.
         folder: of the reference results.
+        same_methods: as in `comparisons`.
     """
-    found = comparisons(claims)
+    found = comparisons(claims, same_methods)
     if found.empty:
         return
     with style.house_style():

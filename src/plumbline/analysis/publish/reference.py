@@ -296,4 +296,4 @@ def keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, referenc
         claims.to_csv(part, index=False, float_format="%.6g")
     claims = read_claims(path)  # as rounded: figures then depend on the committed table alone
     write_small_samples(claims, reference / "small-samples.png", [name for study in studies for name in study.claims])
-    write_answer(claims, reference)
+    write_answer(claims, reference, library.same_methods)

@@ -284,7 +284,7 @@ class Answer(NamedTuple):
     source: str
 
 
-def answer(claims: pd.DataFrame, page: Path) -> Answer | None:
+def answer(claims: pd.DataFrame, page: Path, same_methods: Mapping[str, str]) -> Answer | None:
     """Return the answer of the results on file; None without a figure.
 
     Its figure is that of the atlas once its primary analyses have all their trials, and else that of the verdicts.
@@ -302,7 +302,7 @@ def answer(claims: pd.DataFrame, page: Path) -> Answer | None:
         if path.is_file():
             check_svg(path)
             uri = "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
-            compared = comparisons(claims)
+            compared = comparisons(claims, same_methods)
             source = quote(relpath(path, page.parent))
             return Answer([] if compared.empty else answer_in_words(compared), uri, words, source)
     return None
@@ -392,7 +392,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
     page = page_template().render(
         run=run,
         stand_ins={real: name for real, name in run.stand_ins.items() if name in run.inputs},
-        answer=answer(reference, output) if record else None,
+        answer=answer(reference, output, run.entries.same_methods) if record else None,
         record=record,
         own=own,
         filed=by_study(filed),

@@ -59,7 +59,7 @@ def at_a_ceiling(one: PartResult, name: str) -> bool:
 
 
 def on_the_floor(one: PartResult) -> bool:
-    """Whether methods that are no search would pass for alike too, as far as these runs tell."""
+    """Whether these runs do not show that a method that is no search would fail the test of likeness."""
     return one.test.range is not None and one.floor is not None and probabilities(one.test, one.floor)[1] > TAIL
 
 
@@ -111,7 +111,9 @@ def judgements(results: Sequence[PartResult], name: str) -> list[Judgement]:
                 return found._replace(outcome=outcome)
             return found._replace(outcome="cannot show", because=f"it {outcome}, but {_short_in_words(one)}")
         if floor[i]:
-            return found._replace(outcome="cannot show", because=f"{one.test.floor} would pass for alike too")
+            return found._replace(
+                outcome="cannot show", because=f"that {one.test.floor} would fail the test is not shown"
+            )
         return found._replace(outcome="too small") if negligible.get(i, 1.0) <= TAIL else found
 
     return [judged(i) for i in range(len(results))]
