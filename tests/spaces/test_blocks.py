@@ -1,10 +1,16 @@
 """Blocks of inputs that take turns."""
 
+from pathlib import Path
+
+import pytest
 import torch
+from handy import Make
 from torch import Tensor
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.spaces.blocks import Blocks
+from plumbline.trials.trial import Trial
 
 BOX = torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)
 START = torch.tensor([1.0, 2.0], dtype=torch.float64)
@@ -35,6 +41,13 @@ def test_blocks_take_turns_and_keep_the_best_that_was_asked_for() -> None:
         moving = rounds % 2
         assert (X[:, 1 - moving] == ASKED[best, 1 - moving]).all()
         assert len(X[:, moving].unique()) == 7
+
+
+def test_a_round_has_one_query(cheap_spec: Make, tmp_path: Path) -> None:
+    """Blocks would take their turns by queries, so that some would never move."""
+    spec = cheap_spec("radio", "random")
+    with pytest.raises(PlumblineError, match="in blocks take one query a round, not 3"):
+        Trial(spec.model_copy(update={"budget": spec.budget.model_copy(update={"q": 3})}), tmp_path)
 
 
 def test_candidates_come_from_the_generator_alone() -> None:

@@ -281,6 +281,15 @@ def test_a_share_of_few_data_is_none(cheap_spec: Make, tmp_path: Path) -> None:
     assert len(coverage_of_a_share(method, data, 0.1, torch.Generator, [0.1])) == 0
 
 
+@pytest.mark.parametrize("n", [1, 8])
+def test_a_rest_without_a_whole_observation_has_no_coverage(cheap_spec: Make, tmp_path: Path, n: int) -> None:
+    """None is left of one datum; of eight that all failed none can be learnt from."""
+    method = Trial(cheap_spec("forrester", "ucb"), tmp_path).method
+    X = column(*(i / n for i in range(n)))
+    data = History(X, X.sin() if n == 1 else torch.full_like(X, torch.nan))
+    assert len(coverage_of_a_share(method, data, 0.6, torch.Generator, [0.1])) == 0
+
+
 def test_methods_without_a_model_have_no_coverage_on_the_data(cheap_spec: Make, tmp_path: Path) -> None:
     rows = rows_of(run_trial(cheap_spec("forrester", "random", holdout_fraction=0.5), tmp_path, tmp_path))
     assert [row["status"] for row in rows] == ["ok"] * 7

@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
 from plumbline.designs.base import box_of, designs
+from plumbline.designs.uniform_outside import refuse_most_of_the_box
 from plumbline.problems.base import Problem
 from plumbline.spaces.search import inside
 
@@ -36,11 +37,13 @@ def part_of(bounds: Tensor, n: int, generator: Generator, options: PartOptions) 
     """Return `n x d` uniform points of the box `bounds` (`2 x d`) in a part of it, or outside that part.
 
     Raises:
-        PlumblineError: the part is not in the box, or covers all of it.
+        PlumblineError: the part is not in the box, or what is left outside it is less than 1%.
     """
     part = torch.tensor([[options.low], [options.high]], dtype=bounds.dtype).expand_as(bounds)
-    if not bool(inside(part, bounds).all()) or (options.outside and torch.equal(part, bounds)):
+    if not bool(inside(part, bounds).all()):
         raise PlumblineError(f"initial design 'part': [{options.low}, {options.high}] must lie inside the box")
+    if options.outside:
+        refuse_most_of_the_box("part", bounds, part)
     region = bounds if options.outside else part
     found = bounds.new_empty(0, bounds.shape[1])
     while len(found) < n:

@@ -47,6 +47,13 @@ def uniform_outside(bounds: Tensor, region: Tensor, n: int, generator: Generator
     return X[:n]
 
 
+def refuse_most_of_the_box(design: str, bounds: Tensor, region: Tensor) -> None:
+    """Raise PlumblineError if a region (`2 x d`) leaves less than `LEAST_SHARE` of a box."""
+    shared = (torch.minimum(region[1], bounds[1]) - torch.maximum(region[0], bounds[0])).clamp_min(0.0)
+    if math.prod((shared / (bounds[1] - bounds[0])).tolist()) > 1 - LEAST_SHARE:
+        raise PlumblineError(f"initial design {design!r}: the region leaves less than 1% of the box: shrink it")
+
+
 @designs.register("uniform-outside", OutsideOptions)
 def uniform_outside_design(problem: Problem, n: int, generator: Generator, options: OutsideOptions) -> Tensor:
     """Independent uniform points of the box outside a region."""
@@ -56,7 +63,5 @@ def uniform_outside_design(problem: Problem, n: int, generator: Generator, optio
         raise PlumblineError(
             f"initial design 'uniform-outside': a region of {region.shape[1]} inputs in a box of {bounds.shape[1]}"
         )
-    shared = (torch.minimum(region[1], bounds[1]) - torch.maximum(region[0], bounds[0])).clamp_min(0.0)
-    if math.prod((shared / (bounds[1] - bounds[0])).tolist()) > 1 - LEAST_SHARE:
-        raise PlumblineError("initial design 'uniform-outside': the region leaves less than 1% of the box: shrink it")
+    refuse_most_of_the_box("uniform-outside", bounds, region)
     return uniform_outside(bounds, region, n, generator)

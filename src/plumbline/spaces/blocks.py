@@ -11,6 +11,8 @@ from plumbline.spaces.table import Table
 class Blocks(Box):
     """Inputs that change by blocks, one block per round in turn, while all others are fixed; LOCBO, section V-D.
 
+    A round has one query. Designs and random search draw from the whole box.
+
     Attributes:
         indices: the inputs of each block.
         start: `d`, values of the fixed inputs in the first round. From then on they are those of the best observed

@@ -81,6 +81,8 @@ def coverage_of_a_share(
         return torch.empty(0)
     order = torch.randperm(len(data), generator=stream())
     test, train = order[:held], order[held:].sort().values  # methods rely on the history's order in time
+    if not _complete(data.Y[train])[1].any():
+        return torch.empty(0)
     predict = method.predictor(Data(data.X[train], data.Y[train], int((train < data.initial).sum())))
     if predict is None:
         return torch.empty(0)

@@ -44,7 +44,7 @@ def peer(name: str, **options: Any) -> Callable[[Instance], Peer]:
         if not isinstance(method, OptimiserMethod):
             return PlumblinePeer(MethodRef(name=name, options=options), instance)
         with quiet():
-            return LibraryPeer(method.optimiser(instance.seed))
+            return LibraryPeer(method.optimiser(instance.seed, 1))
 
     return start
 

@@ -379,3 +379,12 @@ def test_the_best_state_is_no_worse_than_the_end_of_the_same_chains() -> None:
     )
     assert end.acquisition is not None
     assert end.acquisition(best.X) >= end.acquisition(end.X)
+
+
+@pytest.mark.parametrize("n", [1, 6])
+@pytest.mark.parametrize("name", ["cei", "cnei"])
+def test_the_best_of_a_share_of_equal_observations_is_a_number(name: str, n: int) -> None:
+    method = build_method(name, {**QUICK_CONFORMAL, "incumbent_share": 0.75}, box().domain)
+    X = torch.rand(n, BOX.shape[1], generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    X = BOX[0] + (BOX[1] - BOX[0]) * X
+    assert ask(method, History(X, torch.ones(n, 1, dtype=torch.float64)), 1).X.isfinite().all()

@@ -55,7 +55,7 @@ class Counting(Optimiser):
 
 
 class Counted(OptimiserMethod):
-    def optimiser(self, seed: int) -> Optimiser:
+    def optimiser(self, seed: int, q: int) -> Optimiser:
         self.last = Counting(seed)
         return self.last
 

@@ -1,7 +1,11 @@
 """Optimisers of libraries that are kept from round to round, as the benchmarks keep them."""
 
+import gc
 import math
+import tempfile
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +25,7 @@ def test_values_are_those_of_the_points_asked_for_in_their_order(name: str, opti
     method, history = installed(name, options, box()), on_a_hill(11)
     assert isinstance(method, OptimiserMethod)
     with quiet():
-        optimiser = method.optimiser(0)
+        optimiser = method.optimiser(0, 1)
         for x, y in zip(history.X.numpy(), history.Y[:, 0].tolist(), strict=True):
             optimiser.tell(x, y)
         first = optimiser.ask(1)
@@ -61,6 +65,21 @@ def test_a_batch_of_optuna_takes_note_of_running_trials(study: Callable[[str], A
     assert len(X.unique(dim=0)) == 3
 
 
+@pytest.mark.parametrize("q", [2, 4])
+def test_a_batch_of_bayesian_optimization_has_no_point_twice(q: int) -> None:
+    X = ask(installed("bayesian-optimization", {}, box()), on_a_hill(6), q).X
+    assert len(X.unique(dim=0)) == q
+
+
+def test_smac_leaves_no_files_and_warns_of_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        ask(installed("smac", {}, box()), on_a_hill(6), 1)
+        gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_portfolio_of_skopt_goes_on_with_its_gains() -> None:
     """Two rounds of a method have the gains of an optimiser that is kept, whose members' candidates are its own."""
     method, history = installed("skopt", {}, box()), on_a_hill(8)
@@ -72,7 +91,7 @@ def test_the_portfolio_of_skopt_goes_on_with_its_gains() -> None:
     ask(method, more, 1, seed=6)
     gains = np.array(method.state_dict()["gains"])
     # The model is of costs: what a candidate gains is minus its predicted cost.
-    optimiser = method.optimiser(0)  # type: ignore[attr-defined]
+    optimiser = method.optimiser(0, 1)  # type: ignore[attr-defined]
     for x, y in zip(more.X.numpy(), more.Y[:, 0].tolist(), strict=True):
         optimiser.tell(x, y)
     optimiser.ask(1)

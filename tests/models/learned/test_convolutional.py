@@ -125,11 +125,14 @@ def test_one_loss_that_is_not_finite_is_enough(lesson: Lesson) -> None:
     assert all(one.isfinite().all() for one in training.weights)
 
 
-def test_a_training_that_goes_on_remembers_it(lesson: Lesson) -> None:
+@pytest.mark.parametrize("last", [False, True])
+def test_a_training_that_goes_on_remembers_it(lesson: Lesson, last: bool) -> None:
+    """Also if it was stopped after its very last step."""
     cut = Spike(lesson, GOOD, epochs=1, seed=0)
+    assert cut.an_epoch > 4
 
     def kill() -> None:
-        if cut.step == 4:
+        if cut.step == (cut.an_epoch if last else 4):
             raise Killed
 
     with pytest.raises(Killed):

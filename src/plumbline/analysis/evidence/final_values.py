@@ -12,20 +12,18 @@ from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.metrics.registry import find_metric
+from plumbline.metrics.summaries import summaries
 from plumbline.statistics import over_seeds as statistics
 
 
 def final_values_of(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
-    """Return the final value of each seed, or for metrics of single queries the mean of the rounds with a value: `n`.
+    """Return the final value of each seed, or for metrics of single queries their mean over the rounds: `n`.
 
     Args:
         table: seeds x rounds, as `by_round` returns it.
         metric: its name.
     """
-    values = table.to_numpy()
-    if values.size == 0:
-        return np.empty(0)
-    return statistics.mean(values, 1) if find_metric(metric).kind == "query" else values[:, -1]
+    return summaries(table)["mean" if find_metric(metric).kind == "query" else "last"].to_numpy(dtype=float)
 
 
 def final_values(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:

@@ -369,8 +369,8 @@ class ConformalExpectedImprovement(ConformalMethod):
         if subset is None:
             best = standardised(processes, data.Y).max()
         else:
-            Y = data.Y[subset]
-            best = (Y.max() - Y.mean()) / Y.std()
+            Y = data.Y[subset, 0]
+            best = processes[0].standardisation.standardising(Y).outputs(Y).max()
         return Integrand(Improvement(best + self.options.jitter))
 
 

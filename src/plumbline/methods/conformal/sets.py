@@ -1,5 +1,6 @@
 """Exact conformal sets for one test point and one output: unions of intervals, by root finding and a sweep; no grid."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -120,7 +121,7 @@ class ConformalPredictive(GaussianPredictive):
             return self.sets(alpha).width() * self.sd
         m = self.mean.shape[-1]
         z = VOLUME_SPREAD * draw_sobol_normal_samples(m, VOLUME_SAMPLES, seed=0, dtype=self.mean.dtype)
-        log_density = -0.5 * (z / VOLUME_SPREAD).square().sum(dim=-1) - 0.5 * m * torch.tensor(2 * torch.pi).log()
+        log_density = -0.5 * (z / VOLUME_SPREAD).square().sum(dim=-1) - 0.5 * m * math.log(2 * math.pi)
         density = log_density.exp() / VOLUME_SPREAD**m
         share = (self._inside(z, alpha) / density).mean(dim=-1)
         directions = torch.cat([torch.eye(m, dtype=z.dtype), -torch.eye(m, dtype=z.dtype), z[:DIRECTIONS]])

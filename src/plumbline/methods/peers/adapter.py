@@ -3,7 +3,7 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -43,6 +43,9 @@ class Optimiser(ABC):
 
     def remember(self, memory: dict[str, Any]) -> None:  # noqa: B027 - a hook
         """Take over the `memory` of the optimiser of the round before, ahead of the history."""
+
+    def close(self) -> None:  # noqa: B027 - a hook
+        """Remove the files of the optimiser, where it has some."""
 
 
 @contextmanager
@@ -104,19 +107,19 @@ class OptimiserMethod(PeerMethod):
         self.state: dict[str, Any] = {}
 
     @abstractmethod
-    def optimiser(self, seed: int) -> Optimiser:
-        """Return a new optimiser of the domain, without data."""
+    def optimiser(self, seed: int, q: int) -> Optimiser:
+        """Return a new optimiser of the domain, without data, that is asked for `q` points at a time."""
 
     def propose(self, history: History, q: int, seed: int) -> Proposal:
         """Return the `q` points of a new optimiser that was told the history."""
-        optimiser = self.optimiser(seed)
-        optimiser.remember(self.state)
-        for x, y in zip(history.X.numpy(), history.Y[:, 0].tolist(), strict=True):
-            optimiser.tell(x, y)
-        started = perf_counter()
-        X = torch.from_numpy(np.asarray(optimiser.ask(q), dtype=np.float64))
-        seconds = perf_counter() - started
-        self.state = optimiser.memory()
+        with closing(self.optimiser(seed, q)) as optimiser:
+            optimiser.remember(self.state)
+            for x, y in zip(history.X.numpy(), history.Y[:, 0].tolist(), strict=True):
+                optimiser.tell(x, y)
+            started = perf_counter()
+            X = torch.from_numpy(np.asarray(optimiser.ask(q), dtype=np.float64))
+            seconds = perf_counter() - started
+            self.state = optimiser.memory()
         return Proposal(self.allowed(X, history), seconds={"acquire": seconds})
 
     def state_dict(self) -> dict[str, Any]:

@@ -59,6 +59,6 @@ class Ax(OptimiserMethod):
 
     libraries: ClassVar[tuple[str, ...]] = ("ax-platform", "botorch")
 
-    def optimiser(self, seed: int) -> Optimiser:
+    def optimiser(self, seed: int, q: int) -> Optimiser:
         """Return a client without trials."""
         return AxClient(self.sides, seed)

@@ -48,11 +48,12 @@ class BayesOpt(Optimiser):
 class BayesianOptimizationMethod(OptimiserMethod):
     """The package bayesian-optimization with its default: a Gaussian process with an upper confidence bound.
 
+    Batches are by its constant liar.
     Failed evaluations are left out.
     """
 
     libraries: ClassVar[tuple[str, ...]] = ("bayesian-optimization", "scikit-learn")
 
-    def optimiser(self, seed: int) -> Optimiser:
+    def optimiser(self, seed: int, q: int) -> Optimiser:
         """Return an optimiser without data."""
-        return BayesOpt(self.sides, seed)
+        return BayesOpt(self.sides, seed, batches=q > 1)

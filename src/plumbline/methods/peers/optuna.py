@@ -74,6 +74,6 @@ class Optuna(OptimiserMethod):
     libraries: ClassVar[tuple[str, ...]] = ("optuna",)
     options: OptunaOptions
 
-    def optimiser(self, seed: int) -> Optimiser:
+    def optimiser(self, seed: int, q: int) -> Optimiser:
         """Return a study without trials."""
         return OptunaStudy(self.sides, seed, self.options.sampler)

@@ -84,6 +84,6 @@ class Skopt(OptimiserMethod):
     libraries: ClassVar[tuple[str, ...]] = ("scikit-optimize", "scikit-learn")
     options: SkoptOptions
 
-    def optimiser(self, seed: int) -> Optimiser:
+    def optimiser(self, seed: int, q: int) -> Optimiser:
         """Return an `Optimizer` without data."""
         return SkoptOptimizer(self.sides, seed, self.options.acquisition)

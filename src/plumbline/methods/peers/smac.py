@@ -64,6 +64,10 @@ class SmacFacade(Optimiser):
         if not math.isnan(y):
             self.facade.tell(trial, TrialValue(cost=-y), save=False)
 
+    def close(self) -> None:
+        """Remove the folder."""
+        self.folder.cleanup()
+
 
 @methods.register("smac", Options)
 class Smac(OptimiserMethod):
@@ -74,6 +78,6 @@ class Smac(OptimiserMethod):
 
     libraries: ClassVar[tuple[str, ...]] = ("smac", "scikit-learn")
 
-    def optimiser(self, seed: int) -> Optimiser:
+    def optimiser(self, seed: int, q: int) -> Optimiser:
         """Return a facade without trials."""
         return SmacFacade(self.sides, seed)

@@ -183,7 +183,7 @@ class Training:
                     after_step()
                 if self.diverged:  # read once an epoch, so that a GPU does not wait in between
                     return torch.nan
-            return self.error()
+            return torch.nan if self.diverged else self.error()
 
     def _rows(self, epoch: int) -> Sequence[Tensor]:
         """Return the images of each remaining step of an epoch."""
