@@ -205,7 +205,7 @@ def evidence(
 
     Args:
         path: collected records, None for an experiment without trials.
-        columns: of the records, that are to be read (see `metrics.columns_of`).
+        columns: of the records, that are to be read (see `metrics.registry.columns_of`).
         snapshots: pictures of models.
         illustration: table computed without trials.
     """

@@ -27,7 +27,7 @@ class LogRatio(Protocol):
 
 
 def weights_at(log_ratio: LogRatio, data: Tensor, U: Tensor) -> Tensor:
-    """Return the importance weights at test points; see `scores.importance_weights`.
+    """Return the importance weights at test points; see `masses.importance_weights`.
 
     Args:
         log_ratio: log density ratio of points in the unit cube.

@@ -59,7 +59,7 @@ class ToRefit(NamedTuple):
 
 
 class Refit:
-    """m GPs, each refitted on one more observation at each of `b` test points; see `scores.Augmented`.
+    """m GPs, each refitted on one more observation at each of `b` test points; see `augmented.Augmented`.
 
     Attributes:
         mean: predictive means, `m x b x 1`, as are the next three.

@@ -58,7 +58,7 @@ def monomials_of(z: Array) -> Array:
 
 
 class FixedLabels(NamedTuple):
-    """Labels with fixed whitened values, and draws `f = mean + (L - P) z + spread F for_f`: `acquisition._draw`.
+    """Labels with fixed whitened values, and draws `f = mean + (L - P) z + spread F for_f`, as in `acquisition`.
 
     Attributes:
         monomials: `1, z, z^2`, `m x 1 x 3 x k`.
@@ -155,7 +155,7 @@ RatioVJP = Callable[[Array], Array | float]
 
 
 def weights_with_vjp(ratios: RatioClassifiers | None, data: Array, U: Array) -> tuple[Weights, RatioVJP]:
-    """Return the importance weights at test points, and the VJP of their log ratios; see `scores.importance_weights`.
+    """Return the importance weights at test points, and the VJP of their log ratios; see `masses.importance_weights`.
 
     Args:
         ratios: the classifiers; None where there is no shift.
@@ -178,7 +178,7 @@ POINTS_AT_ONCE = 8
 
 
 class Acceptance:
-    """Logits `(mass - alpha) / tau` of the acceptance of labels, by the relaxed mass; see `scores.MassVJP`.
+    """Logits `(mass - alpha) / tau` of the acceptance of labels, by the relaxed mass; see `masses.MassVJP`.
 
     Attributes:
         logits: `m x b x k`.
